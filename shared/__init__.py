@@ -1,0 +1,1 @@
+"""The contract: what preparation and training must agree on."""

@@ -1,0 +1,319 @@
+"""A dataset on disk: its files' names, `dataset.json`, and the columns of its tables.
+
+DATA/dataset.json                    what it is: contract, shards with their sha256, totals, statistics
+DATA/shards/<stem>.tfrecord          stem = <source>-<split>-00003-of-00016
+DATA/manifest/<stem>.parquet         a row per record of the shard, in its order
+DATA/rejected/<stem>.parquet         a row per utterance that is not in the shard, and why
+DATA/vocab.json                      the compact vocabulary
+DATA/_SUCCESS                        written last: without it there is no dataset
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pydantic
+
+from shared.errors import UserError
+from shared.features import FeatureSpec
+
+SCHEMA_VERSION = 1
+SPLITS = ("train", "validation")
+NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"
+
+_STEM = re.compile(
+    rf"(?P<source>{NAME_PATTERN})-(?P<split>{'|'.join(SPLITS)})-(?P<shard>\d{{5}})-of-(?P<shards>\d{{5}})"
+)
+
+MANIFEST = pa.schema(
+    [
+        pa.field("utterance_id", pa.string(), nullable=False),
+        pa.field("split", pa.string(), nullable=False),
+        pa.field("shard", pa.string(), nullable=False),
+        pa.field("index", pa.int64(), nullable=False),
+        pa.field("offset_bytes", pa.int64(), nullable=False),
+        pa.field("length_bytes", pa.int64(), nullable=False),
+        pa.field("frames", pa.int64(), nullable=False),
+        pa.field("tokens", pa.int64(), nullable=False),
+        pa.field("unknown_tokens", pa.int64(), nullable=False),
+        pa.field("duration_s", pa.float64(), nullable=False),
+        pa.field("language", pa.string(), nullable=False),
+        pa.field("speaker", pa.string(), nullable=False),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("original_text", pa.string(), nullable=False),
+        pa.field("audio_path", pa.string(), nullable=False),
+        pa.field("audio_sha256", pa.string(), nullable=False),
+        pa.field("audio_rate_hz", pa.int64(), nullable=False),
+        pa.field("peak", pa.float64(), nullable=False),
+        pa.field("rms_db", pa.float64(), nullable=False),
+    ]
+)
+
+REJECTED = pa.schema(
+    [
+        pa.field("utterance_id", pa.string(), nullable=False),
+        pa.field("audio_path", pa.string(), nullable=False),
+        pa.field("stage", pa.string(), nullable=False),
+        pa.field("reason", pa.string(), nullable=False),
+        pa.field("message", pa.string(), nullable=False),
+    ]
+)
+
+
+class Stem(NamedTuple):
+    """The name of a shard without its suffix, in parts."""
+
+    source: str
+    split: str
+    shard: int
+    shards: int
+
+    def __str__(self) -> str:
+        return f"{self.source}-{self.split}-{self.shard:05d}-of-{self.shards:05d}"
+
+    @classmethod
+    def parse(cls, text: str) -> Stem:
+        """Raises ValueError where the text is no such name."""
+        match = _STEM.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is no shard name like ljspeech-train-00003-of-00016")
+        return cls(match["source"], match["split"], int(match["shard"]), int(match["shards"]))
+
+
+class Layout(NamedTuple):
+    """Where the files of a dataset lie; also of one that is being built."""
+
+    root: Path
+
+    def shard(self, stem: str) -> Path:
+        return self.root / "shards" / f"{stem}.tfrecord"
+
+    def manifest(self, stem: str) -> Path:
+        return self.root / "manifest" / f"{stem}.parquet"
+
+    def rejected(self, stem: str) -> Path:
+        return self.root / "rejected" / f"{stem}.parquet"
+
+    def parts(self, stem: str) -> tuple[Path, Path, Path]:
+        """The three files of one shard."""
+        return self.shard(stem), self.manifest(stem), self.rejected(stem)
+
+    @property
+    def info(self) -> Path:
+        return self.root / "dataset.json"
+
+    @property
+    def vocabulary(self) -> Path:
+        return self.root / "vocab.json"
+
+    @property
+    def success(self) -> Path:
+        return self.root / "_SUCCESS"
+
+    @property
+    def staging(self) -> Path:
+        return self.root / ".staging"
+
+
+class _Frozen(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+
+Sha256 = Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class TokenizerIdentity(_Frozen):
+    """Which tokenizer made the ids, and where it was found."""
+
+    location: str
+    sha256: Sha256
+    size: int
+
+
+class Contract(_Frozen):
+    """What the numbers in the shards mean. Two datasets of one fingerprint can be trained on together."""
+
+    schema_version: int = SCHEMA_VERSION
+    features: FeatureSpec
+    mel_dtype: str
+    tokenizer: TokenizerIdentity
+    text_preparation: str
+
+    @property
+    def fingerprint(self) -> str:
+        """blake2b of everything above but the tokenizer's location, 32 hexadecimal digits."""
+        facts = self.model_dump(mode="json", exclude={"tokenizer": {"location"}})
+        canonical = json.dumps(facts, sort_keys=True).encode()
+        return hashlib.blake2b(canonical, digest_size=16).hexdigest()
+
+
+class ShardInfo(_Frozen):
+    """One shard as it was published."""
+
+    name: str
+    split: str
+    records: int
+    bytes: int
+    sha256: Sha256
+    frames: int
+    tokens: int
+    manifest_sha256: Sha256
+    rejected: int
+    rejected_sha256: Sha256
+
+
+class SourceInfo(_Frozen):
+    """One configured source; `read = written + rejected`."""
+
+    reader: str
+    language: str
+    read: int
+    written: int
+    rejected: int
+    shards: tuple[ShardInfo, ...]
+
+
+class SpeakerInfo(_Frozen):
+    id: int
+    records: int
+
+
+class LanguageInfo(_Frozen):
+    id: int
+    records: int
+
+
+class MelStatistics(_Frozen):
+    """Mean and standard deviation of each mel band over the training split, in ln magnitude."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+class Times(_Frozen):
+    finished: str
+    seconds: float
+
+
+class DatasetInfo(_Frozen):
+    """The content of `dataset.json`."""
+
+    fingerprint: str
+    contract: Contract
+    sources: dict[str, SourceInfo]
+    languages: dict[str, LanguageInfo]
+    speakers: dict[str, SpeakerInfo]
+    vocabulary_size: int
+    vocabulary_sha256: Sha256
+    mel: MelStatistics
+    times: Times
+
+    @property
+    def shards(self) -> list[ShardInfo]:
+        return [shard for name in sorted(self.sources) for shard in self.sources[name].shards]
+
+    def shards_of(self, split: str) -> list[ShardInfo]:
+        return [shard for shard in self.shards if shard.split == split]
+
+
+class Dataset(NamedTuple):
+    """A published dataset, opened."""
+
+    layout: Layout
+    info: DatasetInfo
+
+    @classmethod
+    def open(cls, root: Path | str) -> Dataset:
+        """Read and check `dataset.json`.
+
+        Raises:
+            UserError: there is no finished dataset, or it is of another schema.
+        """
+        layout = Layout(Path(root))
+        if not layout.success.is_file():
+            raise UserError(_why_absent(layout))
+        return cls(layout, _read_info(layout.info))
+
+    def manifest(self, split: str) -> pa.Table:
+        """The manifest rows of a split, in the order of `dataset.json` and of the records."""
+        stems = [shard.name for shard in self.info.shards_of(split)]
+        tables = [pq.read_table(self.layout.manifest(stem), schema=MANIFEST) for stem in stems]
+        return pa.concat_tables(tables) if tables else MANIFEST.empty_table()
+
+
+def _why_absent(layout: Layout) -> str:
+    if not layout.root.is_dir():
+        return f"{layout.root}: no such directory; wanted a dataset, which `make preprocess DATA={layout.root}` builds"
+    if layout.info.exists() or layout.staging.exists():
+        return f"{layout.root}: a build of this dataset did not finish (no _SUCCESS); run `make preprocess` again"
+    return f"{layout.root}: no dataset here (no _SUCCESS); `make preprocess DATA={layout.root}` builds one"
+
+
+def _read_info(path: Path) -> DatasetInfo:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        version = document["contract"]["schema_version"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: not a readable dataset.json ({error}); run `make preprocess` again") from error
+    if version != SCHEMA_VERSION:
+        raise UserError(f"{path}: schema version {version}, wanted {SCHEMA_VERSION}; build it anew with this version")
+    try:
+        info = DatasetInfo.model_validate(document)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(f"{path}: {where}: {first['msg']}; run `make preprocess` again") from error
+    if info.fingerprint != info.contract.fingerprint:
+        raise UserError(
+            f"{path}: its fingerprint is not that of its contract: the file was edited; run `make preprocess` again"
+        )
+    return info
+
+
+def write_json(path: Path, value: pydantic.BaseModel | dict | list) -> None:
+    """Write a document under a temporary name, to the disk, then under its own."""
+    if isinstance(value, pydantic.BaseModel):
+        value = value.model_dump(mode="json")
+    write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file under a temporary name, to the disk, then under its own."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a table so that the same rows give the same bytes."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    write_bytes(path, sink.getvalue().to_pybytes())
+
+
+def file_sha256(path: Path) -> str:
+    """The sha256 of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def mel_statistics(*, frames: int, sums: np.ndarray, squares: np.ndarray) -> MelStatistics:
+    """Statistics from per-band sums over all frames, [M] float64 each."""
+    count = max(frames, 1)
+    mean = sums / count
+    variance = np.maximum(squares / count - mean * mean, 1e-6)
+    return MelStatistics(mean=tuple(mean.tolist()), std=tuple(np.sqrt(variance).tolist()))

@@ -1,0 +1,98 @@
+"""TFRecord framing: how records lie one behind another in a shard.
+
+    uint64 length | uint32 masked crc32c of length | payload | uint32 masked crc32c of payload
+
+all little-endian (tensorflow/core/lib/io/record_writer.h).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import google_crc32c
+
+HEADER_BYTES = 12
+FOOTER_BYTES = 4
+
+# A record is one utterance: 20 s of float32 mels are 0.7 MB, so a longer length can only be damage, and
+# must not make a reader ask for that much memory.
+MAX_PAYLOAD_BYTES = 1 << 28
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Frame:
+    """A record where it stands."""
+
+    index: int
+    offset_bytes: int  # of the frame's header in the file
+    payload: bytes
+
+
+class CorruptFrame(ValueError):
+    """The framing does not hold from this record on."""
+
+    def __init__(self, reason: str, *, index: int, offset_bytes: int):
+        super().__init__(f"record {index} at byte {offset_bytes}: {reason}")
+        self.reason, self.index, self.offset_bytes = reason, index, offset_bytes
+
+
+def frame(payload: bytes) -> bytes:
+    """The payload with its length and checksums, as it stands in a TFRecord file."""
+    length = struct.pack("<Q", len(payload))
+    return b"".join((length, _masked_crc(length), payload, _masked_crc(payload)))
+
+
+def read_frames(file: BinaryIO) -> Iterator[Frame]:
+    """Every record of an open file from its start, checked.
+
+    Raises:
+        CorruptFrame: a length or payload fails its checksum, or the file ends within a record.
+    """
+    index, offset = 0, 0
+    while (found := read_frame(file, index=index, offset_bytes=offset)) is not None:
+        yield found
+        index, offset = index + 1, offset + framed_bytes(found.payload)
+
+
+def framed_bytes(payload: bytes) -> int:
+    """The size of a payload in its frame."""
+    return HEADER_BYTES + len(payload) + FOOTER_BYTES
+
+
+def read_frame(file: BinaryIO, *, index: int, offset_bytes: int) -> Frame | None:
+    """The record at this place, checked; None at the end of the file.
+
+    Raises:
+        CorruptFrame: its length or payload fails its checksum, or the file ends within it.
+    """
+    file.seek(offset_bytes)
+    header = file.read(HEADER_BYTES)
+    if not header:
+        return None
+    length = _payload_length(header, index=index, offset_bytes=offset_bytes)
+    body = file.read(length + FOOTER_BYTES)
+    if len(body) != length + FOOTER_BYTES:
+        raise CorruptFrame("the file ends within the record", index=index, offset_bytes=offset_bytes)
+    payload = body[:length]
+    if body[length:] != _masked_crc(payload):
+        raise CorruptFrame("the data fails its checksum", index=index, offset_bytes=offset_bytes)
+    return Frame(index, offset_bytes, payload)
+
+
+def _payload_length(header: bytes, *, index: int, offset_bytes: int) -> int:
+    if len(header) != HEADER_BYTES:
+        raise CorruptFrame("the file ends within a header", index=index, offset_bytes=offset_bytes)
+    if header[8:] != _masked_crc(header[:8]):
+        raise CorruptFrame("the length fails its checksum", index=index, offset_bytes=offset_bytes)
+    (length,) = struct.unpack("<Q", header[:8])
+    if length > MAX_PAYLOAD_BYTES:
+        raise CorruptFrame(f"a length of {length} bytes", index=index, offset_bytes=offset_bytes)
+    return length
+
+
+def _masked_crc(data: bytes) -> bytes:
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)

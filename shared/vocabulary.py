@@ -1,0 +1,74 @@
+"""The compact vocabulary: the few thousand of NLLB's 256,204 tokens that a dataset needs, densely numbered.
+
+It holds the special tokens, the ids that the corpus uses, its languages, and every single-character piece
+in the scripts of those languages, so that text which the corpus never saw can still be spelled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from shared.errors import UserError
+from shared.languages import LAST_ID
+
+PAD_ID, END_ID, UNKNOWN_ID = 1, 2, 3
+SPECIAL_IDS = (PAD_ID, END_ID, UNKNOWN_ID)
+WORD_START = "▁"
+
+# Every id of the records lies below this: pieces, languages and NLLB's <mask>.
+NUM_NLLB_IDS = LAST_ID + 2
+
+
+class Vocabulary:
+    """Dense ids 0, 1, … for some of NLLB's; 0 is padding."""
+
+    def __init__(self, pieces: dict[int, str]):
+        """`pieces` maps NLLB ids to their pieces and must hold the special tokens."""
+        self.nllb_ids = np.array(sorted(pieces), np.int64)
+        self.pieces = tuple(pieces[int(nllb_id)] for nllb_id in self.nllb_ids)
+        self._dense = {int(nllb_id): dense for dense, nllb_id in enumerate(self.nllb_ids)}
+        self._dense_of_piece = {piece: dense for dense, piece in enumerate(self.pieces)}
+        if any(special not in self._dense for special in SPECIAL_IDS) or self._dense[PAD_ID] != 0:
+            raise ValueError("a vocabulary needs <pad> (1, its smallest id), </s> and <unk>")
+
+    def __len__(self) -> int:
+        return len(self.nllb_ids)
+
+    def table(self) -> np.ndarray:
+        """Dense id by NLLB id, [NUM_NLLB_IDS] int32; ids outside the vocabulary give <unk>."""
+        table = np.full(NUM_NLLB_IDS, self._dense[UNKNOWN_ID], np.int32)
+        table[self.nllb_ids] = np.arange(len(self), dtype=np.int32)
+        return table
+
+    def encode(self, tokens: Iterable[tuple[int, str]]) -> list[int]:
+        """Dense ids of NLLB tokens (id, piece); a piece that is not in the vocabulary is spelled."""
+        return [dense for nllb_id, piece in tokens for dense in self._encode_one(nllb_id, piece)]
+
+    def _encode_one(self, nllb_id: int, piece: str) -> list[int]:
+        if nllb_id in self._dense:
+            return [self._dense[nllb_id]]
+        unknown = self._dense[UNKNOWN_ID]
+        return [self._dense_of_piece.get(character, unknown) for character in piece]
+
+    def to_json(self) -> bytes:
+        """One `[id, piece]` a line, in the order of the dense ids."""
+        rows = zip(self.nllb_ids.tolist(), self.pieces, strict=True)
+        lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+        return f"[\n{lines}\n]\n".encode()
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.to_json()).hexdigest()
+
+    @classmethod
+    def load(cls, path: Path) -> Vocabulary:
+        """Raises UserError where the file is no vocabulary."""
+        try:
+            return cls({int(nllb_id): str(piece) for nllb_id, piece in json.loads(path.read_bytes())})
+        except (OSError, ValueError, TypeError) as error:
+            raise UserError(f"{path}: not a readable vocabulary ({error}); run `make preprocess` again") from error
