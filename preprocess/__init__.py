@@ -1,0 +1,1 @@
+"""One utterance in, one record out."""

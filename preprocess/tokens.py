@@ -1,0 +1,101 @@
+"""NLLB-200 token ids in NLLB's current layout, `[language] pieces </s>`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import huggingface_hub
+import huggingface_hub.errors
+import regex
+import tokenizers
+
+from shared.dataset import TokenizerIdentity
+from shared.errors import UserError
+from shared.languages import CODES, FIRST_ID, language_id, script
+from shared.vocabulary import END_ID, PAD_ID, SPECIAL_IDS, UNKNOWN_ID, WORD_START, Vocabulary
+
+# Scripts of FLORES codes that ISO 15924 defines as several Unicode scripts.
+COMPOSITE_SCRIPTS = {"Hans": ("Hani",), "Hant": ("Hani",), "Jpan": ("Hani", "Hira", "Kana")}
+
+_WANTED_IDS = {"<pad>": PAD_ID, "</s>": END_ID, "<unk>": UNKNOWN_ID}
+
+
+class Tokenizer:
+    """A `tokenizer.json` of NLLB's layout, checked when it is opened."""
+
+    def __init__(self, location: str):
+        """Open a local file, or the `tokenizer.json` of a hub repository such as facebook/nllb-200-distilled-600M.
+
+        Raises:
+            UserError: it cannot be read, or its special or language tokens have other ids than NLLB's.
+        """
+        data = _read(location)
+        try:
+            self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
+        except ValueError as error:
+            raise UserError(f"tokenizer {location}: not a tokenizer.json ({error})") from error
+        # Truncation and padding are ours to decide; a published file may ask for either.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        _check_layout(self._tokenizer, location=location)
+        size = self._tokenizer.get_vocab_size()
+        self.identity = TokenizerIdentity(location=location, sha256=hashlib.sha256(data).hexdigest(), size=size)
+
+    def encode(self, text: str, *, language: str) -> tuple[int, ...]:
+        """`[language] pieces </s>` of a prepared text, [T].
+
+        Special tokens that the text spells out, such as "</s>", are read as text is, not obeyed.
+        """
+        return tuple(nllb_id for nllb_id, _ in self.encode_pieces(text, language=language))
+
+    def encode_pieces(self, text: str, *, language: str) -> list[tuple[int, str]]:
+        """The same as (id, piece) pairs."""
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        pieces = [
+            (nllb_id, piece) if FIRST_ID > nllb_id > max(SPECIAL_IDS) else (UNKNOWN_ID, "<unk>")
+            for nllb_id, piece in zip(encoding.ids, encoding.tokens, strict=True)
+        ]
+        return [(language_id(language), language), *pieces, (END_ID, "</s>")]
+
+    def compact_vocabulary(self, used: Iterable[int], *, languages: Iterable[str]) -> Vocabulary:
+        """Special tokens, used ids, languages, and each single-character piece of the languages' scripts."""
+        languages = sorted(languages)
+        pieces = {nllb_id: piece for piece, nllb_id in self._tokenizer.get_vocab().items()}
+        kept = {*SPECIAL_IDS, *used, *map(language_id, languages)}
+        kept.update(nllb_id for nllb_id, piece in pieces.items() if _spells(piece, _alphabet(languages)))
+        return Vocabulary({nllb_id: pieces[nllb_id] for nllb_id in kept})
+
+
+def _read(location: str) -> bytes:
+    path = Path(location)
+    try:
+        if not path.exists() and len(path.parts) == 2 and path.suffix != ".json":
+            path = Path(huggingface_hub.hf_hub_download(location, "tokenizer.json"))
+        return path.read_bytes()
+    except (OSError, huggingface_hub.errors.HfHubHTTPError) as error:
+        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        raise UserError(
+            f"tokenizer {location}: cannot be read ({reason}); wanted the path of a tokenizer.json of NLLB-200"
+        ) from error
+
+
+def _check_layout(tokenizer: tokenizers.Tokenizer, *, location: str) -> None:
+    wanted = _WANTED_IDS | {code: FIRST_ID + index for index, code in enumerate(CODES)}
+    for token, nllb_id in wanted.items():
+        found = tokenizer.token_to_id(token)
+        if found != nllb_id:
+            raise UserError(
+                f"tokenizer {location}: {token} has id {found}, wanted NLLB-200's {nllb_id}; is it an NLLB tokenizer?"
+            )
+
+
+def _alphabet(languages: list[str]) -> regex.Pattern[str]:
+    """One character that text in these languages may hold."""
+    names = {name for code in languages for name in COMPOSITE_SCRIPTS.get(script(code), (script(code),))}
+    return regex.compile("|".join(rf"\p{{Script={name}}}" for name in (*sorted(names), "Zyyy", "Zinh")))
+
+
+def _spells(piece: str, alphabet: regex.Pattern[str]) -> bool:
+    return len(piece) == 1 and (piece == WORD_START or alphabet.fullmatch(piece) is not None)
