@@ -1,0 +1,1 @@
+"""Many utterances to shards to a verdict, on Apache Beam."""

@@ -1,0 +1,68 @@
+"""myxtts-data: build and validate datasets."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+
+import click
+
+from shared.config import load_config
+from shared.errors import UserError
+
+# Apache Beam takes seconds to import, and warns on import: each command brings in its job when it runs, after
+# the usage was checked and the warning silenced.
+
+_data = click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
+_runner = click.option("--runner", type=click.Choice(["local"]), default="local", show_default=True)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Speech corpora to validated TFRecord shards."""
+
+
+@cli.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@_data
+@_runner
+def build(config: Path, overrides: tuple[str, ...], data: Path, runner: str) -> None:
+    """Build a dataset as CONFIG says; OVERRIDES such as sources.ljspeech.root=/data/LJSpeech-1.1 come last."""
+    from pipelines.build import build_dataset
+    from pipelines.config import BuildConfig
+    from pipelines.summary import build_summary
+
+    wanted = load_config(config, of=BuildConfig, overrides=overrides)
+    click.echo(build_summary(build_dataset(wanted, data=data, runner=runner), data=data))
+
+
+@cli.command()
+@_data
+@_runner
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; without it, by the size of the job.")
+def validate(data: Path, runner: str, workers: int | None) -> None:
+    """Check every byte and every claim of a dataset; exit 0 clean, 1 with findings, 2 on misuse."""
+    from pipelines.summary import validation_summary
+    from pipelines.validate import validate_dataset
+
+    report = validate_dataset(data, runner=runner, workers=workers)
+    click.echo(validation_summary(report, data=data))
+    sys.exit(1 if report.findings else 0)
+
+
+def main() -> None:
+    """The console command; a user's mistake is one line and exit code 2."""
+    _quiet_logs()
+    try:
+        cli()
+    except UserError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+def _quiet_logs() -> None:
+    """Keep Beam's notes about itself off the user's terminal; its errors stay."""
+    logging.getLogger().addFilter(lambda record: "apitools" not in record.getMessage())
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)

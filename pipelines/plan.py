@@ -1,0 +1,52 @@
+"""Where each utterance will go: the number of shards of each source and split, fixed before the graph."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pipelines.config import BuildConfig
+from preprocess.corpora import read_corpus
+from preprocess.utterance import Rejection, Utterance
+from shared.dataset import Stem
+from shared.errors import UserError
+from shared.order import shard_of, split_of
+
+Element = Utterance | Rejection
+
+
+class Plan(NamedTuple):
+    """Shards by (source, split), and how many utterances and bad rows were listed."""
+
+    shards: dict[tuple[str, str], int]
+    listed: int
+    validation_fraction: float
+
+    def stem_of(self, element: Element, *, source: str) -> Stem:
+        """The shard of an utterance, by its id alone."""
+        split = split_of(element.id, validation_fraction=self.validation_fraction)
+        shards = self.shards[source, split]
+        return Stem(source, split, shard_of(element.id, shards=shards), shards)
+
+    def stems(self) -> Iterator[Stem]:
+        for (source, split), shards in sorted(self.shards.items()):
+            for shard in range(shards):
+                yield Stem(source, split, shard, shards)
+
+
+def plan_build(config: BuildConfig) -> Plan:
+    """List every source once and divide each split into shards of about `utterances_per_shard`.
+
+    Raises:
+        UserError: a corpus is not where it should be, or holds nothing.
+    """
+    counts: collections.Counter[tuple[str, str]] = collections.Counter()
+    for name, source in config.sources.items():
+        before = counts.total()
+        for element in read_corpus(source, name=name):
+            counts[name, split_of(element.id, validation_fraction=config.validation_fraction)] += 1
+        if counts.total() == before:
+            raise UserError(f"sources.{name}: {source.root} lists no utterance; is its metadata file empty?")
+    shards = {place: -(-count // config.utterances_per_shard) for place, count in counts.items()}
+    return Plan(shards, counts.total(), config.validation_fraction)

@@ -1,0 +1,84 @@
+"""Runners by name, and the options that each needs. Beam's own default is never used (it would try to
+download another runner, and fall back in silence)."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import PipelineOptions
+
+from shared.errors import UserError
+
+# In memory there is one process; a worker process costs about 5 s of imports. At 350 utterances a second and
+# core, two workers have won that back at about this many utterances.
+PROCESSES_PAY_FROM = 6_000
+
+WORKER_DIED_EXIT_CODE = 70
+
+
+def choose_workers(asked: int | None, *, utterances: int) -> int:
+    """How many worker processes: as asked, else one for a small job and all cores for a long one."""
+    if asked is not None:
+        return asked
+    return 1 if utterances < PROCESSES_PAY_FROM else os.cpu_count() or 1
+
+
+def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers: int) -> None:
+    """Build the graph on a pipeline of the named runner and run it to its end.
+
+    Raises:
+        UserError: one was raised inside the graph, here or in a worker process.
+    """
+    pipeline = beam.Pipeline(options=PipelineOptions(RUNNERS[runner](workers)))
+    build(pipeline)
+    try:
+        pipeline.run().wait_until_finish()
+    except (UserError, RuntimeError) as error:
+        message = _user_message(error)
+        if message is None:
+            raise
+        raise UserError(message) from error
+
+
+def _local_flags(workers: int) -> list[str]:
+    """Beam's portable runner in this process, or with worker processes beside it."""
+    if workers > 1:
+        _end_when_a_worker_dies()
+    mode = "in_memory" if workers == 1 else "multi_processing"
+    return ["--runner=FnApiRunner", f"--direct_running_mode={mode}", f"--direct_num_workers={workers}"]
+
+
+RUNNERS: dict[str, Callable[[int], list[str]]] = {"local": _local_flags}
+
+
+def _user_message(error: BaseException) -> str | None:
+    """The one line of a UserError that Beam carried out of a DoFn, maybe as the text of a traceback."""
+    text = str(error)
+    if not isinstance(error, UserError):
+        found = re.findall(r"UserError: (.*)", text)
+        if not found:
+            return None
+        text = found[-1]
+    return text.split(" [while running")[0].strip()
+
+
+def _end_when_a_worker_dies() -> None:
+    """End the process when a worker was killed: the runner itself would wait for ever.
+
+    The runner's thread `run_worker` then ends with an exception that nobody waits for.
+    """
+    previous = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        previous(args)
+        if args.thread is not None and args.thread.name == "run_worker":
+            sys.stderr.write("error: a worker process died (out of memory?); nothing was published; run again\n")
+            sys.stderr.flush()
+            os._exit(WORKER_DIED_EXIT_CODE)
+
+    threading.excepthook = hook
