@@ -8,6 +8,8 @@ driver: every shard's report in ─► totals, budget ─► publish
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import shutil
 import time
 from collections.abc import Iterator
@@ -20,7 +22,7 @@ from pipelines.plan import Element, Plan, plan_build
 from pipelines.progress import show_progress
 from pipelines.publish import check_budget, collect_reports, publish
 from pipelines.runners import choose_workers, run_graph
-from pipelines.shards import WriteShard, preparation
+from pipelines.shards import WriteShard, disk_message, preparation
 from preprocess.corpora import read_corpus
 from preprocess.corpora.source import SourceConfig
 from shared.dataset import DatasetInfo, Layout
@@ -37,7 +39,20 @@ def build_dataset(config: BuildConfig, *, data: Path, runner: str = "local") -> 
     prepare = preparation(config)  # a bad tokenizer is told now, not by a worker
     plan = plan_build(config)
     final, staging = Layout(data), Layout(Layout(data).staging)
-    _make_folders(staging)
+    with _sole_writer(data):
+        _make_folders(staging)
+        _write_shards(config, plan=plan, staging=staging, runner=runner)
+        reports = collect_reports(plan, staging=staging)
+        check_budget(reports, config=config, staging=staging)
+        seconds = time.monotonic() - started_s
+        try:
+            return publish(reports, config=config, prepare=prepare, data=final, staging=staging, seconds=seconds)
+        except OSError as error:
+            raise UserError(disk_message(error, staging=staging.root)) from error
+
+
+def _write_shards(config: BuildConfig, *, plan: Plan, staging: Layout, runner: str) -> None:
+    """Run the graph, with a progress bar."""
     workers = choose_workers(config.workers, utterances=plan.listed)
     label = f"{plan.listed} utterances, {sum(plan.shards.values())} shards, {workers} worker{'s' * (workers > 1)}"
     with show_progress(staging.root / "progress", label=label, total=plan.listed):
@@ -46,10 +61,6 @@ def build_dataset(config: BuildConfig, *, data: Path, runner: str = "local") -> 
             runner=runner,
             workers=workers,
         )
-    reports = collect_reports(plan, staging=staging)
-    check_budget(reports, config=config, staging=staging)
-    seconds = time.monotonic() - started_s
-    return publish(reports, config=config, prepare=prepare, data=final, staging=staging, seconds=seconds)
 
 
 def build_graph(pipeline: beam.Pipeline, config: BuildConfig, *, plan: Plan, staging: Path) -> beam.PCollection[str]:
@@ -77,12 +88,27 @@ def read_keyed(named: tuple[str, SourceConfig], plan: Plan) -> Iterator[tuple[st
         yield str(plan.stem_of(element, source=name)), element
 
 
-def _make_folders(staging: Layout) -> None:
-    """An empty staging folder; what an interrupted build left in it goes."""
+@contextlib.contextmanager
+def _sole_writer(data: Path) -> Iterator[None]:
+    """Hold the dataset's lock, which the system gives back however this process ends.
+
+    Raises:
+        UserError: another build holds it, or there can be no such folder.
+    """
     try:
-        if staging.root.exists():
-            shutil.rmtree(staging.root)
-        for folder in ("shards", "manifest", "rejected", "reports", "progress"):
-            (staging.root / folder).mkdir(parents=True)
+        data.mkdir(parents=True, exist_ok=True)
+        with (data / ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+    except BlockingIOError as error:
+        raise UserError(f"{data}: another build is writing here; wait for it, or end it") from error
     except OSError as error:
         raise UserError(f"{error.filename}: {error.strerror}; wanted a folder that can be written to") from error
+
+
+def _make_folders(staging: Layout) -> None:
+    """An empty staging folder; what an interrupted build left in it goes."""
+    if staging.root.exists():
+        shutil.rmtree(staging.root)
+    for folder in ("shards", "manifest", "rejected", "reports", "progress"):
+        (staging.root / folder).mkdir(parents=True)

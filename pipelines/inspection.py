@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import os
 from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -109,10 +110,13 @@ class Inspection:
         if not path.is_file():
             return []
         try:
-            return pq.read_table(path, schema=schema).to_pylist()
+            table = pq.read_table(path)
+            if table.schema.equals(schema):
+                return table.to_pylist()
+            self._find(path, "parquet", f"columns {table.schema.names}, wanted {schema.names} with their types")
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             self._find(path, "parquet", f"cannot be read: {str(error).splitlines()[0]}")
-            return []
+        return []
 
     def _check_records(self, file: BinaryIO, *, rows: list[dict[str, Any]]) -> None:
         previous: str | None = None
@@ -172,7 +176,7 @@ class Inspection:
 
 def _frames(file: BinaryIO, *, rows: list[dict[str, Any]]) -> Iterator[tuple[int, Frame | CorruptFrame]]:
     """Each record by its index; past a broken length the manifest's offsets lead on."""
-    index, offset = 0, 0
+    index, offset, size = 0, 0, file.seek(0, os.SEEK_END)
     while True:
         try:
             frame = read_frame(file, index=index, offset_bytes=offset)
@@ -182,7 +186,7 @@ def _frames(file: BinaryIO, *, rows: list[dict[str, Any]]) -> Iterator[tuple[int
             offset += framed_bytes(frame.payload)
         except CorruptFrame as error:
             yield index, error
-            if index + 1 >= len(rows) or rows[index + 1]["offset_bytes"] <= offset:
+            if index + 1 >= len(rows) or not offset < rows[index + 1]["offset_bytes"] < size:
                 return
             offset = rows[index + 1]["offset_bytes"]
         index += 1

@@ -24,9 +24,15 @@ class Plan(NamedTuple):
     validation_fraction: float
 
     def stem_of(self, element: Element, *, source: str) -> Stem:
-        """The shard of an utterance, by its id alone."""
+        """The shard of an utterance, by its id alone.
+
+        Raises:
+            UserError: no shard was planned for its split.
+        """
         split = split_of(element.id, validation_fraction=self.validation_fraction)
-        shards = self.shards[source, split]
+        shards = self.shards.get((source, split), 0)
+        if shards == 0:
+            raise UserError(f"sources.{source}: the corpus changed while it was read; run the build again")
         return Stem(source, split, shard_of(element.id, shards=shards), shards)
 
     def stems(self) -> Iterator[Stem]:

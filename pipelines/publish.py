@@ -43,13 +43,16 @@ def collect_reports(plan: Plan, *, staging: Layout) -> list[ShardReport]:
     """The reports of all planned shards, in the order of their names.
 
     Raises:
-        RuntimeError: utterances were lost between listing and writing.
+        UserError: not what was listed was written or rejected.
     """
     paths = [report_path(staging, str(stem)) for stem in plan.stems()]
     reports = [ShardReport.model_validate_json(path.read_bytes()) for path in paths]
     seen = sum(report.info.records + report.info.rejected for report in reports)
     if seen != plan.listed:
-        raise RuntimeError(f"{plan.listed} utterances were listed but {seen} written or rejected")
+        raise UserError(
+            f"{plan.listed} utterances were listed but {seen} written or rejected: the corpus changed while it was "
+            "read; nothing was published; run the build again"
+        )
     return reports
 
 
@@ -97,18 +100,25 @@ def publish(
         vocabulary_sha256=vocabulary.sha256,
         seconds=seconds,
     )
+    # all that takes room is written before the older dataset is touched
+    write_bytes(staging.vocabulary, vocabulary.to_json())
+    write_json(staging.info, info)
+    write_bytes(staging.success, f"{info.fingerprint}\n".encode())
+    folders = [path.parent for path in data.parts("any")]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
     data.success.unlink(missing_ok=True)
     kept = {path for shard in info.shards for path in data.parts(shard.name)}
     for shard in info.shards:
         for staged, final in zip(staging.parts(shard.name), data.parts(shard.name), strict=True):
-            final.parent.mkdir(exist_ok=True)
             staged.replace(final)
-    for folder in {path.parent for path in kept}:
+    for folder in folders:
         _remove_others(folder, kept=kept)
-    write_bytes(data.vocabulary, vocabulary.to_json())
-    write_json(data.info, info)
-    _sync_folder(data.root)
-    write_bytes(data.success, f"{info.fingerprint}\n".encode())
+    staging.vocabulary.replace(data.vocabulary)
+    staging.info.replace(data.info)
+    for folder in (*folders, data.root):
+        _sync_folder(folder)
+    staging.success.replace(data.success)
     shutil.rmtree(staging.root)
     return info
 
@@ -191,7 +201,7 @@ def add_counts(counts: Iterable[dict[str, int]]) -> collections.Counter[str]:
 
 def _remove_others(folder: Path, *, kept: set[Path]) -> None:
     for path in folder.iterdir():
-        if path not in kept:
+        if path not in kept and not path.is_dir():
             path.unlink()
 
 

@@ -33,12 +33,15 @@ def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers:
 
     Raises:
         UserError: one was raised inside the graph, here or in a worker process.
+        KeyboardInterrupt: the user ended it; Beam wraps that like any other.
     """
     pipeline = beam.Pipeline(options=PipelineOptions(RUNNERS[runner](workers)))
     build(pipeline)
     try:
         pipeline.run().wait_until_finish()
     except (UserError, RuntimeError) as error:
+        if str(error).startswith("KeyboardInterrupt"):
+            raise KeyboardInterrupt from error
         message = _user_message(error)
         if message is None:
             raise
@@ -75,8 +78,9 @@ def _end_when_a_worker_dies() -> None:
     previous = threading.excepthook
 
     def hook(args: threading.ExceptHookArgs) -> None:
-        previous(args)
-        if args.thread is not None and args.thread.name == "run_worker":
+        if args.thread is None or args.thread.name != "run_worker":
+            previous(args)
+        else:
             sys.stderr.write("error: a worker process died (out of memory?); nothing was published; run again\n")
             sys.stderr.flush()
             os._exit(WORKER_DIED_EXIT_CODE)

@@ -55,7 +55,7 @@ class WriteShard(beam.DoFn):
                 tally=tally,
             )
         except OSError as error:
-            raise UserError(_disk_message(error, staging=self._layout.root)) from error
+            raise UserError(disk_message(error, staging=self._layout.root)) from error
         yield stem
 
 
@@ -91,7 +91,8 @@ def write_shard(
 def _outcomes(elements: list[Element], *, prepare: Preparation) -> Iterator[tuple[Utterance, Prepared] | Rejection]:
     """Each element's record or rejection, in the order of the shard; only the first of an id is prepared."""
     seen: set[str] = set()
-    for element in sorted(elements, key=lambda one: (sort_key(one.id), one.audio_path)):
+    # repr: of several with one id and one recording the same is first, in whatever order they arrive
+    for element in sorted(elements, key=lambda one: (sort_key(one.id), one.audio_path, repr(one))):
         if isinstance(element, Rejection):
             yield element
         elif element.id in seen:
@@ -118,7 +119,8 @@ def _new_file(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
 
 
-def _disk_message(error: OSError, *, staging: Path) -> str:
+def disk_message(error: OSError, *, staging: Path) -> str:
+    """What a failing disk means for the user."""
     where = error.filename or staging
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{staging.parent}: the disk is full; nothing was published; make room and run the build again"

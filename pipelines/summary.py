@@ -44,5 +44,5 @@ def validation_summary(report: ValidationReport, *, data: Path) -> str:
         lines.append(f"  … and {len(report.findings) - SHOWN_FINDINGS} more")
     lines.append(f"report: {report_path(Layout(data), report)}")
     if report.findings:
-        lines.append(f"mend: remove {data} and run `make preprocess` with its config again")
+        lines.append("mend: a leak or duplicate in its corpus; anything else by `make preprocess` with the same config")
     return "\n".join(lines)

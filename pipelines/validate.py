@@ -26,6 +26,8 @@ from pipelines.publish import add_counts
 from pipelines.runners import choose_workers, run_graph
 from shared.dataset import Dataset, LanguageInfo, Layout, ShardInfo, SpeakerInfo, mel_statistics, write_json
 from shared.errors import UserError
+from shared.languages import CODES, language_id
+from shared.order import speaker_id
 from shared.vocabulary import Vocabulary
 
 STATISTICS_TOLERANCE = 1e-6
@@ -66,7 +68,10 @@ def validate_dataset(data: Path, *, runner: str = "local", workers: int | None =
             *_totals(dataset, verdicts),
         ],
     )
-    write_json(report_path(dataset.layout, report), report)
+    try:
+        write_json(report_path(dataset.layout, report), report)
+    except OSError as error:
+        raise UserError(_disk_message(error, where=str(dataset.layout.root))) from error
     return report
 
 
@@ -109,10 +114,17 @@ class InspectShard(beam.DoFn):
     def process(self, shard: ShardInfo) -> Iterator[str | beam.pvalue.TaggedOutput]:
         tally = Tally(self._work / PROGRESS, name=shard.name)
         inspection = Inspection(shard, dataset=self._dataset, tally=tally)
-        write_json(self._work / f"{shard.name}.verdict", inspection.verdict())
+        try:
+            write_json(self._work / f"{shard.name}.verdict", inspection.verdict())
+        except OSError as error:
+            raise UserError(_disk_message(error, where=shard.name)) from error
         yield shard.name
         for claim in inspection.claims():
             yield beam.pvalue.TaggedOutput("claims", (claim, (shard.name, shard.split)))
+
+
+def _disk_message(error: OSError, *, where: str) -> str:
+    return f"{where}: {error.strerror}; there is no verdict; mend the disk or make room, and validate again"
 
 
 def contradictions(claim: tuple[str, str], places: Iterable[tuple[str, str]]) -> Iterator[Finding]:
@@ -147,6 +159,7 @@ def _totals(dataset: Dataset, verdicts: list[ShardVerdict]) -> Iterator[Finding]
     for source_name, source in info.sources.items():
         if not source.read == source.written + source.rejected == sum(s.records + s.rejected for s in source.shards):
             yield Finding(file=name, check="totals", message=f"{source_name}: read is not written + rejected")
+    yield from _names(dataset, verdicts)
     yield from _statistics(dataset, verdicts)
     yield from _vocabulary(dataset)
     yield from _strays(dataset)
@@ -156,18 +169,36 @@ def _records(table: Mapping[str, LanguageInfo | SpeakerInfo]) -> collections.Cou
     return collections.Counter({key: value.records for key, value in table.items()})
 
 
+def _names(dataset: Dataset, verdicts: list[ShardVerdict]) -> Iterator[Finding]:
+    """Languages and speakers whose ids are not those of their names, and sources in another language."""
+    info, name = dataset.info, dataset.layout.info.name
+    for code, language in info.languages.items():
+        if code in CODES and language.id != language_id(code):
+            yield Finding(file=name, check="languages", message=f"{code} has id {language.id}, not {language_id(code)}")
+    for speaker_name, speaker in info.speakers.items():
+        if speaker.id != speaker_id(speaker_name):
+            yield Finding(file=name, check="speakers", message=f"the id of {speaker_name} is not the hash of its name")
+    for source_name, source in info.sources.items():
+        stems = {shard.name for shard in source.shards}
+        spoken = {code for one in verdicts if one.stem in stems for code in one.records_by_language}
+        if spoken - {source.language}:
+            message = f"{source_name} holds {', '.join(sorted(spoken))}, dataset.json says {source.language}"
+            yield Finding(file=name, check="languages", message=message)
+
+
 def _statistics(dataset: Dataset, verdicts: list[ShardVerdict]) -> Iterator[Finding]:
     train = {shard.name for shard in dataset.info.shards_of("train")}
     chosen = [one for one in verdicts if one.stem in train] or verdicts
+    none = [0.0] * dataset.info.contract.features.n_mels
     found = mel_statistics(
         frames=sum(one.frames for one in chosen),
-        sums=np.sum([one.mel_sums for one in chosen], axis=0),
-        squares=np.sum([one.mel_squares for one in chosen], axis=0),
+        sums=np.sum([none, *(one.mel_sums for one in chosen)], axis=0),
+        squares=np.sum([none, *(one.mel_squares for one in chosen)], axis=0),
     )
     for name in ("mean", "std"):
-        difference = np.abs(np.subtract(getattr(found, name), getattr(dataset.info.mel, name))).max()
-        if not difference < STATISTICS_TOLERANCE:
-            message = f"mel {name} differs by up to {difference:.2g} from that of the records"
+        ours, stated = getattr(found, name), getattr(dataset.info.mel, name)
+        if len(stated) != len(ours) or not np.allclose(stated, ours, rtol=0, atol=STATISTICS_TOLERANCE):
+            message = f"mel {name} ({len(stated)} bands) is not that of the records ({len(ours)} bands)"
             yield Finding(file=dataset.layout.info.name, check="statistics", message=message)
 
 
@@ -187,7 +218,7 @@ def _vocabulary(dataset: Dataset) -> Iterator[Finding]:
 def _strays(dataset: Dataset) -> Iterator[Finding]:
     """Files among the shards and tables that dataset.json does not list."""
     listed = {path for shard in dataset.info.shards for path in dataset.layout.parts(shard.name)}
-    for folder in sorted({path.parent for path in listed}):
+    for folder in sorted({path.parent for path in dataset.layout.parts("any")}):
         for path in sorted(folder.iterdir() if folder.is_dir() else ()):
             if path not in listed:
                 file = str(path.relative_to(dataset.layout.root))

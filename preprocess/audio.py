@@ -16,6 +16,9 @@ from preprocess.utterance import Reason, Rejected
 MIN_RATE_HZ, MAX_RATE_HZ = 4_000, 384_000
 MAX_CHANNELS = 16
 
+# Full scale is 1. Floating-point files that hold int16 values, or damage, lie far above: 40 dB is no recording.
+MAX_PEAK = 100.0
+
 
 class Audio(NamedTuple):
     """A mono signal."""
@@ -53,6 +56,8 @@ def decode_audio(data: bytes, *, rate_hz: int, max_duration_s: float) -> Audio:
         raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
     if not np.isfinite(samples).all():
         raise Rejected(Reason.NON_FINITE_AUDIO, "the signal holds NaN or infinity")
+    if (peak := np.max(np.abs(samples))) > MAX_PEAK:
+        raise Rejected(Reason.UNREADABLE_AUDIO, f"a peak of {peak:.3g} in floating point, where full scale is 1")
     mono = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     if original_rate_hz != rate_hz:
         mono = soxr.resample(mono, original_rate_hz, rate_hz, quality="HQ")

@@ -14,7 +14,7 @@ class CheckConfig(Config):
     """Bounds; an utterance outside one of them is rejected with a reason of its own."""
 
     min_duration_s: float = pydantic.Field(0.4, gt=0)
-    max_duration_s: float = pydantic.Field(20.0, gt=0)
+    max_duration_s: float = pydantic.Field(20.0, gt=0, le=3600)
     max_tokens: int = pydantic.Field(400, ge=3)
     max_unknown_fraction: float = pydantic.Field(0.2, ge=0, le=1)
 

@@ -56,7 +56,7 @@ class Preparation:
         try:
             text, tokens = self._text(utterance)
             stage = "audio"
-            data = _read_audio_file(utterance.audio_path)
+            data = read_audio_file(utterance.audio_path)
             audio, mel = self._audio(data)
         except Rejected as error:
             return rejection(utterance, stage=stage, reason=error.reason, message=error.message)
@@ -89,7 +89,7 @@ def rejection(utterance: Utterance, *, stage: str, reason: Reason, message: str)
     return Rejection(id=utterance.id, audio_path=utterance.audio_path, stage=stage, reason=reason, message=message)
 
 
-def _read_audio_file(path: str) -> bytes:
+def read_audio_file(path: str) -> bytes:
     """The bytes of a recording.
 
     Raises:
@@ -102,7 +102,7 @@ def _read_audio_file(path: str) -> bytes:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
         raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path}") from error
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
+        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
             raise
         raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path[:80]}…") from error
     if len(data) > MAX_FILE_BYTES:

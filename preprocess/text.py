@@ -17,7 +17,7 @@ ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER = "\u200c", "\u200d"
 def prepare_text(text: str) -> str:
     """Moses punctuation, NFKC, no control or format characters, single spaces.
 
-    The order and the language `en` for all are those of fairseq's NLLB preparation (stopes). Unlike there,
+    The steps and the language `en` for all are those of fairseq's NLLB preparation (stopes). Unlike there,
     the zero-width joiners stay: Persian and Indic words are spelled with them.
     """
     text = unicodedata.normalize("NFKC", _moses(text))

@@ -46,7 +46,7 @@ class Tokenizer:
     def encode(self, text: str, *, language: str) -> tuple[int, ...]:
         """`[language] pieces </s>` of a prepared text, [T].
 
-        Special tokens that the text spells out, such as "</s>", are read as text is, not obeyed.
+        Special tokens that the text spells out, such as "</s>", are <unk>: they are not obeyed.
         """
         return tuple(nllb_id for nllb_id, _ in self.encode_pieces(text, language=language))
 
@@ -64,7 +64,8 @@ class Tokenizer:
         languages = sorted(languages)
         pieces = {nllb_id: piece for piece, nllb_id in self._tokenizer.get_vocab().items()}
         kept = {*SPECIAL_IDS, *used, *map(language_id, languages)}
-        kept.update(nllb_id for nllb_id, piece in pieces.items() if _spells(piece, _alphabet(languages)))
+        alphabet = _alphabet(languages)
+        kept.update(nllb_id for nllb_id, piece in pieces.items() if _spells(piece, alphabet))
         return Vocabulary({nllb_id: pieces[nllb_id] for nllb_id in kept})
 
 
@@ -74,7 +75,7 @@ def _read(location: str) -> bytes:
         if not path.exists() and len(path.parts) == 2 and path.suffix != ".json":
             path = Path(huggingface_hub.hf_hub_download(location, "tokenizer.json"))
         return path.read_bytes()
-    except (OSError, huggingface_hub.errors.HfHubHTTPError) as error:
+    except (OSError, huggingface_hub.errors.HfHubHTTPError, huggingface_hub.errors.HFValidationError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         raise UserError(
             f"tokenizer {location}: cannot be read ({reason}); wanted the path of a tokenizer.json of NLLB-200"

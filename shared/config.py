@@ -16,9 +16,9 @@ MAX_CONFIG_BYTES = 1 << 20
 
 
 class Config(pydantic.BaseModel):
-    """Base of every section: frozen, and an unknown key is an error."""
+    """Base of every section: frozen; an unknown key, an infinity or a NaN is an error."""
 
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 C = TypeVar("C", bound=Config)
@@ -39,15 +39,38 @@ def load_config(path: Path | str, *, of: type[C], overrides: Sequence[str] = ())
         raise UserError(f"{path}: {_first_problem(error, of=of)}") from error
 
 
+class _Loader(yaml.SafeLoader):
+    """Plain values only, and no key twice: YAML's own loader would drop the first without a word."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
+            seen.add(key.value)
+        return node
+
+
+def _parse(text: str) -> Any:
+    """Raises ValueError, in one line, where the text is not YAML."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that is none, such as 2024-13-45
+        raise ValueError(" ".join(str(error).split())) from error
+
+
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise UserError(f"{path}: over {MAX_CONFIG_BYTES} bytes, which no config needs")
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = _parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: cannot read the config ({error.strerror}); see configs/ for examples") from error
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    except ValueError as error:
+        raise UserError(f"{path}: not YAML: {error}") from error
     if not isinstance(document, dict):
         raise UserError(f"{path}: wanted `key: value` lines; see configs/ for examples")
     return document
@@ -64,9 +87,9 @@ def _override(document: dict[str, Any], override: str) -> None:
             raise UserError(f"{override!r}: {section!r} is a value, not a section")
         document = inner
     try:
-        document[last] = yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise UserError(f"{override!r}: the value is not YAML: {' '.join(str(error).split())}") from error
+        document[last] = _parse(value)
+    except ValueError as error:
+        raise UserError(f"{override!r}: the value is not YAML: {error}") from error
 
 
 def _first_problem(error: pydantic.ValidationError, *, of: type[Config]) -> str:
@@ -78,7 +101,15 @@ def _first_problem(error: pydantic.ValidationError, *, of: type[Config]) -> str:
     if first["type"] == "missing":
         return f"{where}: missing; give it in the file or as {where}=…"
     message = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {message[:1].lower()}{message[1:]}, not {first['input']!r}"
+    return f"{where}: {message[:1].lower()}{message[1:]}, not {_shown(first['input'])}"
+
+
+def _shown(value: Any) -> str:
+    """A value in a message; of a section or a list only its kind, for aliases can make it grow without bound."""
+    if isinstance(value, dict | list | set):
+        return f"a {type(value).__name__} of {len(value)}"
+    shown = repr(value)
+    return shown if len(shown) <= 200 else f"{shown[:200]}…"
 
 
 def _fields_at(model: Any, location: Sequence[str | int]) -> list[str]:

@@ -29,8 +29,9 @@ SCHEMA_VERSION = 1
 SPLITS = ("train", "validation")
 NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"
 
+_NUMBER = r"[0-9]{5}|[1-9][0-9]{5,}"
 _STEM = re.compile(
-    rf"(?P<source>{NAME_PATTERN})-(?P<split>{'|'.join(SPLITS)})-(?P<shard>\d{{5}})-of-(?P<shards>\d{{5}})"
+    rf"(?P<source>{NAME_PATTERN})-(?P<split>{'|'.join(SPLITS)})-(?P<shard>{_NUMBER})-of-(?P<shards>{_NUMBER})"
 )
 
 MANIFEST = pa.schema(
@@ -158,7 +159,7 @@ class Contract(_Frozen):
 class ShardInfo(_Frozen):
     """One shard as it was published."""
 
-    name: str
+    name: Annotated[str, pydantic.Field(pattern=f"^(?:{_STEM.pattern})$")]
     split: str
     records: int
     bytes: int
@@ -261,7 +262,7 @@ def _read_info(path: Path) -> DatasetInfo:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         version = document["contract"]["schema_version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path}: not a readable dataset.json ({error}); run `make preprocess` again") from error
     if version != SCHEMA_VERSION:
         raise UserError(f"{path}: schema version {version}, wanted {SCHEMA_VERSION}; build it anew with this version")

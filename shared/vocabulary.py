@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from shared.errors import UserError
-from shared.languages import LAST_ID
+from shared.languages import FIRST_ID, LAST_ID
 
 PAD_ID, END_ID, UNKNOWN_ID = 1, 2, 3
 SPECIAL_IDS = (PAD_ID, END_ID, UNKNOWN_ID)
@@ -35,9 +35,19 @@ class Vocabulary:
         self._dense_of_piece = {piece: dense for dense, piece in enumerate(self.pieces)}
         if any(special not in self._dense for special in SPECIAL_IDS) or self._dense[PAD_ID] != 0:
             raise ValueError("a vocabulary needs <pad> (1, its smallest id), </s> and <unk>")
+        if self.nllb_ids[-1] >= NUM_NLLB_IDS:
+            raise ValueError(f"token {self.nllb_ids[-1]} is none of NLLB's {NUM_NLLB_IDS}")
 
     def __len__(self) -> int:
         return len(self.nllb_ids)
+
+    def __contains__(self, nllb_id: int) -> bool:
+        return nllb_id in self._dense
+
+    @property
+    def languages(self) -> list[str]:
+        """The FLORES-200 codes that it holds."""
+        return [piece for nllb_id, piece in zip(self.nllb_ids, self.pieces, strict=True) if nllb_id >= FIRST_ID]
 
     def table(self) -> np.ndarray:
         """Dense id by NLLB id, [NUM_NLLB_IDS] int32; ids outside the vocabulary give <unk>."""
@@ -70,5 +80,5 @@ class Vocabulary:
         """Raises UserError where the file is no vocabulary."""
         try:
             return cls({int(nllb_id): str(piece) for nllb_id, piece in json.loads(path.read_bytes())})
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, OverflowError, RecursionError) as error:
             raise UserError(f"{path}: not a readable vocabulary ({error}); run `make preprocess` again") from error

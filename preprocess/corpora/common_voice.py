@@ -24,6 +24,8 @@ def read_common_voice(source: SourceConfig, *, name: str) -> Iterator[Utterance 
         if missing := [column for column in WANTED if column not in header]:
             raise UserError(f"{path}: no column {', '.join(missing)} in its header; wanted Common Voice's TSV")
         for number, line in enumerate(file, start=2):
+            if not line.strip():
+                continue
             try:
                 yield _utterance(_row(line, header=header), source=source, name=name)
             except Rejected as error:

@@ -1,0 +1,25 @@
+"""Where the reference files are: corpora, golden arrays and NLLB's tokenizer, beside the project and not part of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# A busy machine is no failure.
+hypothesis.settings.register_profile(
+    "patient", parent=hypothesis.settings(), deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
+
+
+@pytest.fixture(scope="session")
+def reference(pytestconfig: pytest.Config) -> Path:
+    """The folder `shared` beside the project's root."""
+    folder = pytestconfig.rootpath.parent / "shared"
+    if not (folder / "golden").is_dir():
+        reason = f"{folder} is absent: its corpora, golden arrays and tokenizer do not ship with the project"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    return folder

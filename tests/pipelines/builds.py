@@ -1,0 +1,69 @@
+"""Small corpora, builds of them, and the commands as a user types them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pipelines.build import build_dataset
+from pipelines.config import BuildConfig
+from shared.config import load_config
+
+SAMPLE_CONFIG = "configs/preprocess_sample.yaml"
+LJSPEECH_CONFIG = "configs/preprocess_ljspeech.yaml"
+TOKENIZER = "tests/corpora/tokenizer.json"
+ENGLISH = Path("tests/corpora/english")
+COMMAND = Path(sys.executable).with_name("myxtts-data")
+
+
+def build(data: Path, *, config: str = SAMPLE_CONFIG, overrides: Sequence[str] = ()) -> Path:
+    """Build into `data`, in this process."""
+    build_dataset(load_config(config, of=BuildConfig, overrides=overrides), data=data)
+    return data
+
+
+def overrides_for(corpus: Path, *more: str) -> list[str]:
+    """Turns configs/preprocess_ljspeech.yaml to a corpus made here."""
+    return [f"sources.ljspeech.root={corpus}", f"tokenizer={TOKENIZER}", *more]
+
+
+def build_words(corpus: Path, *more: str, data: Path) -> list[str]:
+    """The words behind `myxtts-data` that build such a corpus."""
+    return ["build", LJSPEECH_CONFIG, *overrides_for(corpus, *more), "--data", str(data)]
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    """The command as a process of its own, its stderr piped."""
+    return subprocess.Popen([COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def make_corpus(folder: Path, *, clips: int, bad_rows: Sequence[str] = ()) -> Path:
+    """LJSpeech's layout with `clips` links to the clips of the sample corpus, then the rows given."""
+    wavs = sorted((ENGLISH / "wavs").iterdir())
+    (folder / "wavs").mkdir(parents=True)
+    rows = []
+    for number in range(clips):
+        name = f"C{number:05d}"
+        (folder / "wavs" / f"{name}.wav").symlink_to(wavs[number % len(wavs)].resolve())
+        rows.append(f"{name}|The kettle is singing again.|The kettle is singing again.")
+    (folder / "metadata.csv").write_text("\n".join([*rows, *bad_rows]) + "\n", encoding="utf-8")
+    return folder
+
+
+def copied(dataset: Path, *, to: Path) -> Path:
+    """A copy that may be disturbed."""
+    shutil.copytree(dataset, to)
+    return to
+
+
+def content(dataset: Path) -> dict[str, bytes]:
+    """Every file of a dataset by its relative name; dataset.json without its times."""
+    files = {str(path.relative_to(dataset)): path for path in dataset.rglob("*") if path.is_file()}
+    found = {name: path.read_bytes() for name, path in files.items() if not name.startswith("validation/")}
+    info = json.loads(found["dataset.json"])
+    del info["times"]
+    return found | {"dataset.json": json.dumps(info).encode()}

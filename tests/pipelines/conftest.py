@@ -1,0 +1,70 @@
+"""Datasets that are built once; a test that disturbs one takes a copy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from pipelines import cli
+from tests.pipelines import builds
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample corpus, built; not to be changed."""
+    return builds.build(tmp_path_factory.mktemp("sample") / "data")
+
+
+@pytest.fixture(scope="session")
+def ljspeech(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The 32 LJSpeech clips with NLLB's own tokenizer, built; not to be changed."""
+    overrides = [
+        f"sources.ljspeech.root={reference}/corpora/LJSpeech-1.1",
+        f"tokenizer={reference}/nllb/tokenizer.json",
+    ]
+    data = tmp_path_factory.mktemp("ljspeech") / "data"
+    return builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=overrides)
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve clips in three shards; not to be changed."""
+    folder = tmp_path_factory.mktemp("small")
+    corpus = builds.make_corpus(folder / "corpus", clips=12)
+    overrides = builds.overrides_for(corpus, "utterances_per_shard=6", "validation_fraction=0.3")
+    return builds.build(folder / "data", config=builds.LJSPEECH_CONFIG, overrides=overrides)
+
+
+@pytest.fixture
+def spoiled(small: Path, tmp_path: Path) -> Path:
+    """A copy of the small dataset for a test to spoil."""
+    return builds.copied(small, to=tmp_path / "spoiled")
+
+
+class Outcome(NamedTuple):
+    """What a user sees of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """The console command with the words given, in this process: importing Beam anew takes seconds."""
+
+    def run(*words: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["myxtts-data", *words])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return Outcome(code, *capsys.readouterr())
+
+    return run

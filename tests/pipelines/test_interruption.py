@@ -1,0 +1,251 @@
+"""Kills, full disks and other ends: what was published before stays, and the next build needs no help."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines import publish
+from pipelines.validate import validate_dataset
+from shared.dataset import DatasetInfo
+from tests.pipelines import builds
+
+PATIENCE_S = 60.0
+needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="worker processes are found in /proc")
+CLIPS = 8_000  # more than any machine prepares before it is killed
+
+
+@pytest.fixture(scope="module")
+def long_corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return builds.make_corpus(tmp_path_factory.mktemp("long") / "corpus", clips=CLIPS)
+
+
+def wait_until(true: Callable[[], object], *, process: subprocess.Popen[str]) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while not true():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < end_s
+        time.sleep(0.05)
+
+
+def children(process: subprocess.Popen[str]) -> list[int]:
+    """The live worker processes of a driver, from /proc."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, parent = path.read_text().rpartition(")")[2].split()[:2]
+            words = (path.parent / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(parent) == process.pid and state != "Z" and b"sdk_worker_main" in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@pytest.fixture
+def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts commands, and ends those that the test left."""
+    running: list[subprocess.Popen[str]] = []
+
+    def run(*words: str) -> subprocess.Popen[str]:
+        running.append(builds.start(*words))
+        return running[-1]
+
+    yield run
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def in_hand(data: Path) -> bool:
+    """Whether a record was written but no shard of the build is whole."""
+    return any((data / ".staging/shards").glob(".*.tmp")) and any((data / ".staging/progress").iterdir())
+
+
+def test_a_killed_build_leaves_the_older_dataset_and_the_next_build_sweeps(
+    long_corpus: Path, small: Path, spoiled: Path, started: Callable, sample: Path
+) -> None:
+    process = started(*builds.build_words(long_corpus, "workers=1", data=spoiled))
+    wait_until(lambda: in_hand(spoiled), process=process)
+    process.kill()
+    process.wait()
+    assert any((spoiled / ".staging").rglob("*.tmp"))
+    assert validate_dataset(spoiled).findings == []
+    kept = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}
+    assert kept == builds.content(small)
+    builds.build(spoiled)
+    assert builds.content(spoiled) == builds.content(sample)
+
+
+@needs_proc
+@pytest.mark.slow
+def test_a_killed_worker_ends_the_build_soon(long_corpus: Path, small: Path, spoiled: Path, started: Callable) -> None:
+    process = started(*builds.build_words(long_corpus, "workers=2", data=spoiled))
+    wait_until(lambda: in_hand(spoiled), process=process)
+    workers = children(process)
+    assert len(workers) == 2
+    os.kill(workers[0], signal.SIGKILL)
+    _, err = process.communicate(timeout=10)
+    assert process.returncode == 70
+    assert "error: a worker process died (out of memory?); nothing was published; run again\n" in err
+    kept = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}
+    assert kept == builds.content(small)
+    end_s = time.monotonic() + 20
+    while not all(map(gone, workers)):
+        assert time.monotonic() < end_s, "a worker outlives its driver"
+        time.sleep(0.1)
+
+
+@needs_proc
+@pytest.mark.slow
+def test_the_workers_of_a_killed_driver_end_too(long_corpus: Path, spoiled: Path, started: Callable) -> None:
+    process = started(*builds.build_words(long_corpus, "workers=2", data=spoiled))
+    wait_until(lambda: in_hand(spoiled), process=process)
+    workers = children(process)
+    process.kill()
+    end_s = time.monotonic() + 20
+    while not all(map(gone, workers)):
+        assert time.monotonic() < end_s, "a worker outlives its driver"
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder]
+    if os.geteuid() != 0 or subprocess.run(words, check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize(
+    "workers", [pytest.param(1, id="in memory"), pytest.param(2, id="two workers", marks=pytest.mark.slow)]
+)
+def test_a_full_disk_is_one_line_and_leaves_the_older_dataset(
+    workers: int, small_disk: Path, tmp_path: Path, command: Callable
+) -> None:
+    older = builds.make_corpus(tmp_path / "older", clips=3)
+    data = builds.build(small_disk / "data", config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(older))
+    before = builds.content(data)
+    newer = builds.make_corpus(tmp_path / "newer", clips=60)
+    outcome = command(*builds.build_words(newer, f"workers={workers}", data=data))
+    assert outcome.code == 2
+    last = outcome.err.splitlines()[-1]
+    assert last == f"error: {data}: the disk is full; nothing was published; make room and run the build again"
+    assert "Traceback" not in outcome.err
+    assert {name: found for name, found in builds.content(data).items() if not name.startswith(".staging")} == before
+
+
+@pytest.mark.parametrize("lucky", range(8))  # the disk fills at any of the seven files, or at none
+def test_whenever_the_disk_fills_the_older_dataset_stays_or_the_new_one_is_whole(
+    lucky: int, small: Path, spoiled: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus, sync, calls = builds.make_corpus(tmp_path / "corpus", clips=3), os.fsync, []
+
+    def fsync(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) > lucky and not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    outcome = command(*builds.build_words(corpus, data=spoiled))
+    monkeypatch.undo()
+    found = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}
+    if lucky == 7:
+        assert outcome.code == 0
+        assert found.keys() != builds.content(small).keys()
+    else:
+        assert outcome.code == 2
+        assert outcome.err.splitlines()[-1].startswith(f"error: {spoiled}: the disk is full")
+        assert found == builds.content(small)
+
+
+@pytest.mark.parametrize("lucky", range(4))  # three verdicts and the report
+def test_a_full_disk_under_validation_is_one_line(
+    lucky: int, small: Path, spoiled: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = itertools.count()
+
+    def fsync(descriptor: int) -> None:
+        if next(calls) >= lucky:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    outcome = command("validate", "--data", str(spoiled))
+    assert outcome.code == 2
+    assert "No space left on device; there is no verdict" in outcome.err.splitlines()[-1]
+    assert "Traceback" not in outcome.err
+    assert list((spoiled / "validation").iterdir()) == []
+    assert builds.content(spoiled) == builds.content(small)
+
+
+class Killed(BaseException):
+    """Nothing that the code may catch."""
+
+
+def die_at_rename(number: int, *, data: Path, corpus: Path) -> bool:
+    """Build over a dataset and die at this rename of its publication; whether there were so many."""
+    replace, publishing, renames = Path.replace, publish.publish, itertools.count()
+
+    def fragile(path: Path, target: Path) -> Path:
+        if next(renames) == number:
+            raise Killed
+        return replace(path, target)
+
+    def publish_fragile(*args: Any, **options: Any) -> DatasetInfo:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Path, "replace", fragile)
+            return publishing(*args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipelines.build.publish", publish_fragile)
+        try:
+            builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
+        except Killed:
+            return True
+    return False
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_rename_of_publishing_leaves_a_whole_dataset_or_none(small: Path, tmp_path: Path) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=3)
+    fresh = builds.build(tmp_path / "fresh", config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
+    outcomes = []
+    for number in itertools.count():
+        data = builds.copied(small, to=tmp_path / str(number))
+        if not die_at_rename(number, data=data, corpus=corpus):
+            break
+        outcomes.append((data / "_SUCCESS").exists())
+        if outcomes[-1]:
+            assert validate_dataset(data).findings == []
+        builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
+        assert builds.content(data) == builds.content(fresh)
+    assert outcomes == sorted(outcomes, reverse=True), "the older dataset, then none"
+    assert len(outcomes) == 9  # three files under temporary names, three of the shard, then the three again
+
+
+def test_a_folder_among_the_shards_of_an_older_dataset_is_left_alone_and_told(spoiled: Path) -> None:
+    (spoiled / "shards" / "mine").mkdir()
+    builds.build(spoiled)
+    assert [(one.file, one.check) for one in validate_dataset(spoiled).findings] == [("shards/mine", "stray")]

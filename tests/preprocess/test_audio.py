@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import io
+import struct
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from preprocess.audio import Audio, decode_audio
+from preprocess.utterance import Reason, Rejected
+
+RATE_HZ = 22050
+
+
+def decode(data: bytes, *, rate_hz: int = RATE_HZ, max_duration_s: float = 20.0) -> Audio:
+    return decode_audio(data, rate_hz=rate_hz, max_duration_s=max_duration_s)
+
+
+def rejected(data: bytes, *, max_duration_s: float = 20.0) -> Rejected:
+    with pytest.raises(Rejected) as caught:
+        decode(data, max_duration_s=max_duration_s)
+    assert "\n" not in caught.value.message
+    return caught.value
+
+
+def wav(
+    samples: np.ndarray,
+    *,
+    rate_hz: int = RATE_HZ,
+    channels: int | None = None,
+    claimed_bytes: int | None = None,
+    bits: int | None = None,
+) -> bytes:
+    """A wav file by hand, whose header may lie."""
+    data = samples.tobytes()
+    channels = channels if channels is not None else (samples.shape[1] if samples.ndim == 2 else 1)
+    bits = bits if bits is not None else samples.itemsize * 8
+    size = len(data) if claimed_bytes is None else claimed_bytes
+    kind = 3 if samples.dtype.kind == "f" else 1
+    block = channels * bits // 8 & 0xFFFF
+    head = struct.pack("<HHIIHH", kind, channels, rate_hz, rate_hz * block & 0xFFFFFFFF, block, bits)
+    riff = min(36 + size, 0xFFFFFFFF)
+    chunks = (b"RIFF", struct.pack("<I", riff), b"WAVEfmt ", struct.pack("<I", 16), head)
+    return b"".join((*chunks, b"data", struct.pack("<I", size), data))
+
+
+@contextmanager
+def at_most_allocated(wanted_bytes: int) -> Iterator[None]:
+    tracemalloc.start()
+    try:
+        yield
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < wanted_bytes
+
+
+def tone(frequency_hz: float, *, rate_hz: int, seconds: float, level: float = 0.5) -> np.ndarray:
+    return (level * np.sin(2 * np.pi * frequency_hz * np.arange(int(rate_hz * seconds)) / rate_hz)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("mono_c0.wav", 0.5),
+        ("stereo.wav", 1.0),
+        ("stereo.mp3", 1.0),
+        ("stereo.sph", 1.0),
+        ("mono_c0.opus", 0.5),
+        ("stereo.opus", 1.0),
+    ],
+)
+def test_every_format_of_the_reference_is_read(name: str, seconds: float, reference: Path) -> None:
+    audio = decode((reference / "corpora/audio_formats" / name).read_bytes())
+    assert audio.duration_s == pytest.approx(seconds, abs=0.01)
+    assert audio.original_rate_hz in (8000, 48000)
+    assert audio.samples.dtype == np.float32
+    assert audio.samples.ndim == 1
+    assert 0.01 < audio.peak <= 1.0
+
+
+def test_stereo_in_three_formats_is_the_same_sound(reference: Path) -> None:
+    folder = reference / "corpora/audio_formats"
+    wave, sphere, mp3 = (decode((folder / f"stereo.{kind}").read_bytes()).samples for kind in ("wav", "sph", "mp3"))
+    np.testing.assert_array_equal(wave, sphere)
+    assert len(mp3) == len(wave)
+    assert np.corrcoef(wave, mp3)[0, 1] > 0.95
+
+
+def test_a_header_without_samples_is_empty_audio(reference: Path) -> None:
+    data = (reference / "corpora/audio_formats/empty.wav").read_bytes()
+    assert rejected(data).reason == Reason.EMPTY_AUDIO
+    assert rejected(wav(np.zeros(0, "<i2"))).reason == Reason.EMPTY_AUDIO
+
+
+def test_flac_equals_its_wav_and_mp3_comes_close(reference: Path) -> None:
+    flacs = sorted((reference / "corpora/ljspeech_formats/wavs").glob("*.flac"))
+    assert len(flacs) == 8
+    for flac in flacs:
+        original = decode((reference / "corpora/LJSpeech-1.1/wavs" / f"{flac.stem}.wav").read_bytes()).samples
+        np.testing.assert_array_equal(decode(flac.read_bytes()).samples, original)
+        lossy = decode(flac.with_suffix(".mp3").read_bytes()).samples
+        assert len(lossy) == pytest.approx(len(original), abs=100)
+        assert np.corrcoef(lossy[: len(original)], original)[0, 1] > 0.97
+
+
+def test_int16_is_divided_by_32768_exactly() -> None:
+    every = np.arange(-32768, 32768, dtype="<i2")
+    audio = decode(wav(every))
+    np.testing.assert_array_equal(audio.samples, every / np.float32(32768))
+    assert audio.peak == 1.0
+
+
+def test_channels_are_averaged() -> None:
+    left, right = np.array([[1000, 32767, -32768, 7], [3000, 32767, 32767, 8]], "<i2")
+    np.testing.assert_array_equal(
+        decode(wav(np.stack([left, right], axis=1))).samples, ((left / 32768 + right / 32768) / 2).astype(np.float32)
+    )
+
+
+@pytest.mark.parametrize("rate_hz", [8000, 16000, 32000, 44100, 48000, 96000])
+def test_resampling_keeps_frequency_level_and_place(rate_hz: int) -> None:
+    seconds = 1.0
+    audio = decode(wav(tone(440.0, rate_hz=rate_hz, seconds=seconds), rate_hz=rate_hz))
+    expected = tone(440.0, rate_hz=RATE_HZ, seconds=seconds)
+    assert (audio.rate_hz, audio.original_rate_hz, len(audio.samples)) == (RATE_HZ, rate_hz, len(expected))
+    middle = slice(2000, -2000)  # the ends ring
+    np.testing.assert_allclose(audio.samples[middle], expected[middle], atol=2e-3)
+
+
+def test_what_lies_above_the_new_nyquist_is_removed() -> None:
+    audio = decode(wav(tone(15_000.0, rate_hz=48_000, seconds=1.0), rate_hz=48_000))
+    assert np.abs(audio.samples[2000:-2000]).max() < 1e-3
+
+
+def test_the_level_of_a_sine_is_three_db_below_its_peak() -> None:
+    audio = decode(wav(tone(441.0, rate_hz=RATE_HZ, seconds=1.0, level=0.5)))
+    assert audio.peak == pytest.approx(0.5, abs=1e-3)
+    assert audio.rms_db == pytest.approx(-6.02 - 3.01, abs=0.01)
+    assert decode(wav(np.zeros(1000, "<i2"))).rms_db == -120.0
+
+
+def test_the_limit_is_kept_to_the_sample() -> None:
+    exact = np.zeros(RATE_HZ * 2, "<i2")
+    assert decode(wav(exact), max_duration_s=2.0).duration_s == 2.0
+    error = rejected(wav(np.append(exact, exact[:1])), max_duration_s=2.0)
+    assert (error.reason, error.message) == (Reason.TOO_LONG, "longer than 2.0 s")
+
+
+def test_a_long_file_is_decoded_only_up_to_the_limit() -> None:
+    """An hour of silence is 12 kB of flac and 635 MB of float32."""
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(44100 * 3600, np.int16), 44100, format="FLAC")
+    data = file.getvalue()
+    with at_most_allocated(2_000_000):
+        assert rejected(data, max_duration_s=5.0).reason == Reason.TOO_LONG
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_one_value_that_is_not_finite_spoils_a_file(value: float, channels: int) -> None:
+    samples = np.zeros((1000, channels), "<f4")
+    samples[500, 0] = value
+    assert rejected(wav(samples)).reason == Reason.NON_FINITE_AUDIO
+
+
+@pytest.mark.parametrize("peak", [32767.0, 1e30, 3e38])
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("rate_hz", [RATE_HZ, 44100])
+def test_floating_point_far_above_full_scale_is_rejected(peak: float, channels: int, rate_hz: int) -> None:
+    error = rejected(wav(np.full((4000, channels), peak, "<f4"), rate_hz=rate_hz))
+    assert error.reason == Reason.UNREADABLE_AUDIO
+    assert "full scale is 1" in error.message
+
+
+def test_floating_point_a_little_above_full_scale_stays_as_it_is() -> None:
+    np.testing.assert_array_equal(decode(wav(np.full(1000, 1.5, "<f4"))).samples, np.full(1000, 1.5, np.float32))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        wav(np.zeros(1000, "<i2"), rate_hz=0),
+        wav(np.zeros(1000, "<i2"), rate_hz=1),
+        wav(np.zeros(1000, "<i2"), rate_hz=3999),
+        wav(np.zeros(1000, "<i2"), rate_hz=384_001),
+        wav(np.zeros(1000, "<i2"), rate_hz=(1 << 31) - 1),
+        wav(np.zeros(1000, "<i2"), rate_hz=(1 << 32) - 1),
+        wav(np.zeros(1000, "<i2"), channels=0),
+        wav(np.zeros(1020, "<i2"), channels=17),
+        wav(np.zeros(2000, "<i2"), channels=1000),
+        wav(np.zeros(2000, "<i2"), channels=65535),
+        wav(np.zeros(1000, "<i2"), bits=0),
+        b"",
+        b"RIFF",
+        b"fLaC",
+        b"ID3\x04\x00\x00\x00\x00\x00\x00",
+        b"OggS",
+        b"the text of the sentence\n" * 40,
+        b"<!DOCTYPE html><title>404 Not Found</title>" * 20,
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0000\nsize 1000\n",
+        b"\0" * 4000,
+    ],
+)
+def test_a_header_that_claims_the_absurd_and_what_is_no_audio_are_unreadable(data: bytes) -> None:
+    assert rejected(data).reason == Reason.UNREADABLE_AUDIO
+
+
+def test_claims_of_many_frames_cost_no_memory() -> None:
+    with at_most_allocated(5_000_000):
+        assert len(decode(wav(np.ones(1000, "<i2"), claimed_bytes=0xFFFFFF00)).samples) == 1000
+    file = io.BytesIO()
+    soundfile.write(file, np.ones(1000, np.int16), RATE_HZ, format="FLAC")
+    lying = bytearray(file.getvalue())
+    lying[21] |= 0x0F  # the 36 bits of STREAMINFO's number of samples
+    lying[22:26] = b"\xff" * 4
+    assert soundfile.info(io.BytesIO(lying)).frames == (1 << 36) - 1
+    with at_most_allocated(5_000_000):
+        assert rejected(bytes(lying)).reason == Reason.UNREADABLE_AUDIO
+
+
+def test_a_truncated_flac_is_unreadable(reference: Path) -> None:
+    data = (reference / "corpora/ljspeech_formats/wavs/LJ001-0002.flac").read_bytes()
+    for part in (0.99, 0.5, 0.1):
+        assert rejected(data[: int(part * len(data))]).reason == Reason.UNREADABLE_AUDIO
+
+
+starts = st.sampled_from(
+    [b"", b"RIFF\x24\x08\x00\x00WAVEfmt ", b"fLaC\0\0\0\x22", b"OggS\0\x02", b"ID3\x03", b"NIST_1A\n"]
+)
+
+
+@given(starts, st.binary(max_size=400))
+def test_arbitrary_bytes_are_decoded_or_rejected(start: bytes, rest: bytes) -> None:
+    try:
+        audio = decode(start + rest)
+    except Rejected as error:
+        reason = error.reason
+    else:
+        assert np.isfinite(audio.samples).all()
+        return
+    assert reason in (Reason.UNREADABLE_AUDIO, Reason.EMPTY_AUDIO, Reason.NON_FINITE_AUDIO, Reason.TOO_LONG)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 43), st.integers(0, 255)), max_size=4),
+    st.sampled_from(["<i2", "<f4", "<f8"]),
+)
+def test_a_damaged_header_gives_finite_sound_or_a_rejection(damage: list[tuple[int, int]], kind: str) -> None:
+    data = bytearray(wav(np.arange(-200, 200).astype(kind)))
+    for position, value in damage:
+        data[position] = value
+    try:
+        audio = decode(bytes(data))
+    except Rejected:
+        return
+    assert np.isfinite(audio.samples).all()

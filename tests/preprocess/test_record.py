@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from preprocess.checks import CheckConfig
+from preprocess.corpora import read_corpus
+from preprocess.corpora.source import SourceConfig
+from preprocess.record import MAX_FILE_BYTES, Preparation, Prepared, rejection
+from preprocess.tokens import Tokenizer
+from preprocess.utterance import Reason, Rejection, Utterance
+from shared.features import PRESETS, preset
+from shared.records import decode, encode
+
+CORPORA = Path(__file__).parents[1] / "corpora"
+CLIP = CORPORA / "english/wavs/EN001-0001.wav"
+BOUNDS = CheckConfig(max_tokens=40, max_duration_s=5.0)
+RATE_HZ = 22050
+
+tone = 0.1 * np.sin(np.arange(RATE_HZ, dtype=np.float64) / 20)
+Attempt = Callable[[Path], Utterance]
+
+
+@pytest.fixture(scope="module")
+def prepare() -> Preparation:
+    tokenizer = Tokenizer(str(CORPORA / "tokenizer.json"))
+    return Preparation(features=preset("hifigan-22k"), mel_dtype="float16", tokenizer=tokenizer, checks=BOUNDS)
+
+
+def utterance_of(audio_path: Path | str, *, text: str = "The kettle is singing again.") -> Utterance:
+    return Utterance(id="x/a", audio_path=str(audio_path), text=text, language="eng_Latn", speaker="x/LJ")
+
+
+def recording(path: Path, samples: np.ndarray, *, subtype: str = "PCM_16") -> Utterance:
+    soundfile.write(path, samples, RATE_HZ, format="WAV", subtype=subtype)
+    return utterance_of(path)
+
+
+def file_of(path: Path, data: bytes) -> Utterance:
+    path.write_bytes(data)
+    return utterance_of(path)
+
+
+def test_the_32_ljspeech_clips_become_records_that_equal_the_reference(reference: Path) -> None:
+    tokenizer = Tokenizer(str(reference / "nllb/tokenizer.json"))
+    prepare = Preparation(
+        features=preset("hifigan-22k"), mel_dtype="float16", tokenizer=tokenizer, checks=CheckConfig()
+    )
+    root = reference / "corpora/LJSpeech-1.1"
+    source = SourceConfig(reader="ljspeech", root=root, language="eng_Latn")
+    outcomes = [prepare(one) for one in read_corpus(source, name="lj") if isinstance(one, Utterance)]
+    prepared = {one.record.utterance_id.removeprefix("lj/"): one for one in outcomes if isinstance(one, Prepared)}
+    assert len(outcomes) == len(prepared) == 32
+    for stem, one in prepared.items():
+        path = root / f"wavs/{stem}.wav"
+        assert one.record.frames == soundfile.info(path).frames // 256
+        assert one.record.mel.dtype == np.float16
+        assert one.audio_sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert one.unknown_tokens == 0
+    for file in sorted((reference / "golden/mel_hifigan_22k").glob("LJ*.npz")):
+        np.testing.assert_allclose(prepared[file.stem].record.mel, np.load(file)["log_mel"], atol=0.005)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("mel_dtype", ["float16", "float32"])
+def test_a_record_survives_the_disk(prepare: Preparation, name: str, mel_dtype: str) -> None:
+    outcome = dataclasses.replace(prepare, features=preset(name), mel_dtype=mel_dtype)(utterance_of(CLIP))
+    assert isinstance(outcome, Prepared)
+    record, audio = outcome.record, outcome.audio
+    assert record.frames == preset(name).num_frames(len(audio.samples))
+    assert audio.rate_hz == preset(name).sample_rate_hz
+    (stored,) = decode(encode(record))["mel"]
+    assert isinstance(stored, bytes)
+    mel = np.frombuffer(stored, f"<f{np.dtype(mel_dtype).itemsize}").reshape(-1, preset(name).n_mels)
+    np.testing.assert_array_equal(mel, record.mel)
+    assert np.isfinite(mel).all()
+
+
+def test_a_record_does_not_depend_on_what_was_prepared_before_it(prepare: Preparation, tmp_path: Path) -> None:
+    first = prepare(utterance_of(CLIP))
+    prepare(recording(tmp_path / "other.wav", tone))
+    again = prepare(utterance_of(CLIP))
+    assert isinstance(first, Prepared)
+    assert isinstance(again, Prepared)
+    assert encode(first.record) == encode(again.record)
+
+
+def too_large(path: Path) -> Utterance:
+    with path.open("wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)  # sparse: it costs no disk
+    return utterance_of(path)
+
+
+REJECTIONS: list[tuple[str, Reason, Attempt]] = [
+    ("audio", Reason.MISSING_AUDIO, utterance_of),
+    ("audio", Reason.MISSING_AUDIO, lambda path: utterance_of(path.parent)),
+    ("audio", Reason.MISSING_AUDIO, lambda path: utterance_of(CLIP / "below-a-file.wav")),
+    ("audio", Reason.MISSING_AUDIO, lambda path: utterance_of(path.with_name("n" * 300))),
+    ("audio", Reason.UNREADABLE_AUDIO, lambda path: file_of(path, b"")),
+    ("audio", Reason.UNREADABLE_AUDIO, lambda path: file_of(path, b"the text\n" * 100)),
+    ("audio", Reason.UNREADABLE_AUDIO, lambda path: recording(path, 30000 * tone, subtype="FLOAT")),
+    ("audio", Reason.EMPTY_AUDIO, lambda path: recording(path, tone[:0])),
+    ("audio", Reason.NON_FINITE_AUDIO, lambda path: recording(path, tone + np.nan, subtype="FLOAT")),
+    ("audio", Reason.TOO_SHORT, lambda path: recording(path, tone[:8000])),
+    ("audio", Reason.TOO_SHORT, lambda path: recording(path, tone[:1])),
+    ("audio", Reason.TOO_LONG, lambda path: recording(path, np.tile(tone, 6))),
+    ("audio", Reason.TOO_LONG, too_large),
+    ("text", Reason.EMPTY_TEXT, lambda path: utterance_of(CLIP, text="")),
+    ("text", Reason.EMPTY_TEXT, lambda path: utterance_of(CLIP, text=" \u200b\x00\n")),
+    ("text", Reason.TOO_MANY_TOKENS, lambda path: utterance_of(CLIP, text="kettle " * 50)),
+    ("text", Reason.TOO_MANY_UNKNOWNS, lambda path: utterance_of(CLIP, text="水壺")),
+    ("text", Reason.TOO_MANY_UNKNOWNS, lambda path: utterance_of(CLIP, text="</s> </s> <pad>")),
+]
+
+
+@pytest.mark.parametrize(("stage", "reason", "attempt"), REJECTIONS)
+def test_what_is_wrong_with_an_utterance_is_a_rejection(
+    stage: str, reason: Reason, attempt: Attempt, prepare: Preparation, tmp_path: Path
+) -> None:
+    utterance = attempt(tmp_path / "clip.wav")
+    outcome = prepare(utterance)
+    assert isinstance(outcome, Rejection)
+    assert (outcome.stage, outcome.reason) == (stage, reason)
+    assert (outcome.id, outcome.audio_path) == (utterance.id, utterance.audio_path)
+    assert outcome.message
+    assert "\n" not in outcome.message
+
+
+def test_every_reason_has_its_test() -> None:
+    tested_with_the_readers = {Reason.BAD_METADATA_ROW, Reason.UNSAFE_PATH}
+    tested_with_the_pipelines = {Reason.DUPLICATE_ID}
+    found = {reason for _, reason, _ in REJECTIONS}
+    assert found | tested_with_the_readers | tested_with_the_pipelines == set(Reason)
+
+
+def test_a_header_without_samples_is_empty_audio(prepare: Preparation, reference: Path) -> None:
+    outcome = prepare(utterance_of(reference / "corpora/audio_formats/empty.wav"))
+    assert isinstance(outcome, Rejection)
+    assert outcome.reason == Reason.EMPTY_AUDIO
+
+
+def test_a_file_that_may_not_be_read_is_missing(prepare: Preparation, tmp_path: Path) -> None:
+    utterance = recording(tmp_path / "clip.wav", tone)
+    Path(utterance.audio_path).chmod(0)
+    try:
+        Path(utterance.audio_path).read_bytes()
+    except PermissionError:
+        outcome = prepare(utterance)
+        assert isinstance(outcome, Rejection)
+        assert outcome.reason == Reason.MISSING_AUDIO
+    else:
+        pytest.skip("this user, root perhaps, may read every file")
+
+
+def test_a_link_to_itself_is_missing(prepare: Preparation, tmp_path: Path) -> None:
+    (tmp_path / "loop.wav").symlink_to(tmp_path / "loop.wav")
+    outcome = prepare(utterance_of(tmp_path / "loop.wav"))
+    assert isinstance(outcome, Rejection)
+    assert outcome.reason == Reason.MISSING_AUDIO
+
+
+def test_a_failing_disk_is_nobodys_rejection(prepare: Preparation) -> None:
+    broken = Path("/proc/self/mem")  # reading its first page gives EIO
+    if not broken.exists():
+        pytest.skip("no /proc here, which has a file that fails to be read")
+    with pytest.raises(OSError, match="Input/output error"):
+        prepare(utterance_of(broken))
+
+
+def test_a_rejection_carries_its_utterance() -> None:
+    one = rejection(utterance_of("/a.wav"), stage="shard", reason=Reason.DUPLICATE_ID, message="twice")
+    assert one == Rejection(id="x/a", audio_path="/a.wav", stage="shard", reason=Reason.DUPLICATE_ID, message="twice")

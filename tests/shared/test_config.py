@@ -1,0 +1,273 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Literal
+
+import pydantic
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.config import BuildConfig
+from shared.config import Config, load_config
+from shared.errors import UserError
+
+
+class Room(Config):
+    width_m: float = pydantic.Field(2.0, gt=0)
+    colour: Literal["white", "blue"] = "white"
+
+
+class House(Config):
+    name: str
+    floors: int = 1
+    kitchen: Room = Room()
+    cellar: Room | None = None
+    rooms: dict[str, Room] = pydantic.Field(default_factory=dict)
+
+
+HOUSE = "name: villa\nrooms:\n  hall: {width_m: 3.5}\n"
+BUILD = "sources:\n  lj: {reader: ljspeech, root: /data, language: eng_Latn}\ntokenizer: t.json\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "house.yaml"
+
+
+def load(path: Path, content: str | bytes, *overrides: str) -> House:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return load_config(path, of=House, overrides=overrides)
+
+
+def refusal(path: Path, content: str | bytes, *overrides: str) -> str:
+    with pytest.raises(UserError) as caught:
+        load(path, content, *overrides)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert len(message) < 600
+    return message
+
+
+def build_refusal(path: Path, *overrides: str) -> str:
+    path.write_text(BUILD)
+    with pytest.raises(UserError) as caught:
+        load_config(path, of=BuildConfig, overrides=overrides)
+    return str(caught.value)
+
+
+def test_a_file_becomes_a_typed_frozen_value(path: Path) -> None:
+    house = load(path, HOUSE)
+    assert house == House(name="villa", rooms={"hall": Room(width_m=3.5)})
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        house.name = "hut"  # type: ignore[misc]
+
+
+def test_every_config_that_ships_is_valid() -> None:
+    files = sorted((Path(__file__).parents[2] / "configs").glob("preprocess_*.yaml"))
+    assert len(files) >= 2
+    assert all(load_config(file, of=BuildConfig).sources for file in files)
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "known"),
+    [
+        (HOUSE + "colour: red\n", "colour", "cellar, floors, kitchen, name, rooms"),
+        (HOUSE + "kitchen: {color: red}\n", "kitchen.color", "colour, width_m"),
+        (HOUSE + "cellar: {depth: 1}\n", "cellar.depth", "colour, width_m"),
+        ("name: x\nrooms: {hall: {colour: blue, length: 1}}\n", "rooms.hall.length", "colour, width_m"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_known_ones(path: Path, content: str, where: str, known: str) -> None:
+    assert refusal(path, content) == f"{path}: {where}: unknown key; known here: {known}"
+
+
+@pytest.mark.parametrize(
+    ("override", "where"),
+    [
+        ("sources.lj.speakr=x", "sources.lj.speakr: unknown key; known here: language, reader, root, speaker"),
+        ("checks.min=1", "checks.min: unknown key; known here: max_duration_s, max_tokens"),
+        ("sources.lj.language=eng", "sources.lj.language: unknown language 'eng': wanted a FLORES-200 code"),
+        ("sources.LJ.root=/x", "sources.LJ.[key]: string should match pattern"),
+        ("sources.new.root=/x", "sources.new.reader: missing; give it in the file or as sources.new.reader=…"),
+        ("sources={}", "sources: dictionary should have at least 1 item"),
+        ("sources.lj.reader=vctk", "sources.lj.reader: input should be 'common_voice'"),
+        ("features=mel", "features: wanted one of hifigan-22k, bigvgan-24k-100, vocos-24k, not 'mel'"),
+        ("checks.max_duration_s=.inf", "checks.max_duration_s: input should be"),
+        ("checks.max_duration_s=.nan", "checks.max_duration_s: input should be"),
+        ("checks.max_duration_s=1e300", "checks.max_duration_s: input should be less than or equal to 3600"),
+        ("validation_fraction=1", "validation_fraction: input should be less than 1"),
+        ("workers=0", "workers: input should be greater than or equal to 1"),
+    ],
+)
+def test_a_build_config_says_where_it_is_wrong(path: Path, override: str, where: str) -> None:
+    assert build_refusal(path, override).startswith(f"{path}: {where}")
+
+
+def test_a_missing_key_says_how_to_give_it(path: Path) -> None:
+    assert refusal(path, "floors: 2\n") == f"{path}: name: missing; give it in the file or as name=…"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("name: x\nfloors: many\n", "floors: input should be a valid integer, unable to parse string as an integer"),
+        ("name: 5\n", "name: input should be a valid string, not 5"),
+        ("name:\n", "name: input should be a valid string, not None"),
+        ("name: [1]\n", "name: input should be a valid string, not a list of 1"),
+        ("name: x\nkitchen: 5\n", "kitchen: input should be a valid dictionary"),
+        ("name: x\nkitchen: {width_m: -1}\n", "kitchen.width_m: input should be greater than 0, not -1"),
+        ("name: x\nkitchen: {width_m: .inf}\n", "kitchen.width_m: input should be a finite number"),
+        ("name: x\nkitchen: {colour: red}\n", "kitchen.colour: input should be 'white' or 'blue', not 'red'"),
+        ("name: x\n1: 2\n", "1: keys should be strings, not 1"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_named(path: Path, content: str, message: str) -> None:
+    assert refusal(path, content).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a: [1",
+        "a: *nowhere",
+        "? [a]\n: 1",
+        "{{}: 1}",
+        "a: 2024-13-45",
+        "a: 0b_",
+        "a: !!int x",
+        "a: \x07",
+        "\tname: x",
+        b"\xff\xfe\x00",
+        "name: x\n---\nname: y\n",
+        "a: " + "[" * 5000,
+    ],
+)
+def test_what_is_not_yaml_is_refused_in_one_line(path: Path, content: str | bytes) -> None:
+    assert refusal(path, content).startswith(f"{path}: not YAML: ")
+
+
+@pytest.mark.parametrize("content", ["", "# only a comment\n", "- name\n", "villa", "&a [*a]"])
+def test_what_is_not_a_mapping_is_refused(path: Path, content: str) -> None:
+    assert refusal(path, content) == f"{path}: wanted `key: value` lines; see configs/ for examples"
+
+
+@pytest.mark.parametrize("content", ["name: x\nname: y\n", "name: x\nrooms: {hall: {}, hall: {width_m: 9}}\n"])
+def test_a_key_that_stands_twice_is_refused(path: Path, content: str) -> None:
+    assert "stands twice" in refusal(path, content)
+
+
+def test_anchors_and_merge_keys_may_share_values(path: Path) -> None:
+    house = load(path, "name: x\nrooms:\n  a: &a {width_m: 3, colour: blue}\n  b: {<<: *a, width_m: 4}\n")
+    assert house.rooms == {"a": Room(width_m=3, colour="blue"), "b": Room(width_m=4, colour="blue")}
+
+
+def test_an_absent_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    for path, reason in ((tmp_path / "absent.yaml", "No such file or directory"), (tmp_path, "Is a directory")):
+        with pytest.raises(UserError, match=rf"cannot read the config \({reason}\); see configs/ for examples"):
+            load_config(path, of=House)
+
+
+def test_a_file_too_large_for_a_config_is_not_read(path: Path) -> None:
+    assert "over 1048576 bytes" in refusal(path, b"#" * (1 << 21))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["floors=3"], {"floors": 3}),
+        (["floors=2", "floors=4"], {"floors": 4}),
+        (["name=a=b"], {"name": "a=b"}),
+        (["name='3'"], {"name": "3"}),
+        (["rooms={}"], {"rooms": {}}),
+        (["rooms.hall.colour=blue"], {"rooms": {"hall": Room(width_m=3.5, colour="blue")}}),
+        (["rooms.attic.width_m=1", "rooms.hall.width_m=2"], {"rooms": {"hall": Room(), "attic": Room(width_m=1)}}),
+        (["cellar.width_m=5"], {"cellar": Room(width_m=5)}),
+        (["kitchen={width_m: 7}"], {"kitchen": Room(width_m=7)}),
+    ],
+)
+def test_overrides_reach_every_depth(path: Path, overrides: list[str], expected: dict[str, object]) -> None:
+    assert load(path, HOUSE, *overrides) == load(path, HOUSE).model_copy(update=expected)
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("floors", "'floors': wanted key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1"),
+        ("=3", "'=3': wanted key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1"),
+        ("name.first=x", "'name.first=x': 'name' is a value, not a section"),
+        ("rooms.hall.width_m.x=1", "'rooms.hall.width_m.x=1': 'width_m' is a value, not a section"),
+        ("floors=[", "'floors=[': the value is not YAML: "),
+        ("floors=2024-13-45", "'floors=2024-13-45': the value is not YAML: month must be in 1..12"),
+    ],
+)
+def test_a_bad_override_is_quoted(path: Path, override: str, message: str) -> None:
+    assert refusal(path, HOUSE, override).startswith(message)
+
+
+@pytest.mark.parametrize("override", ["a..b=1", ".a=1", "a.=1", "rooms.=1", ". =1"])
+def test_an_override_with_an_empty_part_is_refused(path: Path, override: str) -> None:
+    assert refusal(path, HOUSE, override)
+
+
+def test_an_override_nested_too_deeply_is_refused_in_one_line(path: Path) -> None:
+    path.write_text(HOUSE)
+    with pytest.raises(UserError, match="the value is not YAML: nested too deeply"):
+        load_config(path, of=House, overrides=["name=" + "[" * 5000])
+
+
+@pytest.mark.parametrize(
+    "tag", ["!!python/object/apply:os.system", "!!python/object/new:os.system", "!!python/name:os"]
+)
+def test_a_python_tag_runs_no_code(path: Path, tag: str) -> None:
+    witness = path.with_name("witness")
+    assert "could not determine a constructor" in refusal(path, f"name: {tag} ['touch {witness}']\n")
+    assert "could not determine a constructor" in refusal(path, HOUSE, f"name={tag} ['touch {witness}']")
+    assert not witness.exists()
+
+
+@pytest.mark.parametrize("where", ["name: *l19\n", "rooms: *l19\n", "unknown: *l19\n", "kitchen: {width_m: *l19}\n"])
+def test_an_alias_bomb_stays_cheap(path: Path, where: str) -> None:
+    """Ten to the twentieth leaves, if anything ever walks or prints them."""
+    levels = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 20)]
+    started = time.perf_counter()
+    refusal(path, "l0: &l0 [x]\n" + "\n".join(levels) + "\n" + where)
+    assert time.perf_counter() - started < 5.0
+
+
+def test_a_section_within_itself_is_refused(path: Path) -> None:
+    refusal(path, "name: x\nkitchen: &k {width_m: *k}\n")
+    refusal(path, "name: x\nrooms: &r {hall: *r}\n")
+
+
+@given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_arbitrary_bytes_are_a_config_or_a_user_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    path = tmp_path_factory.getbasetemp() / "arbitrary.yaml"
+    path.write_bytes(content)
+    with pytest.raises(UserError):
+        load_config(path, of=BuildConfig)
+
+
+yaml_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["name", "floors", "kitchen", "cellar", "rooms", "x"]), yaml_values, min_size=1))
+def test_an_arbitrary_document_is_a_config_or_a_user_error(
+    tmp_path_factory: pytest.TempPathFactory, document: dict[str, object]
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "document.yaml"
+    path.write_text(yaml.safe_dump(document, allow_unicode=True), "utf-8")
+    try:
+        load_config(path, of=House)
+    except UserError as error:
+        message = str(error)
+    else:
+        return
+    assert message.startswith(str(path))
+    assert "\n" not in message
