@@ -1,0 +1,1 @@
+"""Shards in, checkpoints and speech out."""

@@ -1,0 +1,73 @@
+"""myxtts-train: train, and speak."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from shared.config import load_config
+from shared.errors import UserError
+
+# TensorFlow takes seconds to import: each command brings in its own when it runs, after the usage was checked.
+
+_run = click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Shards to an XLA-compiled XTTS, and speech from it."""
+
+
+@cli.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
+@_run
+def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path) -> None:
+    """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
+    from trainer.config import TrainConfig
+    from trainer.loop import train as train_to_the_end
+
+    ended = train_to_the_end(load_config(config, of=TrainConfig, overrides=overrides), data=data, run=run)
+    click.echo(f"{run}: step {ended.steps}, loss {ended.loss:.4f}")
+
+
+@cli.command()
+@_run
+@click.option("--text", required=True, help="What to say.")
+@click.option("--language", required=True, help="FLORES-200 code of the text, such as eng_Latn.")
+@click.option("--reference", type=click.Path(path_type=Path), required=True, help="A clip of the voice.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The wav to write.")
+@click.option("--tokenizer", help="Where the tokenizer is now, if it has moved since the shards were built.")
+@click.option("--seconds", "max_duration_s", type=click.FloatRange(min=0.1), default=20.0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+def synthesize(
+    run: Path,
+    text: str,
+    language: str,
+    reference: Path,
+    out: Path,
+    tokenizer: str | None,
+    max_duration_s: float,
+    seed: int,
+) -> None:
+    """Speak a text in the voice of a reference clip."""
+    from trainer.speech.synthesize import Sentence, synthesize_file
+
+    sentence = Sentence(text=text, language=language, reference=reference)
+    spoken = synthesize_file(sentence, run=run, out=out, tokenizer=tokenizer, max_duration_s=max_duration_s, seed=seed)
+    click.echo(f"{out}: {spoken.duration_s:.2f} s at {spoken.rate_hz} Hz, {spoken.ending}")
+
+
+def main() -> None:
+    """The console command; a user's mistake is one line and exit code 2."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's notes about itself; its errors stay
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    try:
+        cli()
+    except UserError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""From shards to batches on the device, in TensorFlow operations only."""

@@ -1,0 +1,181 @@
+"""The training loop: batches, steps, figures, validation, checkpoints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.vocabulary import Vocabulary
+from trainer.checkpoints import Progress, load_checkpoint, save_checkpoint, saved_checkpoints
+from trainer.config import TrainConfig
+from trainer.input.plan import Plan
+from trainer.input.stream import Position, Stream, plan_dataset
+from trainer.model.decoder import Decoded
+from trainer.model.xtts import XTTS
+from trainer.monitor import Monitor, Stopwatch
+from trainer.optimizer import AdamW
+from trainer.run import enter_run, make_model
+from trainer.step import EvaluationStep, TrainStep
+
+
+class Trained(NamedTuple):
+    """How a run ended."""
+
+    steps: int
+    loss: float
+    programs: int
+    shapes: int
+
+
+def train(config: TrainConfig, *, data: Path, run: Path) -> Trained:
+    """Train from the run's last checkpoint, or from fresh weights, to `config.steps`.
+
+    Raises:
+        UserError: data or run are not usable, or the loss is no number.
+    """
+    dataset = Dataset.open(data)
+    enter_run(run, config=config, dataset=dataset)
+    return Trainer(config, dataset=dataset, run=run).train()
+
+
+class Trainer:
+    """Everything that a run holds while it goes on."""
+
+    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path):
+        keras.utils.set_random_seed(config.seed)
+        self._config, self._run = config, run
+        self._device = "/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"
+        self._plan = plan_dataset(dataset, config=config.input, frames_per_step=config.model.frames_per_step)
+        self._train, self._validation = (
+            Stream(dataset, split=split, plan=self._plan, config=config.input, seed=config.seed)
+            for split in ("train", "validation")
+        )
+        vocabulary = Vocabulary.load(dataset.layout.vocabulary)
+        self._model = make_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
+        mel = dataset.info.mel
+        self._model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))
+        self._optimizer = AdamW(config.optimizer, steps=config.steps, variables=self._model.trainable_variables)
+        self._step = TrainStep(self._model, self._optimizer, losses=config.loss, seed=config.seed)
+        self._evaluation = EvaluationStep(self._model, losses=config.loss)
+        self._order = _order_fingerprint(dataset, config=config, plan=self._plan)
+        self._progress = Progress(0, Position(), self._order)
+
+    def train(self) -> Trained:
+        """Run to the last step."""
+        notice = self._resume()
+        with Monitor(self._run, step=self._progress.step, steps=self._config.steps) as monitor:
+            monitor.say(f"{self._device}, {_count(self._model):,} parameters, {self._plan}")
+            monitor.say(notice)
+            loss = self._go_on(monitor)
+            shapes = len(self._plan.buckets)
+            monitor.say(f"XLA programs compiled: {self._step.programs} (bucket shapes: {shapes})")
+        return Trained(self._progress.step, loss, self._step.programs, shapes)
+
+    def _resume(self) -> str:
+        """Load the last checkpoint, if there is one; what was done, in words."""
+        saved = saved_checkpoints(self._run)
+        if not saved:
+            return "starting from fresh weights"
+        progress = load_checkpoint(saved[-1].path, model=self._model, optimizer=self._optimizer)
+        self._progress = progress
+        if progress.order == self._order:
+            return f"going on after step {progress.step}, {_words(progress.position)}"
+        self._progress = Progress(progress.step, Position(progress.position.epoch + 1), self._order)
+        return f"going on after step {progress.step} with a new epoch: data or input settings changed"
+
+    def _go_on(self, monitor: Monitor) -> float:
+        watch, loss = Stopwatch(), float("nan")
+        batches = iter(self._train.endless(self._progress.position, device=self._device))
+        for step, batch in zip(
+            range(self._progress.step + 1, self._config.steps + 1), watch.batches(batches), strict=False
+        ):
+            position = batch.pop("next")
+            values = self._step(batch)
+            self._progress = Progress(step, position, self._order)
+            watch.count(int(tf.reduce_sum(batch["frames"])))
+            monitor.advance(step)
+            if self._is_due(step, self._config.log_every):
+                loss = self._log(monitor, values=values, watch=watch)
+            if self._is_due(step, self._config.validate_every):
+                self._validate(monitor)
+            if self._is_due(step, self._config.checkpoint_every):
+                self._save()
+        return loss
+
+    def _is_due(self, step: int, interval: int) -> bool:
+        return step % interval == 0 or step == self._config.steps
+
+    def _log(self, monitor: Monitor, *, values: dict[str, tf.Tensor], watch: Stopwatch) -> float:
+        figures = {name: float(value) for name, value in values.items()}
+        if not np.isfinite(figures["loss"]):
+            raise UserError(
+                f"the loss is {figures['loss']} at step {self._progress.step}; the last checkpoint is from before it; "
+                "lower optimizer.learning_rate and run again"
+            )
+        monitor.log("train", step=self._progress.step, values=figures | watch.read())
+        return figures["loss"]
+
+    def _validate(self, monitor: Monitor) -> None:
+        """Losses over the validation split, each batch weighted by its valid frames; a picture of its first clip."""
+        sums: dict[str, float] = {}
+        total, first = 0.0, None
+        for batch in self._validation.once(device=self._device):
+            losses, decoded = self._evaluation(batch)
+            weight = float(tf.reduce_sum(batch["frames"]))
+            total += weight
+            for name, value in losses.items():
+                sums[name] = sums.get(name, 0.0) + weight * float(value)
+            first = first or (batch, decoded)
+        if first is None:
+            return
+        means = {name: value / total for name, value in sums.items()}
+        monitor.log("validation", step=self._progress.step, values=means)
+        for name, image in _pictures(*first).items():
+            monitor.picture(name, step=self._progress.step, image=image)
+
+    def _save(self) -> None:
+        position = Position(*(int(number) for number in self._progress.position))
+        self._progress = self._progress._replace(position=position)
+        save_checkpoint(
+            self._run,
+            model=self._model,
+            optimizer=self._optimizer,
+            progress=self._progress,
+            kept=self._config.kept_checkpoints,
+        )
+
+
+def _pictures(batch: dict[str, tf.Tensor], decoded: Decoded) -> dict[str, np.ndarray]:
+    """Target over prediction, and the alignment, of a batch's first clip; values in [0, 1], low bands below."""
+    frames = int(batch["frames"][0])
+    mels = [np.asarray(mel[0, :frames], np.float32).T[::-1] for mel in (batch["mel"], decoded.refined)]
+    low, high = mels[0].min(), mels[0].max()
+    alignment = np.asarray(decoded.alignment[0]).mean(axis=0).T[::-1]
+    return {
+        "target_over_prediction": np.clip((np.concatenate(mels) - low) / max(high - low, 1e-6), 0, 1),
+        "alignment": alignment / max(alignment.max(), 1e-6),
+    }
+
+
+def _order_fingerprint(dataset: Dataset, *, config: TrainConfig, plan: Plan) -> str:
+    """What decides the order of batches: the shards' bytes, the input settings, the buckets, the seed."""
+    shards = [shard.sha256 for shard in dataset.info.shards_of("train")]
+    settings = config.input.model_dump(exclude={"prefetch_batches"})
+    facts = json.dumps([shards, settings, plan.buckets, config.seed], sort_keys=True)
+    return hashlib.blake2b(facts.encode(), digest_size=16).hexdigest()
+
+
+def _words(position: Position) -> str:
+    return f"epoch {position.epoch}, chunk {position.chunk}, batch {position.batch}"
+
+
+def _count(model: XTTS) -> int:
+    return sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)

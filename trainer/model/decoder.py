@@ -1,0 +1,204 @@
+"""Mel decoder: continuous frames, r at a step, in the manner of MELLE (Meng et al., 2024, arXiv:2407.08551).
+
+    previous r frames ─ pre-net ─ transformer over the past ─┬─► μ, ln σ² ─► z = μ + σ ε ─► y' = z + MLP(z)
+         text and latents ─┘ attended to                     └─► stop          y'' = y' + post-net(y')
+
+Inside the networks mels are normalised per band by the corpus' statistics; μ, z, y' and y'' are in ln magnitude.
+Everything is causal, the post-net too: an output depends on earlier frames only, so that teacher forcing
+leaks nothing through the post-net's convolutions, and speech can be streamed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from trainer.model.layers import KeysValues, MemoryBlock, causal_mask, norm, sinusoids
+from trainer.model.noise import Noise
+from trainer.model.size import Size
+
+PRENET_DROPOUT = 0.5  # also at inference, as in Tacotron 2 and MELLE: the pre-net must not be trusted
+POSTNET_LAYERS = 5
+POSTNET_KERNEL = 5
+
+# ln σ² is kept where float32 and bfloat16 can exponentiate it
+LOG_VARIANCE_RANGE = (-10.0, 4.0)
+
+
+class Decoded(NamedTuple):
+    """What the decoder says of each frame and step; mels in ln magnitude."""
+
+    mean: tf.Tensor  # μ [B, F, M]
+    log_variance: tf.Tensor  # ln σ² [B, F, M]
+    coarse: tf.Tensor  # y' [B, F, M]
+    refined: tf.Tensor  # y'' [B, F, M]
+    stop_logits: tf.Tensor  # [B, N]
+    alignment: tf.Tensor  # of the last block on latents and text, [B, H, N, L + T]
+
+
+class Step(NamedTuple):
+    """One decoder step, before the post-net."""
+
+    mean: tf.Tensor  # [B, r, M]
+    log_variance: tf.Tensor  # [B, r, M]
+    stop_logits: tf.Tensor  # [B, 1]
+    alignment: tf.Tensor  # [B, H, 1, L + T]
+
+
+class Memory(NamedTuple):
+    """What the decoder attends to: latents and text, projected once for each block."""
+
+    projected: tuple[KeysValues, ...]
+    mask: tf.Tensor  # [B, 1, 1, L + T]
+    speaker: tf.Tensor  # [B, D]
+
+
+class Decoder(keras.layers.Layer):
+    """The autoregressive decoder with its pre-net, latent sampling, post-net and stop prediction."""
+
+    def __init__(self, size: Size, *, n_mels: int, frames_per_step: int, dropout: float, dtype: keras.DTypePolicy):
+        # mels come in as float32 and stay so up to the pre-net: bfloat16 has steps of 0.06 at −11
+        super().__init__(name="decoder", dtype=dtype, autocast=False)
+        stack = size.decoder
+        self._width, self._n_mels, self._frames_per_step = stack.width, n_mels, frames_per_step
+        self._heads_count, self._head_width = stack.heads, stack.width // stack.heads
+
+        def dense(width: int, name: str, **options: object) -> keras.layers.Dense:
+            return keras.layers.Dense(width, name=name, dtype=dtype, **options)
+
+        self._text_projection = dense(stack.width, "text_projection")
+        self._latent_projection = dense(stack.width, "latent_projection")
+        self._speaker_projection = dense(stack.width, "speaker_projection")
+        self._prenet = [dense(size.prenet, f"prenet_{index}", activation="relu") for index in range(2)]
+        self._input = dense(stack.width, "input")
+        self._blocks = [
+            MemoryBlock(stack, dropout=dropout, name=f"block_{index}", dtype=dtype) for index in range(stack.layers)
+        ]
+        self._norm = norm("norm", dtype=dtype)
+        # the distribution and everything after it stay in float32
+        self._distribution = keras.layers.Dense(2 * frames_per_step * n_mels, name="distribution", dtype="float32")
+        self._stop = keras.layers.Dense(1, name="stop", dtype="float32")
+        self._refine = [
+            keras.layers.Dense(size.prenet, activation="gelu", name="refine_0", dtype="float32"),
+            keras.layers.Dense(n_mels, kernel_initializer="zeros", name="refine_1", dtype="float32"),
+        ]
+        self._postnet = PostNet(size.postnet, n_mels=n_mels, dtype=dtype)
+
+    def build(self, *_: object) -> None:
+        """The corpus' statistics are weights, so that a checkpoint carries them; float32 in every precision."""
+        options = {"shape": [self._n_mels], "trainable": False, "autocast": False}
+        self._mean = self.add_weight(initializer="zeros", name="mel_mean", **options)
+        self._std = self.add_weight(initializer="ones", name="mel_std", **options)
+
+    def set_statistics(self, *, mean: list[float], std: list[float]) -> None:
+        """Mean and standard deviation of each band of the training mels, [M] in ln magnitude."""
+        self._mean.assign(mean)
+        self._std.assign(std)
+
+    def normalise(self, mel: tf.Tensor) -> tf.Tensor:
+        """Bands of a mel [..., M] to mean 0 and deviation 1."""
+        return (tf.cast(mel, tf.float32) - self._mean) / self._std
+
+    def remember(self, text: tf.Tensor, token_counts: tf.Tensor, latents: tf.Tensor, speaker: tf.Tensor) -> Memory:
+        """Project text [B, T, Dt], latents [B, L, Da] and speaker [B, S] for all steps."""
+        memory = tf.concat([self._latent_projection(latents), self._text_projection(text)], 1)
+        num_latents = latents.shape[1]
+        mask = tf.sequence_mask(num_latents + token_counts, memory.shape[1])[:, None, None, :]
+        projected = tuple(block.remember(memory) for block in self._blocks)
+        return Memory(projected, mask, self._speaker_projection(speaker))
+
+    def call(self, mel: tf.Tensor, memory: Memory, noise: Noise | None = None) -> Decoded:
+        """Teacher forcing over mel [B, F, M] in ln magnitude; without noise z is μ and nothing is dropped."""
+        batch, steps = tf.shape(mel)[0], mel.shape[1] // self._frames_per_step
+        groups = tf.reshape(self.normalise(mel), [batch, steps, -1])
+        x = self._embed(tf.pad(groups[:, :-1], [[0, 0], [1, 0], [0, 0]]), memory, noise)
+        x = x + tf.cast(sinusoids(steps, self._width), x.dtype)
+        for block, projected in zip(self._blocks, memory.projected, strict=True):
+            x, weights = block(x, causal_mask(steps), projected, memory.mask, noise=noise)
+        mean, log_variance, stop_logits = self._predict(self._norm(x))
+        drawn = mean if noise is None else self.draw(mean, log_variance, noise=noise)
+        coarse, refined = self.refine(drawn)
+        return Decoded(mean, log_variance, coarse, refined, stop_logits, weights)
+
+    def empty_cache(self, batch: int, *, steps: int) -> tuple[KeysValues, ...]:
+        """A cache for so many steps; each block has its own."""
+        empty = tf.zeros([batch, steps, self._heads_count, self._head_width], self.compute_dtype)
+        return tuple(KeysValues(empty, empty) for _ in self._blocks)
+
+    def step(
+        self,
+        previous: tf.Tensor,
+        memory: Memory,
+        cache: tuple[KeysValues, ...],
+        position: tf.Tensor,
+        positions: tf.Tensor,
+        noise: Noise | None = None,
+    ) -> tuple[Step, tuple[KeysValues, ...]]:
+        """One step after the r previous frames [B, r, M] in ln magnitude.
+
+        Args:
+            position: number of the step; at 0 the previous frames are ignored, as there are none.
+            positions: sinusoids of all steps, [N, D].
+        """
+        group = tf.reshape(self.normalise(previous), [tf.shape(previous)[0], 1, -1])
+        group = tf.where(position == 0, tf.zeros_like(group), group)
+        x = self._embed(group, memory, noise) + tf.cast(positions[position], self.compute_dtype)
+        grown = []
+        for block, block_cache, projected in zip(self._blocks, cache, memory.projected, strict=True):
+            x, block_cache, weights = block.step(x, block_cache, position, projected, memory.mask)
+            grown.append(block_cache)
+        mean, log_variance, stop_logits = self._predict(self._norm(x))
+        return Step(mean, log_variance, stop_logits, weights), tuple(grown)
+
+    def draw(self, mean: tf.Tensor, log_variance: tf.Tensor, *, noise: Noise) -> tf.Tensor:
+        """z = μ + σ ε, [B, F, M]."""
+        return mean + tf.exp(0.5 * log_variance) * noise.normal(tf.shape(mean))
+
+    def refine(self, drawn: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """y' and y'' of z [B, F, M]."""
+        coarse = self.sharpen(drawn)
+        return coarse, coarse + self._std * tf.cast(self._postnet(self.normalise(coarse)), tf.float32)
+
+    def sharpen(self, drawn: tf.Tensor) -> tf.Tensor:
+        """y' = z + MLP(z), frame by frame: this is what the next step hears."""
+        hidden, output = self._refine
+        return drawn + self._std * output(hidden(self.normalise(drawn)))
+
+    def _embed(self, groups: tf.Tensor, memory: Memory, noise: Noise | None) -> tf.Tensor:
+        """Pre-net over normalised frames [B, N, r M], plus the speaker: [B, N, D]."""
+        x = tf.cast(groups, self.compute_dtype)
+        for layer in self._prenet:
+            x = layer(x)
+            x = x if noise is None else noise.dropout(x, rate=PRENET_DROPOUT)
+        return self._input(x) + memory.speaker[:, None, :]
+
+    def _predict(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """μ and ln σ² of [B, F, M] and stop logits [B, N] from x [B, N, D]."""
+        mean, log_variance = tf.split(self._distribution(x), 2, axis=-1)
+        shape = [tf.shape(x)[0], x.shape[1] * self._frames_per_step, self._n_mels]
+        mean = self._mean + self._std * tf.reshape(mean, shape)
+        log_variance = tf.clip_by_value(tf.reshape(log_variance, shape), *LOG_VARIANCE_RANGE)
+        return mean, log_variance, tf.squeeze(self._stop(x), -1)
+
+
+class PostNet(keras.layers.Layer):
+    """Residual convolutions of Tacotron 2 (Shen et al., 2018), causal, with layer norm in place of batch norm."""
+
+    def __init__(self, width: int, *, n_mels: int, dtype: keras.DTypePolicy):
+        super().__init__(name="postnet", dtype=dtype)
+        self._convolutions = [
+            keras.layers.Conv1D(width, POSTNET_KERNEL, padding="causal", name=f"convolution_{i}", dtype=dtype)
+            for i in range(POSTNET_LAYERS - 1)
+        ]
+        self._norms = [norm(f"norm_{i}", dtype=dtype) for i in range(POSTNET_LAYERS - 1)]
+        self._output = keras.layers.Conv1D(
+            n_mels, POSTNET_KERNEL, padding="causal", kernel_initializer="zeros", name="output", dtype=dtype
+        )
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        """The correction to a normalised mel [B, F, M]."""
+        for convolution, layer_norm in zip(self._convolutions, self._norms, strict=True):
+            x = tf.tanh(layer_norm(convolution(x)))
+        return self._output(x)

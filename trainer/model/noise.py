@@ -1,0 +1,42 @@
+"""Random numbers that depend on nothing but a seed and the place that asks.
+
+A training step draws from (run's seed, step number), so that a resumed run draws what an undisturbed one
+would have drawn, without a generator's state in the checkpoint.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+# named, since TensorFlow would otherwise choose by device
+ALGORITHM = "philox"
+
+MAX_DRAWS = 1 << 16  # of one source
+
+
+class Noise:
+    """A source of independent draws, numbered in the order of tracing."""
+
+    def __init__(self, *, seed: tf.Tensor | int, step: tf.Tensor):
+        """Another seed or another step [] gives other numbers."""
+        self._seed, self._step, self._draws = tf.cast(seed, tf.int64), tf.cast(step, tf.int64), 0
+
+    def _next_seed(self) -> tf.Tensor:
+        """[2] int64; the generator scrambles it, so neighbours are independent."""
+        self._draws += 1
+        return tf.stack([self._seed * MAX_DRAWS + self._draws, self._step])
+
+    def normal(self, shape: tf.Tensor | list[int], dtype: tf.DType = tf.float32) -> tf.Tensor:
+        """Standard normal."""
+        return tf.cast(tf.random.stateless_normal(shape, self._next_seed(), alg=ALGORITHM), dtype)
+
+    def uniform(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
+        """Uniform in [0, 1)."""
+        return tf.random.stateless_uniform(shape, self._next_seed(), alg=ALGORITHM)
+
+    def dropout(self, values: tf.Tensor, *, rate: float) -> tf.Tensor:
+        """The values, a share `rate` of them zero and the others scaled up."""
+        if rate == 0.0:
+            return values
+        kept = self.uniform(tf.shape(values)) >= rate
+        return tf.where(kept, values / (1.0 - rate), tf.zeros_like(values))

@@ -1,0 +1,72 @@
+"""A run's folder: what its weights belong to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pydantic
+
+from shared.dataset import Contract, Dataset, Sha256, write_bytes, write_json
+from shared.errors import UserError
+from shared.vocabulary import Vocabulary
+from trainer.config import TrainConfig
+from trainer.model.xtts import XTTS
+
+
+class RunInfo(pydantic.BaseModel):
+    """The content of `RUN/run.json`."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    config: TrainConfig
+    contract: Contract
+    vocabulary_sha256: Sha256
+
+
+def open_run(run: Path) -> RunInfo:
+    """The description of an existing run.
+
+    Raises:
+        UserError: there is none, or it is damaged.
+    """
+    path = run / "run.json"
+    try:
+        return RunInfo.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{run}: no run here ({error.strerror}: {path}); `make train RUN={run}` makes one") from error
+    except pydantic.ValidationError as error:
+        raise UserError(f"{path}: damaged ({error.errors()[0]['msg']}); train into another RUN") from error
+
+
+def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> None:
+    """Make the folder, or check that what is in it belongs to this model and these shards.
+
+    Raises:
+        UserError: the folder holds a run of another model, contract or vocabulary.
+    """
+    info = RunInfo(config=config, contract=dataset.info.contract, vocabulary_sha256=dataset.info.vocabulary_sha256)
+    if (run / "run.json").exists():
+        _check_same(open_run(run), info, run=run, data=dataset.layout.root)
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        write_json(run / "run.json", info)
+        write_bytes(run / "vocab.json", dataset.layout.vocabulary.read_bytes())
+    except OSError as error:
+        raise UserError(f"{run}: cannot be written ({error.strerror}); wanted a folder for the run") from error
+
+
+def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: Path) -> None:
+    if old.contract.fingerprint != new.contract.fingerprint:
+        raise UserError(
+            f"{run} was trained on contract {old.contract.fingerprint}, {data} is of {new.contract.fingerprint}: "
+            "other mels or tokens; train into another RUN"
+        )
+    if old.vocabulary_sha256 != new.vocabulary_sha256:
+        raise UserError(f"{run} was trained with another vocabulary than that of {data}; train into another RUN")
+    if old.config.model.model_dump(exclude={"precision"}) != new.config.model.model_dump(exclude={"precision"}):
+        raise UserError(f"{run} holds another model ({old.config.model!r}); train into another RUN")
+
+
+def make_model(config: TrainConfig, *, contract: Contract, vocabulary: Vocabulary) -> XTTS:
+    """The model of a run, with fresh weights."""
+    return XTTS(config.model, vocabulary_size=len(vocabulary), n_mels=contract.features.n_mels)

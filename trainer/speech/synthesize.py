@@ -1,0 +1,144 @@
+"""A sentence in the voice of a reference clip, from a run's last checkpoint to a wav file."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+import tensorflow as tf
+
+from preprocess.audio import decode_audio
+from preprocess.mel import log_mel
+from preprocess.record import read_audio_file
+from preprocess.text import prepare_text
+from preprocess.tokens import Tokenizer
+from preprocess.utterance import Rejected
+from shared.dataset import write_bytes
+from shared.errors import UserError
+from shared.features import FeatureSpec
+from shared.languages import language_id
+from shared.vocabulary import Vocabulary
+from trainer.checkpoints import load_checkpoint, saved_checkpoints
+from trainer.model.xtts import XTTS, Generated
+from trainer.run import RunInfo, make_model, open_run
+from trainer.speech.griffin_lim import griffin_lim
+
+# a reference longer than this is no clip; only a crop of it is heard
+MAX_REFERENCE_S = 600.0
+
+
+class Sentence(NamedTuple):
+    """What to say, and in whose voice."""
+
+    text: str
+    language: str  # FLORES-200
+    reference: Path
+
+
+class Speech(NamedTuple):
+    """Samples [S] float32 and how they came to an end."""
+
+    samples: np.ndarray
+    rate_hz: int
+    ending: str
+
+    @property
+    def duration_s(self) -> float:
+        return len(self.samples) / self.rate_hz
+
+
+def synthesize_file(
+    sentence: Sentence, *, run: Path, out: Path, tokenizer: str | None, max_duration_s: float, seed: int
+) -> Speech:
+    """Speak into a wav file, mono PCM16; it is scaled down where it would clip.
+
+    Raises:
+        UserError: no trained run, text or reference unusable, `out` not writable.
+    """
+    info = open_run(run)
+    language_id(sentence.language)
+    tokens = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
+    crop = _reference_crop(sentence.reference, spec=info.contract.features, crop_frames=info.config.model.crop_frames)
+    model = _trained_model(info, run=run)
+    speech = speak(
+        model, tokens=tokens, crop=crop, spec=info.contract.features, max_duration_s=max_duration_s, seed=seed
+    )
+    _write_wav(out, speech)
+    return speech
+
+
+def speak(
+    model: XTTS, *, tokens: np.ndarray, crop: np.ndarray, spec: FeatureSpec, max_duration_s: float, seed: int
+) -> Speech:
+    """Speech for dense tokens [T] in the voice of a mel crop [C, M]."""
+    frames_per_step = model.config.frames_per_step
+    max_steps = max(1, int(max_duration_s * spec.frames_per_second / frames_per_step))
+
+    @tf.function(jit_compile=True, autograph=False)
+    def generate() -> Generated:
+        return model.generate(
+            tf.constant(tokens[None], tf.int32),
+            crop=tf.constant(crop[None]),
+            crop_frames=tf.constant([len(crop)]),
+            max_steps=max_steps,
+            seed=seed,
+        )
+
+    generated = generate()
+    steps = int(generated.steps)
+    mel = generated.mel.numpy()[0, : steps * frames_per_step]
+    ending = "ended by itself" if steps < max_steps else f"cut off at {max_duration_s} s: no end was predicted"
+    return Speech(griffin_lim(mel, spec=spec, seed=seed), spec.sample_rate_hz, ending)
+
+
+def _trained_model(info: RunInfo, *, run: Path) -> XTTS:
+    saved = saved_checkpoints(run)
+    if not saved:
+        raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
+    model = make_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
+    load_checkpoint(saved[-1].path, model=model)
+    return model
+
+
+def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | None) -> np.ndarray:
+    """Dense ids [T] int32, by the tokenizer that made the shards."""
+    opened = Tokenizer(tokenizer or info.contract.tokenizer.location)
+    if opened.identity.sha256 != info.contract.tokenizer.sha256:
+        raise UserError(
+            f"tokenizer {opened.identity.location}: not the one that the shards of {run} were made with "
+            f"(sha256 {info.contract.tokenizer.sha256}); name that one with --tokenizer"
+        )
+    text = prepare_text(sentence.text)
+    if not text:
+        raise UserError("the text: nothing is left of it after its preparation; wanted something to say")
+    pieces = opened.encode_pieces(text, language=sentence.language)
+    vocabulary = Vocabulary.load(run / "vocab.json")
+    if pieces[0][0] not in vocabulary:
+        spoken = ", ".join(vocabulary.languages)
+        raise UserError(f"{run} was not trained on {sentence.language}; it speaks {spoken}")
+    return np.array(vocabulary.encode(pieces), np.int32)
+
+
+def _reference_crop(path: Path, *, spec: FeatureSpec, crop_frames: int) -> np.ndarray:
+    """The middle of a clip's mel, [C, M] float32 with C at most crop_frames."""
+    try:
+        audio = decode_audio(read_audio_file(str(path)), rate_hz=spec.sample_rate_hz, max_duration_s=MAX_REFERENCE_S)
+        mel = log_mel(audio.samples, spec=spec)
+    except (Rejected, ValueError) as error:
+        raise UserError(f"reference {path}: {error}; wanted a clip of a voice, some seconds long") from error
+    start = max(0, (len(mel) - crop_frames) // 2)
+    return mel[start : start + crop_frames]
+
+
+def _write_wav(path: Path, speech: Speech) -> None:
+    buffer = io.BytesIO()
+    peak = max(1.0, float(np.abs(speech.samples).max(initial=0.0)))
+    soundfile.write(buffer, speech.samples / peak, speech.rate_hz, format="WAV", subtype="PCM_16")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, buffer.getvalue())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from error

@@ -1,0 +1,72 @@
+"""The training step: forward, backward and update in one XLA program for each batch shape."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from trainer.conditioning import Crop, choose_crop
+from trainer.losses import LossConfig, decoder_losses
+from trainer.model.decoder import Decoded
+from trainer.model.noise import Noise
+from trainer.model.xtts import XTTS
+from trainer.optimizer import AdamW
+
+Batch = dict[str, tf.Tensor]
+
+
+class TrainStep:
+    """One update; its randomness comes from the seed and the step number alone."""
+
+    def __init__(self, model: XTTS, optimizer: AdamW, *, losses: LossConfig, seed: int):
+        self._model, self._optimizer, self._losses, self._seed = model, optimizer, losses, seed
+        self._compiled = tf.function(self._update, jit_compile=True, autograph=False)
+
+    def __call__(self, batch: Batch) -> dict[str, tf.Tensor]:
+        """Update the model; the losses, the gradients' norm and the learning rate, as scalars on the device."""
+        return self._compiled(batch)
+
+    @property
+    def programs(self) -> int:
+        """XLA programs compiled so far: shapes are static, so each trace is one."""
+        return self._compiled.experimental_get_tracing_count()
+
+    def _update(self, batch: Batch) -> dict[str, tf.Tensor]:
+        noise = Noise(seed=self._seed, step=self._optimizer.iterations.value)
+        with tf.GradientTape() as tape:
+            _, _, losses = teacher_force(self._model, batch, losses=self._losses, noise=noise)
+        variables = self._model.trainable_variables
+        gradients = tape.gradient(losses["loss"], [variable.value for variable in variables])
+        return losses | self._optimizer.apply(gradients)
+
+
+class EvaluationStep:
+    """Losses and output without any randomness."""
+
+    def __init__(self, model: XTTS, *, losses: LossConfig):
+        self._model, self._losses = model, losses
+        self._compiled = tf.function(self._evaluate, jit_compile=True, autograph=False)
+
+    def __call__(self, batch: Batch) -> tuple[dict[str, tf.Tensor], Decoded]:
+        """The losses of a batch, and what was decoded."""
+        return self._compiled(batch)
+
+    def _evaluate(self, batch: Batch) -> tuple[dict[str, tf.Tensor], Decoded]:
+        decoded, _, losses = teacher_force(self._model, batch, losses=self._losses, noise=None)
+        return losses, decoded
+
+
+def teacher_force(
+    model: XTTS, batch: Batch, *, losses: LossConfig, noise: Noise | None
+) -> tuple[Decoded, Crop, dict[str, tf.Tensor]]:
+    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it."""
+    mel = tf.cast(batch["mel"], tf.float32)
+    crop = choose_crop(mel, batch["frames"], crop_frames=model.config.crop_frames, noise=noise)
+    decoded = model(
+        mel,
+        tokens=batch["tokens"],
+        token_counts=batch["token_counts"],
+        crop=crop.mel,
+        crop_frames=crop.frames,
+        noise=noise,
+    )
+    return decoded, crop, decoder_losses(decoded, mel=mel, frames=batch["frames"], heard=crop.heard, config=losses)
