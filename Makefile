@@ -6,25 +6,69 @@ RUN    ?= runs/sample
 RUNNER ?= local
 ARGS   ?=
 GPU    ?=
-EXTRAS := preprocess,trainer,dev$(if $(GPU),$(comma)gpu)
+# what `make synthesize` says, and how
+TEXT      ?= The quick brown fox jumps over the lazy dog.
+LANGUAGE  ?= eng_Latn
+REFERENCE ?= tests/corpora/english/wavs/EN001-0001.wav
+OUT       ?= $(RUN)/speech.wav
+
 comma  := ,
+EXTRAS := preprocess,trainer,dev$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock preprocess validate train synthesize quickstart test test-quick lint types bench sample clean
+.PHONY: help setup preprocess validate train synthesize quickstart test test-quick lint types bench lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo "  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local GPU=1 ARGS=\"key=value …\""
+	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local GPU=1 ARGS="key=value …"'
+	@echo '             TEXT= LANGUAGE= REFERENCE= OUT= (synthesize)'
 
-setup: $(READY)  ## the environment alone (GPU=1: with CUDA libraries)
+setup: $(READY)  ## the environment alone; GPU=1 with CUDA's libraries
 
 $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".[$(EXTRAS)]"
 	touch $@
 
-lock:  ## resolve pyproject.toml anew into requirements.lock (needs uv)
-	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
+preprocess: $(READY)  ## corpora to shards: CONFIG= DATA= RUNNER= ARGS=
+	$(BIN)/myxtts-data build $(or $(CONFIG),configs/preprocess_sample.yaml) --data $(DATA) --runner $(RUNNER) $(ARGS)
+
+validate: $(READY)  ## check every byte and claim of a dataset: DATA= RUNNER= ARGS=
+	$(BIN)/myxtts-data validate --data $(DATA) --runner $(RUNNER) $(ARGS)
+
+train: $(READY)  ## shards to a model, from its last checkpoint on: CONFIG= DATA= RUN= ARGS=
+	$(BIN)/myxtts-train train $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
+
+synthesize: export TEXT := $(TEXT)
+synthesize: $(READY)  ## speak: RUN= TEXT= LANGUAGE= REFERENCE= OUT= ARGS=
+	$(BIN)/myxtts-train synthesize --run $(RUN) --text "$$TEXT" --language $(LANGUAGE) \
+	  --reference $(REFERENCE) --out $(OUT) $(ARGS)
+
+quickstart: preprocess validate train synthesize  ## all four on the sample corpus that ships with the tests
+
+test: $(READY)  ## lint, types and every test
+	$(MAKE) lint types
+	$(BIN)/pytest
+
+test-quick: $(READY)  ## the tests that take seconds
+	$(BIN)/pytest -m "not slow"
+
+lint: $(READY)  ## ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## mypy
+	$(BIN)/mypy
+
+bench: $(READY)  ## throughput of build and loader, as ratios to their floors
+	$(BIN)/python -m tests.bench.build
+	$(BIN)/python -m tests.bench.loader
+
+lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --no-emit-index-url --no-header --no-annotate --upgrade --output-file requirements.lock
+
+clean:  ## remove environment, caches, data/ and runs/
+	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis data runs

@@ -1,0 +1,59 @@
+"""Interleaved repeats: the machine's speed drifts, so what is compared is measured in turn, and medians are quoted."""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Measurement(NamedTuple):
+    """One repeat: clips done, and what they took."""
+
+    clips: int
+    seconds: float
+    cpu_s: float
+
+    @property
+    def clips_per_s(self) -> float:
+        return self.clips / self.seconds
+
+
+def measure(work: Callable[[], int]) -> Measurement:
+    """Run `work`, which returns how many clips it did; CPU seconds include child processes that ended."""
+    cpu_s, started_s = _cpu_s(), time.perf_counter()
+    clips = work()
+    return Measurement(clips, time.perf_counter() - started_s, _cpu_s() - cpu_s)
+
+
+def interleaved(candidates: dict[str, Callable[[], int]], *, repeats: int) -> dict[str, list[Measurement]]:
+    """Each candidate once per round, after one round that does not count."""
+    for work in candidates.values():
+        work()
+    rounds = [{name: measure(work) for name, work in candidates.items()} for _ in range(repeats)]
+    return {name: [one[name] for one in rounds] for name in candidates}
+
+
+def report(title: str, results: dict[str, list[Measurement]], *, floor: str) -> str:
+    """A table with each candidate's median rate, CPU time, and the median of its ratio to the floor."""
+    lines = [
+        f"{title} ({os.cpu_count()} cores, {len(results[floor])} interleaved repeats, medians)",
+        f"{'':44} {'clips/s':>9} {'min':>8} {'max':>8} {'CPU s/1000':>11} {'of floor':>9}",
+    ]
+    for name, measurements in results.items():
+        rates = [one.clips_per_s for one in measurements]
+        ratios = [ours / theirs.clips_per_s for ours, theirs in zip(rates, results[floor], strict=True)]
+        cpu_s = statistics.median(1000 * one.cpu_s / one.clips for one in measurements)
+        lines.append(
+            f"{name:44} {statistics.median(rates):9.0f} {min(rates):8.0f} {max(rates):8.0f} {cpu_s:11.3f} "
+            f"{statistics.median(ratios):9.2f}"
+        )
+    return "\n".join(lines)
+
+
+def _cpu_s() -> float:
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime

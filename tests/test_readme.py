@@ -1,0 +1,34 @@
+"""The README says what is true."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from shared.records import FIELDS
+
+README = Path("README.md").read_text(encoding="utf-8")
+
+
+def test_the_record_table_is_that_of_the_code() -> None:
+    rows = [line for line in README.splitlines() if re.match(r"\| `\w+` \| (bytes|int64)", line)]
+    assert rows == [f"| `{one.name}` | {one.kind} | {one.shape} | {one.unit} | {one.meaning} |" for one in FIELDS]
+
+
+def test_every_make_target_that_the_readme_names_is_in_the_makefile() -> None:
+    named = set(re.findall(r"make ([a-z-]+)", README))
+    targets = set(re.findall(r"^([a-z-]+):", Path("Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert {"quickstart", "preprocess", "validate", "train", "synthesize", "test"} <= named
+    assert named - targets == {"are"}  # "Python 3.11 or 3.12 and make are all"
+
+
+def test_the_tree_names_every_module_and_no_other() -> None:
+    tree = next(block for block in README.split("```") if block.lstrip().startswith("shared/ "))
+    named, folder = set(), Path()
+    for word in re.findall(r"\w+/?", tree):
+        if word.endswith("/"):
+            folder = Path(word) if Path(word).is_dir() else Path(*folder.parts[:1]) / word
+        else:
+            named.add(folder / f"{word}.py")
+    rooms = ("shared", "preprocess", "pipelines", "trainer")
+    assert named == {path for room in rooms for path in Path(room).rglob("*.py") if path.name != "__init__.py"}
