@@ -14,9 +14,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from shared.errors import UserError
 
-# In memory there is one process; a worker process costs about 5 s of imports. At 350 utterances a second and
-# core, two workers have won that back at about this many utterances.
-PROCESSES_PAY_FROM = 6_000
+# In memory there is one process; worker processes cost seconds of imports. On 2 cores two of them draw level at
+# 1,600 utterances (`make bench`).
+PROCESSES_PAY_FROM = 2_000
 
 WORKER_DIED_EXIT_CODE = 70
 

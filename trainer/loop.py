@@ -100,7 +100,7 @@ class Trainer:
             position = batch.pop("next")
             values = self._step(batch)
             self._progress = Progress(step, position, self._order)
-            watch.count(int(tf.reduce_sum(batch["frames"])))
+            watch.count(values.pop("frames"))
             monitor.advance(step)
             if self._is_due(step, self._config.log_every):
                 loss = self._log(monitor, values=values, watch=watch)

@@ -18,7 +18,7 @@ class Stopwatch:
     """Where the time of the steps since the last reading went."""
 
     def __init__(self) -> None:
-        self._frames = 0
+        self._frames = tf.constant(0)
         self._waited_s = 0.0
         self._since_s = time.monotonic()
 
@@ -32,14 +32,16 @@ class Stopwatch:
                 return
             yield batch
 
-    def count(self, frames: int) -> None:
-        self._frames += frames
+    def count(self, frames: tf.Tensor) -> None:
+        """Add a step's valid frames [] where they are: to read them at each step would wait for the device."""
+        self._frames = self._frames + frames
 
     def read(self) -> dict[str, float]:
         """Valid frames a second and the share of the time that went into waiting for data; then starts anew."""
+        frames = float(self._frames)
         elapsed_s = max(time.monotonic() - self._since_s, 1e-9)
-        reading = {"frames_per_second": self._frames / elapsed_s, "data_wait": self._waited_s / elapsed_s}
-        self._frames, self._waited_s, self._since_s = 0, 0.0, time.monotonic()
+        reading = {"frames_per_second": frames / elapsed_s, "data_wait": self._waited_s / elapsed_s}
+        self._frames, self._waited_s, self._since_s = tf.constant(0), 0.0, time.monotonic()
         return reading
 
 

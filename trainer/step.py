@@ -22,7 +22,7 @@ class TrainStep:
         self._compiled = tf.function(self._update, jit_compile=True, autograph=False)
 
     def __call__(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """Update the model; the losses, the gradients' norm and the learning rate, as scalars on the device."""
+        """Update the model; losses, gradients' norm, learning rate and valid frames, as scalars on the device."""
         return self._compiled(batch)
 
     @property
@@ -36,7 +36,7 @@ class TrainStep:
             _, _, losses = teacher_force(self._model, batch, losses=self._losses, noise=noise)
         variables = self._model.trainable_variables
         gradients = tape.gradient(losses["loss"], [variable.value for variable in variables])
-        return losses | self._optimizer.apply(gradients)
+        return {**losses, **self._optimizer.apply(gradients), "frames": tf.reduce_sum(batch["frames"])}
 
 
 class EvaluationStep:

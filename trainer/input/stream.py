@@ -23,7 +23,7 @@ class InputConfig(Config):
     max_buckets: int = pydantic.Field(8, ge=1, le=64)
     frames_per_batch: int = pydantic.Field(16_000, ge=1)
     max_clips: int = pydantic.Field(64, ge=1)
-    chunk_records: int = pydantic.Field(1_600, ge=1)  # parsed and shuffled together
+    chunk_records: int = pydantic.Field(512, ge=1)  # parsed and shuffled together
     interleaved_files: int = pydantic.Field(8, ge=1)
     prefetch_batches: int = pydantic.Field(4, ge=1)
 
