@@ -98,6 +98,8 @@ class ChunkParser:
         clips, num_frames, num_tokens = self._clips[bucket], self._frames[bucket], self._tokens[bucket]
         rows = tf.minimum(chunk.starts[batch] + tf.range(clips), tf.size(chunk.mel))
         frames, mel = tf.gather(chunk.frames, rows), tf.gather(chunk.mel, tf.gather(chunk.order, rows))
+        # an empty row points at some record; batches without one are spared the copy that the select makes
+        mel = tf.cond(tf.reduce_all(frames > 0), lambda: mel, lambda: tf.where(frames > 0, mel, b""))
         return {
             "mel": self._decode(mel, frames=frames, num_frames=num_frames),
             "frames": frames,
