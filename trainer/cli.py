@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import click
 
 from shared.config import load_config
 from shared.errors import UserError
+from trainer.startup import start_tensorflow
 
 # TensorFlow takes seconds to import: each command brings in its own when it runs, after the usage was checked.
 
@@ -28,6 +28,7 @@ def cli() -> None:
 @_run
 def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path) -> None:
     """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
+    start_tensorflow()
     from trainer.config import TrainConfig
     from trainer.loop import train as train_to_the_end
 
@@ -55,6 +56,7 @@ def synthesize(
     seed: int,
 ) -> None:
     """Speak a text in the voice of a reference clip."""
+    start_tensorflow()
     from trainer.speech.synthesize import Sentence, synthesize_file
 
     sentence = Sentence(text=text, language=language, reference=reference)
@@ -64,8 +66,6 @@ def synthesize(
 
 def main() -> None:
     """The console command; a user's mistake is one line and exit code 2."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # TensorFlow's notes about itself; its errors stay
-    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     try:
         cli()
     except UserError as error:

@@ -1,0 +1,41 @@
+"""Bringing TensorFlow in without what it says about a machine that has no GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+
+# Written by its C++ side before any log level holds; everything else that it writes is passed on.
+_NOTES = re.compile(rb"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit")
+
+
+def start_tensorflow() -> None:
+    """Import TensorFlow and let it look for devices."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    with _without_notes():
+        import tensorflow as tf
+
+        tf.config.list_logical_devices()
+
+
+@contextlib.contextmanager
+def _without_notes() -> Iterator[None]:
+    """Hold back what is written to the file of stderr, then pass on all lines but the known notes."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            held.seek(0)
+            for line in held:
+                if not _NOTES.search(line):
+                    os.write(2, line)
