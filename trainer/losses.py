@@ -62,7 +62,7 @@ def kl_loss(mean: tf.Tensor, log_variance: tf.Tensor, target: tf.Tensor, valid: 
 
 def flux_loss(mean: tf.Tensor, target: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
     """−|μ_t − y_{t−1}|: rewards a frame that differs from the one before it, against standing still."""
-    return masked_mean(-tf.abs(mean[:, 1:] - target[:, :-1]), valid[:, 1:])
+    return masked_mean(-tf.abs(mean[:, 1:] - target[:, :-1]), valid[:, 1:] & valid[:, :-1])
 
 
 def stop_loss(logits: tf.Tensor, *, last_step: tf.Tensor, positive_weight: float) -> tf.Tensor:
