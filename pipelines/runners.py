@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import threading
 from collections.abc import Callable
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from shared.errors import UserError
 
@@ -35,7 +38,7 @@ def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers:
         UserError: one was raised inside the graph, here or in a worker process.
         KeyboardInterrupt: the user ended it; Beam wraps that like any other.
     """
-    pipeline = beam.Pipeline(options=PipelineOptions(RUNNERS[runner](workers)))
+    pipeline = RUNNERS[runner](workers)
     build(pipeline)
     try:
         pipeline.run().wait_until_finish()
@@ -48,15 +51,19 @@ def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers:
         raise UserError(message) from error
 
 
-def _local_flags(workers: int) -> list[str]:
-    """Beam's portable runner in this process, or with worker processes beside it."""
-    if workers > 1:
-        _end_when_a_worker_dies()
-    mode = "in_memory" if workers == 1 else "multi_processing"
-    return ["--runner=FnApiRunner", f"--direct_running_mode={mode}", f"--direct_num_workers={workers}"]
+def _local_pipeline(workers: int) -> beam.Pipeline:
+    """On Beam's portable runner, in this process or with worker processes beside it."""
+    options = PipelineOptions([f"--direct_num_workers={workers}"])
+    if workers == 1:
+        return beam.Pipeline(runner=FnApiRunner(), options=options)
+    _end_when_a_worker_dies()
+    # what --direct_running_mode=multi_processing does, with a worker of ours
+    command = f"{shlex.quote(sys.executable)} -m pipelines.worker"
+    environment = SubprocessSDKEnvironment.from_command_string(command)
+    return beam.Pipeline(runner=FnApiRunner(default_environment=environment), options=options)
 
 
-RUNNERS: dict[str, Callable[[int], list[str]]] = {"local": _local_flags}
+RUNNERS: dict[str, Callable[[int], beam.Pipeline]] = {"local": _local_pipeline}
 
 
 def _user_message(error: BaseException) -> str | None:

@@ -13,12 +13,11 @@ import tempfile
 from pathlib import Path
 
 from pipelines.build import build_dataset
-from pipelines.config import BuildConfig
 from pipelines.shards import preparation
 from preprocess.corpora import read_corpus
 from preprocess.record import Prepared
 from preprocess.utterance import Utterance
-from tests.bench.corpus import make_corpus
+from tests.bench.corpus import bench_config
 from tests.bench.measure import interleaved, report
 
 CLIPS = 1_600
@@ -29,14 +28,7 @@ def main() -> None:
     """Print the table."""
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        root = make_corpus(Path(folder) / "corpus", clips=CLIPS)
-        config = BuildConfig.model_validate(
-            {
-                "sources": {"bench": {"reader": "ljspeech", "root": root, "language": "eng_Latn"}},
-                "tokenizer": "tests/corpora/tokenizer.json",
-                "utterances_per_shard": CLIPS // 8,
-            }
-        )
+        config = bench_config(Path(folder), clips=CLIPS)
         prepare = preparation(config)
 
         def bare() -> int:

@@ -8,8 +8,23 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+from pipelines.config import BuildConfig
+
 SAMPLE = Path("tests/corpora/english")
 RATE_HZ = 22_050
+
+
+def bench_config(folder: Path, *, clips: int) -> BuildConfig:
+    """A build of a new corpus of that many clips, all of them to train on, in eight shards."""
+    root = make_corpus(folder / "corpus", clips=clips)
+    return BuildConfig.model_validate(
+        {
+            "sources": {"bench": {"reader": "ljspeech", "root": root, "language": "eng_Latn"}},
+            "tokenizer": "tests/corpora/tokenizer.json",
+            "utterances_per_shard": clips // 8,
+            "validation_fraction": 0,
+        }
+    )
 
 
 def make_corpus(root: Path, *, clips: int, seed: int = 1) -> Path:

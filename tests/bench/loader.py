@@ -18,9 +18,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import tensorflow as tf
 
 from pipelines.build import build_dataset
-from pipelines.config import BuildConfig
 from shared.dataset import Dataset
-from tests.bench.corpus import make_corpus
+from tests.bench.corpus import bench_config
 from tests.bench.measure import interleaved, report
 from trainer.input.stream import InputConfig, Stream, plan_dataset
 
@@ -34,16 +33,7 @@ def main() -> None:
     """Print the table."""
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        root = make_corpus(Path(folder) / "corpus", clips=CLIPS)
-        config = BuildConfig.model_validate(
-            {
-                "sources": {"bench": {"reader": "ljspeech", "root": root, "language": "eng_Latn"}},
-                "tokenizer": "tests/corpora/tokenizer.json",
-                "utterances_per_shard": CLIPS // 8,
-                "validation_fraction": 0,
-            }
-        )
-        build_dataset(config, data=Path(folder) / "data")
+        build_dataset(bench_config(Path(folder), clips=CLIPS), data=Path(folder) / "data")
         dataset = Dataset.open(Path(folder) / "data")
         files = [str(dataset.layout.shard(shard.name)) for shard in dataset.info.shards_of("train")]
         raw_batches = iter(_raw(files))

@@ -7,6 +7,7 @@ import os
 import apache_beam as beam
 import click
 import pytest
+from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from pipelines.cli import build, validate
 from pipelines.runners import PROCESSES_PAY_FROM, RUNNERS, choose_workers, run_graph
@@ -21,8 +22,13 @@ def test_the_commands_offer_the_runners_that_there_are(command: click.Command) -
 
 
 def test_the_runner_is_always_named() -> None:
-    for flags in RUNNERS.values():
-        assert any(flag.startswith("--runner=") for flag in flags(1))
+    assert type(RUNNERS["local"](1).runner) is FnApiRunner
+    assert type(RUNNERS["local"](2).runner) is FnApiRunner
+
+
+def test_worker_processes_keep_their_notes_off_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    run_graph(lambda pipeline: pipeline | beam.Create([7]) | beam.Map(str), runner="local", workers=2)
+    assert capfd.readouterr().err == ""
 
 
 def test_workers_are_as_asked_else_by_the_size_of_the_job() -> None:
