@@ -33,7 +33,8 @@ def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path) -> No
     from trainer.loop import train as train_to_the_end
 
     ended = train_to_the_end(load_config(config, of=TrainConfig, overrides=overrides), data=data, run=run)
-    click.echo(f"{run}: step {ended.steps}, loss {ended.loss:.4f}")
+    outcome = f"loss {ended.loss:.4f}" if ended.programs else "nothing left to do: raise steps to train on"
+    click.echo(f"{run}: step {ended.steps}, {outcome}")
 
 
 @cli.command()
@@ -41,10 +42,10 @@ def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path) -> No
 @click.option("--text", required=True, help="What to say.")
 @click.option("--language", required=True, help="FLORES-200 code of the text, such as eng_Latn.")
 @click.option("--reference", type=click.Path(path_type=Path), required=True, help="A clip of the voice.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The wav to write.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The wav to write.")
 @click.option("--tokenizer", help="Where the tokenizer is now, if it has moved since the shards were built.")
 @click.option("--seconds", "max_duration_s", type=click.FloatRange(min=0.1), default=20.0, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=1, show_default=True)
 def synthesize(
     run: Path,
     text: str,

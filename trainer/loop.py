@@ -43,7 +43,11 @@ def train(config: TrainConfig, *, data: Path, run: Path) -> Trained:
     """
     dataset = Dataset.open(data)
     enter_run(run, config=config, dataset=dataset)
-    return Trainer(config, dataset=dataset, run=run).train()
+    try:
+        return Trainer(config, dataset=dataset, run=run).train()
+    except (tf.errors.NotFoundError, tf.errors.DataLossError) as error:
+        reason = error.message.splitlines()[0].rpartition("}} ")[2]
+        raise UserError(f"{data}: a shard cannot be read ({reason}); run `make validate DATA={data}`") from error
 
 
 class Trainer:
@@ -107,6 +111,7 @@ class Trainer:
             if self._is_due(step, self._config.validate_every):
                 self._validate(monitor)
             if self._is_due(step, self._config.checkpoint_every):
+                self._refuse_non_finite(values)
                 self._save()
         return loss
 
@@ -114,14 +119,18 @@ class Trainer:
         return step % interval == 0 or step == self._config.steps
 
     def _log(self, monitor: Monitor, *, values: dict[str, tf.Tensor], watch: Stopwatch) -> float:
+        self._refuse_non_finite(values)
         figures = {name: float(value) for name, value in values.items()}
-        if not np.isfinite(figures["loss"]):
-            raise UserError(
-                f"the loss is {figures['loss']} at step {self._progress.step}; the last checkpoint is from before it; "
-                "lower optimizer.learning_rate and run again"
-            )
         monitor.log("train", step=self._progress.step, values=figures | watch.read())
         return figures["loss"]
+
+    def _refuse_non_finite(self, values: dict[str, tf.Tensor]) -> None:
+        for name in ("loss", "gradient_norm"):
+            if not np.isfinite(value := float(values[name])):
+                raise UserError(
+                    f"{name} is {value} at step {self._progress.step}; the last checkpoint is from before it; "
+                    "lower optimizer.learning_rate and run again"
+                )
 
     def _validate(self, monitor: Monitor) -> None:
         """Losses over the validation split, each batch weighted by its valid frames; a picture of its first clip."""

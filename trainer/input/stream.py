@@ -90,11 +90,12 @@ class Stream:
     def _raw(self, epoch: tf.Tensor) -> tf.data.Dataset:
         """Serialised records, files in an order of the epoch's own, several at a time."""
         files = tf.random.experimental.stateless_shuffle(self._files, self._fold_seed(epoch, tf.zeros([], tf.int64)))
+        at_once = min(self._config.interleaved_files, len(self._files))
         return tf.data.Dataset.from_tensor_slices(files).interleave(
             tf.data.TFRecordDataset,
-            cycle_length=min(self._config.interleaved_files, len(self._files)),
+            cycle_length=at_once,
             block_length=16,
-            num_parallel_calls=2,
+            num_parallel_calls=min(2, at_once),
             deterministic=True,
         )
 
@@ -118,9 +119,12 @@ def plan_dataset(dataset: Dataset, *, config: InputConfig, frames_per_step: int)
     """The buckets that cost training least, the last of them large enough for validation too.
 
     Raises:
-        UserError: there is nothing to train on.
+        UserError: there is nothing to train on, or a manifest is damaged.
     """
-    train, validation = dataset.manifest("train"), dataset.manifest("validation")
+    try:
+        train, validation = dataset.manifest("train"), dataset.manifest("validation")
+    except (OSError, ValueError) as error:  # ValueError: Arrow's, of a damaged file
+        raise UserError(f"{dataset.layout.root}: a manifest cannot be read ({error}); run `make validate`") from error
     return plan_buckets(
         train["frames"].to_numpy(),
         train["tokens"].to_numpy(),

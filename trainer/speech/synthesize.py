@@ -26,6 +26,8 @@ from trainer.model.xtts import XTTS, Generated
 from trainer.run import RunInfo, make_model, open_run
 from trainer.speech.griffin_lim import griffin_lim
 
+MAX_SPEECH_S = 600.0
+
 # a reference longer than this is no clip; only a crop of it is heard
 MAX_REFERENCE_S = 600.0
 
@@ -58,6 +60,8 @@ def synthesize_file(
     Raises:
         UserError: no trained run, text or reference unusable, `out` not writable.
     """
+    if not 0.1 <= max_duration_s <= MAX_SPEECH_S:
+        raise UserError(f"{max_duration_s} seconds of speech: wanted 0.1 to {MAX_SPEECH_S:.0f}")
     info = open_run(run)
     language_id(sentence.language)
     tokens = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)

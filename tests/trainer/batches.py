@@ -1,0 +1,67 @@
+"""What the shards hold by TensorFlow's own reader, and what a stream gave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from typing import Any
+
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from trainer.input.plan import Plan
+from trainer.input.stream import InputConfig, Position, Stream, plan_dataset
+
+DEVICE = "/CPU:0"
+
+Row = tuple[bytes, int, tuple[int, ...]]  # mel, frames, dense tokens
+
+
+def read_shards(dataset: Dataset, *, split: str) -> list[Row]:
+    """Every record of a split in the order of the shards, one by one, by TensorFlow's own reader and parser."""
+    entries = json.loads(dataset.layout.vocabulary.read_bytes())
+    dense = {nllb_id: number for number, (nllb_id, _) in enumerate(entries)}
+    spec = {
+        "mel": tf.io.FixedLenFeature([], tf.string),
+        "frames": tf.io.FixedLenFeature([], tf.int64),
+        "tokens": tf.io.VarLenFeature(tf.int64),
+    }
+    rows = []
+    for shard in dataset.info.shards_of(split):
+        for raw in tf.data.TFRecordDataset(str(dataset.layout.shard(shard.name))):
+            parsed = tf.io.parse_single_example(raw, spec)
+            tokens = tuple(dense[int(token)] for token in tf.sparse.to_dense(parsed["tokens"]))
+            rows.append((parsed["mel"].numpy(), int(parsed["frames"]), tokens))
+    return rows
+
+
+def rows_of(batches: Iterable[dict]) -> list[Row]:
+    """The records in batches, without their padding."""
+    return [
+        (mel[:frames].tobytes(), int(frames), tuple(map(int, tokens[:count])))
+        for batch in batches
+        for mel, frames, tokens, count in zip(
+            *(batch[name] for name in ("mel", "frames", "tokens", "token_counts")), strict=True
+        )
+        if frames > 0
+    ]
+
+
+def make_stream(
+    dataset: Dataset, *, split: str = "train", seed: int = 1, **settings: Any
+) -> tuple[Stream, Plan, InputConfig]:
+    """A stream over two buckets, or as the settings say."""
+    config = InputConfig(**{"max_buckets": 2, "frames_per_batch": 1500, **settings})
+    plan = plan_dataset(dataset, config=config, frames_per_step=4)
+    return Stream(dataset, split=split, plan=plan, config=config, seed=seed), plan, config
+
+
+def as_numpy(batches: Iterable[dict]) -> Iterator[dict]:
+    return ({name: value.numpy() for name, value in batch.items()} for batch in batches)
+
+
+def epochs(stream: Stream, *, until: int, position: Position = Position()) -> list[dict]:  # noqa: B008 (immutable)
+    """The batches from a position on up to the end of epoch `until - 1`, in numpy."""
+    batches = as_numpy(stream.endless(position, device=DEVICE))
+    return list(takewhile(lambda batch: batch["next"][0] < until, batches))

@@ -1,0 +1,88 @@
+"""One dataset, one perturbed model and two trained runs for all of the trainer's tests."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+# before TensorFlow is imported: its notes about itself are no findings
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+from pipelines.build import build_dataset
+from pipelines.config import BuildConfig
+from shared.config import load_config
+from shared.dataset import Dataset
+from tests.trainer import runs
+from tests.trainer.models import perturbed_nano
+from trainer import cli
+from trainer.model.xtts import XTTS
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample corpus, built; not to be changed."""
+    return built(tmp_path_factory.mktemp("sample") / "data")
+
+
+@pytest.fixture(scope="session")
+def dataset(data: Path) -> Dataset:
+    return Dataset.open(data)
+
+
+@pytest.fixture(scope="session")
+def many_shards(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """The sample corpus in eight training shards, mels in float32."""
+    overrides = ["mel_dtype=float32", "utterances_per_shard=7"]
+    return Dataset.open(built(tmp_path_factory.mktemp("float32") / "data", overrides=overrides))
+
+
+def built(folder: Path, *, overrides: list[str] | None = None) -> Path:
+    config = load_config("configs/preprocess_sample.yaml", of=BuildConfig, overrides=overrides or [])
+    build_dataset(config, data=folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def models() -> Callable[..., XTTS]:
+    """Perturbed nano models, one for each r and precision; not to be changed."""
+    return functools.cache(perturbed_nano)
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> runs.Trained:
+    """An undisturbed run, and the same one killed and resumed; not to be changed."""
+    folder = tmp_path_factory.mktemp("runs")
+    # two short validation clips: one program to judge them, not two
+    return runs.train_twice(built(folder / "data", overrides=["validation_fraction=0.02"]), folder=folder)
+
+
+class Outcome(NamedTuple):
+    """What a user sees of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """The console command with the words given, in this process: importing TensorFlow anew takes seconds."""
+
+    def run(*words: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["myxtts-train", *map(str, words)])
+        capsys.readouterr()
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return Outcome(code, *capsys.readouterr())
+
+    return run

@@ -1,0 +1,59 @@
+"""Small models whose every weight matters, and batches for them."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from trainer.model.decoder import Decoded
+from trainer.model.xtts import XTTS, ModelConfig
+
+M = 16
+VOCABULARY = 40
+
+
+def perturbed_nano(frames_per_step: int, *, precision: str = "float32") -> XTTS:
+    """Weights moved off their start: a last layer of zeros would hide everything before it."""
+    keras.utils.set_random_seed(5)
+    config = ModelConfig(size="nano", frames_per_step=frames_per_step, crop_frames=16, precision=precision)
+    model = XTTS(config, vocabulary_size=VOCABULARY, n_mels=M)
+    random = np.random.default_rng(5)
+    for variable in model.trainable_variables:
+        variable.assign_add(random.normal(0.0, 0.05, variable.shape).astype(np.float32))
+    model.decoder.set_statistics(mean=list(random.normal(-5.0, 1.0, M)), std=list(random.uniform(1.0, 2.0, M)))
+    return model
+
+
+def random_mel(*shape: int, seed: int = 0) -> np.ndarray:
+    """[..., M] ln magnitude."""
+    return np.random.default_rng(seed).normal(-5.0, 2.0, (*shape, M)).astype(np.float32)
+
+
+def random_tokens(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(1, VOCABULARY, shape).astype(np.int32)
+
+
+def random_batch(*, frames: list[int], token_counts: list[int], width: int, tokens: int, seed: int = 0) -> dict:
+    """A batch as the stream gives it: padded with silence and with token 0."""
+    silence = np.float32(np.log(1e-5))
+    valid = np.arange(width)[None, :] < np.array(frames)[:, None]
+    spoken = np.arange(tokens)[None, :] < np.array(token_counts)[:, None]
+    return {
+        "mel": tf.constant(np.where(valid[:, :, None], random_mel(len(frames), width, seed=seed), silence)),
+        "frames": tf.constant(frames, tf.int32),
+        "tokens": tf.constant(np.where(spoken, random_tokens(len(frames), tokens, seed=seed), 0)),
+        "token_counts": tf.constant(token_counts, tf.int32),
+    }
+
+
+def decode(model: XTTS, batch: dict, *, crop: np.ndarray, crop_frames: list[int] | None = None) -> Decoded:
+    """Teacher forcing without noise, conditioned on a crop [B, C, M]."""
+    lengths = crop_frames or [crop.shape[1]] * len(crop)
+    return model(
+        tf.constant(batch["mel"]),
+        tokens=tf.constant(batch["tokens"]),
+        token_counts=tf.constant(batch["token_counts"]),
+        crop=tf.constant(crop),
+        crop_frames=tf.constant(lengths, tf.int32),
+    )

@@ -1,0 +1,97 @@
+"""`myxtts-train train` as a user runs it, undisturbed and killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+COMMAND = Path(sys.executable).with_name("myxtts-train")
+STEPS = 60
+CHECKPOINT_EVERY = 20
+TIMEOUT_S = 400
+
+OVERRIDES = (
+    f"steps={STEPS}",
+    "log_every=1",
+    "validate_every=1000",
+    f"checkpoint_every={CHECKPOINT_EVERY}",
+    "kept_checkpoints=2",
+    "input.max_buckets=2",
+    "input.frames_per_batch=1200",
+    "input.chunk_records=30",
+    "optimizer.warmup_steps=10",
+)
+
+
+class Ended(NamedTuple):
+    """A run that came to its end, and what it said."""
+
+    run: Path
+    stderr: str
+
+
+class Trained(NamedTuple):
+    """The same training twice: undisturbed, and killed in the middle and started again."""
+
+    data: Path
+    undisturbed: Ended
+    resumed: Ended
+    died_after_step: int
+    dump: Path  # XLA's own, of what the undisturbed run compiled
+
+
+def train_twice(data: Path, *, folder: Path) -> Trained:
+    """Two processes side by side; the one that is killed is started again while the other goes on."""
+    dump, run = folder / "dump", folder / "undisturbed"
+    undisturbed = _start(data, run=run, flags={"XLA_FLAGS": f"--xla_dump_to={dump}"})
+    died = _train_until_killed(_start(data, run=folder / "killed", flags={}), run=folder / "killed")
+    resumed = Ended(folder / "killed", _end(_start(data, run=folder / "killed", flags={})))
+    return Trained(data, Ended(run, _end(undisturbed)), resumed, died, dump)
+
+
+def rows(run: Path) -> list[dict]:
+    """The rows of training figures."""
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row["kind"] == "train"]
+
+
+def words(data: Path, *, run: Path) -> list[str]:
+    return ["train", "configs/train_sample.yaml", *OVERRIDES, "--data", str(data), "--run", str(run)]
+
+
+def _start(data: Path, *, run: Path, flags: dict[str, str]) -> subprocess.Popen[str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("TF_XLA_FLAGS", "XLA_FLAGS")}
+    return subprocess.Popen(
+        [str(COMMAND), *words(data, run=run)],
+        env={**kept, **flags, "COLUMNS": "200"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _train_until_killed(process: subprocess.Popen[str], *, run: Path) -> int:
+    """kill -9 some steps after a checkpoint; the last step that was logged."""
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while _logged_steps(run) < CHECKPOINT_EVERY + 7 and process.poll() is None and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    process.kill()
+    _, stderr = process.communicate()
+    assert process.returncode == -9, f"the run ended before it could be killed: {stderr}"
+    return _logged_steps(run)
+
+
+def _end(process: subprocess.Popen[str]) -> str:
+    _, stderr = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, stderr
+    return stderr
+
+
+def _logged_steps(run: Path) -> int:
+    path = run / "metrics.jsonl"
+    return path.read_text(encoding="utf-8").count("\n") if path.exists() else 0

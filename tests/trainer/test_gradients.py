@@ -1,0 +1,71 @@
+"""The training step: what the loss depends on, and that every weight learns from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.trainer.models import random_batch, random_mel
+from trainer.losses import LossConfig
+from trainer.model.noise import Noise
+from trainer.model.xtts import XTTS
+from trainer.step import teacher_force
+
+F, T = 24, 10
+
+
+def batch() -> dict:
+    return random_batch(frames=[F, 17, 9, 0], token_counts=[T, 4, 7, 0], width=F, tokens=T)
+
+
+def noise() -> Noise:
+    return Noise(seed=1, step=tf.constant(2))
+
+
+def gradients(model: XTTS) -> dict[str, np.ndarray]:
+    with tf.GradientTape() as tape:
+        _, _, losses = teacher_force(model, batch(), losses=LossConfig(), noise=noise())
+    found = tape.gradient(losses["loss"], [variable.value for variable in model.trainable_variables])
+    assert [v.path for v, one in zip(model.trainable_variables, found, strict=True) if one is None] == []
+    return {
+        variable.path: tf.convert_to_tensor(one).numpy()
+        for variable, one in zip(model.trainable_variables, found, strict=True)
+    }
+
+
+@pytest.mark.parametrize("options", [{}, {"precision": "bfloat16"}], ids=["float32", "bfloat16"])
+def test_every_trainable_weight_gets_a_finite_gradient(models: Callable[..., XTTS], options: dict) -> None:
+    found = gradients(models(4, **options))
+    assert [path for path, gradient in found.items() if not np.any(gradient)] == []
+    assert [path for path, gradient in found.items() if not np.isfinite(gradient).all()] == []
+
+
+def test_the_loss_does_not_depend_on_what_stands_in_the_padding(models: Callable[..., XTTS]) -> None:
+    given = batch()
+    valid = np.arange(F)[None, :] < given["frames"].numpy()[:, None]
+    spoken = np.arange(T)[None, :] < given["token_counts"].numpy()[:, None]
+    disturbed = {
+        **given,
+        "mel": tf.constant(np.where(valid[:, :, None], given["mel"], random_mel(4, F, seed=8))),
+        "tokens": tf.constant(np.where(spoken, given["tokens"], 11)),
+    }
+    for random in (None, noise()):
+        plain, other = (
+            teacher_force(models(4), one, losses=LossConfig(), noise=random and noise())[2]
+            for one in (given, disturbed)
+        )
+        for name, value in plain.items():
+            np.testing.assert_allclose(other[name], value, rtol=2e-5, err_msg=name)
+
+
+def test_a_clip_in_float16_is_judged_like_one_in_float32(models: Callable[..., XTTS]) -> None:
+    given = batch()
+    half = tf.cast(given["mel"], tf.float16)
+    plain, other = (
+        teacher_force(models(4), {**given, "mel": mel}, losses=LossConfig(), noise=None)[2]["loss"]
+        for mel in (tf.cast(half, tf.float32), half)
+    )
+    assert float(plain) == float(other)

@@ -1,0 +1,131 @@
+"""The losses, against numpy written from the formulas of the paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.trainer.models import M, random_mel
+from trainer.losses import LossConfig, decoder_losses, flux_loss, kl_loss, masked_mean, mel_loss, stop_loss
+from trainer.model.decoder import Decoded
+
+B, F, R = 4, 12, 4
+FRAMES = np.array([12, 7, 1, 0])
+RANDOM = np.random.default_rng(3)
+VALID = np.arange(F)[None, :] < FRAMES[:, None]
+MEL, MEAN, COARSE, REFINED = (random_mel(B, F, seed=seed) for seed in range(4))
+LOG_VARIANCE = RANDOM.uniform(-3, 1, (B, F, M)).astype(np.float32)
+STOP = RANDOM.normal(size=(B, F // R)).astype(np.float32)
+HEARD = np.zeros((B, F), bool)
+HEARD[0, 4:9] = HEARD[1, 0:3] = True
+
+
+def decoded(**changed: np.ndarray) -> Decoded:
+    values = {
+        "mean": MEAN,
+        "log_variance": LOG_VARIANCE,
+        "coarse": COARSE,
+        "refined": REFINED,
+        "stop_logits": STOP,
+        "alignment": np.zeros((B, 1, F // R, 1), np.float32),
+    }
+    return Decoded(**{name: tf.constant(value) for name, value in (values | changed).items()})
+
+
+def losses(output: Decoded, *, mel: np.ndarray = MEL, frames: np.ndarray = FRAMES) -> dict[str, float]:
+    terms = decoder_losses(
+        output, mel=tf.constant(mel), frames=tf.constant(frames, tf.int32), heard=HEARD, config=LossConfig()
+    )
+    return {name: float(value) for name, value in terms.items()}
+
+
+def test_mel_loss_is_mean_l1_plus_l2_over_valid_frames() -> None:
+    expected = np.mean(np.abs(COARSE - MEL)[VALID]) + np.mean(((COARSE - MEL) ** 2)[VALID])
+    assert float(mel_loss(COARSE, MEL, VALID)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_kl_is_the_divergence_by_monte_carlo() -> None:
+    mean, log_variance, target = 0.7, -1.1, -0.4
+    z = mean + np.exp(log_variance / 2) * np.random.default_rng(0).normal(size=1_000_000)
+    log_q = -0.5 * ((z - mean) ** 2 / np.exp(log_variance) + log_variance)
+    log_p = -0.5 * (z - target) ** 2
+    found = kl_loss(*(tf.constant([[[value]]]) for value in (mean, log_variance, target)), tf.constant([[True]]))
+    assert float(found) == pytest.approx(np.mean(log_q - log_p), abs=5e-3)
+
+
+def test_kl_is_zero_for_the_prior_itself() -> None:
+    assert float(kl_loss(MEL, np.zeros_like(MEL), MEL, VALID)) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_flux_compares_each_mean_with_the_true_frame_before_it() -> None:
+    terms = [
+        -np.abs(MEAN[row, frame] - MEL[row, frame - 1])
+        for row in range(B)
+        for frame in range(1, F)
+        if VALID[row, frame]
+    ]
+    assert float(flux_loss(MEAN, MEL, VALID)) == pytest.approx(np.mean(terms), rel=1e-5)
+
+
+def test_stop_is_a_weighted_cross_entropy_up_to_the_last_step() -> None:
+    terms = []
+    for row, frames in enumerate(FRAMES):
+        for step in range(-(-frames // R)):
+            probability = 1 / (1 + np.exp(-STOP[row, step]))
+            last = step == -(-frames // R) - 1
+            terms.append(-5.0 * np.log(probability) if last else -np.log(1 - probability))
+    found = stop_loss(tf.constant(STOP), last_step=tf.constant((FRAMES - 1) // R, tf.int32), positive_weight=5.0)
+    assert float(found) == pytest.approx(np.mean(terms), rel=1e-5)
+
+
+def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
+    found = losses(decoded())
+    expected = found["mel"] + 0.1 * found["kl"] + 0.5 * found["flux"] + found["stop"]
+    assert found["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_targets_of_heard_frames_and_padding_do_not_matter() -> None:
+    ignored = (HEARD | ~VALID)[:, :, None]
+    assert losses(decoded(), mel=np.where(ignored, MEL + 5.0, MEL)) == losses(decoded())
+
+
+def test_outputs_for_heard_frames_and_padding_do_not_matter() -> None:
+    ignored = (HEARD | ~VALID)[:, :, None]
+    steps = np.arange(F // R)[None, :] > (FRAMES[:, None] - 1) // R
+    changed = decoded(
+        mean=np.where(ignored, 99.0, MEAN).astype(np.float32),
+        log_variance=np.where(ignored, 3.9, LOG_VARIANCE).astype(np.float32),
+        coarse=np.where(ignored, 99.0, COARSE).astype(np.float32),
+        refined=np.where(ignored, 99.0, REFINED).astype(np.float32),
+        stop_logits=np.where(steps, 99.0, STOP).astype(np.float32),
+    )
+    assert losses(changed) == losses(decoded())
+
+
+def test_each_remaining_output_matters() -> None:
+    assert losses(decoded(coarse=COARSE + 1))["mel"] != losses(decoded())["mel"]
+    assert losses(decoded(refined=REFINED + 1))["mel"] != losses(decoded())["mel"]
+    assert losses(decoded(mean=MEAN + 1))["flux"] != losses(decoded())["flux"]
+    assert losses(decoded(log_variance=LOG_VARIANCE + 1))["kl"] != losses(decoded())["kl"]
+
+
+def test_a_batch_of_empty_rows_has_no_loss() -> None:
+    assert set(losses(decoded(), frames=np.zeros(B, int)).values()) == {0.0}
+
+
+def test_an_empty_row_adds_nothing() -> None:
+    short = Decoded(*(value[:3] for value in decoded()))
+    without = decoder_losses(
+        short,
+        mel=tf.constant(MEL[:3]),
+        frames=tf.constant(FRAMES[:3], tf.int32),
+        heard=HEARD[:3],
+        config=LossConfig(),
+    )
+    assert losses(decoded()) == pytest.approx({name: float(value) for name, value in without.items()}, rel=1e-6)
+
+
+def test_masked_mean_ignores_what_is_no_number_where_it_is_not_valid() -> None:
+    values = np.where(VALID[:, :, None], MEL, np.nan)
+    assert float(masked_mean(tf.constant(values), VALID)) == pytest.approx(np.mean(MEL[VALID]), rel=1e-5)

@@ -1,0 +1,112 @@
+"""`myxtts-train train` with a user's mistakes: one clear line, exit code 2, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+CONFIG = "configs/train_sample.yaml"
+
+
+@pytest.fixture
+def mistake(command: Callable, tmp_path: Path) -> Callable[..., str]:
+    """The one line that a user sees; no run is made."""
+
+    def run(*words: str | Path, data: Path, config: str | Path = CONFIG) -> str:
+        outcome = command("train", config, *words, "--data", data, "--run", tmp_path / "run")
+        assert outcome.code == 2
+        assert outcome.out == ""
+        assert "Traceback" not in outcome.err
+        lines = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
+        assert len(lines) == 1, outcome.err
+        assert not (tmp_path / "run" / "checkpoints").exists()
+        return lines[0]
+
+    return run
+
+
+def test_an_unknown_key_is_told_with_the_known_ones(mistake: Callable[..., str], data: Path) -> None:
+    message = mistake("optimizer.learning_rat=1", data=data)
+    assert "optimizer.learning_rat: unknown key" in message
+    assert "learning_rate" in message
+
+
+def test_an_unknown_key_in_the_file(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
+    config = tmp_path / "train.yaml"
+    config.write_text("model:\n  sizes: nano\n")
+    assert "model.sizes: unknown key; known here: crop_frames" in mistake(data=data, config=config)
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("model.size=huge", "model.size"),
+        ("steps=0", "steps"),
+        ("optimizer.learning_rate=nan", "optimizer.learning_rate"),
+        ("loss.mel=-1", "loss.mel"),
+        ("input.max_buckets=0", "input.max_buckets"),
+        ("seed=4294967296", "seed"),
+        ("steps", "key=value"),
+    ],
+)
+def test_a_value_that_cannot_be(mistake: Callable[..., str], data: Path, override: str, told: str) -> None:
+    assert told in mistake(override, data=data)
+
+
+def test_no_dataset(mistake: Callable[..., str], tmp_path: Path) -> None:
+    assert "no such directory" in mistake(data=tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    assert "no dataset here" in mistake(data=tmp_path / "empty")
+
+
+def spoiled(data: Path, *, to: Path, version: int) -> Path:
+    shutil.copytree(data, to)
+    document = json.loads((to / "dataset.json").read_text())
+    document["contract"]["schema_version"] = version
+    (to / "dataset.json").write_text(json.dumps(document))
+    return to
+
+
+def test_a_dataset_of_another_contract_version(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
+    message = mistake(data=spoiled(data, to=tmp_path / "data", version=2))
+    assert "schema version 2, wanted 1" in message
+
+
+def test_a_dataset_with_a_damaged_vocabulary(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    (tmp_path / "data" / "vocab.json").write_text("{")
+    assert "vocab.json" in mistake(data=tmp_path / "data")
+
+
+def spoil_file(path: Path) -> None:
+    """One other byte in the middle."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "spoil", [Path.unlink, lambda path: path.write_bytes(b"PAR1"), lambda path: path.write_bytes(b"")]
+)
+def test_a_dataset_whose_manifest_is_spoiled(
+    mistake: Callable[..., str], data: Path, tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    spoil(next((tmp_path / "data" / "manifest").glob("*-train-*")))
+    assert "a manifest cannot be read" in mistake(data=tmp_path / "data")
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, spoil_file])
+def test_a_dataset_whose_shard_is_spoiled(
+    mistake: Callable[..., str], data: Path, tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    spoil(next((tmp_path / "data" / "shards").glob("*-train-*")))
+    message = mistake(data=tmp_path / "data")
+    assert "a shard cannot be read (" in message
+    assert "make validate" in message
+    print(message)

@@ -1,0 +1,76 @@
+"""No operation of the input graph calls back into Python; a graph that does is refused."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+
+import pytest
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from tests.trainer.batches import DEVICE, make_stream
+from trainer.input.stream import refuse_python_ops
+
+
+def operations(dataset: tf.data.Dataset) -> collections.Counter[str]:
+    """All operations of a graph by TensorFlow's own serialisation, those in nested functions too."""
+    graph = tf.compat.v1.GraphDef.FromString(dataset._as_serialized_graph().numpy())
+    functions = [node.op for function in graph.library.function for node in function.node_def]
+    return collections.Counter([*(node.op for node in graph.node), *functions])
+
+
+def before_the_device(dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """The same without its last two stages, copy and prefetch, which TensorFlow does not serialise."""
+    (copied,) = dataset._inputs()
+    (prepared,) = copied._inputs()
+    return prepared
+
+
+@pytest.mark.parametrize("kind", ["endless", "once"])
+def test_the_stream_that_training_reads_holds_no_python_operation(dataset: Dataset, kind: str) -> None:
+    stream, _, _ = make_stream(dataset)
+    found = operations(before_the_device(getattr(stream, kind)(device=DEVICE)))
+    assert found["ParseExampleV2"] == 1, "the walk did not reach the nested functions"
+    assert found["DecodePaddedRaw"] >= 1
+    assert [name for name in found if "py" in name.lower() and "func" in name.lower()] == []
+
+
+def with_py_function() -> tf.data.Dataset:
+    return tf.data.Dataset.range(3).map(lambda x: tf.py_function(abs, [x], tf.int64))
+
+
+def with_numpy_function() -> tf.data.Dataset:
+    return tf.data.Dataset.range(3).map(lambda x: tf.numpy_function(abs, [x], tf.int64))
+
+
+def with_stateless_numpy_function() -> tf.data.Dataset:
+    return tf.data.Dataset.range(3).map(lambda x: tf.numpy_function(abs, [x], tf.int64, stateful=False))
+
+
+def from_a_generator() -> tf.data.Dataset:
+    return tf.data.Dataset.from_generator(lambda: iter([1]), output_signature=tf.TensorSpec([], tf.int64))
+
+
+def nested_in_an_interleave() -> tf.data.Dataset:
+    return tf.data.Dataset.range(3).interleave(lambda _: with_py_function().batch(2), num_parallel_calls=2)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        with_py_function,
+        with_numpy_function,
+        with_stateless_numpy_function,
+        from_a_generator,
+        nested_in_an_interleave,
+    ],
+)
+def test_a_graph_that_calls_python_is_refused(make: Callable[[], tf.data.Dataset]) -> None:
+    with pytest.raises(UserError, match=r"calls Python in .*PyFunc"):
+        refuse_python_ops(make())
+
+
+def test_a_graph_of_tensorflow_operations_is_accepted() -> None:
+    refuse_python_ops(tf.data.Dataset.range(3).map(lambda x: x + 1).batch(2))

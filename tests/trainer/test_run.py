@@ -1,0 +1,92 @@
+"""The folder of a run: what may go on in it, and what may not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.features import PRESETS
+from trainer.config import TrainConfig
+from trainer.model.xtts import ModelConfig
+from trainer.run import enter_run, open_run
+
+CONFIG = TrainConfig(model=ModelConfig(size="nano"))
+
+
+@pytest.fixture
+def run(dataset: Dataset, tmp_path: Path) -> Path:
+    """A run that was entered once."""
+    enter_run(tmp_path / "run", config=CONFIG, dataset=dataset)
+    return tmp_path / "run"
+
+
+def with_info(dataset: Dataset, **changed: object) -> Dataset:
+    return dataset._replace(info=dataset.info.model_copy(update=changed))
+
+
+def test_a_run_remembers_what_its_weights_belong_to(run: Path, dataset: Dataset) -> None:
+    info = open_run(run)
+    assert info.config == CONFIG
+    assert info.contract == dataset.info.contract
+    assert (run / "vocab.json").read_bytes() == dataset.layout.vocabulary.read_bytes()
+
+
+def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> None:
+    changed = CONFIG.model_copy(update={"steps": 5, "model": ModelConfig(size="nano", precision="float32")})
+    enter_run(run, config=changed, dataset=dataset)
+    assert open_run(run).config == changed
+
+
+def test_another_contract_is_refused_with_both_fingerprints(run: Path, dataset: Dataset) -> None:
+    contract = dataset.info.contract.model_copy(update={"features": PRESETS["bigvgan-24k-100"]})
+    with pytest.raises(UserError, match=rf"{dataset.info.contract.fingerprint}.*{contract.fingerprint}.*another RUN"):
+        enter_run(run, config=CONFIG, dataset=with_info(dataset, contract=contract))
+
+
+def test_another_vocabulary_is_refused(run: Path, dataset: Dataset) -> None:
+    with pytest.raises(UserError, match=r"another vocabulary.*another RUN"):
+        enter_run(run, config=CONFIG, dataset=with_info(dataset, vocabulary_sha256="0" * 64))
+
+
+def test_the_tokenizer_may_have_moved(run: Path, dataset: Dataset) -> None:
+    tokenizer = dataset.info.contract.tokenizer.model_copy(update={"location": "elsewhere/tokenizer.json"})
+    contract = dataset.info.contract.model_copy(update={"tokenizer": tokenizer})
+    enter_run(run, config=CONFIG, dataset=with_info(dataset, contract=contract))
+
+
+@pytest.mark.parametrize("changed", [{"size": "tiny"}, {"frames_per_step": 2}])
+def test_another_model_is_refused_and_the_old_one_told(run: Path, dataset: Dataset, changed: dict) -> None:
+    other = TrainConfig(model=ModelConfig(**{"size": "nano", **changed}))
+    with pytest.raises(UserError, match=r"another model .*size='nano'.*another RUN"):
+        enter_run(run, config=other, dataset=dataset)
+    assert open_run(run).config == CONFIG
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b"null", b'{"config": {"steps": "many"}}'])
+def test_a_damaged_description_is_named_and_not_overwritten(run: Path, dataset: Dataset, content: bytes) -> None:
+    (run / "run.json").write_bytes(content)
+    with pytest.raises(UserError, match=r"run\.json: damaged"):
+        enter_run(run, config=CONFIG, dataset=dataset)
+    assert (run / "run.json").read_bytes() == content
+
+
+def test_a_key_of_another_version_is_named_damage(run: Path) -> None:
+    document = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**document, "new": 1}))
+    with pytest.raises(UserError, match=r"run\.json: damaged"):
+        open_run(run)
+
+
+def test_no_run_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="make train RUN="):
+        open_run(tmp_path / "nowhere")
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(dataset: Dataset, tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    with pytest.raises(UserError, match="cannot be written"):
+        enter_run(tmp_path / "run", config=CONFIG, dataset=dataset)
