@@ -47,7 +47,7 @@ def children(process: subprocess.Popen[str]) -> list[int]:
             words = (path.parent / "cmdline").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
-        if int(parent) == process.pid and state != "Z" and b"sdk_worker_main" in words:
+        if int(parent) == process.pid and state != "Z" and b"pipelines.worker" in words:
             found.append(int(path.parent.name))
     return found
 

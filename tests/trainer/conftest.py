@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,12 +56,27 @@ def models() -> Callable[..., XTTS]:
     return functools.cache(perturbed_nano)
 
 
-@pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> runs.Trained:
-    """An undisturbed run, and the same one killed and resumed; not to be changed."""
+@pytest.fixture(scope="session", autouse=True)
+def _training(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Future[runs.Trained] | None]:
+    """Minutes of training, begun with the first test if any test wants it: the other core is idle until then."""
+    if not any("trained" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        yield None
+        return
     folder = tmp_path_factory.mktemp("runs")
-    # two short validation clips: one program to judge them, not two
-    return runs.train_twice(built(folder / "data", overrides=["validation_fraction=0.02"]), folder=folder)
+    # nothing to validate with: its programs take as long to compile as those of training
+    data = built(folder / "data", overrides=["validation_fraction=0"])
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        yield executor.submit(runs.train_twice, data, folder=folder)
+        for process in runs.STARTED:
+            process.kill()
+
+
+@pytest.fixture(scope="session")
+def trained(_training: Future[runs.Trained]) -> runs.Trained:
+    """An undisturbed run, and the same one killed and resumed; not to be changed."""
+    return _training.result()
 
 
 class Outcome(NamedTuple):

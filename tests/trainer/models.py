@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import keras
 import numpy as np
 import tensorflow as tf
@@ -23,6 +26,15 @@ def perturbed_nano(frames_per_step: int, *, precision: str = "float32") -> XTTS:
         variable.assign_add(random.normal(0.0, 0.05, variable.shape).astype(np.float32))
     model.decoder.set_statistics(mean=list(random.normal(-5.0, 1.0, M)), std=list(random.uniform(1.0, 2.0, M)))
     return model
+
+
+@contextlib.contextmanager
+def disturbable(model: XTTS) -> Iterator[XTTS]:
+    """A model that others share, with its weights as they were when the block ends."""
+    before = [variable.numpy() for variable in model.variables]
+    yield model
+    for variable, value in zip(model.variables, before, strict=True):
+        variable.assign(value)
 
 
 def random_mel(*shape: int, seed: int = 0) -> np.ndarray:

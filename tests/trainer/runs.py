@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 COMMAND = Path(sys.executable).with_name("myxtts-train")
-STEPS = 60
-CHECKPOINT_EVERY = 20
+STEPS = 50
+CHECKPOINT_EVERY = 10
 TIMEOUT_S = 400
+
+STARTED: list[subprocess.Popen[str]] = []
 
 OVERRIDES = (
     f"steps={STEPS}",
@@ -22,7 +24,7 @@ OVERRIDES = (
     f"checkpoint_every={CHECKPOINT_EVERY}",
     "kept_checkpoints=2",
     "input.max_buckets=2",
-    "input.frames_per_batch=1200",
+    "input.frames_per_batch=800",
     "input.chunk_records=30",
     "optimizer.warmup_steps=10",
 )
@@ -66,19 +68,21 @@ def words(data: Path, *, run: Path) -> list[str]:
 
 def _start(data: Path, *, run: Path, flags: dict[str, str]) -> subprocess.Popen[str]:
     kept = {name: value for name, value in os.environ.items() if name not in ("TF_XLA_FLAGS", "XLA_FLAGS")}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [str(COMMAND), *words(data, run=run)],
         env={**kept, **flags, "COLUMNS": "200"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
+    STARTED.append(process)
+    return process
 
 
 def _train_until_killed(process: subprocess.Popen[str], *, run: Path) -> int:
     """kill -9 some steps after a checkpoint; the last step that was logged."""
     deadline_s = time.monotonic() + TIMEOUT_S
-    while _logged_steps(run) < CHECKPOINT_EVERY + 7 and process.poll() is None and time.monotonic() < deadline_s:
+    while _logged_steps(run) < 2 * CHECKPOINT_EVERY + 5 and process.poll() is None and time.monotonic() < deadline_s:
         time.sleep(0.02)
     process.kill()
     _, stderr = process.communicate()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ import pytest
 import safetensors.numpy
 
 from shared.errors import UserError
-from tests.trainer.models import perturbed_nano
+from tests.trainer.models import disturbable
 from trainer.checkpoints import Progress, load_checkpoint, save_checkpoint, saved_checkpoints
 from trainer.input.stream import Position
 from trainer.model.xtts import XTTS
@@ -41,10 +41,10 @@ def everything(model: XTTS, optimizer: AdamW) -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def pair() -> tuple[XTTS, AdamW]:
+def pair(models: Callable[..., XTTS]) -> Iterator[tuple[XTTS, AdamW]]:
     """A model that these tests may change, and its optimizer."""
-    model = perturbed_nano(4)
-    return model, make_optimizer(model)
+    with disturbable(models(4)) as model:
+        yield model, make_optimizer(model)
 
 
 @pytest.fixture

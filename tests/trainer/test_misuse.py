@@ -100,13 +100,9 @@ def test_a_dataset_whose_manifest_is_spoiled(
     assert "a manifest cannot be read" in mistake(data=tmp_path / "data")
 
 
-@pytest.mark.parametrize("spoil", [Path.unlink, spoil_file])
-def test_a_dataset_whose_shard_is_spoiled(
-    mistake: Callable[..., str], data: Path, tmp_path: Path, spoil: Callable[[Path], object]
-) -> None:
+def test_a_dataset_whose_shard_is_spoiled(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
     shutil.copytree(data, tmp_path / "data")
-    spoil(next((tmp_path / "data" / "shards").glob("*-train-*")))
+    spoil_file(next((tmp_path / "data" / "shards").glob("*-train-*")))
     message = mistake(data=tmp_path / "data")
     assert "a shard cannot be read (" in message
     assert "make validate" in message
-    print(message)

@@ -115,7 +115,7 @@ def test_an_epoch_does_not_begin_with_the_same_shards(many_shards: Dataset) -> N
     assert len(starts) > 2
 
 
-@pytest.mark.parametrize(("chunk_records", "every"), [(20, 1), (5, 4), (1600, 4)])
+@pytest.mark.parametrize(("chunk_records", "every"), [(20, 1), (5, 8), (1600, 6)])
 def test_a_stream_resumed_anywhere_continues_as_if_undisturbed(
     many_shards: Dataset, chunk_records: int, every: int
 ) -> None:

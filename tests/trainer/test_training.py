@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -24,13 +23,6 @@ def test_the_loss_falls(trained: runs.Trained) -> None:
     assert len(losses) == runs.STEPS
     assert np.isfinite(losses).all()
     assert np.mean(losses[-10:]) < 0.75 * np.mean(losses[:10])
-
-
-def test_the_last_step_is_validated(trained: runs.Trained) -> None:
-    lines = (trained.undisturbed.run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    (row,) = (row for row in map(json.loads, lines) if row["kind"] == "validation")
-    assert row["step"] == runs.STEPS
-    assert 0 < row["loss"] < runs.rows(trained.undisturbed.run)[0]["loss"]
 
 
 def test_the_trainer_counts_one_program_for_each_bucket_shape(trained: runs.Trained) -> None:
