@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path) -> No
     from trainer.loop import train as train_to_the_end
 
     ended = train_to_the_end(load_config(config, of=TrainConfig, overrides=overrides), data=data, run=run)
-    outcome = f"loss {ended.loss:.4f}" if ended.programs else "nothing left to do: raise steps to train on"
+    outcome = f"loss {ended.loss:.4f}" if not math.isnan(ended.loss) else "nothing left to do: raise steps to train on"
     click.echo(f"{run}: step {ended.steps}, {outcome}")
 
 

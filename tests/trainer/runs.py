@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 COMMAND = Path(sys.executable).with_name("myxtts-train")
-STEPS = 50
+STEPS = 40
 CHECKPOINT_EVERY = 10
 TIMEOUT_S = 400
 

@@ -1,0 +1,54 @@
+"""A few steps of training, uncompiled: less time than one compilation takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from trainer.checkpoints import saved_checkpoints
+
+pytestmark = [pytest.mark.usefixtures("_uncompiled"), pytest.mark.filterwarnings("ignore:Even though the")]
+
+
+@pytest.fixture
+def _uncompiled() -> Iterator[None]:
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def words(data: Path, *overrides: str, run: Path) -> list[str]:
+    """The command for few clips at a step."""
+    settings = ("input.frames_per_batch=400", *overrides)
+    return ["train", "configs/train_sample.yaml", *settings, "--data", str(data), "--run", str(run)]
+
+
+def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Path, tmp_path: Path) -> None:
+    outcome = command(*words(data, "steps=2", run=tmp_path))
+    assert outcome.code == 0, outcome.err
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [(row["step"], row["kind"]) for row in rows] == [(2, "train"), (2, "validation")]
+    assert all(np.isfinite(row["loss"]) for row in rows)
+    assert rows[1].keys() == {"step", "kind", "loss", "mel", "kl", "flux", "stop"}
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [2]
+    assert f"step 2, loss {rows[0]['loss']:.4f}" in outcome.out
+
+
+def test_a_run_that_diverges_stops_and_leaves_no_checkpoint_of_it(
+    command: Callable, data: Path, tmp_path: Path
+) -> None:
+    overrides = ("optimizer.learning_rate=1e36", "optimizer.warmup_steps=0", "log_every=100", "checkpoint_every=1")
+    outcome = command(*words(data, *overrides, "steps=8", run=tmp_path))
+    assert outcome.code == 2
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith("error: ")
+    assert "nan" in last or "inf" in last
+    for saved in saved_checkpoints(tmp_path):
+        arrays = safetensors.numpy.load_file(saved.path)
+        assert [name for name, array in arrays.items() if not np.isfinite(array).all()] == [], saved.step
