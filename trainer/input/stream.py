@@ -40,7 +40,7 @@ class Stream:
     """Batches of one split of a dataset."""
 
     def __init__(self, dataset: Dataset, *, split: str, plan: Plan, config: InputConfig, seed: int):
-        self._dataset, self._config, self._seed = dataset, config, seed
+        self._config, self._seed = config, seed
         self._files = [str(dataset.layout.shard(shard.name)) for shard in dataset.info.shards_of(split)]
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         self._parser = ChunkParser(
@@ -59,7 +59,7 @@ class Stream:
         return self._to_device(batches, device=device)
 
     def once(self, *, device: str) -> tf.data.Dataset:
-        """Every record once, in the order of the shards."""
+        """Every record once, in the same order each time: by bucket within each chunk."""
         raw = tf.data.TFRecordDataset(self._files)
         chunks = raw.batch(self._config.chunk_records).map(lambda raw: self._parser.sort(raw, seed=None))
         batches = chunks.flat_map(lambda chunk: self._batches(chunk, start=tf.constant(0, tf.int64)))
