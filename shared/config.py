@@ -82,7 +82,9 @@ def _override(document: dict[str, Any], override: str) -> None:
         raise UserError(f"{override!r}: wanted key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1")
     *sections, last = name.split(".")
     for section in sections:
-        inner = document.setdefault(section, {})
+        if document.get(section) is None:  # also an empty section, which is YAML's null
+            document[section] = {}
+        inner = document[section]
         if not isinstance(inner, dict):
             raise UserError(f"{override!r}: {section!r} is a value, not a section")
         document = inner
@@ -94,14 +96,22 @@ def _override(document: dict[str, Any], override: str) -> None:
 
 def _first_problem(error: pydantic.ValidationError, *, of: type[Config]) -> str:
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or "the config"
+    location, kind = _without_tags(of, first["loc"])
+    where = ".".join(location) or "the config"
     if first["type"] == "extra_forbidden":
-        known = ", ".join(_fields_at(of, first["loc"][:-1]))
+        known = ", ".join(sorted(kind.model_fields))
         return f"{where}: unknown key; known here: {known}"
+    if first["type"] == "union_tag_invalid":
+        context = first["ctx"]
+        tag = f"{where}.{context['discriminator'].strip(chr(39))}"
+        return f"{tag}: unknown {context['tag']!r}; known: {context['expected_tags'].replace(chr(39), '')}"
+    if first["type"] == "union_tag_not_found":
+        where, first["type"] = f"{where}.{first['ctx']['discriminator'].strip(chr(39))}", "missing"
     if first["type"] == "missing":
         return f"{where}: missing; give it in the file or as {where}=…"
     message = first["msg"].removeprefix("Value error, ")
-    return f"{where}: {message[:1].lower()}{message[1:]}, not {_shown(first['input'])}"
+    message = f"{where}: {message[:1].lower()}{message[1:]}"
+    return f"{message}, not {_shown(first['input'])}" if location else message  # of all together nothing is shown
 
 
 def _shown(value: Any) -> str:
@@ -112,17 +122,42 @@ def _shown(value: Any) -> str:
     return shown if len(shown) <= 200 else f"{shown[:200]}…"
 
 
-def _fields_at(model: Any, location: Sequence[str | int]) -> list[str]:
-    """The field names of the section at a location such as ("sources", "ljspeech")."""
-    for part in location:
-        if typing.get_origin(model) is dict:
-            model = typing.get_args(model)[1]
-        else:
-            model = _section_type(model.model_fields[str(part)].annotation)
-    return sorted(model.model_fields)
+def _without_tags(model: Any, location: Sequence[str | int]) -> tuple[list[str], Any]:
+    """The names on the way to a place in the document, and the innermost section that it lies in.
+
+    Where a section is one of several kinds, told by a field, pydantic puts the kind's name among the others.
+    """
+    names: list[str] = []
+    section = kind = model
+    for part in map(str, location):
+        kinds = _kinds(kind)
+        if part in kinds and part not in getattr(kind, "model_fields", {}):
+            kind = section = kinds[part]
+            continue
+        names.append(part)
+        kind = _inner(kind, part)
+        section = kind if hasattr(kind, "model_fields") else section
+    return names, section
 
 
-def _section_type(annotation: Any) -> Any:
-    """The section in `Section | None`."""
-    inner = [kind for kind in typing.get_args(annotation) if kind is not type(None)]
-    return annotation if typing.get_origin(annotation) is dict or not inner else inner[0]
+def _kinds(annotation: Any) -> dict[str, Any]:
+    """The sections of a union by the literal values that tell them apart."""
+    kinds: dict[str, Any] = {}
+    for one in typing.get_args(annotation):
+        for field in getattr(one, "model_fields", {}).values():
+            if typing.get_origin(field.annotation) is typing.Literal:
+                kinds |= dict.fromkeys(typing.get_args(field.annotation), one)
+    return kinds
+
+
+def _inner(annotation: Any, part: str) -> Any:
+    """What stands under a key of a section or mapping."""
+    if typing.get_origin(annotation) is dict:
+        inner = typing.get_args(annotation)[1]
+        return typing.get_args(inner)[0] if typing.get_origin(inner) is typing.Annotated else inner
+    field = getattr(annotation, "model_fields", {}).get(part)
+    if field is None:
+        return None
+    parts = [one for one in typing.get_args(field.annotation) if one is not type(None)]
+    is_optional = len(parts) == 1 and hasattr(parts[0], "model_fields")
+    return parts[0] if is_optional else field.annotation

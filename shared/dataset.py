@@ -4,6 +4,7 @@ DATA/dataset.json                    what it is: contract, shards with their sha
 DATA/shards/<stem>.tfrecord          stem = <source>-<split>-00003-of-00016
 DATA/manifest/<stem>.parquet         a row per record of the shard, in its order
 DATA/rejected/<stem>.parquet         a row per utterance that is not in the shard, and why
+DATA/withheld/<stem>.{tfrecord,parquet}  records that a threshold rejected: another threshold brings them back
 DATA/vocab.json                      the compact vocabulary
 DATA/_SUCCESS                        written last: without it there is no dataset
 """
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -24,48 +24,16 @@ import pydantic
 
 from shared.errors import UserError
 from shared.features import FeatureSpec
+from shared.processing import Processing
+from shared.tables import MANIFEST
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SPLITS = ("train", "validation")
 NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"
 
 _NUMBER = r"[0-9]{5}|[1-9][0-9]{5,}"
 _STEM = re.compile(
     rf"(?P<source>{NAME_PATTERN})-(?P<split>{'|'.join(SPLITS)})-(?P<shard>{_NUMBER})-of-(?P<shards>{_NUMBER})"
-)
-
-MANIFEST = pa.schema(
-    [
-        pa.field("utterance_id", pa.string(), nullable=False),
-        pa.field("split", pa.string(), nullable=False),
-        pa.field("shard", pa.string(), nullable=False),
-        pa.field("index", pa.int64(), nullable=False),
-        pa.field("offset_bytes", pa.int64(), nullable=False),
-        pa.field("length_bytes", pa.int64(), nullable=False),
-        pa.field("frames", pa.int64(), nullable=False),
-        pa.field("tokens", pa.int64(), nullable=False),
-        pa.field("unknown_tokens", pa.int64(), nullable=False),
-        pa.field("duration_s", pa.float64(), nullable=False),
-        pa.field("language", pa.string(), nullable=False),
-        pa.field("speaker", pa.string(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("original_text", pa.string(), nullable=False),
-        pa.field("audio_path", pa.string(), nullable=False),
-        pa.field("audio_sha256", pa.string(), nullable=False),
-        pa.field("audio_rate_hz", pa.int64(), nullable=False),
-        pa.field("peak", pa.float64(), nullable=False),
-        pa.field("rms_db", pa.float64(), nullable=False),
-    ]
-)
-
-REJECTED = pa.schema(
-    [
-        pa.field("utterance_id", pa.string(), nullable=False),
-        pa.field("audio_path", pa.string(), nullable=False),
-        pa.field("stage", pa.string(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("message", pa.string(), nullable=False),
-    ]
 )
 
 
@@ -103,9 +71,25 @@ class Layout(NamedTuple):
     def rejected(self, stem: str) -> Path:
         return self.root / "rejected" / f"{stem}.parquet"
 
-    def parts(self, stem: str) -> tuple[Path, Path, Path]:
-        """The three files of one shard."""
-        return self.shard(stem), self.manifest(stem), self.rejected(stem)
+    def withheld(self, stem: str) -> Path:
+        return self.root / "withheld" / f"{stem}.tfrecord"
+
+    def withheld_manifest(self, stem: str) -> Path:
+        return self.root / "withheld" / f"{stem}.parquet"
+
+    def parts(self, stem: str) -> tuple[Path, ...]:
+        """The five files of one shard."""
+        return (
+            self.shard(stem),
+            self.manifest(stem),
+            self.rejected(stem),
+            self.withheld(stem),
+            self.withheld_manifest(stem),
+        )
+
+    @property
+    def report(self) -> Path:
+        return self.root / "report.html"
 
     @property
     def info(self) -> Path:
@@ -147,6 +131,7 @@ class Contract(_Frozen):
     mel_dtype: str
     tokenizer: TokenizerIdentity
     text_preparation: str
+    processing: Processing
 
     @property
     def fingerprint(self) -> str:
@@ -161,6 +146,7 @@ class ShardInfo(_Frozen):
 
     name: Annotated[str, pydantic.Field(pattern=f"^(?:{_STEM.pattern})$")]
     split: str
+    inputs: str  # hash of all that the measured records were made from
     records: int
     bytes: int
     sha256: Sha256
@@ -169,13 +155,27 @@ class ShardInfo(_Frozen):
     manifest_sha256: Sha256
     rejected: int
     rejected_sha256: Sha256
+    withheld: int  # of the rejected, those that have a record
+    withheld_sha256: Sha256
+    withheld_manifest_sha256: Sha256
+
+    def sha256_of_parts(self) -> tuple[Sha256, ...]:
+        """In the order of `Layout.parts`."""
+        return (
+            self.sha256,
+            self.manifest_sha256,
+            self.rejected_sha256,
+            self.withheld_sha256,
+            self.withheld_manifest_sha256,
+        )
 
 
 class SourceInfo(_Frozen):
     """One configured source; `read = written + rejected`."""
 
     reader: str
-    language: str
+    languages: tuple[str, ...]
+    weight: float  # how often an epoch of training hears it
     read: int
     written: int
     rejected: int
@@ -199,6 +199,14 @@ class MelStatistics(_Frozen):
     std: tuple[float, ...]
 
 
+class Selection(_Frozen):
+    """By what the measured records were judged."""
+
+    checks: dict[str, float | int | bool | None]
+    # characters per second that each language of a source was allowed: source, language, (low, high)
+    characters_per_second: dict[str, dict[str, tuple[float, float]]]
+
+
 class Times(_Frozen):
     finished: str
     seconds: float
@@ -215,6 +223,7 @@ class DatasetInfo(_Frozen):
     vocabulary_size: int
     vocabulary_sha256: Sha256
     mel: MelStatistics
+    selection: Selection
     times: Times
 
     @property
@@ -223,6 +232,10 @@ class DatasetInfo(_Frozen):
 
     def shards_of(self, split: str) -> list[ShardInfo]:
         return [shard for shard in self.shards if shard.split == split]
+
+    def weight_of(self, shard: ShardInfo) -> float:
+        """How often an epoch of training hears the shard."""
+        return self.sources[Stem.parse(shard.name).source].weight
 
 
 class Dataset(NamedTuple):
@@ -241,7 +254,7 @@ class Dataset(NamedTuple):
         layout = Layout(Path(root))
         if not layout.success.is_file():
             raise UserError(_why_absent(layout))
-        return cls(layout, _read_info(layout.info))
+        return cls(layout, read_info(layout.info))
 
     def manifest(self, split: str) -> pa.Table:
         """The manifest rows of a split, in the order of `dataset.json` and of the records."""
@@ -258,7 +271,12 @@ def _why_absent(layout: Layout) -> str:
     return f"{layout.root}: no dataset here (no _SUCCESS); `make preprocess DATA={layout.root}` builds one"
 
 
-def _read_info(path: Path) -> DatasetInfo:
+def read_info(path: Path) -> DatasetInfo:
+    """The content of a `dataset.json`.
+
+    Raises:
+        UserError: it cannot be read, is of another schema, or was edited.
+    """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         version = document["contract"]["schema_version"]
@@ -277,39 +295,6 @@ def _read_info(path: Path) -> DatasetInfo:
             f"{path}: its fingerprint is not that of its contract: the file was edited; run `make preprocess` again"
         )
     return info
-
-
-def write_json(path: Path, value: pydantic.BaseModel | dict | list) -> None:
-    """Write a document under a temporary name, to the disk, then under its own."""
-    if isinstance(value, pydantic.BaseModel):
-        value = value.model_dump(mode="json")
-    write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name, to the disk, then under its own."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_table(path: Path, table: pa.Table) -> None:
-    """Write a table so that the same rows give the same bytes."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    write_bytes(path, sink.getvalue().to_pybytes())
-
-
-def file_sha256(path: Path) -> str:
-    """The sha256 of a file, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def mel_statistics(*, frames: int, sums: np.ndarray, squares: np.ndarray) -> MelStatistics:

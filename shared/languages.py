@@ -1,4 +1,4 @@
-"""The languages of NLLB-200 by their FLORES-200 codes, and the token id of each.
+"""The languages of NLLB-200 by their FLORES-200 codes, the token id of each, and the names that others give them.
 
 The table is in id order, which is almost but not quite the alphabet's: `ace_Arab` is 256001, `zul_Latn`
 256202 (fairseq dictionary of facebook/nllb-200; the same in Hugging Face's `tokenization_nllb.py`).
@@ -7,6 +7,7 @@ The table is in id order, which is almost but not quite the alphabet's: `ace_Ara
 from __future__ import annotations
 
 import difflib
+import re
 
 from shared.errors import UserError
 
@@ -39,6 +40,45 @@ CODES: tuple[str, ...] = tuple(
 LAST_ID = FIRST_ID + len(CODES) - 1
 _ID_OF = {code: FIRST_ID + index for index, code in enumerate(CODES)}
 
+# Names on the left mean the languages on the right: ISO 639-1, bibliographic, withdrawn and macrolanguage codes,
+# with a script or a region where that makes a difference, and the English names that folders of corpora bear.
+# Several on the right: the name is ambiguous. None: NLLB has not what the name means.
+_NAMES = """
+    af=afr ak=aka am=amh ar,ara=arb as=asm ay,aym=ayr az,aze=azj az-arab,az-ir=azb ba=bak be=bel
+    bg=bul bm=bam bn=ben bo,tib=bod bs=bos ca=cat cs,cze=ces cy,wel=cym da=dan de,ger,german=deu din=dik dz=dzo
+    ee=ewe el,gre,greek=ell en,english=eng eo=epo es,spanish=spa et,ekk=est eu,baq=eus fa,fas,per=pes fa-af=prs
+    ff,ful=fuv fi,finnish=fin fj=fij fo=fao fr,fre,french=fra ga=gle gd=gla gl=glg gn,gug=grn gu=guj ha=hau he,iw=heb
+    hi=hin hr=hrv ht=hat hu,hungarian=hun hy,arm=hye id,in=ind ig=ibo is,ice=isl it,italian=ita ja,japanese=jpn
+    jv,jw=jav ka,geo=kat kg=kon ki=kik kk=kaz km=khm kn=kan ko=kor kr,kau=knc ks=kas ku,kur=kmr,ckb ku-iq=ckb
+    ku-tr=kmr ky=kir lb=ltz lg=lug li=lim ln=lin lo=lao lt=lit lv,lav=lvs mg,mlg=plt mi,mao=mri mk,mac=mkd ml=mal
+    mn,mon=khk mo=ron mr=mar ms,msa,may=zsm mt=mlt my,bur=mya nb=nob ne,nep=npi nl,dut,dutch=nld nn=nno
+    no,nor=nob,nno ny=nya oc=oci om,orm=gaz or,ori=ory pa=pan pa-pk= pl,polish=pol ps,pus=pbt
+    pt,portuguese=por qu,que=quy rn=run ro,rum=ron ru,russian=rus rw=kin sa=san sc=srd sd=snd sg=sag
+    sh,hbs=bos,hrv,srp si=sin sk,slo=slk sl=slv sm=smo sn=sna so=som sq,sqi,alb=als sr=srp ss=ssw st=sot su=sun
+    sv=swe sw,swa=swh ta=tam te=tel tg=tgk th=tha ti=tir tk=tuk tl,fil=tgl tmh=taq tn=tsn tr=tur ts=tso tt=tat
+    tw=twi ug=uig uk=ukr ur=urd uz,uzb=uzn vi=vie wo=wol xh=xho yi,ji,yid=ydd yo=yor
+    zh,chi,cmn,chinese=zho zh-cn,zh-sg=zho_Hans zh-tw=zho_Hant zh-hk,zh-mo=yue_Hant,zho_Hant zu=zul
+    ar-eg=arb,arz ar-iq=arb,acm ar-jo,ar-ps=arb,ajp ar-lb,ar-sy=arb,apc ar-ma=arb,ary ar-sa=arb,ars ar-tn=arb,aeb
+    ar-ye=arb,acq
+"""
+
+
+def _codes_of(language: str) -> list[str]:
+    """`zho_Hans` and `zho_Hant` of `zho`; a code means itself."""
+    return [code for code in CODES if language in (code, code[:3])]
+
+
+def _meanings() -> dict[str, list[str]]:
+    meanings = {code[:3]: _codes_of(code[:3]) for code in CODES}
+    for names, languages in (row.split("=") for row in _NAMES.split()):
+        codes = [code for language in languages.split(",") for code in _codes_of(language)]
+        meanings |= dict.fromkeys(names.split(","), codes)
+    return meanings
+
+
+_MEANINGS = _meanings()
+_NAME = re.compile(r"(?P<language>[a-z]{2,})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|\d{3}))?")
+
 
 def language_id(code: str) -> int:
     """The NLLB token id of a FLORES-200 code such as `eng_Latn` (256047).
@@ -48,8 +88,40 @@ def language_id(code: str) -> int:
     """
     if code in _ID_OF:
         return _ID_OF[code]
-    near = difflib.get_close_matches(code, CODES, n=3, cutoff=0.4) or ["eng_Latn"]
-    raise UserError(f"unknown language {code!r}: wanted a FLORES-200 code such as {', '.join(near)}")
+    raise _unknown(code, near=[])
+
+
+def resolve_language(name: str) -> str:
+    """The FLORES-200 code that a name means: itself, ISO 639-1 or -3, BCP 47, a Common Voice locale.
+
+    Case does not matter, nor whether `-` or `_` joins the parts. A region that makes no difference is dropped.
+
+    Raises:
+        UserError: NLLB has not that language or not in that script, or the name means several of its languages.
+    """
+    if name in _ID_OF:
+        return name
+    parts = _NAME.fullmatch(name.lower().replace("_", "-"))
+    meant = _meant(**parts.groupdict()) if parts else []
+    if len(meant) > 1:
+        raise UserError(f"ambiguous language {name!r}: wanted one of {', '.join(meant)}")
+    if not meant:
+        raise _unknown(name, near=_MEANINGS.get(parts["language"], []) if parts else [])
+    return meant[0]
+
+
+def _meant(language: str, script: str | None, region: str | None) -> list[str]:
+    """Every code that the parts of a name may mean, by the most particular name in the table."""
+    for name in (f"{language}-{region}", f"{language}-{script}", language):
+        codes = [code for code in _MEANINGS.get(name, []) if not script or code.lower().endswith(script)]
+        if codes or (name in _MEANINGS and not script):
+            return codes
+    return []
+
+
+def _unknown(name: str, *, near: list[str]) -> UserError:
+    near = near or difflib.get_close_matches(name, CODES, n=3, cutoff=0.4) or ["eng_Latn"]
+    return UserError(f"unknown language {name!r}: wanted a FLORES-200 code such as {', '.join(near)}")
 
 
 def language_code(token_id: int) -> str:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+MAX_VARINT_BYTES = 10  # of a 64-bit integer
+
 MEL_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
 
 
@@ -125,18 +127,22 @@ def _feature_values(feature: bytes) -> list[bytes] | list[int]:
     values = [value for number, value in _parts(body) if number == 1]
     if kind == 1:
         return [value for value in values if isinstance(value, bytes)]
-    return [number for value in values for number in _integers(value)]
+    # packed integers, or single ones: protobuf readers accept both
+    return [number for value in values for number in ([value] if isinstance(value, int) else _unpack(value))]
 
 
-def _integers(value: bytes | int) -> Iterator[int]:
-    """Packed integers, or a single unpacked one: protobuf readers accept both."""
-    if isinstance(value, int):
-        yield value
-        return
-    position = 0
-    while position < len(value):
-        number, position = _read_varint(value, position)
-        yield number
+def _unpack(packed: bytes) -> list[int]:
+    """Varints one behind another: of each byte seven bits, the lowest first; a high bit says that more follow."""
+    if not packed:
+        return []
+    data = np.frombuffer(packed, np.uint8)
+    ends = np.flatnonzero(data < 0x80)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    lengths = ends - starts + 1
+    if data[-1] >= 0x80 or lengths.max() > MAX_VARINT_BYTES:
+        raise ValueError("a broken protobuf varint")
+    place = np.arange(len(data)) - np.repeat(starts, lengths)
+    return np.add.reduceat((data & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64), starts).tolist()
 
 
 def _messages(payload: bytes, *, number: int) -> Iterator[bytes]:
@@ -165,7 +171,7 @@ def _parts(payload: bytes) -> Iterator[tuple[int, bytes | int]]:
 
 def _read_varint(payload: bytes, position: int) -> tuple[int, int]:
     value = 0
-    for shift in range(0, 70, 7):
+    for shift in range(0, 7 * MAX_VARINT_BYTES, 7):
         if position >= len(payload):
             break
         byte = payload[position]

@@ -87,23 +87,28 @@ def test_an_unknown_key_is_refused_with_the_known_ones(path: Path, content: str,
 @pytest.mark.parametrize(
     ("override", "where"),
     [
-        ("sources.lj.speakr=x", "sources.lj.speakr: unknown key; known here: language, reader, root, speaker"),
-        ("checks.min=1", "checks.min: unknown key; known here: max_duration_s, max_tokens"),
-        ("sources.lj.language=eng", "sources.lj.language: unknown language 'eng': wanted a FLORES-200 code"),
+        ("sources.lj.speakr=x", "sources.lj.speakr: unknown key; known here: audio, language, max_hours, "),
+        ("checks.min=1", "checks.min: unknown key; known here: characters_per_second_deviations, "),
+        ("sources.lj.language=inglish", "sources.lj.language: unknown language 'inglish': wanted a FLORES-200 code"),
         ("sources.LJ.root=/x", "sources.LJ.[key]: string should match pattern"),
         ("sources.new.root=/x", "sources.new.reader: missing; give it in the file or as sources.new.reader=…"),
         ("sources={}", "sources: dictionary should have at least 1 item"),
-        ("sources.lj.reader=vctk", "sources.lj.reader: input should be 'common_voice'"),
+        ("sources.lj.reader=vctc", "sources.lj.reader: unknown 'vctc'; known: "),
         ("features=mel", "features: wanted one of hifigan-22k, bigvgan-24k-100, vocos-24k, not 'mel'"),
         ("checks.max_duration_s=.inf", "checks.max_duration_s: input should be"),
         ("checks.max_duration_s=.nan", "checks.max_duration_s: input should be"),
-        ("checks.max_duration_s=1e300", "checks.max_duration_s: input should be less than or equal to 3600"),
+        ("checks.max_duration_s=1e300", "the config: checks.max_duration_s 1e+300 is over decode_limit_s 60.0"),
         ("validation_fraction=1", "validation_fraction: input should be less than 1"),
         ("workers=0", "workers: input should be greater than or equal to 1"),
     ],
 )
 def test_a_build_config_says_where_it_is_wrong(path: Path, override: str, where: str) -> None:
     assert build_refusal(path, override).startswith(f"{path}: {where}")
+
+
+def test_a_mistake_of_all_together_shows_no_value(path: Path) -> None:
+    refusal = build_refusal(path, "checks.max_duration_s=70")
+    assert refusal == f"{path}: the config: checks.max_duration_s 70.0 is over decode_limit_s 60.0"
 
 
 def test_a_missing_key_says_how_to_give_it(path: Path) -> None:

@@ -16,8 +16,6 @@ from hypothesis import strategies as st
 
 from shared import dataset
 from shared.dataset import (
-    MANIFEST,
-    REJECTED,
     SPLITS,
     Contract,
     Dataset,
@@ -26,24 +24,25 @@ from shared.dataset import (
     ShardInfo,
     Stem,
     TokenizerIdentity,
-    file_sha256,
     mel_statistics,
-    write_bytes,
-    write_json,
-    write_table,
 )
 from shared.errors import UserError
 from shared.features import preset
+from shared.files import file_sha256, write_bytes, write_json
+from shared.processing import Processing
+from shared.tables import MANIFEST, REJECTED, write_table
 
 CONTRACT = Contract(
     features=preset("hifigan-22k"),
     mel_dtype="float16",
     tokenizer=TokenizerIdentity(location="/a/tokenizer.json", sha256="0" * 64, size=256204),
     text_preparation="nllb-moses-nfkc-1",
+    processing=Processing(),
 )
 SHARD = ShardInfo(
     name="lj-train-00000-of-00001",
     split="train",
+    inputs="5" * 32,
     records=2,
     bytes=10,
     sha256="1" * 64,
@@ -52,13 +51,25 @@ SHARD = ShardInfo(
     manifest_sha256="2" * 64,
     rejected=1,
     rejected_sha256="3" * 64,
+    withheld=1,
+    withheld_sha256="6" * 64,
+    withheld_manifest_sha256="7" * 64,
 )
+PROCESSING = (("trim_db", 40.0), ("trim_margin_s", 0.1), ("loudness_lufs", -23.0), ("max_peak", 0.9))
 names = st.from_regex(dataset.NAME_PATTERN, fullmatch=True)
 stems = st.builds(Stem, names, st.sampled_from(SPLITS), st.integers(0, 10**6), st.integers(1, 10**6))
 
 
 def info_of(contract: Contract) -> DatasetInfo:
-    source = {"reader": "ljspeech", "language": "eng_Latn", "read": 3, "written": 2, "rejected": 1, "shards": [SHARD]}
+    source = {
+        "reader": "ljspeech",
+        "languages": ["eng_Latn"],
+        "weight": 1.0,
+        "read": 3,
+        "written": 2,
+        "rejected": 1,
+        "shards": [SHARD],
+    }
     return DatasetInfo.model_validate(
         {
             "fingerprint": contract.fingerprint,
@@ -69,6 +80,7 @@ def info_of(contract: Contract) -> DatasetInfo:
             "vocabulary_size": 9,
             "vocabulary_sha256": "4" * 64,
             "mel": {"mean": [0.0] * 80, "std": [1.0] * 80},
+            "selection": {"checks": {"min_snr_db": 5.0}, "characters_per_second": {"lj": {"eng_Latn": [9.0, 20.0]}}},
             "times": {"finished": "2025-01-01T00:00:00Z", "seconds": 1.0},
         }
     )
@@ -126,7 +138,7 @@ def test_a_published_dataset_opens_as_it_was_written(published: Path) -> None:
 
 
 def test_the_manifest_of_a_split_is_its_shards_one_behind_another(published: Path) -> None:
-    values = {pa.string(): "x", pa.int64(): 7, pa.float64(): 0.5}
+    values = {pa.string(): "x", pa.int64(): 7, pa.float64(): 0.5, pa.bool_(): True}
     table = pa.Table.from_pylist([{field.name: values[field.type] for field in MANIFEST}] * 2, schema=MANIFEST)
     path = Layout(published).manifest(SHARD.name)
     path.parent.mkdir()
@@ -154,8 +166,8 @@ def test_an_unfinished_build_is_no_dataset(left: str, tmp_path: Path) -> None:
 
 
 def test_another_schema_version_is_refused(published: Path) -> None:
-    edit(published / "dataset.json", lambda document: document["contract"].update(schema_version=2))
-    with pytest.raises(UserError, match="schema version 2, wanted 1; build it anew with this version"):
+    edit(published / "dataset.json", lambda document: document["contract"].update(schema_version=1))
+    with pytest.raises(UserError, match="schema version 1, wanted 2; build it anew with this version"):
         Dataset.open(published)
 
 
@@ -220,10 +232,11 @@ def test_the_fingerprint_changes_with_every_fact_of_the_contract() -> None:
     for field in dataclasses.fields(CONTRACT.features):
         features = facts["features"]
         changed.append(facts | {"features": features | {field.name: other(features[field.name])}})
+    changed += [facts | {"processing": facts["processing"] | {name: value}} for name, value in PROCESSING]
     changed += [facts | {"tokenizer": facts["tokenizer"] | more} for more in ({"sha256": "5" * 64}, {"size": 5})]
     fingerprints = {Contract.model_validate(one).fingerprint for one in changed}
     assert CONTRACT.fingerprint not in fingerprints
-    assert len(fingerprints) == len(changed) == 3 + 12 + 2
+    assert len(fingerprints) == len(changed) == 3 + 12 + 4 + 2
 
 
 def test_the_fingerprint_does_not_know_where_the_tokenizer_lies() -> None:
@@ -232,7 +245,7 @@ def test_the_fingerprint_does_not_know_where_the_tokenizer_lies() -> None:
 
 
 def test_the_fingerprint_of_a_contract_never_changes() -> None:
-    assert CONTRACT.fingerprint == "6d7897109c93ad6cae247e0489541622"
+    assert CONTRACT.fingerprint == "17d6ac8e719420bcc7b3c79aded38895"
 
 
 def test_write_bytes_leaves_the_file_and_nothing_else(tmp_path: Path) -> None:
