@@ -1,9 +1,12 @@
-"""Decoding: the bytes of an audio file to one channel of float32 at the wanted rate."""
+"""Decoding: the bytes of an audio file to one channel of float32, and from there to the wanted rate."""
 
 from __future__ import annotations
 
+import errno
 import io
-import math
+import os
+import stat
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -19,49 +22,76 @@ MAX_CHANNELS = 16
 # Full scale is 1. Floating-point files that hold int16 values, or damage, lie far above: 40 dB is no recording.
 MAX_PEAK = 100.0
 
+# The length that an mp3's header states counts the encoder's delay, which decoding leaves out.
+MPEG_SLACK_SAMPLES = 1152
 
-class Audio(NamedTuple):
+# 20 s of 192 kHz stereo float64 is 61 MB; more than this is no utterance.
+MAX_FILE_BYTES = 1 << 28
+
+
+class Signal(NamedTuple):
     """A mono signal."""
 
     samples: np.ndarray  # [S] float32, full scale ±1
     rate_hz: int
-    original_rate_hz: int
 
     @property
     def duration_s(self) -> float:
         return len(self.samples) / self.rate_hz
 
-    @property
-    def peak(self) -> float:
-        return float(np.max(np.abs(self.samples)))
 
-    @property
-    def rms_db(self) -> float:
-        """Level in dB relative to full scale, -120 or more."""
-        power = float(np.mean(np.square(self.samples, dtype=np.float64)))
-        return 10.0 * math.log10(max(power, 1e-12))
-
-
-def decode_audio(data: bytes, *, rate_hz: int, max_duration_s: float) -> Audio:
-    """Decode wav, flac, mp3, ogg, opus or whatever else libsndfile reads; average the channels; resample.
-
-    Integer PCM is divided by its full scale (int16 / 32768), as the reference implementations do. Resampling
-    is soxr HQ. At most `max_duration_s` and one sample are ever decoded, whatever the header promises.
+def read_audio_file(path: str) -> bytes:
+    """The bytes of a recording.
 
     Raises:
-        Rejected: the bytes are not audio, are empty, too long, or hold values that are not finite.
+        Rejected: the file is absent, not a regular file, or too large.
+        OSError: the disk failed, which says nothing about the utterance.
     """
-    samples, original_rate_hz = _decode(data, max_duration_s=max_duration_s)
+    try:
+        # a named pipe would wait for its writer for ever
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            state = os.fstat(file.fileno())
+            if not stat.S_ISREG(state.st_mode):
+                raise Rejected(Reason.MISSING_AUDIO, f"not a regular file: {path}")
+            if state.st_size > MAX_FILE_BYTES:
+                raise Rejected(Reason.UNDECODED_LENGTH, f"over {MAX_FILE_BYTES} bytes: {path}")
+            return file.read(MAX_FILE_BYTES)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path}") from error
+    except OSError as error:
+        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO):
+            raise
+        raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path[:80]}…") from error
+
+
+def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
+    """Decode wav, flac, mp3, ogg, opus or whatever else libsndfile reads, and average the channels.
+
+    Integer PCM is divided by its full scale (int16 / 32768), as the reference implementations do. The rate is
+    that of the file's header. At most `max_duration_s` and one sample are ever decoded, whatever it promises.
+
+    Raises:
+        Rejected: the bytes are not audio, are empty, cut off, too long, or hold values that are not finite.
+    """
+    _check_riff(data)
+    _check_ogg(data)
+    samples, rate_hz = _decode(data, max_duration_s=max_duration_s)
     if len(samples) == 0:
         raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
-    if not np.isfinite(samples).all():
+    peak = max(float(samples.max()), -float(samples.min()))  # NaN where one is among them
+    if not np.isfinite(peak):
         raise Rejected(Reason.NON_FINITE_AUDIO, "the signal holds NaN or infinity")
-    if (peak := np.max(np.abs(samples))) > MAX_PEAK:
+    if peak > MAX_PEAK:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"a peak of {peak:.3g} in floating point, where full scale is 1")
     mono = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
-    if original_rate_hz != rate_hz:
-        mono = soxr.resample(mono, original_rate_hz, rate_hz, quality="HQ")
-    return Audio(np.ascontiguousarray(mono), rate_hz, original_rate_hz)
+    return Signal(np.ascontiguousarray(mono), rate_hz)
+
+
+def resample(signal: Signal, *, rate_hz: int) -> Signal:
+    """The signal at another rate, by soxr HQ; one that has it already is returned as it is."""
+    if signal.rate_hz == rate_hz:
+        return signal
+    return Signal(soxr.resample(signal.samples, signal.rate_hz, rate_hz, quality="HQ"), rate_hz)
 
 
 def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
@@ -72,7 +102,10 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
             limit = int(max_duration_s * file.samplerate) + 1
             samples = file.read(frames=limit, dtype="float32", always_2d=True)
             if len(samples) == limit:
-                raise Rejected(Reason.TOO_LONG, f"longer than {max_duration_s} s")
+                raise Rejected(Reason.UNDECODED_LENGTH, f"longer than {max_duration_s} s")
+            slack = MPEG_SLACK_SAMPLES if file.format in ("MP3", "MPEG") else 0
+            if len(samples) < file.frames - slack:
+                raise Rejected(Reason.TRUNCATED_AUDIO, f"{len(samples)} samples, its header says {file.frames}")
             return samples, file.samplerate
     except soundfile.LibsndfileError as error:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
@@ -83,3 +116,30 @@ def _check_header(file: soundfile.SoundFile) -> None:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"a sample rate of {file.samplerate} Hz")
     if file.channels > MAX_CHANNELS:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"{file.channels} channels")
+
+
+def _check_riff(data: bytes) -> None:
+    """Raises Rejected for a wav whose samples end before its header says: libsndfile takes it for a shorter one."""
+    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        return
+    position = 12
+    while position + 8 <= len(data):
+        name, size = struct.unpack_from("<4sI", data, position)
+        position += 8
+        if name == b"data":
+            if size > len(data) - position:
+                message = f"{len(data) - position} bytes of samples, its header says {size}"
+                raise Rejected(Reason.TRUNCATED_AUDIO, message)
+            return
+        position += size + size % 2
+
+
+def _check_ogg(data: bytes) -> None:
+    """Raises Rejected for an ogg whose last page is cut off, or is not marked as the end of the stream."""
+    if data[:4] != b"OggS":
+        return
+    page = data[data.rfind(b"OggS") :]
+    ends = len(page) > 27 and page[5] & 4
+    segments = page[27 : 27 + page[26]] if ends else b""
+    if not ends or len(page) < 27 + len(segments) + sum(segments):
+        raise Rejected(Reason.TRUNCATED_AUDIO, "the ogg stream has no end")

@@ -1,39 +1,95 @@
-"""What an utterance must satisfy to be worth training on; every bound is a value of the config."""
+"""What an utterance must satisfy to be worth training on: one table of bounds on the manifest's columns."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
 import pydantic
 
-from preprocess.audio import Audio
-from preprocess.utterance import Reason, Rejected
+from preprocess.quality import HASH_BITS
+from preprocess.utterance import Reason
 from shared.config import Config
-from shared.vocabulary import UNKNOWN_ID
+
+Columns = Mapping[str, np.ndarray]
 
 
 class CheckConfig(Config):
-    """Bounds; an utterance outside one of them is rejected with a reason of its own."""
+    """Thresholds; None leaves a check out. Each rejects with a reason of its own."""
 
-    min_duration_s: float = pydantic.Field(0.4, gt=0)
-    max_duration_s: float = pydantic.Field(20.0, gt=0, le=3600)
-    max_tokens: int = pydantic.Field(400, ge=3)
-    max_unknown_fraction: float = pydantic.Field(0.2, ge=0, le=1)
+    min_duration_s: float | None = pydantic.Field(0.4, gt=0)
+    max_duration_s: float | None = pydantic.Field(20.0, gt=0)
+    max_frames: int | None = pydantic.Field(None, ge=1)
+    max_tokens: int | None = pydantic.Field(400, ge=3)
+    max_unknown_fraction: float | None = pydantic.Field(0.2, ge=0, le=1)
+    max_unread_numbers: int | None = pydantic.Field(None, ge=0)
+    # distance from the language's median, in robust standard deviations of the logarithm
+    characters_per_second_deviations: float | None = pydantic.Field(6.0, gt=0)
+    min_rms_db: float | None = pydantic.Field(-60.0, ge=-120, le=0)
+    max_peak: float | None = pydantic.Field(None, gt=0)
+    max_clipped_fraction: float | None = pydantic.Field(0.01, ge=0, le=1)
+    max_silence_fraction: float | None = pydantic.Field(0.8, ge=0, le=1)
+    min_snr_db: float | None = pydantic.Field(5.0, ge=-120, le=100)
+    max_dc_offset: float | None = pydantic.Field(0.1, ge=0, le=1)
+    min_bandwidth_hz: float | None = pydantic.Field(None, gt=0)
+    min_duplicate_bits: int | None = pydantic.Field(13, ge=1, le=HASH_BITS)
+    max_text_repeats: int | None = pydantic.Field(None, ge=0)
+    reject_text_leaks: bool = False
 
 
-def check_tokens(tokens: tuple[int, ...], *, bounds: CheckConfig) -> None:
-    """Raises Rejected for text that is empty, too long, or mostly unknown to the tokenizer."""
-    pieces = len(tokens) - 2
-    if pieces < 1:
-        raise Rejected(Reason.EMPTY_TEXT, "nothing is left of the text after its preparation")
-    if len(tokens) > bounds.max_tokens:
-        raise Rejected(Reason.TOO_MANY_TOKENS, f"{len(tokens)} tokens, at most {bounds.max_tokens}")
-    unknown = tokens.count(UNKNOWN_ID)
-    if unknown > bounds.max_unknown_fraction * pieces:
-        raise Rejected(Reason.TOO_MANY_UNKNOWNS, f"{unknown} of {pieces} tokens are <unk>")
+class Bound(NamedTuple):
+    """A threshold on one column."""
+
+    reason: Reason
+    column: str
+    threshold: str  # a field of CheckConfig; its first word tells the side
+    unit: str
+
+    def failing(self, columns: Columns, *, threshold: float) -> np.ndarray:
+        """Which rows lie outside, [N] bool."""
+        values = columns[self.column]
+        return values < threshold if self.threshold.startswith("min_") else values > threshold
+
+    def message(self, value: float, *, threshold: float) -> str:
+        side = "at least" if self.threshold.startswith("min_") else "at most"
+        return f"{self.column} {value:.4g}{self.unit}, {side} {threshold:.4g} ({self.threshold})"
 
 
-def check_duration(audio: Audio, *, bounds: CheckConfig, min_samples: int) -> None:
-    """Raises Rejected for a recording outside the bounds or too short for one mel frame."""
-    if audio.duration_s > bounds.max_duration_s:
-        raise Rejected(Reason.TOO_LONG, f"{audio.duration_s:.2f} s, at most {bounds.max_duration_s} s")
-    if audio.duration_s < bounds.min_duration_s or len(audio.samples) < min_samples:
-        raise Rejected(Reason.TOO_SHORT, f"{audio.duration_s:.3f} s, at least {bounds.min_duration_s} s")
+BOUNDS = (
+    Bound(Reason.TOO_SHORT, "duration_s", "min_duration_s", " s"),
+    Bound(Reason.TOO_LONG, "duration_s", "max_duration_s", " s"),
+    Bound(Reason.TOO_MANY_FRAMES, "frames", "max_frames", ""),
+    Bound(Reason.TOO_MANY_TOKENS, "tokens", "max_tokens", ""),
+    Bound(Reason.TOO_MANY_UNKNOWNS, "unknown_fraction", "max_unknown_fraction", ""),
+    Bound(Reason.UNREAD_NUMBERS, "unread_numbers", "max_unread_numbers", ""),
+    Bound(Reason.TOO_QUIET, "rms_db", "min_rms_db", " dB"),
+    Bound(Reason.TOO_LOUD, "peak", "max_peak", ""),
+    Bound(Reason.CLIPPED, "clipped_fraction", "max_clipped_fraction", ""),
+    Bound(Reason.DC_OFFSET, "dc_offset", "max_dc_offset", ""),
+    Bound(Reason.SILENCE, "silence_fraction", "max_silence_fraction", ""),
+    Bound(Reason.NOISY, "snr_db", "min_snr_db", " dB"),
+    Bound(Reason.NARROW_BAND, "bandwidth_hz", "min_bandwidth_hz", " Hz"),
+)
+
+# What takes the company of others to know, judged after the table above and in this order.
+DUPLICATE_BOUND = Bound(Reason.DUPLICATE_AUDIO, "duplicate_bits", "min_duplicate_bits", " bits")
+REPEAT_BOUND = Bound(Reason.REPEATED_TEXT, "text_repeats", "max_text_repeats", "")
+ALL_BOUNDS = (*BOUNDS, DUPLICATE_BOUND, REPEAT_BOUND)
+
+
+def unknown_fraction(columns: Columns) -> np.ndarray:
+    """The share of <unk> among the pieces between language and `</s>`, [N] float64."""
+    return columns["unknown_tokens"] / np.maximum(columns["tokens"] - 2, 1)
+
+
+def failures(
+    columns: Columns, *, checks: CheckConfig, bounds: tuple[Bound, ...] = BOUNDS
+) -> Iterator[tuple[int, Reason, str]]:
+    """(row, reason, message) of every check that a row fails, check by check."""
+    for bound in bounds:
+        threshold = getattr(checks, bound.threshold)
+        if threshold is not None:
+            for row in np.flatnonzero(bound.failing(columns, threshold=threshold)).tolist():
+                value = float(columns[bound.column][row])
+                yield row, bound.reason, bound.message(value, threshold=threshold)

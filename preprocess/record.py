@@ -1,41 +1,71 @@
-"""The room's one door: an utterance becomes a record, or a rejection that says why."""
+"""The room's one door: an utterance becomes a record and its measures, or a rejection that says why."""
 
 from __future__ import annotations
 
 import dataclasses
-import errno
 import hashlib
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from preprocess.audio import Audio, decode_audio
-from preprocess.checks import CheckConfig, check_duration, check_tokens
+from preprocess.audio import decode_audio, read_audio_file, resample
 from preprocess.mel import log_mel
-from preprocess.text import prepare_text
+from preprocess.processing import process
+from preprocess.quality import Quality, measure_quality
+from preprocess.text import prepare_text, spoken
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.features import FeatureSpec
 from shared.languages import language_id
 from shared.order import speaker_id
+from shared.processing import Processing
 from shared.records import MEL_DTYPES, Record
 from shared.vocabulary import UNKNOWN_ID
 
-# 20 s of 192 kHz stereo float64 is 61 MB; more than this is no utterance.
-MAX_FILE_BYTES = 1 << 28
+
+class Recording(NamedTuple):
+    """What was found in an audio file."""
+
+    mel: np.ndarray  # [F, M] in the stored dtype
+    duration_s: float
+    sha256: str
+    rate_hz: int  # of the file
+    quality: Quality
+
+
+class Sentence(NamedTuple):
+    """What was found in a text."""
+
+    text: str
+    tokens: tuple[int, ...]  # [T]
+    unknown_characters: str
+    unread_numbers: int
 
 
 class Prepared(NamedTuple):
     """A record and what the manifest says of it besides."""
 
     record: Record
-    audio: Audio
-    audio_sha256: str
+    sentence: Sentence
+    recording: Recording
 
-    @property
-    def unknown_tokens(self) -> int:
-        return self.record.tokens.count(UNKNOWN_ID)
+    def measures(self) -> dict[str, str | int | float]:
+        """Columns of the manifest, by name."""
+        sentence, recording = self.sentence, self.recording
+        return {
+            "utterance_id": self.record.utterance_id,
+            "text": sentence.text,
+            "tokens": len(sentence.tokens),
+            "unknown_tokens": sentence.tokens.count(UNKNOWN_ID),
+            "unknown_characters": sentence.unknown_characters,
+            "unread_numbers": sentence.unread_numbers,
+            "audio_sha256": recording.sha256,
+            "audio_rate_hz": recording.rate_hz,
+            "frames": len(recording.mel),
+            "duration_s": recording.duration_s,
+            "characters_per_second": len(spoken(sentence.text)) / recording.duration_s,
+            **recording.quality._asdict(),
+        }
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,66 +75,60 @@ class Preparation:
     features: FeatureSpec
     mel_dtype: str
     tokenizer: Tokenizer
-    checks: CheckConfig
+    processing: Processing
+    decode_limit_s: float
 
     def __call__(self, utterance: Utterance) -> Prepared | Rejection:
         """The one function from utterance to record or rejection.
 
         An error of the data is a rejection; any other exception is a defect or a failing disk, and propagates.
+        What is merely undesirable is measured, and judged later.
         """
         stage = "text"
         try:
-            text, tokens = self._text(utterance)
+            sentence = self.read_text(utterance.text, language=utterance.language)
             stage = "audio"
-            data = read_audio_file(utterance.audio_path)
-            audio, mel = self._audio(data)
+            recording = self.read_audio(read_audio_file(utterance.audio_path))
         except Rejected as error:
             return rejection(utterance, stage=stage, reason=error.reason, message=error.message)
         record = Record(
             utterance_id=utterance.id,
-            mel=mel,
-            tokens=tokens,
+            mel=recording.mel,
+            tokens=sentence.tokens,
             language=language_id(utterance.language),
             speaker=speaker_id(utterance.speaker),
-            text=text,
+            text=sentence.text,
         )
-        return Prepared(record, audio, hashlib.sha256(data).hexdigest())
+        return Prepared(record, sentence, recording)
 
-    def _text(self, utterance: Utterance) -> tuple[str, tuple[int, ...]]:
-        text = prepare_text(utterance.text)
-        tokens = self.tokenizer.encode(text, language=utterance.language)
-        check_tokens(tokens, bounds=self.checks)
-        return text, tokens
+    def read_text(self, text: str, *, language: str) -> Sentence:
+        """Raises Rejected where nothing is left of the text after its preparation."""
+        prepared = prepare_text(text, language=language)
+        tokens = self.tokenizer.encode(prepared.text, language=language)
+        if len(tokens) < 3:
+            raise Rejected(Reason.EMPTY_TEXT, "nothing is left of the text after its preparation")
+        unknown = self.tokenizer.unknown_characters(prepared.text) if UNKNOWN_ID in tokens else ""
+        return Sentence(prepared.text, tokens, unknown, prepared.unread_numbers)
 
-    def _audio(self, data: bytes) -> tuple[Audio, np.ndarray]:
-        """The signal and its mel, [F, M] in the stored dtype."""
-        rate_hz = self.features.sample_rate_hz
-        audio = decode_audio(data, rate_hz=rate_hz, max_duration_s=self.checks.max_duration_s)
-        check_duration(audio, bounds=self.checks, min_samples=self.features.min_samples)
-        return audio, log_mel(audio.samples, spec=self.features).astype(MEL_DTYPES[self.mel_dtype])
+    def read_audio(self, data: bytes) -> Recording:
+        """Raises Rejected where the bytes give no mel."""
+        decoded = decode_audio(data, max_duration_s=self.decode_limit_s)
+        signal = process(resample(decoded, rate_hz=self.features.sample_rate_hz), steps=self.processing)
+        if len(signal.samples) < self.features.min_samples:
+            raise Rejected(Reason.TOO_SHORT, f"{signal.duration_s:.3f} s give no mel frame")
+        mel = log_mel(signal.samples, spec=self.features)
+        quality = measure_quality(decoded, resampled=signal, mel=mel, hop_samples=self.features.hop_samples)
+        stored = mel.astype(MEL_DTYPES[self.mel_dtype])
+        return Recording(stored, signal.duration_s, hashlib.sha256(data).hexdigest(), decoded.rate_hz, quality)
 
 
 def rejection(utterance: Utterance, *, stage: str, reason: Reason, message: str) -> Rejection:
     """The rejection of an utterance."""
-    return Rejection(id=utterance.id, audio_path=utterance.audio_path, stage=stage, reason=reason, message=message)
-
-
-def read_audio_file(path: str) -> bytes:
-    """The bytes of a recording.
-
-    Raises:
-        Rejected: the file is absent, not a file, or too large.
-        OSError: the disk failed, which says nothing about the utterance.
-    """
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
-        raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path}") from error
-    except OSError as error:
-        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
-            raise
-        raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path[:80]}…") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise Rejected(Reason.TOO_LONG, f"over {MAX_FILE_BYTES} bytes: {path}")
-    return data
+    return Rejection(
+        id=utterance.id,
+        audio_path=utterance.audio_path,
+        language=utterance.language,
+        stage=stage,
+        reason=reason,
+        message=message,
+    )

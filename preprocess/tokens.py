@@ -54,10 +54,17 @@ class Tokenizer:
         """The same as (id, piece) pairs."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         pieces = [
-            (nllb_id, piece) if FIRST_ID > nllb_id > max(SPECIAL_IDS) else (UNKNOWN_ID, "<unk>")
+            (nllb_id, piece) if _is_piece(nllb_id) else (UNKNOWN_ID, "<unk>")
             for nllb_id, piece in zip(encoding.ids, encoding.tokens, strict=True)
         ]
         return [(language_id(language), language), *pieces, (END_ID, "</s>")]
+
+    def unknown_characters(self, text: str) -> str:
+        """The characters of a prepared text that are <unk>, each once, in the order of their code points."""
+        encoding = self._tokenizer.encode(text, add_special_tokens=False)
+        spans = zip(encoding.ids, encoding.offsets, strict=True)
+        unknown = {c for nllb_id, (start, stop) in spans if not _is_piece(nllb_id) for c in text[start:stop]}
+        return "".join(sorted(unknown - {" "}))
 
     def compact_vocabulary(self, used: Iterable[int], *, languages: Iterable[str]) -> Vocabulary:
         """Special tokens, used ids, languages, and each single-character piece of the languages' scripts."""
@@ -67,6 +74,10 @@ class Tokenizer:
         alphabet = _alphabet(languages)
         kept.update(nllb_id for nllb_id, piece in pieces.items() if _spells(piece, alphabet))
         return Vocabulary({nllb_id: pieces[nllb_id] for nllb_id in kept})
+
+
+def _is_piece(nllb_id: int) -> bool:
+    return max(SPECIAL_IDS) < nllb_id < FIRST_ID
 
 
 def _read(location: str) -> bytes:

@@ -8,7 +8,7 @@ import enum
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Utterance:
-    """A reference to a recording and its text: under 1 kB, so that it can be shuffled."""
+    """A reference to a recording and its text: small, so that it can be shuffled."""
 
     id: str  # source/id, unique in the dataset
     audio_path: str
@@ -18,20 +18,52 @@ class Utterance:
 
 
 class Reason(enum.StrEnum):
-    """Why an utterance is not in the shards: a closed list, counted per dataset."""
+    """Why an utterance is not in the shards: a closed list, counted per dataset.
+
+    Up to `EMPTY_TEXT` nothing could be made of the utterance. Those below stand in the withheld records, and
+    another threshold brings them back without decoding anything.
+    """
 
     BAD_METADATA_ROW = "bad_metadata_row"
     UNSAFE_PATH = "unsafe_path"
+    UNKNOWN_LANGUAGE = "unknown_language"
+    TEXT_TOO_LONG = "text_too_long"
+    NOT_SELECTED = "not_selected"
     DUPLICATE_ID = "duplicate_id"
     MISSING_AUDIO = "missing_audio"
     UNREADABLE_AUDIO = "unreadable_audio"
+    TRUNCATED_AUDIO = "truncated_audio"
     EMPTY_AUDIO = "empty_audio"
     NON_FINITE_AUDIO = "non_finite_audio"
+    UNDECODED_LENGTH = "undecoded_length"
+    EMPTY_TEXT = "empty_text"
+
     TOO_SHORT = "too_short"
     TOO_LONG = "too_long"
-    EMPTY_TEXT = "empty_text"
+    TOO_MANY_FRAMES = "too_many_frames"
     TOO_MANY_TOKENS = "too_many_tokens"
     TOO_MANY_UNKNOWNS = "too_many_unknowns"
+    UNREAD_NUMBERS = "unread_numbers"
+    TOO_SLOW = "too_slow"
+    TOO_FAST = "too_fast"
+    TOO_QUIET = "too_quiet"
+    TOO_LOUD = "too_loud"
+    CLIPPED = "clipped"
+    SILENCE = "silence"
+    NOISY = "noisy"
+    DC_OFFSET = "dc_offset"
+    NARROW_BAND = "narrow_band"
+    DUPLICATE_AUDIO = "duplicate_audio"
+    REPEATED_TEXT = "repeated_text"
+    LEAKED_TEXT = "leaked_text"
+    OVER_CAP = "over_cap"
+
+
+# Left out because less was asked for: no fault of the utterance.
+LEFT_OUT = frozenset({Reason.NOT_SELECTED, Reason.OVER_CAP})
+
+# The stage at which an utterance that has a record was turned away.
+SELECTION = "selection"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +72,8 @@ class Rejection:
 
     id: str
     audio_path: str
-    stage: str  # "corpus", "text", "audio" or "shard"
+    language: str  # FLORES-200; empty where the row does not say
+    stage: str  # "corpus", "text", "audio", "shard" or SELECTION
     reason: Reason
     message: str
 

@@ -1,22 +1,65 @@
 """Readers: each knows the layout of one corpus and yields its utterances one by one.
 
-A reader is a function (SourceConfig, name) -> iterator of Utterance or Rejection. It reads metadata only,
-never audio, and streams, so that a corpus of any size can be listed.
+A reader is a kind of `SourceConfig` with its own options; its module's docstring shows the layout that it
+expects. It reads metadata only, never audio, and streams, so that a corpus of any size can be listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import heapq
+import sys
+import typing
+from collections.abc import Iterator
+from typing import Annotated
 
-from preprocess.corpora.common_voice import read_common_voice
-from preprocess.corpora.ljspeech import read_ljspeech
+import pydantic
+
+from preprocess.corpora.aishell3 import AISHELL3
+from preprocess.corpora.cml_tts import CMLTTS
+from preprocess.corpora.common_voice import CommonVoice
+from preprocess.corpora.css10 import CSS10
+from preprocess.corpora.folder import Folder
+from preprocess.corpora.jsut import JSUT
+from preprocess.corpora.kaldi import Kaldi
+from preprocess.corpora.librispeech import LibriSpeech
+from preprocess.corpora.libritts import LibriTTS
+from preprocess.corpora.ljspeech import LJSpeech
+from preprocess.corpora.m_ailabs import MAILabs
+from preprocess.corpora.mls import MLS
 from preprocess.corpora.source import SourceConfig
-from preprocess.utterance import Rejection, Utterance
+from preprocess.corpora.table import Table
+from preprocess.corpora.vctk import VCTK
+from preprocess.utterance import Reason, Rejection, Utterance
 from shared.errors import UserError
+from shared.order import sort_key
 
-Reader = Callable[..., Iterator[Utterance | Rejection]]
+Source = Annotated[
+    AISHELL3
+    | CMLTTS
+    | CommonVoice
+    | CSS10
+    | Folder
+    | JSUT
+    | Kaldi
+    | LibriSpeech
+    | LibriTTS
+    | LJSpeech
+    | MAILabs
+    | MLS
+    | Table
+    | VCTK,
+    pydantic.Field(discriminator="reader"),
+]
 
-READERS: dict[str, Reader] = {"common_voice": read_common_voice, "ljspeech": read_ljspeech}
+READERS: dict[str, type[SourceConfig]] = {
+    typing.get_args(kind.model_fields["reader"].annotation)[0]: kind
+    for kind in typing.get_args(typing.get_args(Source)[0])
+}
+
+
+def layout_of(reader: str) -> str:
+    """The layout that a reader expects, as its module describes it."""
+    return sys.modules[READERS[reader].__module__].__doc__ or ""
 
 
 def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Rejection]:
@@ -27,4 +70,34 @@ def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Reje
     """
     if not source.root.is_dir():
         raise UserError(f"sources.{name}.root: no such directory {source.root}; wanted the folder of the corpus")
-    yield from READERS[source.reader](source, name=name)
+    elements = source.utterances(name=name)
+    return elements if source.max_utterances is None else _chosen(elements, count=source.max_utterances)
+
+
+def _chosen(elements: Iterator[Utterance | Rejection], *, count: int) -> Iterator[Utterance | Rejection]:
+    """The first `count` utterances in the order of their hashes; the others as rejections that say so.
+
+    Only the chosen are held in memory. One that is pushed out by a later one is turned away then.
+    """
+    heap: list[tuple[int, str, Utterance]] = []  # largest hash first, so that it goes first
+    for element in elements:
+        if isinstance(element, Rejection):
+            yield element
+            continue
+        entry = (-sort_key(element.id)[0], repr(element), element)  # an id may stand twice
+        if len(heap) < count:
+            heapq.heappush(heap, entry)
+        else:
+            yield _not_selected(heapq.heappushpop(heap, entry)[2], count=count)
+    yield from (utterance for _, _, utterance in heap)
+
+
+def _not_selected(utterance: Utterance, *, count: int) -> Rejection:
+    return Rejection(
+        id=utterance.id,
+        audio_path=utterance.audio_path,
+        language=utterance.language,
+        stage="corpus",
+        reason=Reason.NOT_SELECTED,
+        message=f"not among the {count} that max_utterances chose by hash",
+    )

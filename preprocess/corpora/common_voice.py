@@ -1,53 +1,52 @@
 """Mozilla Common Voice, one locale.
 
-root/validated.tsv           client_id  path  sentence  …   tabs, UTF-8, a header line
-root/clips/<path>            mp3
+root/                       such as cv-corpus-17.0-2024-03-15/fa
+    validated.tsv           client_id  path  sentence  …: tabs, UTF-8, a header; `list` names train.tsv or another
+    clips/<path>            mp3
+
+Files with an `accent` column (to release 7) quote as CSV does; in newer ones a quote is text.
+Language: configured, else the row's `locale`, else (no such column) the name of root.
+Speaker: the start of client_id, unless configured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import PurePosixPath
+from typing import Literal
 
-from preprocess.corpora.source import SourceConfig, audio_path, bad_row, open_metadata
-from preprocess.utterance import Reason, Rejected, Rejection, Utterance
-from shared.errors import UserError
+from preprocess.corpora.metadata import named_cells, read_columns, read_rows, unquoted_fields
+from preprocess.corpora.source import SourceConfig, audio_path, find_file, make_utterance, row_language
+from preprocess.utterance import Rejection, Utterance
 
 WANTED = ("client_id", "path", "sentence")
 
 
-def read_common_voice(source: SourceConfig, *, name: str) -> Iterator[Utterance | Rejection]:
-    """Every row of validated.tsv; a speaker is the start of a client_id."""
-    path = open_metadata(source.root / "validated.tsv", name=name, reader="common_voice")
-    with path.open("rb") as file:
-        header = file.readline().decode("utf-8-sig", errors="replace").rstrip("\r\n").split("\t")
-        if missing := [column for column in WANTED if column not in header]:
-            raise UserError(f"{path}: no column {', '.join(missing)} in its header; wanted Common Voice's TSV")
-        for number, line in enumerate(file, start=2):
-            if not line.strip():
-                continue
-            try:
-                yield _utterance(_row(line, header=header), source=source, name=name)
-            except Rejected as error:
-                yield bad_row(path, name=name, line=number, error=error)
+class CommonVoice(SourceConfig):
+    """Every row of one list."""
 
+    reader: Literal["common_voice"]
+    list: str = "validated.tsv"
 
-def _row(line: bytes, *, header: list[str]) -> dict[str, str]:
-    try:
-        fields = line.decode("utf-8").rstrip("\r\n").split("\t")
-    except UnicodeDecodeError as error:
-        raise Rejected(Reason.BAD_METADATA_ROW, f"not UTF-8: {error.reason}") from error
-    row = dict(zip(header, fields, strict=False))
-    if absent := [column for column in WANTED if not row.get(column, "").strip()]:
-        raise Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} of {len(header)} fields, no {', '.join(absent)}")
-    return row
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        path = find_file([self.root / self.list], name=name, reader=self.reader)
+        columns = read_columns(path, separator="\t", wanted=WANTED)
+        is_quoted = "accent" in columns and "variant" not in columns
+        language = self.language or ""
+        if not language and "locale" not in columns:
+            language = self.required_language(name=name, told=self.root.absolute().name)
 
+        def parse(line: str) -> Utterance:
+            fields = unquoted_fields(line, separator="\t") if is_quoted else line.split("\t")
+            row = named_cells(fields, columns, wanted=WANTED)
+            clip = PurePosixPath(row["path"] if row["path"].endswith(".mp3") else f"{row['path']}.mp3")
+            return make_utterance(
+                name,
+                utterance_id=clip.stem,
+                audio_path=audio_path(self.root, "clips", str(clip)),
+                text=row["sentence"],
+                language=language or row_language(row.get("locale", "")),
+                speaker=self.speaker or row["client_id"][:16],
+            )
 
-def _utterance(row: dict[str, str], *, source: SourceConfig, name: str) -> Utterance:
-    return Utterance(
-        id=f"{name}/{Path(row['path']).stem}",
-        audio_path=audio_path(source.root, "clips", row["path"]),
-        text=row["sentence"],
-        language=source.language,
-        speaker=f"{name}/{source.speaker or row['client_id'][:16]}",
-    )
+        return read_rows(path, root=self.root, name=name, language=language, parse=parse, header=True)

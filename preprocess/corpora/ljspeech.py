@@ -1,47 +1,43 @@
-"""LJSpeech 1.1 and corpora in its layout.
+"""LJSpeech 1.1, and corpora in its shape (Thorsten's German voice, and many others).
 
-root/metadata.csv            id|text|normalised text        UTF-8, no header, quotes are text
-root/wavs/<id>.wav
+root/
+    metadata.csv            id|text|normalised text, or id|text: UTF-8, no header, quotes are text
+    wavs/<id>.wav           any rate; `metadata`, `audio` and `suffix` name another file, folder or format
+
+Language: configured. Speaker: `LJ` unless configured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Literal
 
-from preprocess.corpora.source import SourceConfig, audio_path, bad_row, open_metadata
-from preprocess.utterance import Reason, Rejected, Rejection, Utterance
-
-
-def read_ljspeech(source: SourceConfig, *, name: str) -> Iterator[Utterance | Rejection]:
-    """Every row of metadata.csv, with its normalised text; the speaker is `LJ` unless configured."""
-    path = open_metadata(source.root / "metadata.csv", name=name, reader="ljspeech")
-    with path.open("rb") as file:  # split at \n only: U+2028 and the like are text
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield _utterance(line, source=source, name=name)
-            except Rejected as error:
-                yield bad_row(path, name=name, line=number, error=error)
+from preprocess.corpora.metadata import read_rows, split_fields
+from preprocess.corpora.source import SourceConfig, audio_path, find_file, make_utterance
+from preprocess.utterance import Rejection, Utterance
 
 
-def _utterance(line: bytes, *, source: SourceConfig, name: str) -> Utterance:
-    utterance_id, text = _fields(line)
-    return Utterance(
-        id=f"{name}/{utterance_id}",
-        audio_path=audio_path(Path(source.root), "wavs", f"{utterance_id}.wav"),
-        text=text,
-        language=source.language,
-        speaker=f"{name}/{source.speaker or 'LJ'}",
-    )
+class LJSpeech(SourceConfig):
+    """The last column is the text."""
 
+    reader: Literal["ljspeech"]
+    metadata: str = "metadata.csv"
+    audio: str = "wavs"
+    suffix: str = ".wav"
 
-def _fields(line: bytes) -> tuple[str, str]:
-    try:
-        fields = line.decode("utf-8-sig").rstrip("\r\n").split("|")
-    except UnicodeDecodeError as error:
-        raise Rejected(Reason.BAD_METADATA_ROW, f"not UTF-8: {error.reason}") from error
-    if len(fields) != 3 or not fields[0].strip():
-        raise Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, wanted id|text|normalised text")
-    return fields[0].strip(), fields[2]
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        path = find_file([self.root / self.metadata], name=name, reader=self.reader)
+        language = self.required_language(name=name)
+
+        def parse(line: str) -> Utterance:
+            utterance_id, *texts = split_fields(line, "|", ("id", "text"), ("id", "text", "normalised text"))
+            return make_utterance(
+                name,
+                utterance_id=utterance_id.strip(),
+                audio_path=audio_path(self.root, self.audio, f"{utterance_id.strip()}{self.suffix}"),
+                text=texts[-1],
+                language=language,
+                speaker=self.speaker or "LJ",
+            )
+
+        return read_rows(path, root=self.root, name=name, language=language, parse=parse)

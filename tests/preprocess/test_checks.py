@@ -1,64 +1,91 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pydantic
 import pytest
 
-from preprocess.audio import Audio
-from preprocess.checks import CheckConfig, check_duration, check_tokens
-from preprocess.utterance import Reason, Rejected
-from shared.vocabulary import END_ID, UNKNOWN_ID
+from preprocess.checks import BOUNDS, DUPLICATE_BOUND, REPEAT_BOUND, CheckConfig, failures
+from preprocess.utterance import Reason
 
-BOUNDS = CheckConfig(min_duration_s=0.5, max_duration_s=2.0, max_tokens=12, max_unknown_fraction=0.2)
-RATE_HZ = 1000
+# A clip that nothing is wrong with.
+GOOD: dict[str, float] = {
+    "duration_s": 5.0,
+    "frames": 430,
+    "tokens": 40,
+    "unknown_fraction": 0.0,
+    "unread_numbers": 0,
+    "rms_db": -22.0,
+    "peak": 0.7,
+    "clipped_fraction": 1e-5,
+    "silence_fraction": 0.1,
+    "snr_db": 35.0,
+    "dc_offset": 1e-4,
+    "bandwidth_hz": 10_000.0,
+}
+EVERY = CheckConfig(
+    max_frames=1000, max_unread_numbers=0, max_peak=0.99, min_bandwidth_hz=5000.0, max_tokens=100, min_duration_s=1.0
+)
 
 
-def audio_of(samples: int) -> Audio:
-    return Audio(np.zeros(samples, np.float32), RATE_HZ, RATE_HZ)
+def columns_of(*rows: dict[str, float]) -> dict[str, np.ndarray]:
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-def tokens_of(*, known: int, unknown: int = 0) -> tuple[int, ...]:
-    return (256047, *[77] * known, *[UNKNOWN_ID] * unknown, END_ID)
+def reasons(checks: CheckConfig, *rows: dict[str, float]) -> list[tuple[int, Reason]]:
+    return [(row, reason) for row, reason, _ in failures(columns_of(*rows), checks=checks)]
 
 
-@pytest.mark.parametrize("samples", [500, 501, 2000])
-def test_a_duration_on_or_within_the_bounds_passes(samples: int) -> None:
-    check_duration(audio_of(samples), bounds=BOUNDS, min_samples=10)
+def test_a_good_clip_passes_every_check() -> None:
+    assert reasons(EVERY, GOOD) == []
 
 
 @pytest.mark.parametrize(
-    ("samples", "min_samples", "reason"),
+    ("column", "within", "outside", "reason"),
     [
-        (0, 10, Reason.TOO_SHORT),
-        (499, 10, Reason.TOO_SHORT),
-        (2001, 10, Reason.TOO_LONG),
-        (600, 601, Reason.TOO_SHORT),
+        ("duration_s", 1.0, 0.999, Reason.TOO_SHORT),
+        ("duration_s", 20.0, 20.001, Reason.TOO_LONG),
+        ("frames", 1000, 1001, Reason.TOO_MANY_FRAMES),
+        ("tokens", 100, 101, Reason.TOO_MANY_TOKENS),
+        ("unknown_fraction", 0.2, 0.21, Reason.TOO_MANY_UNKNOWNS),
+        ("unread_numbers", 0, 1, Reason.UNREAD_NUMBERS),
+        ("rms_db", -60.0, -60.1, Reason.TOO_QUIET),
+        ("peak", 0.99, 1.0, Reason.TOO_LOUD),
+        ("clipped_fraction", 0.01, 0.011, Reason.CLIPPED),
+        ("silence_fraction", 0.8, 0.81, Reason.SILENCE),
+        ("snr_db", 5.0, 4.9, Reason.NOISY),
+        ("dc_offset", 0.1, 0.11, Reason.DC_OFFSET),
+        ("bandwidth_hz", 5000.0, 4000.0, Reason.NARROW_BAND),
     ],
 )
-def test_a_duration_outside_the_bounds_is_rejected(samples: int, min_samples: int, reason: Reason) -> None:
-    with pytest.raises(Rejected) as caught:
-        check_duration(audio_of(samples), bounds=BOUNDS, min_samples=min_samples)
-    assert caught.value.reason == reason
+def test_a_value_on_its_bound_passes_and_one_beyond_fails_for_its_own_reason(
+    column: str, within: float, outside: float, reason: Reason
+) -> None:
+    found = reasons(EVERY, GOOD | {column: within}, GOOD | {column: outside}, GOOD)
+    assert found == [(1, reason)]
 
 
-@pytest.mark.parametrize("tokens", [tokens_of(known=1), tokens_of(known=10), tokens_of(known=8, unknown=2)])
-def test_tokens_on_or_within_the_bounds_pass(tokens: tuple[int, ...]) -> None:
-    check_tokens(tokens, bounds=BOUNDS)
+def test_every_bound_is_tried_above_and_every_threshold_has_a_bound() -> None:
+    elsewhere = {"characters_per_second_deviations", "reject_text_leaks"}
+    named = {bound.threshold for bound in (*BOUNDS, DUPLICATE_BOUND, REPEAT_BOUND)}
+    assert named | elsewhere == set(CheckConfig.model_fields)
+    assert {bound.column for bound in BOUNDS} == set(GOOD)
 
 
-@pytest.mark.parametrize(
-    ("tokens", "reason"),
-    [
-        (tokens_of(known=0), Reason.EMPTY_TEXT),
-        (tokens_of(known=11), Reason.TOO_MANY_TOKENS),
-        (tokens_of(known=7, unknown=3), Reason.TOO_MANY_UNKNOWNS),
-        (tokens_of(known=0, unknown=1), Reason.TOO_MANY_UNKNOWNS),
-    ],
-)
-def test_tokens_outside_the_bounds_are_rejected(tokens: tuple[int, ...], reason: Reason) -> None:
-    with pytest.raises(Rejected) as caught:
-        check_tokens(tokens, bounds=BOUNDS)
-    assert caught.value.reason == reason
+def test_a_check_that_is_left_out_rejects_nothing() -> None:
+    none = CheckConfig(**{name: None for name in CheckConfig.model_fields if name != "reject_text_leaks"})
+    worst = dict.fromkeys(GOOD, 1e9)
+    assert reasons(none, worst, {name: -value for name, value in worst.items()}) == []
+
+
+def test_a_row_that_fails_twice_is_told_of_both() -> None:
+    assert reasons(EVERY, GOOD | {"snr_db": 1.0, "duration_s": 30.0}) == [(0, Reason.TOO_LONG), (0, Reason.NOISY)]
+
+
+def test_the_message_names_figure_bound_and_threshold() -> None:
+    ((_, _, message),) = failures(columns_of(GOOD | {"snr_db": 3.14159}), checks=EVERY)
+    assert message == "snr_db 3.142 dB, at least 5 (min_snr_db)"
 
 
 @pytest.mark.parametrize(
@@ -67,12 +94,13 @@ def test_tokens_outside_the_bounds_are_rejected(tokens: tuple[int, ...], reason:
         {"min_duration_s": 0},
         {"max_duration_s": float("inf")},
         {"max_duration_s": float("nan")},
-        {"max_duration_s": 3601},
         {"max_tokens": 2},
         {"max_unknown_fraction": 1.1},
+        {"min_duplicate_bits": 129},
+        {"reject_text_leaks": None},
         {"max_seconds": 3},
     ],
 )
-def test_bounds_without_sense_are_refused(bounds: dict[str, float]) -> None:
+def test_bounds_without_sense_are_refused(bounds: dict[str, Any]) -> None:
     with pytest.raises(pydantic.ValidationError):
         CheckConfig.model_validate(bounds)

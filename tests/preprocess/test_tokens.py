@@ -106,7 +106,7 @@ def test_the_sample_tokenizer_knows_every_sentence_of_its_corpora(sample: Tokeni
         lines = (CORPORA / "sentences" / f"{language}.txt").read_text("utf-8").splitlines()
         assert len(lines) >= 10
         for line in lines:
-            assert UNKNOWN_ID not in sample.encode(prepare_text(line), language=language)
+            assert UNKNOWN_ID not in sample.encode(prepare_text(line, language=language).text, language=language)
 
 
 def test_the_identity_is_that_of_the_files_bytes(sample: Tokenizer) -> None:
@@ -196,7 +196,7 @@ def test_the_compact_vocabulary_spells_every_text_of_its_languages(
     opened = request.getfixturevalue(tokenizer)
     vocabulary = opened.compact_vocabulary([], languages=[language])
     known = set(vocabulary.pieces)
-    text = prepare_text(LETTERS[language])
+    text = prepare_text(LETTERS[language], language=language).text
     if tokenizer == "sample":  # it knows the letters of its own sentences only
         text = "".join(c for c in text if c == " " or c in known)
     text = f"{text} {SIGNS}"
@@ -244,5 +244,5 @@ def test_every_language_has_an_alphabet(sample: Tokenizer) -> None:
 )
 def test_composite_and_other_scripts_are_spelled(nllb: Tokenizer, language: str, text: str) -> None:
     vocabulary = nllb.compact_vocabulary([], languages=[language])
-    dense = vocabulary.encode(nllb.encode_pieces(prepare_text(text), language=language))
+    dense = vocabulary.encode(nllb.encode_pieces(prepare_text(text, language=language).text, language=language))
     assert vocabulary.pieces.index("<unk>") not in dense

@@ -1,0 +1,80 @@
+"""Common abbreviations in full, where they mean one thing only."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+
+import regex
+
+from preprocess.conventions import CONVENTIONS
+from preprocess.conventions.convention import Convention
+
+# "Main St. The", "Jean M. Dupont": behind a name a title is a street, or an initial.
+_BEHIND_NAME = regex.compile(r"\p{Lu}\p{L}+ $")
+_ENDS_SENTENCE = regex.compile(r"""["')\]]*(?:$| \p{Lu})""")
+
+
+def read_abbreviations(text: str, *, language: str) -> str:
+    """The text with the language's safe abbreviations in full."""
+    if language not in CONVENTIONS:
+        return text
+    reader = _reader(language)
+    return reader.pattern.sub(reader.replacement, text) if reader.words else text
+
+
+@functools.cache
+def _reader(language: str) -> _Reader:
+    return _Reader(CONVENTIONS[language])
+
+
+class _Reader:
+    """Reads the abbreviations of one language."""
+
+    def __init__(self, convention: Convention):
+        kinds = (convention.titles, convention.numbered, convention.phrases, convention.closings)
+        self.words = {_unspaced(short): words for kind in kinds for short, words in kind.items()}
+        self.streets = convention.streets
+        self.closings = frozenset(map(_unspaced, convention.closings))
+        self.pattern = _pattern(convention)
+
+    def replacement(self, match: regex.Match[str]) -> str:
+        """The words of an abbreviation, or itself."""
+        text, start, end = match.string, match.start(), match.end()
+        short = _unspaced(match[0])
+        if short in self.streets and _BEHIND_NAME.search(text[max(0, start - 40) : start]):
+            return match[0]
+        words = self.words.get(short) or _capitalised(self.words[short[0].lower() + short[1:]])
+        if short.lower() in self.closings and short.endswith(".") and _ENDS_SENTENCE.match(text, end):
+            return f"{words}."
+        return f"{words} " if text[end : end + 1].isalnum() else words
+
+
+def _pattern(convention: Convention) -> regex.Pattern[str]:
+    """Titles before a letter that is not small, numbers' words before a digit, the others anywhere."""
+    dotted = [short for short in convention.titles if short.endswith(".")]
+    bare = [short for short in convention.titles if not short.endswith(".")]
+    anywhere = [*convention.phrases, *convention.closings]
+    # a sentence may begin with one
+    anywhere += [_capitalised(short) for short in anywhere if short[1:] == short[1:].lower()]
+    kinds = (
+        (dotted, r"(?= ?(?!\p{Ll})\p{L})"),
+        (bare, r"(?= (?!\p{Ll})\p{L})"),
+        (convention.numbered, r"(?= ?\d)"),
+        (anywhere, r"(?![\p{L}\p{N}])"),
+    )
+    alternatives = "|".join(f"(?:{_any_of(words)}){where}" for words, where in kinds if words)
+    return regex.compile(rf"(?<![\p{{L}}\p{{M}}\p{{N}}.])(?:{alternatives})")
+
+
+def _any_of(words: Iterable[str]) -> str:
+    longest_first = sorted(words, key=len, reverse=True)
+    return "|".join(" ?".join(map(regex.escape, word.split(" "))) for word in longest_first)
+
+
+def _unspaced(short: str) -> str:
+    return short.replace(" ", "")
+
+
+def _capitalised(words: str) -> str:
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,62 @@
+"""The conventions of the languages that num2words has, and of those with abbreviations that are safe to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from preprocess.conventions.convention import Convention, Mends
+from preprocess.conventions.elsewhere import ARABIC, HINDI, HUNGARIAN, KOREAN, PERSIAN, TURKISH
+from preprocess.conventions.germanic import DUTCH, ENGLISH, GERMAN, SWEDISH
+from preprocess.conventions.romance import FRENCH, ITALIAN, PORTUGUESE, SPANISH
+from preprocess.conventions.slavic import CZECH, POLISH, RUSSIAN, UKRAINIAN
+
+
+def _cardinals_only(words: str, *, limit: int = 10**12, mends: Mends = ()) -> Convention:
+    return Convention(words=words, limit=limit, mends=mends, dot="unsure", unsure=r"[-:][^\W\d]")
+
+
+# Absent, though num2words has them: Japanese and Thai, whose text is left untouched, and Serbian, which it writes in
+# Latin letters.
+CONVENTIONS: Mapping[str, Convention] = {
+    "eng_Latn": ENGLISH,
+    "deu_Latn": GERMAN,
+    "fra_Latn": FRENCH,
+    "spa_Latn": SPANISH,
+    "ita_Latn": ITALIAN,
+    "por_Latn": PORTUGUESE,
+    "pol_Latn": POLISH,
+    "tur_Latn": TURKISH,
+    "rus_Cyrl": RUSSIAN,
+    "ukr_Cyrl": UKRAINIAN,
+    "nld_Latn": DUTCH,
+    "ces_Latn": CZECH,
+    "arb_Arab": ARABIC,
+    "hun_Latn": HUNGARIAN,
+    "kor_Hang": KOREAN,
+    "pes_Arab": PERSIAN,
+    "swe_Latn": SWEDISH,
+    "hin_Deva": HINDI,
+    "amh_Ethi": _cardinals_only("am", limit=1000),  # beyond: TypeError, Latin letters, and no end
+    "azj_Latn": _cardinals_only("az", limit=100_000),  # beyond: 101,000 is said as 100,000
+    "bel_Cyrl": _cardinals_only("be"),
+    "ben_Beng": _cardinals_only("bn"),
+    "cat_Latn": _cardinals_only("ca"),
+    "cym_Latn": _cardinals_only("cy"),
+    "dan_Latn": _cardinals_only("da", limit=10**6),  # beyond: en millioner
+    "epo_Latn": _cardinals_only("eo"),
+    "fin_Latn": _cardinals_only("fi"),
+    "heb_Hebr": _cardinals_only("he"),
+    "ind_Latn": _cardinals_only("id"),
+    "isl_Latn": _cardinals_only("is"),
+    "kan_Knda": _cardinals_only("kn", limit=100_000),  # beyond: ten one lakh
+    "kaz_Cyrl": _cardinals_only("kz"),
+    "lit_Latn": _cardinals_only("lt"),
+    "lvs_Latn": _cardinals_only("lv"),
+    "nob_Latn": _cardinals_only("no", mends=((r"\ben (hundre|tusen)", r"ett \1"),)),
+    "ron_Latn": _cardinals_only("ro", limit=10**9),
+    "slk_Latn": _cardinals_only("sk"),
+    "slv_Latn": _cardinals_only("sl"),
+    "tel_Telu": _cardinals_only("te", limit=100),  # beyond: a hundred and a thousand are said without their one
+    "tgk_Cyrl": _cardinals_only("tg"),
+    "vie_Latn": _cardinals_only("vi"),
+}

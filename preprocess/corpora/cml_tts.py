@@ -1,0 +1,52 @@
+"""CML-TTS, one language.
+
+root/                               such as cml_tts_dataset_italian_v0.1
+    train.csv, dev.csv, test.csv    wav_filename|wav_filesize|transcript|…|client_id: `|`, a header
+    <wav_filename>                  such as train/audio/<speaker>/<book>/<id>.wav
+
+Fields are quoted as in CSV where they hold a quote. `splits` names the wanted lists, such as train.
+Language: configured, else told by root's name. Speaker: client_id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from preprocess.corpora.folders import find_splits
+from preprocess.corpora.language_names import language_in
+from preprocess.corpora.metadata import named_cells, read_columns, read_rows, unquoted_fields
+from preprocess.corpora.source import SourceConfig, audio_path, make_utterance, without_suffix
+from preprocess.utterance import Rejection, Utterance
+
+WANTED = ("wav_filename", "transcript", "client_id")
+
+
+class CMLTTS(SourceConfig):
+    """Every row of the lists there are."""
+
+    reader: Literal["cml_tts"]
+    splits: tuple[str, ...] = ()
+
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        language = self.required_language(name=name, told=language_in(self.root))
+        usual = ("train", "dev", "test")
+        for path in find_splits(self.root, "{}.csv", splits=self.splits, usual=usual, name=name, reader=self.reader):
+            yield from self._rows(path, name=name, language=language)
+
+    def _rows(self, path: Path, *, name: str, language: str) -> Iterator[Utterance | Rejection]:
+        columns = read_columns(path, separator="|", wanted=WANTED)
+
+        def parse(line: str) -> Utterance:
+            row = named_cells(unquoted_fields(line, separator="|"), columns, wanted=WANTED)
+            return make_utterance(
+                name,
+                utterance_id=without_suffix(row["wav_filename"]),
+                audio_path=audio_path(self.root, row["wav_filename"]),
+                text=row["transcript"],
+                language=language,
+                speaker=self.speaker or row["client_id"],
+            )
+
+        return read_rows(path, root=self.root, name=name, language=language, parse=parse, header=True)

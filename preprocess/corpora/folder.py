@@ -1,0 +1,57 @@
+"""Any folder of audio whose text stands beside it; no layout is needed.
+
+root/
+    <any folders>/
+        <name>.wav              or any other audio, in either case
+        <name>.lab or .txt      the text, UTF-8; where both are, .lab
+
+Hidden files are ignored and links to folders are not followed. Audio without text and text without audio
+are rejected; two recordings of one name in a folder have one id, and the second is a duplicate.
+Language: configured. Speaker: the name of the folder that holds the file, unless configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from preprocess.corpora.folders import walk
+from preprocess.corpora.sidecar import Named, read_pairs, with_suffix
+from preprocess.corpora.source import AUDIO_SUFFIXES, SourceConfig, audio_path, make_utterance, not_found
+from preprocess.utterance import Rejection, Utterance
+
+TEXT_SUFFIXES = (".lab", ".txt")
+
+
+class Folder(SourceConfig):
+    """Every audio file below root; its id is its path."""
+
+    reader: Literal["folder"]
+
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        language = self.required_language(name=name)
+        found = False
+        for _, files in walk(self.root):
+            audio = with_suffix(files, AUDIO_SUFFIXES)
+            found = found or bool(audio)
+            yield from read_pairs(
+                audio,
+                with_suffix(files, TEXT_SUFFIXES),
+                root=self.root,
+                name=name,
+                language=language,
+                parse=lambda file, text: self._utterance(file, text, name=name, language=language),
+            )
+        if not found:
+            raise not_found([self.root / "**" / f"*{suffix}" for suffix in AUDIO_SUFFIXES], name=name, reader="folder")
+
+    def _utterance(self, file: Named, text: str, *, name: str, language: str) -> Utterance:
+        folder = file.path.parent
+        return make_utterance(
+            name,
+            utterance_id=(folder.relative_to(self.root) / file.stem).as_posix(),
+            audio_path=audio_path(folder, file.path.name),
+            text=text,
+            language=language,
+            speaker=self.speaker or folder.absolute().name,
+        )

@@ -1,0 +1,82 @@
+"""Folders of a corpus: listed in the order of their names, with hidden and AppleDouble files left out."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from preprocess.corpora.source import not_found
+from shared.errors import UserError
+
+
+def listing(folder: Path) -> list[os.DirEntry[str]]:
+    """What stands in a folder, by name.
+
+    Raises:
+        UserError: it cannot be listed, and what it holds would be lost in silence.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((entry for entry in entries if not entry.name.startswith(".")), key=lambda entry: entry.name)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot list the folder ({error.strerror})") from error
+
+
+def is_file(entry: os.DirEntry[str]) -> bool:
+    """True of a file that can be opened, or a link to one; a link to itself is none."""
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def walk(root: Path) -> Iterator[tuple[Path, list[os.DirEntry[str]]]]:
+    """`root` and every folder below it, each with its files; links to folders are left, for they can lead in a ring."""
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        entries = listing(folder)
+        waiting += [Path(entry.path) for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
+        yield folder, [entry for entry in entries if is_file(entry)]
+
+
+def find_files(root: Path, *patterns: str, name: str, reader: str) -> Iterator[Path]:
+    """The files below `root` that match a pattern such as `*/transcripts.txt`, each folder's by name.
+
+    Raises:
+        UserError: none does; the message says what was looked for.
+    """
+    found = False
+    for pattern in patterns:
+        for path in _matches(root, pattern):
+            found = True
+            yield path
+    if not found:
+        raise not_found([root / pattern for pattern in patterns], name=name, reader=reader)
+
+
+def find_splits(
+    root: Path, pattern: str, *, splits: Sequence[str], usual: Sequence[str], name: str, reader: str
+) -> Iterator[Path]:
+    """The files of the configured splits, every one of which must be there; without any, of the usual ones there are.
+
+    Args:
+        pattern: has the split's name at its `{}`.
+    """
+    for split in splits:
+        yield from find_files(root, pattern.format(split), name=name, reader=reader)
+    if not splits:
+        yield from find_files(root, *(pattern.format(split) for split in usual), name=name, reader=reader)
+
+
+def _matches(folder: Path, pattern: str) -> Iterator[Path]:
+    head, _, rest = pattern.partition("/")
+    for entry in listing(folder):
+        if not fnmatch.fnmatchcase(entry.name, head):
+            continue
+        if not rest and is_file(entry):
+            yield Path(entry.path)
+        elif rest and Path(entry.path).is_dir():
+            yield from _matches(Path(entry.path), rest)

@@ -1,0 +1,113 @@
+"""A Kaldi data directory.
+
+root/
+    wav.scp         id path             relative to root, or absolute; a command (`sox … |`) is never run
+    text            id text
+    utt2spk         id speaker          not needed where the speaker is configured
+    utt2lang        id language         not needed where the language is configured
+
+The files are in the order of their ids (LC_ALL=C sort), as Kaldi wants them, and are read side by side;
+a row out of order is rejected. Directories with `segments` are not supported.
+Language: configured, else utt2lang. Speaker: configured, else utt2spk.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from preprocess.corpora.metadata import Line, decode, read_lines
+from preprocess.corpora.source import SourceConfig, audio_path, bad_row, find_file, make_utterance, row_language
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from shared.errors import UserError
+
+
+class Entry(NamedTuple):
+    """One line of one of the files."""
+
+    key: bytes
+    path: Path
+    line: Line
+    error: Rejected | None = None
+
+
+class Kaldi(SourceConfig):
+    """Every id of the files, which must stand in all of them."""
+
+    reader: Literal["kaldi"]
+
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        files = [_entries(path) for path in self._paths(name=name)]
+        for _, group in itertools.groupby(heapq.merge(*files, key=lambda entry: entry.key), lambda entry: entry.key):
+            entries: dict[str, Entry] = {}
+            for entry in group:
+                if entry.error:
+                    yield self._rejection(entry, name=name, error=entry.error)
+                else:
+                    entries[entry.path.name] = entry
+            if not entries:
+                continue
+            try:
+                yield self._utterance(entries, name=name)
+            except Rejected as error:
+                yield self._rejection(next(iter(entries.values())), name=name, error=error)
+
+    def _paths(self, *, name: str) -> list[Path]:
+        if (self.root / "segments").exists():
+            raise UserError(f"sources.{name}: {self.root / 'segments'}: segments of recordings are not supported")
+        wanted = ["wav.scp", "text"]
+        if self.speaker is None:
+            wanted.append("utt2spk")
+        if self.language is None:
+            wanted.append("utt2lang")
+        return [find_file([self.root / file], name=name, reader=self.reader) for file in wanted]
+
+    def _rejection(self, entry: Entry, *, name: str, error: Rejected) -> Rejection:
+        language = self.language or ""
+        return bad_row(entry.path, root=self.root, name=name, line=entry.line.number, language=language, error=error)
+
+    def _utterance(self, entries: Mapping[str, Entry], *, name: str) -> Utterance:
+        recording = _value(entries, "wav.scp", absent=Reason.MISSING_AUDIO)
+        if recording.startswith("|") or recording.endswith("|"):
+            raise Rejected(Reason.UNSAFE_PATH, "wav.scp has a command here, which is never run; wanted a path")
+        return make_utterance(
+            name,
+            utterance_id=decode(entries["wav.scp"].key),
+            audio_path=audio_path(self.root, recording, may_be_absolute=True),
+            text=_value(entries, "text", absent=Reason.EMPTY_TEXT),
+            language=self.language or row_language(_value(entries, "utt2lang", absent=Reason.UNKNOWN_LANGUAGE)),
+            speaker=self.speaker or _value(entries, "utt2spk", absent=Reason.BAD_METADATA_ROW),
+        )
+
+
+def _entries(path: Path) -> Iterator[Entry]:
+    """The lines in the order of their ids; one that is out of it has an error, and the key of the one before."""
+    last = b""
+    for line in read_lines(path):
+        key = (line.data.split(maxsplit=1) or [b""])[0]
+        if key > last:
+            last = key
+            yield Entry(key, path, line)
+        elif key == last:
+            yield Entry(last, path, line, Rejected(Reason.DUPLICATE_ID, "the id of the row before"))
+        else:
+            message = "out of order; sort the files of this directory with LC_ALL=C sort"
+            yield Entry(last, path, line, Rejected(Reason.BAD_METADATA_ROW, message))
+
+
+def _value(entries: Mapping[str, Entry], file: str, *, absent: Reason) -> str:
+    """What a file says of an id.
+
+    Raises:
+        Rejected: nothing, or nothing that can be read.
+    """
+    if file not in entries:
+        raise Rejected(absent, f"no such id in {file}")
+    line = entries[file].line
+    try:
+        return line._replace(data=b"".join(line.data.split(maxsplit=1)[1:])).text.strip()
+    except Rejected as error:
+        raise Rejected(error.reason, f"{file}: {error.message}") from error

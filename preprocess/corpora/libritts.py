@@ -1,0 +1,57 @@
+"""LibriTTS and LibriTTS-R, whole or one subset.
+
+root/                                   LibriTTS, LibriTTS_R, or one of their subsets
+    train-clean-100/                    any subset; `splits` names the wanted
+        <speaker>/<chapter>/
+            <id>.wav                    id = <speaker>_<chapter>_<paragraph>_<sentence>
+            <id>.normalized.txt         `text: original` takes <id>.original.txt
+
+Language: English unless configured. Speaker: the first part of the id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from preprocess.corpora.folders import walk
+from preprocess.corpora.sidecar import Named, read_pairs, with_suffix
+from preprocess.corpora.source import AUDIO_SUFFIXES, Language, SourceConfig, audio_path, make_utterance, not_found
+from preprocess.utterance import Rejection, Utterance
+
+
+class LibriTTS(SourceConfig):
+    """Every recording of every chapter."""
+
+    reader: Literal["libritts"]
+    language: Language = "eng_Latn"
+    splits: tuple[str, ...] = ()
+    text: Literal["normalized", "original"] = "normalized"
+
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        suffix = f".{self.text}.txt"
+        for root in [self.root / split for split in self.splits] or [self.root]:
+            found = False
+            for _, files in walk(root) if root.is_dir() else ():
+                texts = with_suffix(files, [suffix])
+                found = found or bool(texts)
+                yield from read_pairs(
+                    with_suffix(files, AUDIO_SUFFIXES),
+                    texts,
+                    root=self.root,
+                    name=name,
+                    language=self.language,
+                    parse=lambda file, text: self._utterance(file, text, name=name),
+                )
+            if not found:
+                raise not_found([root / "**" / f"*{suffix}"], name=name, reader=self.reader)
+
+    def _utterance(self, file: Named, text: str, *, name: str) -> Utterance:
+        return make_utterance(
+            name,
+            utterance_id=file.stem,
+            audio_path=audio_path(file.path.parent, file.path.name),
+            text=text,
+            language=self.language,
+            speaker=self.speaker or file.stem.partition("_")[0],
+        )

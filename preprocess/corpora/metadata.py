@@ -1,0 +1,140 @@
+"""Lines of metadata files: UTF-8 with or without a mark, either line end, no line without a bound."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from preprocess.corpora.source import bad_row
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from shared.errors import UserError
+
+MAX_LINE_BYTES = 1 << 20
+
+
+class Line(NamedTuple):
+    """One line of a metadata file, without its end; of one without bound only the beginning."""
+
+    number: int
+    data: bytes
+    is_whole: bool = True
+
+    @property
+    def text(self) -> str:
+        """Raises Rejected where it is not UTF-8, or longer than any row of metadata."""
+        if not self.is_whole:
+            raise Rejected(Reason.BAD_METADATA_ROW, f"a line of {MAX_LINE_BYTES} bytes or more")
+        return decode(self.data)
+
+
+def decode(data: bytes) -> str:
+    """Raises Rejected where it is not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"not UTF-8: {error.reason}") from error
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """The lines that are not blank, counted from 1; split at \\n only, for U+2028 and the like are text.
+
+    Raises:
+        UserError: the file cannot be opened.
+    """
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the metadata ({error.strerror})") from error
+    with file:
+        number = 0
+        while data := file.readline(MAX_LINE_BYTES):
+            number += 1
+            last = data
+            while len(last) == MAX_LINE_BYTES and not last.endswith(b"\n"):  # the rest of a line without bound
+                last = file.readline(MAX_LINE_BYTES)
+            is_whole = len(data) < MAX_LINE_BYTES
+            if number == 1:
+                data = data.removeprefix(b"\xef\xbb\xbf")
+            data = data.rstrip(b"\r\n")
+            if data.strip() or not is_whole:
+                yield Line(number, data, is_whole)
+
+
+def read_rows(
+    path: Path,
+    *,
+    root: Path,
+    name: str,
+    language: str,
+    parse: Callable[[str], Utterance],
+    header: bool = False,
+) -> Iterator[Utterance | Rejection]:
+    """Each line of the file as an utterance, or the rejection of one that `parse` turns away.
+
+    Args:
+        language: of the source, for the rejections; empty where it has none.
+        header: the first line is none of the utterances.
+    """
+    lines = read_lines(path)
+    if header:
+        next(lines, None)
+    for line in lines:
+        try:
+            yield parse(line.text)
+        except Rejected as error:
+            yield bad_row(path, root=root, name=name, line=line.number, language=language, error=error)
+
+
+def split_fields(line: str, separator: str, *wanted: Sequence[str]) -> list[str]:
+    """The fields of a line that has as many as one of the lists of names in `wanted`, the first not blank.
+
+    Raises:
+        Rejected: it has not.
+    """
+    fields = line.split(separator)
+    if len(fields) not in map(len, wanted):
+        rows = " or ".join(separator.join(names) for names in wanted).replace("\t", "<tab>")
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, wanted {rows}")
+    if not fields[0].strip():
+        raise Rejected(Reason.BAD_METADATA_ROW, f"no {wanted[0][0]}")
+    return fields
+
+
+def unquoted_fields(line: str, *, separator: str) -> list[str]:
+    """The fields of a line of CSV; one whose quotes are not those of CSV is taken as it is."""
+    try:
+        (fields,) = csv.reader([line], delimiter=separator, strict=True)
+    except (csv.Error, ValueError):
+        return line.split(separator)
+    return fields
+
+
+def read_columns(path: Path, *, separator: str, wanted: Sequence[str], is_quoted: bool = False) -> list[str]:
+    """The names in the first line of a file.
+
+    Raises:
+        UserError: a wanted one is not among them.
+    """
+    first = next(read_lines(path), Line(1, b""))
+    line = first.data.decode(errors="replace")
+    columns = unquoted_fields(line, separator=separator) if is_quoted else line.split(separator)
+    if missing := [column for column in wanted if column not in columns]:
+        found = ", ".join(columns)[:200] or "nothing"
+        raise UserError(f"{path}: no column {', '.join(missing)} in its header; it has {found}")
+    return columns
+
+
+def named_cells(fields: Sequence[str], columns: Sequence[str], *, wanted: Sequence[str]) -> dict[str, str]:
+    """The fields of a row by the names of their columns.
+
+    Raises:
+        Rejected: one that is wanted is blank or absent, or there are more than columns.
+    """
+    cells = dict(zip(columns, fields, strict=False))
+    if absent := [column for column in wanted if not cells.get(column, "").strip()]:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} of {len(columns)} fields, no {', '.join(absent)}")
+    if len(fields) > len(columns):
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, but {len(columns)} columns")
+    return cells

@@ -1,0 +1,140 @@
+"""Rows of tables in four formats, one by one: CSV, TSV and the like, JSON lines, Parquet."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from preprocess.corpora.metadata import Line, read_columns, read_lines
+from preprocess.utterance import Reason, Rejected
+from shared.errors import UserError
+
+PARQUET_ROWS_AT_ONCE = 1024
+
+
+class Row(NamedTuple):
+    """One row: its cells by the names of their columns, or why there are none."""
+
+    number: int  # of its line, or in Parquet its place, from 1
+    cells: Mapping[str, Any] | Rejected
+
+
+def read_separated(path: Path, *, separator: str, is_quoted: bool, wanted: Sequence[str] | None) -> Iterator[Row]:
+    """The rows of a text table.
+
+    Args:
+        wanted: columns that its header must have; None where there is no header, and columns are `1`, `2`, …
+
+    Raises:
+        UserError: one is not in the header.
+    """
+    lines = read_lines(path)
+    columns: list[str] | None = None
+    if wanted is not None:
+        columns = read_columns(path, separator=separator, is_quoted=is_quoted, wanted=wanted)
+        next(lines)
+    for number, fields in (_quoted_records if is_quoted else _plain_records)(lines, separator=separator):
+        yield Row(number, fields if isinstance(fields, Rejected) else _named(fields, columns=columns))
+
+
+def _named(fields: Sequence[str], *, columns: Sequence[str] | None) -> Mapping[str, str] | Rejected:
+    if columns is not None and len(fields) > len(columns):
+        return Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, but {len(columns)} columns")
+    return dict(zip(columns or map(str, itertools.count(1)), fields, strict=False))
+
+
+def _plain_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[int, list[str] | Rejected]]:
+    for line in lines:
+        try:
+            yield line.number, line.text.split(separator)
+        except Rejected as error:
+            yield line.number, error
+
+
+class _Feed(Iterator[str]):
+    """Lines for the csv module, which remembers which ones a record has used."""
+
+    def __init__(self, lines: Iterator[Line]):
+        self.lines, self.used = lines, range(0)
+
+    def __next__(self) -> str:
+        line = next(self.lines)
+        self.used = range(self.used.start if self.used else line.number, line.number + 1)
+        return f"{line.text}\n"
+
+
+def _quoted_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[int, list[str] | Rejected]]:
+    """Records of RFC 4180, which may have line ends between quotes."""
+    feed = _Feed(lines)
+    records = csv.reader(feed, delimiter=separator, strict=True)
+    while True:
+        feed.used = range(0)
+        fields: list[str] | Rejected
+        try:
+            fields = next(records)
+        except StopIteration:
+            return
+        except Rejected as error:
+            fields = error
+        except csv.Error as error:  # the next record begins with the next line
+            used = f"lines {feed.used.start} to {feed.used.stop - 1}"
+            fields = Rejected(Reason.BAD_METADATA_ROW, f"{used} are no record of CSV: {error}")
+        yield feed.used.start, fields
+
+
+def read_json_lines(path: Path) -> Iterator[Row]:
+    """The objects in a file with one in each line."""
+    for line in read_lines(path):
+        try:
+            yield Row(line.number, _object(line.text))
+        except Rejected as error:
+            yield Row(line.number, error)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Rejected(Reason.BAD_METADATA_ROW, f"wanted a JSON object, not a {type(value).__name__}")
+    return value
+
+
+def read_parquet(path: Path, *, wanted: Sequence[str]) -> Iterator[Row]:
+    """The rows of a Parquet file, of which only the wanted columns are read.
+
+    Raises:
+        UserError: one is not there, or the file is damaged.
+    """
+    try:
+        with pq.ParquetFile(path) as file:
+            _check_columns(path, file.schema_arrow, wanted=wanted)
+            numbers = itertools.count(1)
+            for batch in file.iter_batches(PARQUET_ROWS_AT_ONCE, columns=list(wanted)):
+                yield from (Row(next(numbers), _cells(batch, index)) for index in range(batch.num_rows))
+    except (pa.ArrowException, OSError) as error:
+        raise UserError(f"{path}: damaged, or no Parquet file: {' '.join(str(error).split())}") from error
+
+
+def _check_columns(path: Path, schema: pa.Schema, *, wanted: Sequence[str]) -> None:
+    if missing := [column for column in wanted if column not in schema.names]:
+        raise UserError(f"{path}: no column {', '.join(missing)}; it has {', '.join(schema.names)}")
+    for column in wanted:
+        kind = schema.field(column).type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise UserError(f"{path}: column {column} is {kind}; wanted text")
+
+
+def _cells(batch: pa.RecordBatch, index: int) -> dict[str, Any] | Rejected:
+    try:
+        return {name: batch.column(name)[index].as_py() for name in batch.schema.names}
+    except UnicodeDecodeError as error:
+        return Rejected(Reason.BAD_METADATA_ROW, f"not UTF-8: {error.reason}")

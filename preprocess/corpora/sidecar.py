@@ -1,0 +1,71 @@
+"""Audio whose text stands in a file of its own, of the same name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from preprocess.corpora.metadata import decode
+from preprocess.corpora.source import MAX_TEXT_CHARACTERS, bad_row
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+
+MAX_TEXT_BYTES = 4 * MAX_TEXT_CHARACTERS
+
+
+class Named(NamedTuple):
+    """A file, and the name that audio and text share."""
+
+    stem: str
+    path: Path
+
+
+def with_suffix(entries: Iterable[os.DirEntry[str]], suffixes: Sequence[str]) -> list[Named]:
+    """The files that end in one of these suffixes, in either case, in the order in which they are given."""
+    found: list[Named] = []
+    for entry in entries:
+        suffix = next((suffix for suffix in suffixes if entry.name.lower().endswith(suffix)), "")
+        if suffix and len(entry.name) > len(suffix):
+            found.append(Named(entry.name[: -len(suffix)], Path(entry.path)))
+    return found
+
+
+def read_pairs(
+    audio: Sequence[Named],
+    texts: Sequence[Named],
+    *,
+    root: Path,
+    name: str,
+    language: str,
+    parse: Callable[[Named, str], Utterance],
+) -> Iterator[Utterance | Rejection]:
+    """Each audio file with its text; a rejection for one without the other. Of two texts the first is taken."""
+    text_of = {stem: path for stem, path in reversed(texts)}
+    for file in audio:
+        try:
+            if file.stem not in text_of:
+                raise Rejected(Reason.EMPTY_TEXT, "no file with the text of this recording")
+            yield parse(file, read_text(text_of[file.stem]))
+        except Rejected as error:
+            yield bad_row(file.path, root=root, name=name, language=language, error=error, audio_path=str(file.path))
+    silent = text_of.keys() - {stem for stem, _ in audio}
+    absent = Rejected(Reason.MISSING_AUDIO, "no recording of this text")
+    for stem in sorted(silent):
+        yield bad_row(text_of[stem], root=root, name=name, language=language, error=absent)
+
+
+def read_text(path: Path) -> str:
+    """The text in a file of its own, as far as one utterance can be long.
+
+    Raises:
+        Rejected: it cannot be read, is not UTF-8, or is too long.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_TEXT_BYTES + 1)
+    except OSError as error:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"cannot read {path} ({error.strerror})") from error
+    if len(data) > MAX_TEXT_BYTES:
+        raise Rejected(Reason.TEXT_TOO_LONG, f"{path} has over {MAX_TEXT_BYTES} bytes")
+    return decode(data.removeprefix(b"\xef\xbb\xbf")).strip()

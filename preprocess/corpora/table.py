@@ -1,0 +1,112 @@
+"""Any table with a row for each recording; no layout is needed.
+
+root/
+    <file>                  .csv, .tsv or any other text, .jsonl, .parquet
+    <audio>                 where the column says, relative to root, or to `audio_root`
+
+    file: metadata.csv
+    columns: {audio: audio_file, text: transcription, speaker: speaker_name}    also id and language
+
+Without `id` it is the audio's path without its suffix. `header: false` names the columns 1, 2, …;
+`suffix: .wav` is added to every path. `separator` is a tab in .tsv and else a comma; where it is a
+comma, fields are quoted as in CSV (RFC 4180), else a quote is text, unless `quoted` says otherwise.
+Language: configured, else its column. Speaker: configured, else its column, else the source's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pydantic
+
+from preprocess.corpora.rows import Row, read_json_lines, read_parquet, read_separated
+from preprocess.corpora.source import (
+    SourceConfig,
+    audio_path,
+    bad_row,
+    find_file,
+    make_utterance,
+    row_language,
+    without_suffix,
+)
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from shared.config import Config
+
+# A name, or without a header a number.
+Column = Annotated[str, pydantic.BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+
+
+class Columns(Config):
+    """Which column is which."""
+
+    audio: Column
+    text: Column
+    id: Column | None = None
+    speaker: Column | None = None
+    language: Column | None = None
+
+
+class Table(SourceConfig):
+    """Every row of one file."""
+
+    reader: Literal["table"]
+    file: str
+    columns: Columns
+    separator: str | None = pydantic.Field(None, min_length=1, max_length=1)
+    quoted: bool | None = None
+    header: bool = True
+    audio_root: Path = Path()
+    suffix: str = ""
+
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        path = find_file([self.root / self.file], name=name, reader=self.reader)
+        language = self.language or ""
+        if self.columns.language is None:
+            language = self.required_language(name=name)
+        for row in self._rows(path):
+            try:
+                if isinstance(row.cells, Rejected):
+                    raise row.cells
+                yield self._utterance(row.cells, name=name, language=language)
+            except Rejected as error:
+                yield bad_row(path, root=self.root, name=name, line=row.number, language=language, error=error)
+
+    def _rows(self, path: Path) -> Iterator[Row]:
+        suffix = path.suffix.lower()
+        wanted = list(dict.fromkeys(self.columns.model_dump(exclude_none=True).values()))
+        if suffix == ".parquet":
+            return read_parquet(path, wanted=wanted)
+        if suffix in (".jsonl", ".ndjson"):
+            return read_json_lines(path)
+        separator = self.separator or ("\t" if suffix == ".tsv" else ",")
+        is_quoted = separator == "," if self.quoted is None else self.quoted
+        return read_separated(path, separator=separator, is_quoted=is_quoted, wanted=wanted if self.header else None)
+
+    def _utterance(self, cells: Mapping[str, Any], *, name: str, language: str) -> Utterance:
+        columns = self.columns
+        audio = f"{_cell(cells, columns.audio)}{self.suffix}"
+        return make_utterance(
+            name,
+            utterance_id=_cell(cells, columns.id) if columns.id else without_suffix(audio),
+            audio_path=audio_path(self.root / self.audio_root, audio),
+            text=_cell(cells, columns.text),
+            language=language or row_language(_cell(cells, columns.language or "")),
+            speaker=self.speaker or (_cell(cells, columns.speaker) if columns.speaker else name),
+        )
+
+
+def _cell(cells: Mapping[str, Any], column: str) -> str:
+    """A cell's text; a number of a speaker or an id is text too.
+
+    Raises:
+        Rejected: it is absent, or neither.
+    """
+    if column not in cells:
+        found = ", ".join(cells)[:200] or "none"
+        raise Rejected(Reason.BAD_METADATA_ROW, f"no column {column!r}; there are {found}")
+    value = cells[column]
+    if value is None or isinstance(value, bool) or not isinstance(value, str | int):
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {type(value).__name__}, wanted text")
+    return str(value)

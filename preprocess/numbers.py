@@ -1,0 +1,186 @@
+"""Which numbers of a text are read out, and how: as cardinals, ordinals, years, money, percents.
+
+What is not surely said in one way stays as it is: clock times, dates, ranges, fractions, telephone numbers. Cardinals
+are said as in counting: the case and the gender that a sentence asks for are not known here.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import regex
+
+from preprocess.conventions import CONVENTIONS
+from preprocess.conventions.convention import Mends
+from preprocess.spoken import say, say_decimal, say_digits, say_money, say_ordinal, say_percent, say_year
+from preprocess.written import Number, occurrence, parse, shape
+from shared.languages import script
+
+# Of numbers that begin with a zero, which no quantity does.
+MAX_SPELLED_DIGITS = 20
+
+# Powers, products, other currencies, units in small letters, 12h30: not said as the number alone.
+_NOT_ALONE_BEFORE = regex.compile(r"(?:[\^⁄+×#±]|(?<!\d)\p{Sc} ?-?|(?<!\w)[.,]|\d\p{L}{1,3})$")
+_NOT_ALONE_BEHIND = regex.compile(r" ?[‰°′″×^⁄=]|\p{Sc}| \p{Sc}(?! ?\d)| \d+⁄|\p{Ll}")
+# 1. 5.
+_DATE = regex.compile(r"\. ?\d")
+# An amount of more than its digits: $5M, 5 mil millones.
+_LARGER = regex.compile(
+    r"[\w%]| (?i:mil\b|mil[ijl]|mrd|mio|mln|bil[ijlh][ijoõ]|bn\b|tril|tys|tisíc|tausend|duizend|thousand|bin\b|ezer)"
+    r"| (?i:тыс|тис|мил|мл|міл)| (?:هزار|میلی|만|억)"
+)
+
+# What is written to a number in these belongs to its word: 오월, পাঁচটি.
+_SUFFIXING_SCRIPTS = ("Hang", "Beng", "Knda", "Telu")
+
+
+def read_numbers(text: str, *, language: str) -> str:
+    """The text with every number in words that is surely said so."""
+    if language not in CONVENTIONS or not CONVENTIONS[language].words:
+        return text
+    reader = _reader(language)
+    return reader.pattern.sub(reader.replacement, text)
+
+
+@functools.cache
+def _reader(language: str) -> _Reader:
+    return _Reader(language)
+
+
+class _Reader:
+    """Reads the numbers of one language."""
+
+    def __init__(self, language: str):
+        self.language = language
+        self.convention = CONVENTIONS[language]
+        self.pattern = occurrence(self.convention)
+        self.shape = shape(self.convention)
+        self.separator = "" if script(language) in _SUFFIXING_SCRIPTS else " "
+
+    def replacement(self, match: regex.Match[str]) -> str:
+        """The words of an occurrence, apart from the letters at it; or the occurrence itself."""
+        text, start, end = match.string, match.start(), match.end()
+        number = parse(match["number"], shape=self.shape)
+        if number is None or _NOT_ALONE_BEFORE.search(text[max(0, start - 4) : start]):
+            return match[0]
+        words = self._signed(number, match)
+        if words is None:
+            return match[0]
+        before = self.separator if _is_letter(text[max(0, start - 1) : start]) else ""
+        behind = self.separator if _is_letter(text[end : end + 1]) else ""
+        return f"{before}{words}{behind}"
+
+    def _signed(self, number: Number, match: regex.Match[str]) -> str | None:
+        words = self._by_sign(number, match) if number.is_quantity else self._code(number, match)
+        if words is None or not match["minus"]:
+            return words
+        return f"{self.convention.minus} {words}" if self.convention.minus else None
+
+    def _code(self, number: Number, match: regex.Match[str]) -> str | None:
+        """Digit by digit what begins with a zero, such as 007."""
+        stands_alone = match[0] == match["number"] and not self._is_unsure(match)
+        if not stands_alone or not number.plain or number.whole[0] != "0" or len(number.whole) > MAX_SPELLED_DIGITS:
+            return None
+        return say_digits(number.whole, language=self.language)
+
+    def _by_sign(self, number: Number, match: regex.Match[str]) -> str | None:
+        if match["percent"] or match["sign"] in ("%", "٪"):
+            return say_percent(number.value, fraction=number.fraction, language=self.language)
+        if match["sign"] or match["currency"]:
+            return self._money(number, match)
+        if match["mark"]:
+            return self._marked(number, mark=match["mark"])
+        if match["decade"]:
+            return self._decade(number)
+        return self._in_context(number, match)
+
+    def _money(self, number: Number, match: regex.Match[str]) -> str | None:
+        money = self.convention.currencies.get(match["sign"] or match["currency"])
+        if money is None or (match["sign"] and match["currency"]):
+            return None
+        if match["magnitude"]:
+            words = self._cardinal(number)
+            return words and f"{words}{match['magnitude']} {money.unit.forms[-1]}"
+        if _LARGER.match(match.string, match.end()):
+            return None
+        return say_money(number.value, fraction=number.fraction, money=money, language=self.language)
+
+    def _marked(self, number: Number, *, mark: str) -> str | None:
+        for pattern, ending in self.convention.ordinals:
+            if not number.fraction and regex.fullmatch(pattern, mark):
+                return say_ordinal(number.value, ending=ending, language=self.language)
+        return None
+
+    def _decade(self, number: Number) -> str | None:
+        if not number.plain or number.value % 10 or len(number.whole) not in (2, 4):
+            return None
+        words = self._cardinal(number)
+        return words and (f"{words[:-1]}ies" if words.endswith("y") else f"{words}s")
+
+    def _in_context(self, number: Number, match: regex.Match[str]) -> str | None:
+        ending = self._ending_of_ordinal(number, match)
+        if ending is not None:
+            return say_ordinal(number.value, ending=ending, language=self.language)
+        words = None if self._is_unsure(match) else self._cardinal(number)
+        if words is None or self._agrees(words, number, match):
+            return None
+        return words + (match["dot"] or "")
+
+    def _cardinal(self, number: Number) -> str | None:
+        if number.fraction:
+            return say_decimal(number.value, fraction=number.fraction, language=self.language)
+        is_year = number.plain and len(number.whole) == 4
+        year = say_year(number.value, language=self.language) if is_year else None
+        return year or say(number.value, language=self.language)
+
+    def _ending_of_ordinal(self, number: Number, match: regex.Match[str]) -> Mends | None:
+        """How an ordinal ends in this place; None where the number is not surely one."""
+        if not number.plain or not 1 <= number.value <= 99:
+            return None
+        before = match.string[max(0, match.start() - 12) : match.start()]
+        if match["dot"]:
+            return self._ending_before_dot(before, match)
+        if number.value > 31:
+            return None
+        convention = self.convention
+        if convention.day_before and regex.search(convention.day_before, before):
+            return ()
+        is_day = convention.day_after and regex.match(convention.day_after, match.string, pos=match.end("number"))
+        return convention.day_mends if is_day else None
+
+    def _ending_before_dot(self, before: str, match: regex.Match[str]) -> Mends | None:
+        for pattern, ending in self.convention.ordinals_after:
+            if regex.search(pattern, before):
+                return (("$", ending),)
+        is_ordinal = self.convention.dot == "ordinal" and _goes_on(match) and not self._is_named_unsure(match)
+        return () if is_ordinal else None
+
+    def _is_unsure(self, match: regex.Match[str]) -> bool:
+        if match["dot"]:
+            return _goes_on(match) or self._is_named_unsure(match)
+        if self.convention.dot and _DATE.match(match.string, match.end()):
+            return True
+        return _NOT_ALONE_BEHIND.match(match.string, match.end()) is not None or self._is_named_unsure(match)
+
+    def _is_named_unsure(self, match: regex.Match[str]) -> bool:
+        unsure = self.convention.unsure
+        return bool(unsure) and regex.match(unsure, match.string, pos=match.end("number")) is not None
+
+    def _agrees(self, words: str, number: Number, match: regex.Match[str]) -> bool:
+        """Whether another word follows that would tell the number's gender."""
+        convention, text, end = self.convention, match.string, match.end()
+        if not convention.agrees or number.fraction or number.value >= 1000 or match["dot"]:
+            return False
+        if text[end : end + 1] != " " or not _is_letter(text[end + 1 : end + 2]):
+            return False
+        exempt = convention.agrees_not_before and regex.match(convention.agrees_not_before, text, pos=end)
+        return not exempt and regex.search(convention.agrees, words) is not None
+
+
+def _goes_on(match: regex.Match[str]) -> bool:
+    """Whether the sentence does, behind the dot."""
+    return match.string[match.end() : match.end() + 2].lstrip()[:1].islower()
+
+
+def _is_letter(character: str) -> bool:
+    return regex.fullmatch(r"[\p{L}\p{M}]", character) is not None

@@ -1,0 +1,51 @@
+"""What a text says but does not spell: numbers and common abbreviations, read out."""
+
+from __future__ import annotations
+
+import re
+
+import regex
+
+from preprocess.abbreviations import read_abbreviations
+from preprocess.conventions import CONVENTIONS
+from preprocess.numbers import read_numbers
+
+_NUMERALS = regex.compile(r"[\p{Nd}\p{No}]+")
+
+_ANY_DIGIT = re.compile("[\\d\u00b2\u00b3\u00b9\u2070-\u2079]")
+# NO-BREAK, FIGURE, THIN and NARROW NO-BREAK SPACE: between digits they group them, or keep them apart.
+_FIXED_SPACES = "\u00a0\u2007\u2009\u202f"
+_GROUPED = regex.compile(rf"(?<!\d)\d{{1,3}}(?:[{_FIXED_SPACES}]\d{{3}}){{1,3}}(?![{_FIXED_SPACES}]?\d)")
+_FIXED_SPACE = regex.compile(f"[{_FIXED_SPACES}]")
+_BETWEEN_DIGITS = regex.compile(rf"(?<=\d)[{_FIXED_SPACES}](?=\d)")
+
+_FRACTION = regex.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
+_RAISED = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
+_POWER = regex.compile(rf"(?<=[^\W{_RAISED}])(?=[{_RAISED}])|(?<=\d)(?=[\u2080-\u2089])")
+_NUMBER_SIGN = regex.compile(r"(?:№|\b[nN]\.?º)(?=\s?\d)")
+
+
+def read_out(text: str, *, language: str) -> str:
+    """A prepared text with abbreviations and numbers in words, where the language has them and they are sure."""
+    return read_numbers(read_abbreviations(text, language=language), language=language)
+
+
+def count_numbers(text: str) -> int:
+    """How many runs of digits, of any script, a text holds."""
+    return len(_NUMERALS.findall(text))
+
+
+def set_numbers_apart(text: str, *, language: str) -> str:
+    """A raw text whose numbers survive Moses and NFKC.
+
+    Moses would write 10\u00a0000 as 10.000, and NFKC 2½ as 21⁄2 and 10² as 102. Nothing changes for a language whose
+    numbers are left alone anyway.
+    """
+    if text.isascii() or not _ANY_DIGIT.search(text) or language not in CONVENTIONS or not CONVENTIONS[language].words:
+        return text
+    group = CONVENTIONS[language].thousands[:1]
+    text = _GROUPED.sub(lambda match: _FIXED_SPACE.sub(group, match[0]), text)
+    text = _BETWEEN_DIGITS.sub(" ", text)
+    text = _FRACTION.sub(" ", text)
+    text = _POWER.sub("^", text)
+    return _NUMBER_SIGN.sub("n°", text)

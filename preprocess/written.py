@@ -1,0 +1,90 @@
+"""How numbers stand in a text: which signs belong to them, and what their digits mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import regex
+
+from preprocess.conventions.convention import Convention
+
+# Longer ones may be telephone numbers as well as quantities, unless they are round.
+MAX_UNGROUPED_DIGITS = 6
+MAX_WRITTEN = 40
+
+_NEVER = "(?!)"
+
+
+class Number(NamedTuple):
+    """A written number in ASCII: the digits before and behind the decimal sign, and whether there are only digits."""
+
+    whole: str
+    fraction: str
+    plain: bool
+
+    @property
+    def value(self) -> int:
+        return int(self.whole)
+
+    @property
+    def is_quantity(self) -> bool:
+        """Not a code, a telephone number, or more than anyone counts."""
+        if self.plain and len(self.whole) > MAX_UNGROUPED_DIGITS and not self.whole.endswith("000"):
+            return False
+        return self.whole == "0" or not self.whole.startswith("0")
+
+
+def occurrence(convention: Convention) -> regex.Pattern[str]:
+    """A number and the signs at it.
+
+    Digits joined by signs are one occurrence, whatever it means: 1,234.5 and 12:30 and 3-4.
+    """
+    fraction = f"(?:[{convention.decimal}]\\d+)?" if convention.decimal else ""
+    joined = (
+        rf"(?:\d{{1,3}}(?: \d{{3}}){{1,3}}(?! ?\d){fraction}(?![^\w\s]\d)"  # in groups, or two numbers
+        r"|\d+(?:[^\w\s]\d+)*)"
+    )
+    marks = "|".join(mark for mark, _ in convention.ordinals) or _NEVER
+    currency = rf"{_any_of(convention.currencies)}|\p{{Sc}}"
+    decade = "'?s" if convention.decades else _NEVER
+    dot = "[.]" if convention.dot else _NEVER
+    behind = (
+        rf"(?P<currency>{currency})(?![\p{{L}}\p{{N}}])",
+        rf" (?P<currency>{currency})(?![\p{{L}}\p{{N}}]| ?\d)",  # of $5 the sign is not the number's before it
+        r" ?(?P<percent>[%٪])",
+        rf"(?P<mark>{marks})(?![\p{{L}}\p{{N}}])",
+        rf"(?P<decade>{decade})(?![\p{{L}}\p{{N}}])",
+        rf"(?P<dot>{dot})(?= ?\p{{L}})",
+        rf"(?(sign)(?P<magnitude> (?:{convention.magnitudes or _NEVER})\b)|{_NEVER})",
+    )
+    return regex.compile(
+        r"(?P<minus>(?<!\S)-(?=\p{Sc}?\d))?(?:(?<!\w)(?:(?P<sign>(?:US|R)?\p{Sc}) ?|(?P<sign>[%٪])))?"
+        rf"(?P<number>{joined})(?:{'|'.join(behind)})?"
+    )
+
+
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(map(regex.escape, words)) or _NEVER
+
+
+def shape(convention: Convention) -> regex.Pattern[str]:
+    """A quantity: its digits in groups or not, and its fraction."""
+    wholes = [rf"\d{{1,3}}(?:{regex.escape(sign)}\d{{3}})+" for sign in convention.thousands]
+    if "," in convention.thousands:
+        wholes.append(r"\d{1,2}(?:,\d{2})+,\d{3}")  # lakh and crore
+    wholes.append(r"\d+")
+    fraction = rf"[{convention.decimal}](?P<fraction>\d+)" if convention.decimal else "(?P<fraction>(?!))"
+    return regex.compile(rf"(?P<whole>{'|'.join(wholes)})(?:{fraction})?")
+
+
+def parse(written: str, *, shape: regex.Pattern[str]) -> Number | None:
+    """The number, or None where the language does not write quantities so."""
+    if len(written) > MAX_WRITTEN:
+        return None
+    digits = "".join(str(int(character)) if character.isdecimal() else character for character in written)
+    found = shape.fullmatch(digits)
+    if found is None:
+        return None
+    whole = "".join(filter(str.isdecimal, found["whole"]))
+    return Number(whole, found["fraction"] or "", plain=digits == whole)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from preprocess.utterance import Reason, Rejection, Utterance
+from shared.errors import UserError
+
+GOOD = {
+    "wav.scp": "a wav/a.wav\nb /disk/b with a blank.wav\n",
+    "text": "a EINS  ZWEI\nb DREI\n",
+    "utt2spk": "a anna\nb bert\n",
+    "utt2lang": "a deu_Latn\nb nld_Latn\n",
+}
+
+
+def reasons(found: list[Utterance | Rejection]) -> list[Reason | None]:
+    return [one.reason if isinstance(one, Rejection) else None for one in found]
+
+
+def test_the_files_are_joined_by_id(write: Any, utterances: Any) -> None:
+    root = write(GOOD)
+    assert utterances(root, reader="kaldi") == [
+        Utterance(id="x/a", audio_path=f"{root}/wav/a.wav", text="EINS  ZWEI", language="deu_Latn", speaker="x/anna"),
+        Utterance(id="x/b", audio_path="/disk/b with a blank.wav", text="DREI", language="nld_Latn", speaker="x/bert"),
+    ]
+
+
+def test_the_join_is_that_of_a_dictionary(write: Any, utterances: Any) -> None:
+    ids = sorted((f"s{number % 7}-é{number}" for number in range(300)), key=str.encode)
+    files = {file: "".join(f"{one} {file}.{one}\n" for one in ids) for file in ("wav.scp", "text", "utt2spk")}
+    found = utterances(write(files), reader="kaldi", language="eng_Latn")
+    assert [(one.id, one.text, one.speaker) for one in found] == [
+        (f"x/{one}", f"text.{one}", f"x/utt2spk.{one}") for one in ids
+    ]
+
+
+@pytest.mark.parametrize("command", ["sox a.wav -t wav - |", "| touch pwned", "touch pwned |", "touch pwned|"])
+def test_a_command_is_rejected_and_never_run(
+    command: str, write: Any, read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    root = write(GOOD | {"wav.scp": f"a {command}\nb b.wav\n"})
+    bad, good = read(root, reader="kaldi")
+    assert (bad.reason, bad.id) == (Reason.UNSAFE_PATH, "x/wav.scp:1")
+    assert "a command here, which is never run" in bad.message
+    assert isinstance(good, Utterance)
+    assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "reason"),
+    [
+        ("wav.scp", b"a ../../etc/a.wav\nb b.wav\n", Reason.UNSAFE_PATH),
+        ("wav.scp", b"a a\0.wav\nb b.wav\n", Reason.UNSAFE_PATH),
+        ("wav.scp", b"a\nb b.wav\n", Reason.BAD_METADATA_ROW),
+        ("wav.scp", b"b b.wav\n", Reason.MISSING_AUDIO),
+        ("text", b"b DREI\n", Reason.EMPTY_TEXT),
+        ("text", b"a caf\xe9\nb DREI\n", Reason.BAD_METADATA_ROW),
+        ("text", b"a " + b"x" * (1 << 20) + b"\nb DREI\n", Reason.BAD_METADATA_ROW),
+        ("utt2spk", b"b bert\n", Reason.BAD_METADATA_ROW),
+        ("utt2lang", b"a tlh\nb nld_Latn\n", Reason.UNKNOWN_LANGUAGE),
+        ("utt2lang", b"b nld_Latn\n", Reason.UNKNOWN_LANGUAGE),
+    ],
+)
+def test_an_id_that_one_file_lacks_or_spoils_is_rejected_and_the_next_is_read(
+    file: str, content: bytes, reason: Reason, write: Any, read: Any
+) -> None:
+    assert reasons(read(write(GOOD | {file: content}), reader="kaldi")) == [reason, None]
+
+
+def test_rows_out_of_order_or_twice_are_rejected_each_by_its_line(write: Any, read: Any) -> None:
+    root = write(GOOD | {"text": "b DREI\na EINS\nb VIER\n"})
+    found = read(root, reader="kaldi")
+    assert [one.id for one in found] == ["x/wav.scp:1", "x/text:2", "x/text:3", "x/b"]
+    assert reasons(found) == [Reason.EMPTY_TEXT, Reason.BAD_METADATA_ROW, Reason.DUPLICATE_ID, None]
+    assert "LC_ALL=C sort" in found[1].message
+
+
+def test_byte_order_marks_and_windows_line_ends_are_no_text(write: Any, utterances: Any) -> None:
+    root = write({file: b"\xef\xbb\xbf" + rows.replace("\n", "\r\n").encode() for file, rows in GOOD.items()})
+    assert [(one.id, one.text) for one in utterances(root, reader="kaldi")] == [("x/a", "EINS  ZWEI"), ("x/b", "DREI")]
+
+
+def test_segments_are_refused(write: Any, read: Callable[..., object]) -> None:
+    with pytest.raises(UserError, match=r"/segments: segments of recordings are not supported"):
+        read(write(GOOD | {"segments": "a rec 0 1\n"}), reader="kaldi")
+
+
+def test_utt2spk_and_utt2lang_are_not_needed_where_both_are_configured(write: Any, utterances: Any) -> None:
+    root = write({file: GOOD[file] for file in ("wav.scp", "text")})
+    found = utterances(root, reader="kaldi", speaker="anna", language="deu_Latn")
+    assert {(one.speaker, one.language) for one in found} == {("x/anna", "deu_Latn")}
+    with pytest.raises(UserError, match=r"looked for .*/utt2lang, which is not there"):
+        utterances(root, reader="kaldi", speaker="anna")
