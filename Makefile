@@ -18,7 +18,7 @@ READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup preprocess validate train synthesize quickstart test test-quick lint types bench lock clean
+.PHONY: help setup preprocess corpora validate report train synthesize quickstart test test-quick lint types bench lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,8 +35,14 @@ $(READY): pyproject.toml requirements.lock
 preprocess: $(READY)  ## corpora to shards: CONFIG= DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data build $(or $(CONFIG),configs/preprocess_sample.yaml) --data $(DATA) --runner $(RUNNER) $(ARGS)
 
+corpora: $(READY)  ## what can be read, and the layout and options of each reader
+	$(BIN)/myxtts-data corpora
+
 validate: $(READY)  ## check every byte and claim of a dataset: DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data validate --data $(DATA) --runner $(RUNNER) $(ARGS)
+
+report: $(READY)  ## report.html of a dataset anew, a page to see and to hear: DATA=
+	$(BIN)/myxtts-data report --data $(DATA)
 
 train: $(READY)  ## shards to a model, from its last checkpoint on: CONFIG= DATA= RUN= ARGS=
 	$(BIN)/myxtts-train train $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
@@ -62,7 +68,9 @@ lint: $(READY)  ## ruff
 types: $(READY)  ## mypy
 	$(BIN)/mypy
 
-bench: $(READY)  ## throughput of build and loader, as ratios to their floors
+bench: $(READY)  ## throughput of build and loader as ratios to their floors, cost of the measures, memory
+	$(BIN)/python -m tests.bench.quality
+	$(BIN)/python -m tests.bench.memory
 	$(BIN)/python -m tests.bench.build
 	$(BIN)/python -m tests.bench.loader
 

@@ -1,4 +1,4 @@
-"""myxtts-data: build and validate datasets."""
+"""myxtts-data: build, validate and describe datasets."""
 
 from __future__ import annotations
 
@@ -28,14 +28,34 @@ def cli() -> None:
 @click.argument("overrides", nargs=-1)
 @_data
 @_runner
-def build(config: Path, overrides: tuple[str, ...], data: Path, runner: str) -> None:
+@click.option("--plan", is_flag=True, help="Say what there is and what it would cost; build nothing.")
+def build(config: Path, overrides: tuple[str, ...], data: Path, runner: str, plan: bool) -> None:
     """Build a dataset as CONFIG says; OVERRIDES such as sources.ljspeech.root=/data/LJSpeech-1.1 come last."""
     from pipelines.build import build_dataset
     from pipelines.config import BuildConfig
-    from pipelines.summary import build_summary
+    from pipelines.forecast import forecast_build
+    from pipelines.report import write_report
+    from pipelines.summary import build_summary, forecast_summary
+    from shared.dataset import Dataset
 
     wanted = load_config(config, of=BuildConfig, overrides=overrides)
+    if plan:
+        click.echo(forecast_summary(forecast_build(wanted)))
+        return
     click.echo(build_summary(build_dataset(wanted, data=data, runner=runner), data=data))
+    click.echo(f"what it holds, to look at and to listen to: {write_report(Dataset.open(data))}")
+
+
+@cli.command()
+@click.argument("reader", required=False)
+def corpora(reader: str | None) -> None:
+    """List the corpora that can be read, and the layout and options of each (or of one READER)."""
+    from pipelines.summary import corpora_summary
+    from preprocess.corpora import READERS
+
+    if reader is not None and reader not in READERS:
+        raise UserError(f"unknown reader {reader!r}; known: {', '.join(sorted(READERS))}")
+    click.echo(corpora_summary([reader] if reader else sorted(READERS)))
 
 
 @cli.command()
@@ -52,6 +72,16 @@ def validate(data: Path, runner: str, workers: int | None) -> None:
     sys.exit(1 if report.findings else 0)
 
 
+@cli.command()
+@_data
+def report(data: Path) -> None:
+    """Write report.html anew: totals, histograms, rejections, and clips to see and hear."""
+    from pipelines.report import write_report
+    from shared.dataset import Dataset
+
+    click.echo(write_report(Dataset.open(data)))
+
+
 def main() -> None:
     """The console command; a user's mistake is one line and exit code 2."""
     _quiet_logs()
@@ -63,6 +93,7 @@ def main() -> None:
 
 
 def _quiet_logs() -> None:
-    """Keep Beam's notes about itself off the user's terminal; its errors stay."""
+    """Keep the libraries' notes about themselves off the user's terminal; their errors stay."""
     logging.getLogger().addFilter(lambda record: "apitools" not in record.getMessage())
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # each of its retries would be told twice

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pydantic
 
 from preprocess.checks import CheckConfig
-from preprocess.corpora.source import SourceConfig
+from preprocess.corpora import Source
 from shared.config import Config
 from shared.dataset import NAME_PATTERN
 from shared.features import PRESETS
+from shared.processing import Processing
 
 SourceName = Annotated[str, pydantic.Field(pattern=f"^{NAME_PATTERN}$")]
+
+# Of 48 kHz stereo these are 230 MB as float32; no utterance is near it.
+MAX_DECODE_S = 600.0
 
 
 class BuildConfig(Config):
     """The content of `configs/preprocess_*.yaml`."""
 
-    sources: dict[SourceName, SourceConfig] = pydantic.Field(min_length=1)
+    sources: dict[SourceName, Source] = pydantic.Field(min_length=1)
     tokenizer: str  # a tokenizer.json, or the name of a hub repository that has one
     features: str = "hifigan-22k"
     mel_dtype: Literal["float16", "float32"] = "float16"
+    processing: Processing = Processing()
+
     validation_fraction: float = pydantic.Field(0.02, ge=0, lt=1)
-    utterances_per_shard: int = pydantic.Field(512, ge=1)
+    split_by: Literal["text", "utterance", "speaker"] = "text"  # what never stands in both splits
+    held_out: Path | None = None  # names of utterances or speakers, a line each, that validation gets besides
+
+    decode_limit_s: float = pydantic.Field(60.0, gt=0, le=MAX_DECODE_S)  # longer recordings are not decoded
     checks: CheckConfig = CheckConfig()
     max_rejected_fraction: float = pydantic.Field(0.05, ge=0, le=1)  # of all, and of each language
+
+    utterances_per_shard: int = pydantic.Field(512, ge=1)
     workers: int | None = pydantic.Field(None, ge=1)  # processes; without it, by the size of the job
 
     @pydantic.field_validator("features")
@@ -34,3 +46,10 @@ class BuildConfig(Config):
         if features not in PRESETS:
             raise ValueError(f"wanted one of {', '.join(PRESETS)}")
         return features
+
+    @pydantic.model_validator(mode="after")
+    def _decodable(self) -> BuildConfig:
+        longest_s = self.checks.max_duration_s
+        if longest_s is not None and longest_s > self.decode_limit_s:
+            raise ValueError(f"checks.max_duration_s {longest_s} is over decode_limit_s {self.decode_limit_s}")
+        return self

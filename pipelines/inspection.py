@@ -5,46 +5,37 @@ from __future__ import annotations
 import collections
 import os
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pydantic
 
+from pipelines.evidence import Facts, RecordError, check_place, check_row, read_facts
 from pipelines.findings import Finding, ShardVerdict
 from pipelines.progress import Tally
-from shared.dataset import MANIFEST, REJECTED, Contract, Dataset, ShardInfo, Stem, file_sha256
-from shared.languages import FIRST_ID, LAST_ID, language_code
-from shared.order import shard_of, sort_key
-from shared.records import FIELDS, MEL_DTYPES, decode
+from preprocess.checks import ALL_BOUNDS, CheckConfig, failures, unknown_fraction
+from shared.dataset import Dataset, ShardInfo, Stem
+from shared.errors import UserError
+from shared.files import file_sha256
+from shared.tables import MANIFEST, REJECTED
 from shared.tfrecord import CorruptFrame, Frame, framed_bytes, read_frame
-from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
-
-# ln of a mel magnitude: a full-scale square wave reaches about 6 in the presets' loudest band
-MAX_LOG_MEL = 12.0
-# float16's rounding of the logarithm of the floor
-FLOOR_TOLERANCE = 0.02
 
 
-class RecordError(Exception):
-    """A record that does not hold what it should."""
+def stated_checks(dataset: Dataset) -> CheckConfig:
+    """The thresholds that dataset.json states.
 
-    def __init__(self, check: str, message: str):
-        super().__init__(message)
-        self.check, self.message = check, message
-
-
-class Facts(NamedTuple):
-    """What a record says, under the names of the manifest's columns."""
-
-    utterance_id: str
-    frames: int
-    tokens: int
-    unknown_tokens: int
-    language: str
-    speaker: str
-    text: str
-    mel: np.ndarray  # [F, M] float64
+    Raises:
+        UserError: they are none.
+    """
+    try:
+        return CheckConfig.model_validate(dataset.info.selection.checks)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, ("selection", "checks", *first["loc"])))
+        message = f"{dataset.layout.info}: {where}: {first['msg']}: the file was edited; run `make preprocess` again"
+        raise UserError(message) from error
 
 
 class Inspection:
@@ -53,6 +44,7 @@ class Inspection:
     def __init__(self, shard: ShardInfo, *, dataset: Dataset, tally: Tally):
         self._shard, self._tally = shard, tally
         self._layout, self._contract = dataset.layout, dataset.info.contract
+        self._checks = stated_checks(dataset)
         self._speakers = {speaker.id: name for name, speaker in dataset.info.speakers.items()}
         self._findings: list[Finding] = []
         self._rows: list[dict[str, Any]] = []
@@ -71,6 +63,7 @@ class Inspection:
         if self._layout.shard(self._shard.name).is_file():
             with self._layout.shard(self._shard.name).open("rb") as file:
                 self._check_records(file, rows=rows)
+        self._check_selection(rows)
         self._check_sums(rows)
         self._tally.flush()
         return ShardVerdict(
@@ -85,25 +78,24 @@ class Inspection:
         )
 
     def _check_files(self) -> None:
-        """Presence, size and sha256 of the shard and its tables."""
-        shard, manifest, rejected = self._layout.parts(self._shard.name)
+        """Presence, size and sha256 of the shard, its tables and what was withheld."""
+        shard = self._layout.shard(self._shard.name)
         if shard.is_file() and shard.stat().st_size != self._shard.bytes:
             self._find(shard, "size", f"{shard.stat().st_size} bytes, wanted {self._shard.bytes}")
-        for path, wanted in (
-            (shard, self._shard.sha256),
-            (manifest, self._shard.manifest_sha256),
-            (rejected, self._shard.rejected_sha256),
-        ):
+        parts = self._layout.parts(self._shard.name)
+        for path, wanted in zip(parts, self._shard.sha256_of_parts(), strict=True):
             if not path.is_file():
                 self._find(path, "missing", "the file is not there")
             elif (found := file_sha256(path)) != wanted:
                 self._find(path, "sha256", f"{found}, wanted {wanted}")
 
     def _manifest_rows(self) -> list[dict[str, Any]]:
-        rejected = self._table(self._layout.rejected(self._shard.name), schema=REJECTED)
-        if len(rejected) != self._shard.rejected:
-            message = f"{len(rejected)} rows, wanted {self._shard.rejected}"
-            self._find(self._layout.rejected(self._shard.name), "rows", message)
+        for path, schema, wanted in (
+            (self._layout.rejected(self._shard.name), REJECTED, self._shard.rejected),
+            (self._layout.withheld_manifest(self._shard.name), MANIFEST, self._shard.withheld),
+        ):
+            if (found := len(self._table(path, schema=schema))) != wanted:
+                self._find(path, "rows", f"{found} rows, wanted {wanted}")
         return self._table(self._layout.manifest(self._shard.name), schema=MANIFEST)
 
     def _table(self, path: Any, *, schema: pa.Schema) -> list[dict[str, Any]]:
@@ -141,6 +133,14 @@ class Inspection:
     def _add_mel(self, mel: np.ndarray) -> None:
         self._mel_sums += mel.sum(axis=0)
         self._mel_squares += np.square(mel).sum(axis=0)
+
+    def _check_selection(self, rows: list[dict[str, Any]]) -> None:
+        """Whether what was kept passes the thresholds that dataset.json states."""
+        columns = {name: np.array([row[name] for row in rows]) for name in MANIFEST.names}
+        columns["unknown_fraction"] = unknown_fraction(columns)
+        path = self._layout.manifest(self._shard.name)
+        for row, _, message in failures(columns, checks=self._checks, bounds=ALL_BOUNDS):
+            self._find(path, "selection", message, index=row, utterance_id=rows[row]["utterance_id"])
 
     def _check_sums(self, rows: list[dict[str, Any]]) -> None:
         """What dataset.json and the manifest say of the shard as a whole."""
@@ -190,107 +190,3 @@ def _frames(file: BinaryIO, *, rows: list[dict[str, Any]]) -> Iterator[tuple[int
                 return
             offset = rows[index + 1]["offset_bytes"]
         index += 1
-
-
-def read_facts(payload: bytes, *, contract: Contract, speakers: dict[int, str]) -> Facts:
-    """The facts of a record, each checked by itself.
-
-    Raises:
-        RecordError: a field is absent, of the wrong kind, or holds what the contract does not allow.
-    """
-    features = _features(payload)
-    mel = _mel(features, contract=contract)
-    language, tokens = features["language"][0], features["tokens"]
-    _check_tokens(tokens, language=language)
-    speaker = features["speaker"][0]
-    if speaker not in speakers:
-        raise RecordError("speaker", f"{speaker} is not among the speakers of dataset.json")
-    return Facts(
-        utterance_id=_text(features, "utterance_id"),
-        frames=len(mel),
-        tokens=len(tokens),
-        unknown_tokens=tokens.count(UNKNOWN_ID),
-        language=language_code(language),
-        speaker=speakers[speaker],
-        text=_text(features, "text"),
-        mel=mel,
-    )
-
-
-def _features(payload: bytes) -> dict[str, list[Any]]:
-    try:
-        features: dict[str, list[Any]] = dict(decode(payload))
-    except (ValueError, UnicodeDecodeError) as error:
-        raise RecordError("example", f"not a tf.train.Example: {error}") from error
-    if set(features) != {field.name for field in FIELDS}:
-        raise RecordError("schema", f"features {sorted(features)}, wanted {[field.name for field in FIELDS]}")
-    for field in FIELDS:
-        values, kind = features[field.name], bytes if field.kind == "bytes" else int
-        if not all(isinstance(value, kind) for value in values) or (field.kind != "int64 list" and len(values) != 1):
-            raise RecordError("schema", f"{field.name} is not {field.kind}")
-    return features
-
-
-def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
-    """[F, M] float64 of a mel that has the stated length and finite values in range."""
-    (data,), (frames,) = features["mel"], features["frames"]
-    dtype, spec = MEL_DTYPES[contract.mel_dtype], contract.features
-    wanted = frames * spec.n_mels * dtype.itemsize
-    if frames < 1 or len(data) != wanted:
-        raise RecordError("shape", f"{len(data)} bytes of mel, wanted {wanted} for {frames} frames of {spec.n_mels}")
-    mel = np.frombuffer(data, dtype).reshape(frames, spec.n_mels).astype(np.float64)
-    if not np.isfinite(mel).all():
-        raise RecordError("finite", f"{int((~np.isfinite(mel)).sum())} values of the mel are NaN or infinite")
-    if mel.min() < spec.log_silence - FLOOR_TOLERANCE or mel.max() > MAX_LOG_MEL:
-        raise RecordError(
-            "range",
-            f"mel in [{mel.min():.3f}, {mel.max():.3f}], wanted [{spec.log_silence:.3f}, {MAX_LOG_MEL}]",
-        )
-    return mel
-
-
-def _check_tokens(tokens: list[int], *, language: int) -> None:
-    if not FIRST_ID <= language <= LAST_ID:
-        raise RecordError("language", f"{language} is no language of NLLB")
-    if len(tokens) < 3 or tokens[0] != language or tokens[-1] != END_ID:
-        raise RecordError("tokens", f"wanted [{language}, pieces…, {END_ID}], not {tokens[:2]} … {tokens[-1:]}")
-    wrong = [token for token in tokens[1:-1] if not (token == UNKNOWN_ID or max(SPECIAL_IDS) < token < FIRST_ID)]
-    if wrong:
-        raise RecordError("tokens", f"{wrong[0]} is no piece of NLLB")
-
-
-def _text(features: dict[str, list[Any]], name: str) -> str:
-    try:
-        text = features[name][0].decode()
-    except UnicodeDecodeError as error:
-        raise RecordError("text", f"{name} is not UTF-8") from error
-    if not text:
-        raise RecordError("text", f"{name} is empty")
-    return text
-
-
-def check_place(utterance_id: str, *, stem: Stem, previous: str | None) -> None:
-    """Raises RecordError where the hash of the id puts the record into another shard or order."""
-    if not utterance_id.startswith(f"{stem.source}/"):
-        raise RecordError("place", f"its source is not {stem.source}")
-    if shard_of(utterance_id, shards=stem.shards) != stem.shard:
-        raise RecordError("place", f"it belongs into shard {shard_of(utterance_id, shards=stem.shards)}")
-    if previous is not None and sort_key(previous) >= sort_key(utterance_id):
-        raise RecordError("order", f"it does not come after {previous}")
-
-
-def check_row(row: dict[str, Any] | None, *, facts: Facts, frame: Frame, shard: ShardInfo) -> None:
-    """Raises RecordError where the manifest's row of this index says something else than the record."""
-    if row is None:
-        raise RecordError("manifest", "the manifest has no row for it")
-    found = {
-        "split": shard.split,
-        "shard": shard.name,
-        "index": frame.index,
-        "offset_bytes": frame.offset_bytes,
-        "length_bytes": framed_bytes(frame.payload),
-        **{name: getattr(facts, name) for name in facts._fields if name != "mel"},
-    }
-    for name, value in found.items():
-        if row[name] != value:
-            raise RecordError("manifest", f"its {name} is {value!r}, the manifest says {row[name]!r}")

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pipelines.config import BuildConfig
+from pipelines.splits import Splits
 from preprocess.corpora import read_corpus
 from preprocess.utterance import Rejection, Utterance
 from shared.dataset import Stem
 from shared.errors import UserError
-from shared.order import shard_of, split_of
+from shared.order import shard_of
 
 Element = Utterance | Rejection
 
@@ -21,15 +22,15 @@ class Plan(NamedTuple):
 
     shards: dict[tuple[str, str], int]
     listed: int
-    validation_fraction: float
+    splits: Splits
 
     def stem_of(self, element: Element, *, source: str) -> Stem:
-        """The shard of an utterance, by its id alone.
+        """The shard of an utterance, by its id within its split.
 
         Raises:
             UserError: no shard was planned for its split.
         """
-        split = split_of(element.id, validation_fraction=self.validation_fraction)
+        split = self.splits.split_of(element)
         shards = self.shards.get((source, split), 0)
         if shards == 0:
             raise UserError(f"sources.{source}: the corpus changed while it was read; run the build again")
@@ -45,14 +46,23 @@ def plan_build(config: BuildConfig) -> Plan:
     """List every source once and divide each split into shards of about `utterances_per_shard`.
 
     Raises:
-        UserError: a corpus is not where it should be, or holds nothing.
+        UserError: a corpus is not where it should be, or holds nothing; a held-out name is nobody's.
     """
+    splits = Splits.from_config(config)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
+    missing = set(splits.held_out)
     for name, source in config.sources.items():
         before = counts.total()
         for element in read_corpus(source, name=name):
-            counts[name, split_of(element.id, validation_fraction=config.validation_fraction)] += 1
+            counts[name, splits.split_of(element)] += 1
+            missing.discard(element.id)
+            if isinstance(element, Utterance):
+                missing.discard(element.speaker)
         if counts.total() == before:
             raise UserError(f"sources.{name}: {source.root} lists no utterance; is its metadata file empty?")
+    if missing:
+        named = ", ".join(sorted(missing)[:3])
+        message = f"held_out: no source has {named} ({len(missing)} such names)"
+        raise UserError(f"{message}; wanted source/utterance or source/speaker, a line each")
     shards = {place: -(-count // config.utterances_per_shard) for place, count in counts.items()}
-    return Plan(shards, counts.total(), config.validation_fraction)
+    return Plan(shards, counts.total(), splits)

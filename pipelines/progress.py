@@ -33,9 +33,9 @@ class Tally:
         self._path = folder / name
         self._done, self._next_s = 0, 0.0
 
-    def add(self) -> None:
-        """One more element is done."""
-        self._done += 1
+    def add(self, count: int = 1) -> None:
+        """So many more elements are done."""
+        self._done += count
         if time.monotonic() >= self._next_s:
             self.flush()
 

@@ -8,44 +8,44 @@ from __future__ import annotations
 
 import collections
 import datetime
-import os
-import shutil
+import filecmp
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from pipelines.config import BuildConfig
-from pipelines.ledger import ShardReport, report_path
 from pipelines.plan import Plan
-from preprocess.record import Preparation
-from preprocess.text import PREPARATION
+from pipelines.settle import ShardReport
+from pipelines.staging import Staging
+from preprocess.tokens import Tokenizer
 from shared.dataset import (
     Contract,
     DatasetInfo,
     LanguageInfo,
     Layout,
     MelStatistics,
+    Selection,
     SourceInfo,
     SpeakerInfo,
     Stem,
     Times,
     mel_statistics,
-    write_bytes,
-    write_json,
 )
 from shared.errors import UserError
+from shared.files import sync, write_bytes, write_json
 from shared.languages import language_id
 from shared.order import speaker_id
 
 
-def collect_reports(plan: Plan, *, staging: Layout) -> list[ShardReport]:
+def collect_reports(plan: Plan, *, staging: Staging) -> list[ShardReport]:
     """The reports of all planned shards, in the order of their names.
 
     Raises:
         UserError: not what was listed was written or rejected.
     """
-    paths = [report_path(staging, str(stem)) for stem in plan.stems()]
+    paths = [staging.report(str(stem)) for stem in plan.stems()]
     reports = [ShardReport.model_validate_json(path.read_bytes()) for path in paths]
     seen = sum(report.info.records + report.info.rejected for report in reports)
     if seen != plan.listed:
@@ -56,26 +56,28 @@ def collect_reports(plan: Plan, *, staging: Layout) -> list[ShardReport]:
     return reports
 
 
-def check_budget(reports: Sequence[ShardReport], *, config: BuildConfig, staging: Layout) -> None:
+def check_budget(reports: Sequence[ShardReport], *, config: BuildConfig, staging: Staging) -> None:
     """Raises UserError where more was rejected than the config allows, in all or of one language."""
     written = add_counts(report.records_by_language for report in reports)
-    rejected = add_counts(report.rejected_by_language for report in reports)
+    rejected = add_counts(report.faults_by_language for report in reports)
+    languages = sorted(rejected.keys() - {""})  # rows that name none count in all only
     for name, bad, good in [
         ("all", rejected.total(), written.total()),
-        *((language, rejected[language], written[language]) for language in sorted(rejected)),
+        *((language, rejected[language], written[language]) for language in languages),
     ]:
-        if bad > config.max_rejected_fraction * (bad + good):
+        if bad and bad / (bad + good) > config.max_rejected_fraction:
+            listed = staging.layout.rejected("any").parent
             raise UserError(
-                f"{bad} of {bad + good} utterances ({name}) were rejected: "
-                f"{_reasons(reports)}; at most {config.max_rejected_fraction:.1%} are allowed "
-                f"(max_rejected_fraction); each is listed in {staging.root / 'rejected'}; nothing was published"
+                f"{bad} of {bad + good} utterances ({name}) were rejected: {_reasons(reports)}; "
+                f"at most {config.max_rejected_fraction:.1%} are allowed (max_rejected_fraction); "
+                f"each is listed in {listed}; nothing was published"
             )
     if not written:
         raise UserError("no utterance was written; nothing was published")
 
 
 def _reasons(reports: Sequence[ShardReport]) -> str:
-    counts = add_counts(report.rejected_by_reason for report in reports)
+    counts = add_counts(report.faults_by_reason for report in reports)
     return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
 
 
@@ -83,54 +85,58 @@ def publish(
     reports: Sequence[ShardReport],
     *,
     config: BuildConfig,
-    prepare: Preparation,
+    contract: Contract,
+    tokenizer: Tokenizer,
     data: Layout,
-    staging: Layout,
+    staging: Staging,
     seconds: float,
 ) -> DatasetInfo:
     """Describe the dataset, give the staged files their names, remove those of an older build."""
     used = {token for report in reports for token in report.token_ids}
     languages = add_counts(report.records_by_language for report in reports)
-    vocabulary = prepare.tokenizer.compact_vocabulary(used, languages=languages)
+    vocabulary = tokenizer.compact_vocabulary(used, languages=languages)
+    selection = Selection(
+        checks=config.checks.model_dump(mode="json"), characters_per_second=json.loads(staging.rates.read_bytes())
+    )
     info = describe(
         reports,
         config=config,
-        contract=contract_of(prepare),
+        contract=contract,
         vocabulary_size=len(vocabulary),
         vocabulary_sha256=vocabulary.sha256,
+        selection=selection,
         seconds=seconds,
     )
     # all that takes room is written before the older dataset is touched
-    write_bytes(staging.vocabulary, vocabulary.to_json())
-    write_json(staging.info, info)
-    write_bytes(staging.success, f"{info.fingerprint}\n".encode())
-    folders = [path.parent for path in data.parts("any")]
+    staged = staging.layout
+    write_bytes(staged.vocabulary, vocabulary.to_json())
+    write_json(staged.info, info)
+    write_bytes(staged.success, f"{info.fingerprint}\n".encode())
+    folders = sorted({path.parent for path in data.parts("any")})
     for folder in folders:
         folder.mkdir(exist_ok=True)
+    changed = list(_changed_files(info, staged=staged, data=data))
     data.success.unlink(missing_ok=True)
     kept = {path for shard in info.shards for path in data.parts(shard.name)}
-    for shard in info.shards:
-        for staged, final in zip(staging.parts(shard.name), data.parts(shard.name), strict=True):
-            staged.replace(final)
+    for source, target in changed:
+        source.replace(target)
     for folder in folders:
         _remove_others(folder, kept=kept)
-    staging.vocabulary.replace(data.vocabulary)
-    staging.info.replace(data.info)
+    staged.vocabulary.replace(data.vocabulary)
+    staged.info.replace(data.info)
     for folder in (*folders, data.root):
-        _sync_folder(folder)
-    staging.success.replace(data.success)
-    shutil.rmtree(staging.root)
+        sync(folder)
+    staged.success.replace(data.success)
+    staging.sweep()
     return info
 
 
-def contract_of(prepare: Preparation) -> Contract:
-    """What the numbers of the shards will mean."""
-    return Contract(
-        features=prepare.features,
-        mel_dtype=prepare.mel_dtype,
-        tokenizer=prepare.tokenizer.identity,
-        text_preparation=PREPARATION,
-    )
+def _changed_files(info: DatasetInfo, *, staged: Layout, data: Layout) -> Iterable[tuple[Path, Path]]:
+    """(staged, final) of all files but those that stand there byte for byte: they are left alone."""
+    for shard in info.shards:
+        for source, target in zip(staged.parts(shard.name), data.parts(shard.name), strict=True):
+            if source.exists() and not (target.is_file() and filecmp.cmp(source, target, shallow=False)):
+                yield source, target
 
 
 def describe(
@@ -140,6 +146,7 @@ def describe(
     contract: Contract,
     vocabulary_size: int,
     vocabulary_sha256: str,
+    selection: Selection,
     seconds: float,
 ) -> DatasetInfo:
     """The content of `dataset.json`."""
@@ -156,17 +163,20 @@ def describe(
         vocabulary_size=vocabulary_size,
         vocabulary_sha256=vocabulary_sha256,
         mel=_train_statistics(reports, n_mels=contract.features.n_mels),
+        selection=selection,
         times=Times(finished=now, seconds=round(seconds, 3)),
     )
 
 
 def _source(name: str, *, reports: Sequence[ShardReport], config: BuildConfig) -> SourceInfo:
-    shards = tuple(report.info for report in reports if Stem.parse(report.info.name).source == name)
+    mine = [report for report in reports if Stem.parse(report.info.name).source == name]
+    shards = tuple(report.info for report in mine)
     written, rejected = sum(shard.records for shard in shards), sum(shard.rejected for shard in shards)
     source = config.sources[name]
     return SourceInfo(
         reader=source.reader,
-        language=source.language,
+        languages=tuple(sorted(add_counts(report.records_by_language for report in mine))),
+        weight=source.weight,
         read=written + rejected,
         written=written,
         rejected=rejected,
@@ -203,11 +213,3 @@ def _remove_others(folder: Path, *, kept: set[Path]) -> None:
     for path in folder.iterdir():
         if path not in kept and not path.is_dir():
             path.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.findings import ValidationReport
+from pipelines.forecast import Forecast, SourceForecast
 from pipelines.validate import report_path
+from preprocess.corpora import READERS, layout_of
+from preprocess.corpora.source import SourceConfig
 from shared.dataset import DatasetInfo, Layout
 
 SHOWN_FINDINGS = 20
+SHOWN_LANGUAGES = 6
 
 
 def build_summary(info: DatasetInfo, *, data: Path) -> str:
@@ -26,6 +31,49 @@ def build_summary(info: DatasetInfo, *, data: Path) -> str:
     )
     if any(source.rejected for source in info.sources.values()):
         lines.append(f"each rejected utterance and its reason: {data / 'rejected'}")
+    return "\n".join(lines)
+
+
+def forecast_summary(forecast: Forecast) -> str:
+    """One line a source, then the whole; estimates carry their standard error."""
+    counts = f"{'source':16} {'clips':>9} {'bad rows':>8} {'minutes':>18} {'speakers':>8}"
+    lines = [f"{counts} {'MiB':>9} {'shards':>6}  languages", *map(_forecast_line, forecast.sources)]
+    broken = sum(source.sampled - source.decodable for source in forecast.sources)
+    sampled = sum(source.sampled for source in forecast.sources)
+    minutes, seconds = divmod(round(forecast.seconds), 60)
+    lines.append(
+        f"in all {sum(source.utterances for source in forecast.sources)} clips, "
+        f"{sum(source.hours for source in forecast.sources):.2f} h, "
+        f"{sum(source.bytes for source in forecast.sources) / 2**20:.0f} MiB, "
+        f"about {minutes} min {seconds} s with {forecast.workers} worker{'s' * (forecast.workers > 1)}"
+    )
+    lines.append(
+        f"clips and rows are counted; hours, MiB and time come from {sampled} clips, {broken} of them unusable"
+    )
+    lines.append("nothing was written")
+    return "\n".join(lines)
+
+
+def _forecast_line(source: SourceForecast) -> str:
+    languages = [f"{code} {count}" for code, count in source.languages.items()]
+    more = f" and {len(languages) - SHOWN_LANGUAGES} more" if len(languages) > SHOWN_LANGUAGES else ""
+    minutes = f"{60 * source.hours:.1f} ± {60 * source.hours_error:.1f}"
+    return (
+        f"{source.name:16} {source.utterances:9} {source.bad_rows:8} {minutes:>18} {source.speakers:8} "
+        f"{source.bytes / 2**20:9.1f} {source.shards:6}  {', '.join(languages[:SHOWN_LANGUAGES])}{more}"
+    )
+
+
+def corpora_summary(readers: Sequence[str]) -> str:
+    """The layout that each reader expects, and its options besides those that all have."""
+    lines = []
+    for reader in readers:
+        fields = READERS[reader].model_fields
+        own = [name for name in fields if name not in SourceConfig.model_fields]
+        lines += [f"── {reader} " + "─" * (76 - len(reader)), layout_of(reader).strip(), ""]
+        lines += [f"options: {', '.join(own)}", ""] if own else []
+    shared = [name for name in SourceConfig.model_fields if name not in ("reader", "root")]
+    lines.append(f"all have: root, {', '.join(shared)}")
     return "\n".join(lines)
 
 

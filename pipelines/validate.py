@@ -20,12 +20,13 @@ import apache_beam as beam
 import numpy as np
 
 from pipelines.findings import Finding, ShardVerdict, ValidationReport
-from pipelines.inspection import Inspection
+from pipelines.inspection import Inspection, stated_checks
 from pipelines.progress import Tally, show_progress
 from pipelines.publish import add_counts
 from pipelines.runners import choose_workers, run_graph
-from shared.dataset import Dataset, LanguageInfo, Layout, ShardInfo, SpeakerInfo, mel_statistics, write_json
+from shared.dataset import Dataset, LanguageInfo, Layout, ShardInfo, SpeakerInfo, mel_statistics
 from shared.errors import UserError
+from shared.files import write_json
 from shared.languages import CODES, language_id
 from shared.order import speaker_id
 from shared.vocabulary import Vocabulary
@@ -42,6 +43,7 @@ def validate_dataset(data: Path, *, runner: str = "local", workers: int | None =
     """
     started_s = time.monotonic()
     dataset = Dataset.open(data)
+    stated_checks(dataset)
     shards, records = dataset.info.shards, sum(shard.records for shard in dataset.info.shards)
     work = _work_folder(dataset.layout)
     try:
@@ -181,8 +183,8 @@ def _names(dataset: Dataset, verdicts: list[ShardVerdict]) -> Iterator[Finding]:
     for source_name, source in info.sources.items():
         stems = {shard.name for shard in source.shards}
         spoken = {code for one in verdicts if one.stem in stems for code in one.records_by_language}
-        if spoken - {source.language}:
-            message = f"{source_name} holds {', '.join(sorted(spoken))}, dataset.json says {source.language}"
+        if spoken != set(source.languages):
+            message = f"{source_name} holds {sorted(spoken)}, dataset.json says {sorted(source.languages)}"
             yield Finding(file=name, check="languages", message=message)
 
 

@@ -27,8 +27,9 @@ def build(data: Path, *, config: str = SAMPLE_CONFIG, overrides: Sequence[str] =
 
 
 def overrides_for(corpus: Path, *more: str) -> list[str]:
-    """Turns configs/preprocess_ljspeech.yaml to a corpus made here."""
-    return [f"sources.ljspeech.root={corpus}", f"tokenizer={TOKENIZER}", *more]
+    """Turns configs/preprocess_ljspeech.yaml to a corpus made here, whose clips are copies with one text."""
+    alike = ("checks.min_duplicate_bits=null", "split_by=utterance")
+    return [f"sources.ljspeech.root={corpus}", f"tokenizer={TOKENIZER}", *alike, *more]
 
 
 def build_words(corpus: Path, *more: str, data: Path) -> list[str]:
@@ -61,9 +62,9 @@ def copied(dataset: Path, *, to: Path) -> Path:
 
 
 def content(dataset: Path) -> dict[str, bytes]:
-    """Every file of a dataset by its relative name; dataset.json without its times."""
+    """Every file of a dataset but its reports, by its relative name; dataset.json without its times."""
     files = {str(path.relative_to(dataset)): path for path in dataset.rglob("*") if path.is_file()}
-    found = {name: path.read_bytes() for name, path in files.items() if not name.startswith("validation/")}
+    found = {name: path.read_bytes() for name, path in files.items() if not name.startswith(("validation/", "report."))}
     info = json.loads(found["dataset.json"])
     del info["times"]
     return found | {"dataset.json": json.dumps(info).encode()}

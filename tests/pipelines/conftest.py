@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from pipelines import cli
+from tests.commands import Outcome, runner
 from tests.pipelines import builds
 
 
@@ -45,26 +44,7 @@ def spoiled(small: Path, tmp_path: Path) -> Path:
     return builds.copied(small, to=tmp_path / "spoiled")
 
 
-class Outcome(NamedTuple):
-    """What a user sees of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """The console command with the words given, in this process: importing Beam anew takes seconds."""
-
-    def run(*words: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["myxtts-data", *words])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        return Outcome(code, *capsys.readouterr())
-
-    return run
+    """The console command with the words given."""
+    return runner(cli.main, name="myxtts-data", monkeypatch=monkeypatch, capsys=capsys)

@@ -211,16 +211,16 @@ def test_rows_that_are_missing_or_too_many_are_found(spoiled: Path, tmp_path: Pa
 def test_an_edited_table_of_rejections_is_found(spoiled: Path, tmp_path: Path) -> None:
     stem = damage.stems(spoiled)[0]
     path = spoiled / "rejected" / f"{stem}.parquet"
-    row = dict.fromkeys(("utterance_id", "audio_path", "stage", "reason", "message"), "x")
+    row = dict.fromkeys(("utterance_id", "audio_path", "language", "stage", "reason", "message"), "x")
     damage.edit_rows(path, change=lambda rows: rows.append(row))
     found = {(finding.file, finding.check) for finding in damage.inspect(spoiled, stem=stem, progress=tmp_path / "p")}
     assert found == {(f"rejected/{stem}.parquet", "sha256"), (f"rejected/{stem}.parquet", "rows")}
 
 
-@pytest.mark.parametrize("folder", ["shards", "manifest", "rejected"])
+@pytest.mark.parametrize("folder", ["shards", "manifest", "rejected", "withheld"])
 def test_a_missing_file_is_found(folder: str, spoiled: Path, tmp_path: Path) -> None:
     stem = damage.stems(spoiled)[0]
-    (path,) = (spoiled / folder).glob(f"{stem}.*")
+    path = sorted((spoiled / folder).glob(f"{stem}.*"))[0]
     path.unlink()
     found = {(finding.file, finding.check) for finding in damage.inspect(spoiled, stem=stem, progress=tmp_path / "p")}
     assert (f"{folder}/{path.name}", "missing") in found

@@ -17,12 +17,12 @@ def corpus(tmp_path: Path) -> Path:
 
 OVERRIDES = [
     ("colour=red", "colour: unknown key; known here: checks, "),
-    ("sources.ljspeech.colour=red", "sources.ljspeech.colour: unknown key; known here: language, "),
-    ("checks.colour=red", "checks.colour: unknown key; known here: max_duration_s, "),
+    ("sources.ljspeech.colour=red", "sources.ljspeech.colour: unknown key; known here: audio, language, "),
+    ("checks.colour=red", "checks.colour: unknown key; known here: characters_per_second_deviations, "),
     ("sources.ljspeech.root=none/such", "sources.ljspeech.root: no such directory none/such"),
-    ("sources.ljspeech.language=english", "sources.ljspeech.language: "),
+    ("sources.ljspeech.language=inglish", "sources.ljspeech.language: "),
     ("sources.ljspeech.language=eng_Arab", "sources.ljspeech.language: "),
-    ("sources.ljspeech.reader=kaldi", "sources.ljspeech.reader: "),
+    ("sources.ljspeech.reader=caldi", "sources.ljspeech.reader: unknown 'caldi'; known: "),
     ("sources.LJ.root=x", "sources.LJ"),
     ("sources={}", "sources: "),
     ("features=mp3", "features: wanted one of hifigan-22k"),

@@ -11,9 +11,11 @@ import pytest
 
 from pipelines import plan as planning
 from pipelines.config import BuildConfig
+from pipelines.forecast import forecast_build
 from pipelines.plan import Element, Plan
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.dataset import Stem
+from tests.pipelines import builds
 
 NAMES = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=60)
 CORPORA = st.dictionaries(st.sampled_from(["a", "b", "c_1"]), NAMES, min_size=1)
@@ -30,6 +32,7 @@ def plan_of(corpora: dict[str, list[Element]], *, per_shard: int, validation_fra
             "tokenizer": "x",
             "utterances_per_shard": per_shard,
             "validation_fraction": validation_fraction,
+            "split_by": "utterance",
         }
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -82,7 +85,12 @@ def test_shards_of_a_large_corpus_hold_about_as_many_utterances_as_asked() -> No
 
 def test_a_bad_row_is_counted_and_has_a_shard_too() -> None:
     row = Rejection(
-        id="a/metadata.csv:3", audio_path="", stage="corpus", reason=Reason.BAD_METADATA_ROW, message="2 fields"
+        id="a/metadata.csv:3",
+        audio_path="",
+        language="",
+        stage="corpus",
+        reason=Reason.BAD_METADATA_ROW,
+        message="2 fields",
     )
     plan = plan_of({"a": [row]}, per_shard=5, validation_fraction=0.0)
     assert plan.listed == 1
@@ -92,3 +100,12 @@ def test_a_bad_row_is_counted_and_has_a_shard_too() -> None:
 def test_a_source_that_lists_nothing_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(planning.UserError, match=r"sources\.a: .* lists no utterance"):
         plan_of({"a": []}, per_shard=5, validation_fraction=0.0)
+
+
+def test_a_source_of_bad_rows_only_is_forecast_as_nothing(tmp_path: Path) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=0, bad_rows=["one field", "another"])
+    source = {"reader": "ljspeech", "root": str(corpus), "language": "eng_Latn"}
+    config = BuildConfig.model_validate({"sources": {"a": source}, "tokenizer": builds.TOKENIZER})
+    (found,) = forecast_build(config).sources
+    assert (found.utterances, found.bad_rows, found.sampled) == (0, 2, 0)
+    assert (found.hours, found.hours_error, found.bytes) == (0, 0, 0)

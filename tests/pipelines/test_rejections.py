@@ -66,6 +66,7 @@ def corpus(tmp_path: Path, reference: Path) -> Path:
     (wavs / "F04_empty.wav").write_bytes((reference / "corpora/audio_formats/empty.wav").read_bytes())
     (wavs / "F05_no_audio.wav").write_bytes(b"RIFF, but not a wave at all")
     (wavs / "F06_folder.wav").mkdir()
+    (wavs / "F14_much_text.wav").symlink_to((wavs / "C00000.wav").resolve())
     soundfile.write(wavs / "F10_silent.wav", np.zeros(22050), 22050, subtype="PCM_16")
     soundfile.write(wavs / "F11_short.wav", np.zeros(22050 // 4), 22050, subtype="PCM_16")
     soundfile.write(wavs / "F12_long.wav", np.zeros(22050 * 21), 22050, subtype="PCM_16")
@@ -98,6 +99,7 @@ def test_each_fault_has_its_reason(corpus: Path, tmp_path: Path) -> None:
         ("ljspeech/F05_no_audio", "unreadable_audio"),
         ("ljspeech/F06_folder", "missing_audio"),
         ("ljspeech/C00001", "duplicate_id"),
+        ("ljspeech/F10_silent", "too_quiet"),
         ("ljspeech/F11_short", "too_short"),
         ("ljspeech/F12_long", "too_long"),
         ("ljspeech/F13_no_text", "empty_text"),
@@ -106,7 +108,7 @@ def test_each_fault_has_its_reason(corpus: Path, tmp_path: Path) -> None:
         ("ljspeech/F16" + "x" * 300, "missing_audio"),
     }
     clips = {f"ljspeech/C{clip:05d}" for clip in range(30)}
-    assert {one["utterance_id"] for one in written(data)} == clips | {"ljspeech/F10_silent"}
+    assert {one["utterance_id"] for one in written(data)} == clips
     assert sum(1 for line in lines if line.strip()) == sources(data)["ljspeech"]["read"]
     assert all(one["message"] and one["stage"] for one in rejected(data))
     assert validate_dataset(data).findings == []
@@ -137,9 +139,31 @@ def test_a_language_over_its_budget_stops_the_build_though_all_together_are_not(
     assert outcome.code == 2
     assert "1 of 3 utterances (deu_Latn) were rejected: 1 missing_audio" in outcome.err
     assert not (tmp_path / "data/_SUCCESS").exists()
-    listed = tmp_path / "data/.staging/rejected"
+    listed = next((tmp_path / "data/.staging").iterdir()) / "rejected"
     assert str(listed) in outcome.err
     assert sum(len(pq.read_table(path)) for path in listed.iterdir()) == 1
+
+
+def test_a_row_that_names_no_language_is_judged_with_all_and_not_as_a_language(tmp_path: Path) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=30)
+    lines = [f"wavs/C{clip:05d}.wav\tSentence {clip}.\ten" for clip in range(30)]
+    (corpus / "table.tsv").write_text("\n".join(["audio\ttext\tlanguage", *lines, "x.wav\tNo.\tklingon"]) + "\n")
+    columns = "{audio: audio, text: text, language: language}"
+    source = f"sources={{t: {{reader: table, root: {corpus}, file: table.tsv, columns: {columns}}}}}"
+    data = builds.build(
+        tmp_path / "data", config=builds.LJSPEECH_CONFIG, overrides=[source, f"tokenizer={builds.TOKENIZER}"]
+    )
+    assert [(one["language"], one["reason"]) for one in rejected(data)] == [("", "unknown_language")]
+    assert validate_dataset(data).findings == []
+
+
+def test_just_as_many_rejections_as_are_allowed_pass(tmp_path: Path) -> None:
+    """0.29 · 100 is 28.999… in floating point."""
+    gone = [row(f"gone{number}") for number in range(29)]
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=71, bad_rows=gone)
+    words = builds.overrides_for(corpus, "max_rejected_fraction=0.29")
+    data = builds.build(tmp_path / "data", config=builds.LJSPEECH_CONFIG, overrides=words)
+    assert (len(written(data)), len(rejected(data))) == (71, 29)
 
 
 def test_what_was_read_is_what_the_metadata_files_list(sample: Path) -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from pipelines.config import BuildConfig
+from pipelines.measure import in_order, measure_shard, preparation
 from pipelines.progress import Tally
-from pipelines.shards import preparation, write_shard
+from pipelines.staging import Staging
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.config import load_config
-from shared.dataset import Layout
 from tests.pipelines import builds
 
 
@@ -48,16 +48,17 @@ def test_a_shard_does_not_depend_on_the_order_in_which_its_utterances_arrive(tmp
         utterance("x", text="One."),
         utterance("x", text="The same id, another text."),
         utterance("y", text="Two."),
-        Rejection(id="a/m:3", audio_path="", stage="corpus", reason=Reason.BAD_METADATA_ROW, message="2 fields"),
+        Rejection(
+            id="a/m:3", audio_path="", language="", stage="corpus", reason=Reason.BAD_METADATA_ROW, message="2 fields"
+        ),
     ]
     prepare = preparation(load_config(builds.LJSPEECH_CONFIG, of=BuildConfig, overrides=builds.overrides_for(corpus)))
-    stem, reports = "a-train-00000-of-00001", []
+    stem, contents = "a-train-00000-of-00001", []
     for number, order in enumerate(itertools.permutations(elements)):
-        root = tmp_path / str(number)
-        for folder in ("shards", "manifest", "rejected", "reports"):
-            (root / folder).mkdir(parents=True)
-        tally = Tally(root / "progress", name=stem)
-        reports.append(
-            write_shard(list(order), stem=stem, language="eng_Latn", layout=Layout(root), prepare=prepare, tally=tally)
-        )
-    assert len({report.model_dump_json() for report in reports}) == 1
+        staging = Staging(tmp_path / str(number))
+        staging.make()
+        tally = Tally(staging.progress, name=stem)
+        measure_shard(in_order(order), stem=stem, inputs="x", staging=staging, prepare=prepare, tally=tally)
+        files = (staging.records(stem), staging.rows(stem), staging.refused(stem))
+        contents.append(tuple(path.read_bytes() for path in files))
+    assert len(set(contents)) == 1

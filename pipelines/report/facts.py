@@ -1,0 +1,167 @@
+"""The totals of a dataset: by source, split, language and speaker."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.report.rows import Rows
+from shared.dataset import SPLITS, DatasetInfo, SourceInfo
+
+SHOWN_SPEAKERS = 40
+
+
+class SourceFacts(NamedTuple):
+    """One source; `read = written + withheld + refused`."""
+
+    name: str
+    reader: str
+    read: int
+    written: int
+    withheld: int
+    refused: int
+    seconds: float
+    bytes: int
+    shards: int
+    weight: float
+
+
+class SplitFacts(NamedTuple):
+    name: str
+    records: int
+    seconds: float
+    speakers: int
+    languages: int
+
+
+class LanguageFacts(NamedTuple):
+    code: str
+    records: int
+    seconds: float
+    train_s: float
+    validation_s: float
+    speakers: int
+    rejected: int
+    characters_per_second: float  # the median
+    snr_db: float  # the median
+
+
+class SpeakerFacts(NamedTuple):
+    name: str
+    languages: list[str]
+    records: int
+    seconds: float
+
+
+class Speakers(NamedTuple):
+    """Those who are heard longest, and the sum of the others."""
+
+    shown: list[SpeakerFacts]
+    others: int
+    others_records: int
+    others_s: float
+    median_s: float
+
+
+def source_facts(info: DatasetInfo, *, kept: Rows) -> list[SourceFacts]:
+    """A row for each source, in the order of their names."""
+    seconds = sums(kept.table, "source")
+    return [_source(name, info.sources[name], seconds=seconds.get((name,), 0.0)) for name in sorted(info.sources)]
+
+
+def _source(name: str, source: SourceInfo, *, seconds: float) -> SourceFacts:
+    withheld = sum(shard.withheld for shard in source.shards)
+    return SourceFacts(
+        name=name,
+        reader=source.reader,
+        read=source.read,
+        written=source.written,
+        withheld=withheld,
+        refused=source.rejected - withheld,
+        seconds=seconds,
+        bytes=sum(shard.bytes for shard in source.shards),
+        shards=len(source.shards),
+        weight=source.weight,
+    )
+
+
+def split_facts(kept: Rows) -> list[SplitFacts]:
+    """Training, then validation."""
+    return [_split(name, kept.table.filter(pc.equal(kept.table["split"], name))) for name in SPLITS]
+
+
+def _split(name: str, table: pa.Table) -> SplitFacts:
+    return SplitFacts(
+        name=name,
+        records=len(table),
+        seconds=total(table["duration_s"]),
+        speakers=pc.count_distinct(table["speaker"]).as_py(),
+        languages=pc.count_distinct(table["language"]).as_py(),
+    )
+
+
+def language_facts(kept: Rows, *, rejected: Rows) -> list[LanguageFacts]:
+    """A row for each language, the longest first; those of which nothing was kept come last."""
+    by_split = sums(kept.table, "language", "split")
+    refused = dict(zip(*_value_counts(rejected.table["language"]), strict=True))
+    codes, names = kept.codes("language")
+    facts = []
+    for number, code in enumerate(names):
+        rows = np.flatnonzero(codes == number)
+        spoken = {split: by_split.get((code, split), 0.0) for split in SPLITS}
+        facts.append(
+            LanguageFacts(
+                code=code,
+                records=len(rows),
+                seconds=sum(spoken.values()),
+                train_s=spoken["train"],
+                validation_s=spoken["validation"],
+                speakers=pc.count_distinct(kept.table["speaker"].take(rows)).as_py(),
+                rejected=refused.pop(code, 0),
+                characters_per_second=float(np.median(kept.numbers("characters_per_second")[rows])),
+                snr_db=float(np.median(kept.numbers("snr_db")[rows])),
+            )
+        )
+    nan = float("nan")
+    facts += [LanguageFacts(code, 0, 0.0, 0.0, 0.0, 0, count, nan, nan) for code, count in refused.items()]
+    return sorted(facts, key=lambda row: (-row.seconds, -row.rejected, row.code))
+
+
+def speaker_facts(kept: Rows) -> Speakers:
+    """The speakers who are heard longest."""
+    grouped = kept.table.group_by("speaker", use_threads=False).aggregate(
+        [("duration_s", "sum"), ("duration_s", "count"), ("language", "distinct")]
+    )
+    ordered = grouped.sort_by([("duration_s_sum", "descending"), ("speaker", "ascending")])
+    first, rest = ordered.slice(0, SHOWN_SPEAKERS), ordered.slice(SHOWN_SPEAKERS)
+    return Speakers(
+        shown=[
+            SpeakerFacts(
+                row["speaker"], sorted(row["language_distinct"]), row["duration_s_count"], row["duration_s_sum"]
+            )
+            for row in first.to_pylist()
+        ],
+        others=len(rest),
+        others_records=int(total(rest["duration_s_count"])),
+        others_s=total(rest["duration_s_sum"]),
+        median_s=float(np.median(ordered["duration_s_sum"].to_numpy())) if len(ordered) else 0.0,
+    )
+
+
+def sums(table: pa.Table, *keys: str) -> dict[tuple[str, ...], float]:
+    """Seconds of speech by the values of these columns; equal rows give equal sums."""
+    grouped = table.group_by(list(keys), use_threads=False).aggregate([("duration_s", "sum")]).to_pylist()
+    return {tuple(row[key] for key in keys): row["duration_s_sum"] for row in grouped}
+
+
+def total(column: pa.ChunkedArray) -> float:
+    """The sum of a column; of none, zero."""
+    return float(pc.sum(column, min_count=0).as_py() or 0)
+
+
+def _value_counts(column: pa.ChunkedArray) -> tuple[list[str], list[int]]:
+    counted = pc.value_counts(column)
+    return counted.field("values").to_pylist(), counted.field("counts").to_pylist()

@@ -1,0 +1,69 @@
+"""What is not in the shards: by reason, with examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pipelines.report.rows import Rows
+from preprocess.utterance import LEFT_OUT, SELECTION
+
+EXAMPLES = 5
+
+
+class Example(NamedTuple):
+    id: str
+    audio_path: str
+    message: str
+
+
+class ReasonFacts(NamedTuple):
+    """Utterances that were turned away for one reason."""
+
+    reason: str
+    withheld: bool  # they have a record
+    utterances: int
+    examples: list[Example]
+
+    @property
+    def is_fault(self) -> bool:
+        return self.reason not in LEFT_OUT
+
+
+def rejection_facts(rejected: Rows) -> list[ReasonFacts]:
+    """A row for each reason, the most frequent first."""
+    facts = [
+        ReasonFacts(reason, withheld, len(rows), list(_examples(rejected, rows)))
+        for (reason, withheld), rows in rows_by_reason(rejected).items()
+    ]
+    return sorted(facts, key=lambda row: (-row.utterances, row.reason))
+
+
+def rows_by_reason(rejected: Rows) -> dict[tuple[str, bool], np.ndarray]:
+    """The rows of each reason, for those with a record and those without."""
+    reasons, names = rejected.codes("reason")
+    stages, stage_names = rejected.codes("stage")
+    withheld = stages == (stage_names.index(SELECTION) if SELECTION in stage_names else -1)
+    found = {
+        (name, has_record): np.flatnonzero((reasons == number) & (withheld == has_record))
+        for number, name in enumerate(names)
+        for has_record in (False, True)
+    }
+    return {key: rows for key, rows in found.items() if len(rows)}
+
+
+def withheld_by_reason(rejected: Rows) -> dict[str, np.ndarray]:
+    """Rows of the withheld manifest by their reason: the rejected with a record, counted in their order."""
+    found = {reason: rows for (reason, has_record), rows in rows_by_reason(rejected).items() if has_record}
+    every = np.sort(np.concatenate([*found.values(), np.zeros(0, np.int64)]))
+    return {reason: np.searchsorted(every, rows) for reason, rows in found.items()}
+
+
+def _examples(rejected: Rows, rows: np.ndarray) -> Iterator[Example]:
+    """Some of these rows, spread evenly."""
+    chosen = np.unique(np.linspace(0, len(rows) - 1, min(EXAMPLES, len(rows))).round().astype(int))
+    for row in rows[chosen].tolist():
+        whole = rejected.whole(row)
+        yield Example(whole["utterance_id"], whole["audio_path"], whole["message"])

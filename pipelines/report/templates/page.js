@@ -1,0 +1,23 @@
+"use strict";
+// A line over the mel follows the sound; a click on the mel goes there. One clip sounds at a time.
+const players = [...document.querySelectorAll("audio")];
+for (const player of players) {
+  const mel = player.closest(".clip").querySelector(".mel");
+  if (!mel) continue;
+  const line = mel.querySelector(".head-line");
+  const follow = () => {
+    line.style.display = "block";
+    line.style.left = `${(100 * player.currentTime) / Number(mel.dataset.seconds)}%`;
+    if (!player.paused) requestAnimationFrame(follow);
+  };
+  player.addEventListener("play", () => {
+    for (const other of players) if (other !== player) other.pause();
+    follow();
+  });
+  player.addEventListener("seeked", follow);
+  mel.addEventListener("click", (event) => {
+    const box = mel.getBoundingClientRect();
+    player.currentTime = ((event.clientX - box.left) / box.width) * Number(mel.dataset.seconds);
+    player.play();
+  });
+}

@@ -1,0 +1,89 @@
+"""A dataset in the making: `DATA/.staging/<build>` has the layout of a dataset, and what is needed on the way to it.
+
+measured/<stem>.tfrecord     a record per utterance that could be decoded
+measured/<stem>.parquet      its measures, and which file holds it: this one, or one of the older dataset
+refused/<stem>.parquet       a row per utterance of which no record could be made
+verdicts/<stem>.parquet      a row per measured record: kept, or why not
+rates.json                   characters per second that each language of a source is allowed
+reports/<stem>.json          the shard is whole; what the driver needs to know of it
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shared.dataset import Layout
+from shared.tables import COMPARED, MANIFEST
+
+FILE = "file"  # "measured", or "shards" and "withheld" of the older dataset
+INPUTS = b"inputs"
+
+_LATER = {"split", "shard", "index", *COMPARED}
+MEASURED = pa.schema(
+    [field for field in MANIFEST if field.name not in _LATER] + [pa.field(FILE, pa.string(), nullable=False)]
+)
+
+VERDICT = pa.schema(
+    [
+        pa.field("reason", pa.string(), nullable=False),  # empty for what is kept
+        pa.field("message", pa.string(), nullable=False),
+        *(MANIFEST.field(name) for name in COMPARED),
+    ]
+)
+
+
+class Staging:
+    """Where the files of a dataset in the making lie."""
+
+    def __init__(self, root: Path):
+        self.root, self.layout = root, Layout(root)
+
+    @classmethod
+    def of_new_build(cls, data: Layout) -> Staging:
+        """A folder of its own: the workers of a build that was killed may live on for a while, and find theirs gone."""
+        return cls(data.staging / uuid.uuid4().hex)
+
+    def sweep(self) -> None:
+        """Remove the folders of this build and of all before it."""
+        if self.root.parent.exists():
+            shutil.rmtree(self.root.parent)
+
+    def make(self) -> None:
+        """Empty folders; what an interrupted build left goes."""
+        self.sweep()
+        folders = {path.parent for path in self.layout.parts("any")}
+        own = {self.records("any").parent, self.refused("any").parent, self.verdicts("any").parent}
+        for folder in (*folders, *own, self.report("any").parent, self.progress):
+            folder.mkdir(parents=True, exist_ok=True)
+
+    def records(self, stem: str) -> Path:
+        return self.root / "measured" / f"{stem}.tfrecord"
+
+    def rows(self, stem: str) -> Path:
+        return self.root / "measured" / f"{stem}.parquet"
+
+    def refused(self, stem: str) -> Path:
+        return self.root / "refused" / f"{stem}.parquet"
+
+    def verdicts(self, stem: str) -> Path:
+        return self.root / "verdicts" / f"{stem}.parquet"
+
+    def report(self, stem: str) -> Path:
+        return self.root / "reports" / f"{stem}.json"
+
+    @property
+    def rates(self) -> Path:
+        return self.root / "rates.json"
+
+    @property
+    def progress(self) -> Path:
+        return self.root / "progress"
+
+    def read_rows(self, stem: str, *, columns: list[str] | None = None) -> pa.Table:
+        """Measured rows, in the order of their keys."""
+        return pq.read_table(self.rows(stem), columns=columns)

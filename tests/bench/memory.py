@@ -1,0 +1,77 @@
+"""Peak memory of a build, all its processes together, for a small and a large corpus.
+
+python -m tests.bench.memory
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.bench.corpus import make_corpus
+
+SMALL, LARGE = 800, 6_400
+LIMIT = 1.15
+INTERVAL_S = 0.05
+
+
+def main() -> None:
+    """Print both peaks and their ratio."""
+    with tempfile.TemporaryDirectory() as folder:
+        peaks = {clips: peak_of_build(Path(folder), clips=clips) for clips in (SMALL, LARGE)}
+    ratio = peaks[LARGE] / peaks[SMALL]
+    figures = ", ".join(f"{clips} clips {peak / 2**20:.0f} MiB" for clips, peak in peaks.items())
+    print(f"peak memory of a build with 2 workers: {figures}; ratio {ratio:.3f}, wanted at most {LIMIT}")
+
+
+def peak_of_build(folder: Path, *, clips: int) -> int:
+    """Bytes."""
+    root = make_corpus(folder / f"corpus{clips}", clips=clips)
+    words = [
+        *(sys.executable, "-c", "from pipelines.cli import main; main()"),
+        *("build", "configs/preprocess_ljspeech.yaml", "--data", str(folder / f"data{clips}")),
+        *(f"sources.ljspeech.root={root}", "tokenizer=tests/corpora/tokenizer.json", "workers=2"),
+        "checks.min_duplicate_bits=null",  # its clips overlap
+    ]
+    return peak_rss(words)
+
+
+def peak_rss(words: list[str]) -> int:
+    """The largest sum of resident memory of a command and its descendants while it ran.
+
+    Raises:
+        RuntimeError: the command failed.
+    """
+    peak = 0
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        while process.poll() is None:
+            peak = max(peak, sum(map(_rss, _descendants(process.pid))))
+            time.sleep(INTERVAL_S)
+        if process.returncode:
+            raise RuntimeError(f"exit {process.returncode}: {process.stderr.read().decode() if process.stderr else ''}")
+    return peak
+
+
+def _descendants(pid: int) -> list[int]:
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:  # it ended meanwhile
+        return [pid]
+    return [pid, *(one for child in children for one in _descendants(child))]
+
+
+def _rss(pid: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""What measuring quality costs, each estimator by itself and all together, against decoding and mel.
+
+python -m tests.bench.quality
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from preprocess import quality
+from preprocess.audio import Signal, decode_audio, read_audio_file
+from preprocess.mel import log_mel
+from shared.features import preset
+from tests.bench.corpus import make_corpus
+
+CLIPS, ROUNDS = 100, 5
+LIMIT = 0.35
+
+
+def main() -> None:
+    """Print the table."""
+    spec = preset("hifigan-22k")
+    with tempfile.TemporaryDirectory() as folder:
+        root = make_corpus(Path(folder) / "corpus", clips=CLIPS)
+        files = [read_audio_file(str(path)) for path in sorted((root / "wavs").iterdir())]
+    signals = [decode_audio(data, max_duration_s=60) for data in files]
+    mels = [log_mel(signal.samples, spec=spec) for signal in signals]
+    powers = [quality.frame_powers(signal.samples, hop_samples=256) for signal in signals]
+    clips = range(CLIPS)
+
+    def whole(clip: int) -> quality.Quality:
+        signal: Signal = signals[clip]
+        return quality.measure_quality(signal, resampled=signal, mel=mels[clip], hop_samples=256)
+
+    work: dict[str, Callable[[int], object]] = {
+        "decode": lambda clip: decode_audio(files[clip], max_duration_s=60),
+        "mel": lambda clip: log_mel(signals[clip].samples, spec=spec),
+        "all measures": whole,
+        "frame powers": lambda clip: quality.frame_powers(signals[clip].samples, hop_samples=256),
+        "silence": lambda clip: quality.silence_fraction(powers[clip]),
+        "SNR": lambda clip: quality.snr_db(powers[clip]),
+        "clipping": lambda clip: quality.clipped_fraction(signals[clip].samples, peak=1.0),
+        "bandwidth": lambda clip: quality.bandwidth_hz(signals[clip], powers=powers[clip], hop_samples=256),
+        "hash": lambda clip: quality.audio_hash(mels[clip]),
+    }
+    rounds = [{name: _time(one, clips) for name, one in work.items()} for _ in range(ROUNDS + 1)][1:]
+    shares = {name: [one[name] / (one["decode"] + one["mel"]) for one in rounds] for name in work}
+    print(f"measures of {CLIPS} clips of 1 to 10 s ({ROUNDS} rounds, medians)")
+    for name in work:
+        milliseconds = 1000 * statistics.median(one[name] for one in rounds) / CLIPS
+        print(f"  {name:14} {milliseconds:7.3f} ms a clip, {statistics.median(shares[name]):6.1%} of decode + mel")
+    print(f"  all measures: wanted at most {LIMIT:.0%}")
+
+
+def _time(work: Callable[[int], object], clips: range) -> float:
+    started_s = time.perf_counter()
+    for clip in clips:
+        work(clip)
+    return time.perf_counter() - started_s
+
+
+if __name__ == "__main__":
+    main()
