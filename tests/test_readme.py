@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from preprocess.checks import ALL_BOUNDS, Bound, CheckConfig
 from shared.records import FIELDS
 
 README = Path("README.md").read_text(encoding="utf-8")
@@ -13,6 +14,18 @@ README = Path("README.md").read_text(encoding="utf-8")
 def test_the_record_table_is_that_of_the_code() -> None:
     rows = [line for line in README.splitlines() if re.match(r"\| `\w+` \| (bytes|int64)", line)]
     assert rows == [f"| `{one.name}` | {one.kind} | {one.shape} | {one.unit} | {one.meaning} |" for one in FIELDS]
+
+
+def test_the_table_of_checks_is_that_of_the_code() -> None:
+    rows = [line for line in README.splitlines() if re.match(r"\| `\w+` \| `\w+` \| `(min|max)_", line)]
+    defaults = CheckConfig()
+
+    def shown(bound: Bound) -> str:
+        value = getattr(defaults, bound.threshold)
+        return "off" if value is None else f"{value:g}{bound.unit}"
+
+    assert rows == [f"| `{one.reason}` | `{one.column}` | `{one.threshold}` | {shown(one)} |" for one in ALL_BOUNDS]
+    assert f"from the language's median | {defaults.characters_per_second_deviations:g} |" in README
 
 
 def test_every_make_target_that_the_readme_names_is_in_the_makefile() -> None:

@@ -19,8 +19,8 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from shared.dataset import write_bytes
 from shared.errors import UserError
+from shared.files import write_bytes
 from trainer.input.stream import Position
 from trainer.optimizer import AdamW
 

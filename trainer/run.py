@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pydantic
 
-from shared.dataset import Contract, Dataset, Sha256, write_bytes, write_json
+from shared.dataset import Contract, Dataset, Sha256
 from shared.errors import UserError
+from shared.files import write_bytes, write_json
 from shared.vocabulary import Vocabulary
 from trainer.config import TrainConfig
 from trainer.model.xtts import XTTS

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -20,6 +18,7 @@ from pipelines.build import build_dataset
 from pipelines.config import BuildConfig
 from shared.config import load_config
 from shared.dataset import Dataset
+from tests.commands import Outcome, runner
 from tests.trainer import runs
 from tests.trainer.models import perturbed_nano
 from trainer import cli
@@ -79,26 +78,7 @@ def trained(_training: Future[runs.Trained]) -> runs.Trained:
     return _training.result()
 
 
-class Outcome(NamedTuple):
-    """What a user sees of a command."""
-
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """The console command with the words given, in this process: importing TensorFlow anew takes seconds."""
-
-    def run(*words: str | Path) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["myxtts-train", *map(str, words)])
-        capsys.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        return Outcome(code, *capsys.readouterr())
-
-    return run
+    """The console command with the words given."""
+    return runner(cli.main, name="myxtts-train", monkeypatch=monkeypatch, capsys=capsys)

@@ -72,8 +72,8 @@ def spoiled(data: Path, *, to: Path, version: int) -> Path:
 
 
 def test_a_dataset_of_another_contract_version(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
-    message = mistake(data=spoiled(data, to=tmp_path / "data", version=2))
-    assert "schema version 2, wanted 1" in message
+    message = mistake(data=spoiled(data, to=tmp_path / "data", version=1))
+    assert "schema version 1, wanted 2" in message
 
 
 def test_a_dataset_with_a_damaged_vocabulary(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pipelines.build import build_dataset
 from pipelines.config import BuildConfig
 from shared.config import load_config
 from shared.dataset import Dataset
+from shared.vocabulary import Vocabulary
 from tests.trainer.batches import DEVICE, as_numpy, epochs, make_stream, read_shards, rows_of
 from trainer.input.stream import Position
 
@@ -49,6 +50,30 @@ def test_mels_stored_in_float32_arrive_bit_for_bit(many_shards: Dataset) -> None
     batches = epochs(stream, until=1)
     assert {str(batch["mel"].dtype) for batch in batches} == {"float32"}
     assert collections.Counter(rows_of(batches)) == collections.Counter(read_shards(many_shards, split="train"))
+
+
+def test_a_source_is_heard_as_often_as_its_weight_says(dataset: Dataset) -> None:
+    """Twice in every epoch, and in about half of the epochs; the rest once."""
+    weights = {"german": 2.0, "persian": 0.5, "english": 1.0}
+    sources = {name: one.model_copy(update={"weight": weights[name]}) for name, one in dataset.info.sources.items()}
+    weighted = dataset._replace(info=dataset.info.model_copy(update={"sources": sources}))
+    heard: dict[str, list[int]] = {name: [] for name in weights}
+    epochs_heard = 24
+    batches = epochs(make_stream(weighted)[0], until=epochs_heard)
+    language_of = {token: code for token, code in enumerate(Vocabulary.load(dataset.layout.vocabulary).pieces)}
+    names = {"deu_Latn": "german", "pes_Arab": "persian", "eng_Latn": "english"}
+    for epoch in range(epochs_heard):
+        rows = rows_of(batch for batch in batches if batch["next"][0] == epoch)
+        counted = collections.Counter(names[language_of[tokens[0]]] for _, _, tokens in rows)
+        for name, counts in heard.items():
+            counts.append(counted[name])
+    train = {
+        name: sum(shard.records for shard in one.shards if shard.split == "train") for name, one in sources.items()
+    }
+    assert set(heard["german"]) == {2 * train["german"]}
+    assert set(heard["english"]) == {train["english"]}
+    assert set(heard["persian"]) == {0, train["persian"]}
+    assert 6 <= sum(map(bool, heard["persian"])) <= 18
 
 
 @pytest.mark.parametrize("stored", ["dataset", "many_shards"])

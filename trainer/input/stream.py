@@ -41,7 +41,9 @@ class Stream:
 
     def __init__(self, dataset: Dataset, *, split: str, plan: Plan, config: InputConfig, seed: int):
         self._config, self._seed = config, seed
-        self._files = [str(dataset.layout.shard(shard.name)) for shard in dataset.info.shards_of(split)]
+        shards = dataset.info.shards_of(split)
+        self._files = [str(dataset.layout.shard(shard.name)) for shard in shards]
+        self._weights = [dataset.info.weight_of(shard) for shard in shards]
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         self._parser = ChunkParser(
             plan.buckets, contract=dataset.info.contract, vocabulary_table=tf.constant(vocabulary.table())
@@ -88,8 +90,15 @@ class Stream:
         return chunks.map(sort).prefetch(1).flat_map(batches)
 
     def _raw(self, epoch: tf.Tensor) -> tf.data.Dataset:
-        """Serialised records, files in an order of the epoch's own, several at a time."""
-        files = tf.random.experimental.stateless_shuffle(self._files, self._fold_seed(epoch, tf.zeros([], tf.int64)))
+        """Serialised records, files in an order of the epoch's own, several at a time.
+
+        A file of weight 2 comes twice; one of weight 0.5 in every other epoch, by lot.
+        """
+        seed = self._fold_seed(epoch, tf.zeros([], tf.int64))
+        lots = tf.random.stateless_uniform([len(self._files)], seed, dtype=tf.float64)
+        times = tf.floor(tf.constant(self._weights, tf.float64) + lots)
+        chosen = tf.repeat(self._files, tf.cast(times, tf.int32))
+        files = tf.random.experimental.stateless_shuffle(chosen, seed)
         at_once = min(self._config.interleaved_files, len(self._files))
         return tf.data.Dataset.from_tensor_slices(files).interleave(
             tf.data.TFRecordDataset,

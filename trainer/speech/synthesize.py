@@ -10,16 +10,17 @@ import numpy as np
 import soundfile
 import tensorflow as tf
 
-from preprocess.audio import decode_audio
+from preprocess.audio import decode_audio, read_audio_file, resample
 from preprocess.mel import log_mel
-from preprocess.record import read_audio_file
+from preprocess.processing import process
 from preprocess.text import prepare_text
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import Rejected
-from shared.dataset import write_bytes
+from shared.dataset import Contract
 from shared.errors import UserError
 from shared.features import FeatureSpec
-from shared.languages import language_id
+from shared.files import write_bytes
+from shared.languages import resolve_language
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import load_checkpoint, saved_checkpoints
 from trainer.model.xtts import XTTS, Generated
@@ -36,7 +37,7 @@ class Sentence(NamedTuple):
     """What to say, and in whose voice."""
 
     text: str
-    language: str  # FLORES-200
+    language: str  # FLORES-200, or a name that means just one of them
     reference: Path
 
 
@@ -63,9 +64,9 @@ def synthesize_file(
     if not 0.1 <= max_duration_s <= MAX_SPEECH_S:
         raise UserError(f"{max_duration_s} seconds of speech: wanted 0.1 to {MAX_SPEECH_S:.0f}")
     info = open_run(run)
-    language_id(sentence.language)
+    sentence = sentence._replace(language=resolve_language(sentence.language))
     tokens = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
-    crop = _reference_crop(sentence.reference, spec=info.contract.features, crop_frames=info.config.model.crop_frames)
+    crop = _reference_crop(sentence.reference, contract=info.contract, crop_frames=info.config.model.crop_frames)
     model = _trained_model(info, run=run)
     speech = speak(
         model, tokens=tokens, crop=crop, spec=info.contract.features, max_duration_s=max_duration_s, seed=seed
@@ -115,7 +116,7 @@ def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | No
             f"tokenizer {opened.identity.location}: not the one that the shards of {run} were made with "
             f"(sha256 {info.contract.tokenizer.sha256}); name that one with --tokenizer"
         )
-    text = prepare_text(sentence.text)
+    text = prepare_text(sentence.text, language=sentence.language).text
     if not text:
         raise UserError("the text: nothing is left of it after its preparation; wanted something to say")
     pieces = opened.encode_pieces(text, language=sentence.language)
@@ -126,11 +127,13 @@ def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | No
     return np.array(vocabulary.encode(pieces), np.int32)
 
 
-def _reference_crop(path: Path, *, spec: FeatureSpec, crop_frames: int) -> np.ndarray:
-    """The middle of a clip's mel, [C, M] float32 with C at most crop_frames."""
+def _reference_crop(path: Path, *, contract: Contract, crop_frames: int) -> np.ndarray:
+    """The middle of a clip's mel, [C, M] float32 with C at most crop_frames; prepared as the shards were."""
+    spec = contract.features
     try:
-        audio = decode_audio(read_audio_file(str(path)), rate_hz=spec.sample_rate_hz, max_duration_s=MAX_REFERENCE_S)
-        mel = log_mel(audio.samples, spec=spec)
+        decoded = decode_audio(read_audio_file(str(path)), max_duration_s=MAX_REFERENCE_S)
+        signal = process(resample(decoded, rate_hz=spec.sample_rate_hz), steps=contract.processing)
+        mel = log_mel(signal.samples, spec=spec)
     except (Rejected, ValueError) as error:
         raise UserError(f"reference {path}: {error}; wanted a clip of a voice, some seconds long") from error
     start = max(0, (len(mel) - crop_frames) // 2)

@@ -1,0 +1,36 @@
+"""The console commands as a user sees them, run in this process: importing Beam or TensorFlow anew takes seconds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+
+class Outcome(NamedTuple):
+    """What a user sees of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+def runner(
+    main: Callable[[], None], *, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """A function that runs a command with the words given."""
+
+    def run(*words: str | Path) -> Outcome:
+        monkeypatch.setattr(sys, "argv", [name, *map(str, words)])
+        capsys.readouterr()
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        return Outcome(code, *capsys.readouterr())
+
+    return run
