@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from shared.errors import UserError
 
 _data = click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
 _runner = click.option("--runner", type=click.Choice(["local"]), default="local", show_default=True)
+_break_lock = click.option("--break-lock", is_flag=True, help="The writer that the lock names is gone.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,8 +30,9 @@ def cli() -> None:
 @click.argument("overrides", nargs=-1)
 @_data
 @_runner
+@_break_lock
 @click.option("--plan", is_flag=True, help="Say what there is and what it would cost; build nothing.")
-def build(config: Path, overrides: tuple[str, ...], data: Path, runner: str, plan: bool) -> None:
+def build(config: Path, overrides: tuple[str, ...], data: Path, runner: str, break_lock: bool, plan: bool) -> None:
     """Build a dataset as CONFIG says; OVERRIDES such as sources.ljspeech.root=/data/LJSpeech-1.1 come last."""
     from pipelines.build import build_dataset
     from pipelines.config import BuildConfig
@@ -37,13 +40,19 @@ def build(config: Path, overrides: tuple[str, ...], data: Path, runner: str, pla
     from pipelines.report import write_report
     from pipelines.summary import build_summary, forecast_summary
     from shared.dataset import Dataset
+    from shared.layout import Layout
 
     wanted = load_config(config, of=BuildConfig, overrides=overrides)
     if plan:
         click.echo(forecast_summary(forecast_build(wanted)))
         return
-    click.echo(build_summary(build_dataset(wanted, data=data, runner=runner), data=data))
-    click.echo(f"what it holds, to look at and to listen to: {write_report(Dataset.open(data))}")
+    started_s = time.monotonic()
+    published = build_dataset(wanted, data=data, runner=runner, break_lock=break_lock)
+    click.echo(build_summary(published, data=data, seconds=time.monotonic() - started_s))
+    report = Layout(data).report
+    if published.changed or not report.is_file():
+        write_report(Dataset.open(data))
+    click.echo(f"what it holds, to look at and to listen to: {report}")
 
 
 @cli.command()

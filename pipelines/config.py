@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pydantic
+import yaml
 
 from preprocess.checks import CheckConfig
 from preprocess.corpora import Source
 from shared.config import Config
-from shared.dataset import NAME_PATTERN
 from shared.features import PRESETS
+from shared.layout import NAME_PATTERN
 from shared.processing import Processing
 
 SourceName = Annotated[str, pydantic.Field(pattern=f"^{NAME_PATTERN}$")]
@@ -53,3 +54,9 @@ class BuildConfig(Config):
         if longest_s is not None and longest_s > self.decode_limit_s:
             raise ValueError(f"checks.max_duration_s {longest_s} is over decode_limit_s {self.decode_limit_s}")
         return self
+
+
+def config_document(config: BuildConfig) -> bytes:
+    """The config with all its defaults, to build from again; without what is of no matter to the result."""
+    values = config.model_dump(mode="json", exclude={"workers"})
+    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True).encode()

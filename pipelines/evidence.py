@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shared.dataset import Contract, ShardInfo, Stem
+from shared.dataset import Contract, ShardInfo
 from shared.languages import FIRST_ID, LAST_ID, language_code
+from shared.layout import Stem
 from shared.order import shard_of, sort_key
 from shared.records import FIELDS, MEL_DTYPES, decode
 from shared.tfrecord import Frame, framed_bytes

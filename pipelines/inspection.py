@@ -16,9 +16,10 @@ from pipelines.evidence import Facts, RecordError, check_place, check_row, read_
 from pipelines.findings import Finding, ShardVerdict
 from pipelines.progress import Tally
 from preprocess.checks import ALL_BOUNDS, CheckConfig, failures, unknown_fraction
-from shared.dataset import Dataset, ShardInfo, Stem
+from shared.dataset import Dataset, ShardInfo
 from shared.errors import UserError
 from shared.files import file_sha256
+from shared.layout import Stem
 from shared.tables import MANIFEST, REJECTED
 from shared.tfrecord import CorruptFrame, Frame, framed_bytes, read_frame
 

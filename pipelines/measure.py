@@ -8,7 +8,7 @@ inputs is taken from there.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +21,30 @@ from pipelines.config import BuildConfig
 from pipelines.plan import Element
 from pipelines.progress import Tally
 from pipelines.reuse import hash_inputs, is_sound, measuring, read_rows
+from pipelines.scope import Scope
 from pipelines.staging import FILE, INPUTS, MEASURED, Staging
 from preprocess.record import Preparation, Prepared, rejection
 from preprocess.text import PREPARATION
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import SELECTION, Reason, Rejection, Utterance
-from shared.dataset import Contract, Layout, ShardInfo
+from shared.dataset import Contract
 from shared.errors import UserError
 from shared.features import preset
-from shared.files import new_file
+from shared.files import link_file, new_file
+from shared.layout import Layout
 from shared.order import sort_key
 from shared.records import encode
 from shared.tables import REJECTED, write_table
-from shared.tfrecord import frame
+from shared.tfrecord import CorruptFrame, frame, read_frames
 
 
 class MeasureShard(beam.DoFn):
     """(stem, elements) -> stem, once its measured records and rejections are in the staging folder."""
 
-    def __init__(self, config: BuildConfig, *, data: Path, staging: Path, published: dict[str, ShardInfo]):
-        self._config, self._published = config, published
+    def __init__(self, config: BuildConfig, *, scope: Scope, data: Path, staging: Path, left: Sequence[Path]):
+        self._config, self._scope = config, scope
         self._data, self._staging = Layout(data), Staging(staging)
+        self._left = [Staging(folder) for folder in left]
 
     def setup(self) -> None:
         self._prepare = preparation(self._config)
@@ -51,20 +54,42 @@ class MeasureShard(beam.DoFn):
         stem, grouped = element
         elements = in_order(one for one in grouped if one is not None)
         tally = Tally(self._staging.progress, name=stem)
-        inputs = hash_inputs(elements, measuring=self._measuring)
-        shard = self._published.get(stem)
         try:
-            if shard is not None and shard.inputs == inputs and is_sound(shard, data=self._data):
-                reuse_shard(stem, inputs=inputs, data=self._data, staging=self._staging)
+            if self._is_there(stem, elements):
                 tally.add(len(elements))
             else:
                 measure_shard(
-                    elements, stem=stem, inputs=inputs, staging=self._staging, prepare=self._prepare, tally=tally
+                    elements,
+                    stem=stem,
+                    inputs=self._inputs(stem, elements),
+                    staging=self._staging,
+                    prepare=self._prepare,
+                    tally=tally,
                 )
             tally.flush()
         except OSError as error:
             raise UserError(disk_message(error, staging=self._staging.root)) from error
         yield stem
+
+    def _inputs(self, stem: str, elements: list[Element]) -> str:
+        return self._scope.stated.get(stem) or hash_inputs(elements, measuring=self._measuring)
+
+    def _is_there(self, stem: str, elements: list[Element]) -> bool:
+        """Whether the shard is measured: by a twin of this call, by an older build, or by one that was cut short."""
+        if self._staging.rows(stem).is_file():
+            return True
+        if stem in self._scope.trusted:
+            inputs = self._scope.trusted[stem] or self._inputs(stem, elements)
+            reuse_shard(stem, inputs=inputs, data=self._data, staging=self._staging)
+            return True
+        inputs = self._inputs(stem, elements)
+        shard = self._scope.published.get(stem)
+        if shard is not None and shard.inputs == inputs and is_sound(shard, data=self._data):
+            reuse_shard(stem, inputs=inputs, data=self._data, staging=self._staging)
+            return True
+        return any(
+            take_over(stem, inputs=inputs, count=len(elements), left=left, staging=self._staging) for left in self._left
+        )
 
 
 def in_order(elements: Iterable[Element]) -> list[Element]:
@@ -129,6 +154,23 @@ def reuse_shard(stem: str, *, inputs: str, data: Layout, staging: Staging) -> No
     rejected = pq.read_table(data.rejected(stem), schema=REJECTED)
     hard = rejected.filter(pc.not_equal(rejected["stage"], SELECTION))
     _write(rows.take(pa.array(order, pa.int64())), hard, stem=stem, inputs=inputs, staging=staging)
+
+
+def take_over(stem: str, *, inputs: str, count: int, left: Staging, staging: Staging) -> bool:
+    """Give the measured records of a build that was cut short one more name; whether they were whole."""
+    try:
+        rows, refused = left.read_rows(stem), pq.read_table(left.refused(stem), schema=REJECTED)
+        same = rows.schema.equals(MEASURED) and (rows.schema.metadata or {}).get(INPUTS) == inputs.encode()
+        if not same or len(rows) + len(refused) != count or set(rows[FILE].to_pylist()) - {"measured"}:
+            return False
+        with left.records(stem).open("rb") as file:
+            if [found.offset_bytes for found in read_frames(file)] != rows["offset_bytes"].to_pylist():
+                return False
+    except (OSError, pa.ArrowException, CorruptFrame):  # it died before the end, or the machine did
+        return False
+    link_file(left.records(stem), staging.records(stem))
+    _write(rows, refused, stem=stem, inputs=inputs, staging=staging)
+    return True
 
 
 def _write(rows: pa.Table, rejected: pa.Table, *, stem: str, inputs: str, staging: Staging) -> None:

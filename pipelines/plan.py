@@ -10,8 +10,8 @@ from pipelines.config import BuildConfig
 from pipelines.splits import Splits
 from preprocess.corpora import read_corpus
 from preprocess.utterance import Rejection, Utterance
-from shared.dataset import Stem
 from shared.errors import UserError
+from shared.layout import Stem
 from shared.order import shard_of
 
 Element = Utterance | Rejection

@@ -1,21 +1,21 @@
 """The end of a build: every shard is in; count, judge, and only then publish.
 
-A file gets its final name only after everything was checked, and `_SUCCESS` only after every file has its
-name. From the removal of the old `_SUCCESS` to the writing of the new one there are renames only.
+Whatever takes room is written before the older dataset is touched. A file that stands there byte for byte is left
+alone.
 """
 
 from __future__ import annotations
 
 import collections
-import datetime
 import filecmp
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.config import BuildConfig
+from pipelines.config import BuildConfig, config_document
 from pipelines.plan import Plan
 from pipelines.settle import ShardReport
 from pipelines.staging import Staging
@@ -24,19 +24,18 @@ from shared.dataset import (
     Contract,
     DatasetInfo,
     LanguageInfo,
-    Layout,
     MelStatistics,
     Selection,
     SourceInfo,
     SpeakerInfo,
-    Stem,
-    Times,
     mel_statistics,
 )
 from shared.errors import UserError
-from shared.files import sync, write_bytes, write_json
+from shared.files import file_sha256, link_file, write_bytes, write_json
 from shared.languages import language_id
+from shared.layout import Layout, Stem
 from shared.order import speaker_id
+from shared.publication import publish_files, write_sums
 
 
 def collect_reports(plan: Plan, *, staging: Staging) -> list[ShardReport]:
@@ -56,21 +55,20 @@ def collect_reports(plan: Plan, *, staging: Staging) -> list[ShardReport]:
     return reports
 
 
-def check_budget(reports: Sequence[ShardReport], *, config: BuildConfig, staging: Staging) -> None:
+def check_budget(reports: Sequence[ShardReport], *, config: BuildConfig, rejected: Path) -> None:
     """Raises UserError where more was rejected than the config allows, in all or of one language."""
     written = add_counts(report.records_by_language for report in reports)
-    rejected = add_counts(report.faults_by_language for report in reports)
-    languages = sorted(rejected.keys() - {""})  # rows that name none count in all only
+    faults = add_counts(report.faults_by_language for report in reports)
+    languages = sorted(faults.keys() - {""})  # rows that name none count in all only
     for name, bad, good in [
-        ("all", rejected.total(), written.total()),
-        *((language, rejected[language], written[language]) for language in languages),
+        ("all", faults.total(), written.total()),
+        *((language, faults[language], written[language]) for language in languages),
     ]:
         if bad and bad / (bad + good) > config.max_rejected_fraction:
-            listed = staging.layout.rejected("any").parent
             raise UserError(
                 f"{bad} of {bad + good} utterances ({name}) were rejected: {_reasons(reports)}; "
                 f"at most {config.max_rejected_fraction:.1%} are allowed (max_rejected_fraction); "
-                f"each is listed in {listed}; nothing was published"
+                f"each is listed in {rejected}; nothing was published"
             )
     if not written:
         raise UserError("no utterance was written; nothing was published")
@@ -81,6 +79,13 @@ def _reasons(reports: Sequence[ShardReport]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
 
 
+class Published(NamedTuple):
+    """What a job made of the dataset."""
+
+    info: DatasetInfo
+    changed: tuple[str, ...]  # files that it wrote or removed, relative to the dataset
+
+
 def publish(
     reports: Sequence[ShardReport],
     *,
@@ -89,54 +94,87 @@ def publish(
     tokenizer: Tokenizer,
     data: Layout,
     staging: Staging,
-    seconds: float,
+    keep_in: Path | None = None,
+) -> Published:
+    """Describe the dataset, give the staged files their names, remove those of an older build.
+
+    What is replaced or removed is first linked below `keep_in`.
+    """
+    info = stage_description(reports, config=config, contract=contract, tokenizer=tokenizer, staging=staging)
+    stems = [shard.name for shard in info.shards]
+    folders = sorted({path.parent for path in data.parts("any")})
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+    moves = list(_changed_files(stems, staged=staging.layout, data=data))
+    kept = {path for stem in stems for path in data.parts(stem)}
+    removals = [path for folder in folders for path in _others(folder, kept=kept)]
+    touched = [*removals, *(target for _, target in moves)]
+    if touched:
+        if keep_in is not None:
+            _keep(touched, data=data, folder=keep_in)
+        moves = [move for move in moves if move[1] != data.success] + [(staging.layout.success, data.success)]
+        publish_files(data, moves=moves, removals=removals)
+    staging.sweep()
+    return Published(info, tuple(sorted(path.relative_to(data.root).as_posix() for path in touched)))
+
+
+def stage_description(
+    reports: Sequence[ShardReport], *, config: BuildConfig, contract: Contract, tokenizer: Tokenizer, staging: Staging
 ) -> DatasetInfo:
-    """Describe the dataset, give the staged files their names, remove those of an older build."""
+    """Write the files that are of the dataset as a whole, with the sums of all."""
     used = {token for report in reports for token in report.token_ids}
     languages = add_counts(report.records_by_language for report in reports)
     vocabulary = tokenizer.compact_vocabulary(used, languages=languages)
-    selection = Selection(
-        checks=config.checks.model_dump(mode="json"), characters_per_second=json.loads(staging.rates.read_bytes())
-    )
+    rates = json.loads(staging.rates.read_bytes())
     info = describe(
         reports,
         config=config,
         contract=contract,
         vocabulary_size=len(vocabulary),
         vocabulary_sha256=vocabulary.sha256,
-        selection=selection,
-        seconds=seconds,
+        selection=Selection(checks=config.checks.model_dump(mode="json"), characters_per_second=rates),
     )
-    # all that takes room is written before the older dataset is touched
     staged = staging.layout
     write_bytes(staged.vocabulary, vocabulary.to_json())
+    write_bytes(staged.config, config_document(config))
     write_json(staged.info, info)
-    write_bytes(staged.success, f"{info.fingerprint}\n".encode())
-    folders = sorted({path.parent for path in data.parts("any")})
-    for folder in folders:
-        folder.mkdir(exist_ok=True)
-    changed = list(_changed_files(info, staged=staged, data=data))
-    data.success.unlink(missing_ok=True)
-    kept = {path for shard in info.shards for path in data.parts(shard.name)}
-    for source, target in changed:
-        source.replace(target)
-    for folder in folders:
-        _remove_others(folder, kept=kept)
-    staged.vocabulary.replace(data.vocabulary)
-    staged.info.replace(data.info)
-    for folder in (*folders, data.root):
-        sync(folder)
-    staged.success.replace(data.success)
-    staging.sweep()
+    write_sums(staged.success, sums_of(info, layout=staged))
     return info
 
 
-def _changed_files(info: DatasetInfo, *, staged: Layout, data: Layout) -> Iterable[tuple[Path, Path]]:
-    """(staged, final) of all files but those that stand there byte for byte: they are left alone."""
+def sums_of(info: DatasetInfo, *, layout: Layout) -> dict[str, str]:
+    """The sha256 of every file of a dataset but `_SUCCESS`, by its name."""
+    whole = {path.name: file_sha256(path) for path in (layout.info, layout.vocabulary, layout.config)}
     for shard in info.shards:
-        for source, target in zip(staged.parts(shard.name), data.parts(shard.name), strict=True):
-            if source.exists() and not (target.is_file() and filecmp.cmp(source, target, shallow=False)):
-                yield source, target
+        names = (path.relative_to(layout.root).as_posix() for path in layout.parts(shard.name))
+        whole.update(zip(names, shard.sha256_of_parts(), strict=True))
+    return whole
+
+
+def _changed_files(stems: Sequence[str], *, staged: Layout, data: Layout) -> Iterator[tuple[Path, Path]]:
+    """(staged, final) of all files but those that stand there byte for byte: they are left alone."""
+    pairs = [
+        *(pair for stem in stems for pair in zip(staged.parts(stem), data.parts(stem), strict=True)),
+        (staged.vocabulary, data.vocabulary),
+        (staged.config, data.config),
+        (staged.info, data.info),
+        (staged.success, data.success),
+    ]
+    for source, target in pairs:
+        if source.exists() and not (target.is_file() and filecmp.cmp(source, target, shallow=False)):
+            yield source, target
+
+
+def _others(folder: Path, *, kept: set[Path]) -> Iterator[Path]:
+    return (path for path in sorted(folder.iterdir()) if path not in kept and not path.is_dir())
+
+
+def _keep(paths: Iterable[Path], *, data: Layout, folder: Path) -> None:
+    for path in paths:
+        if path.is_file():
+            kept = folder / path.relative_to(data.root)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            link_file(path, kept)
 
 
 def describe(
@@ -147,10 +185,8 @@ def describe(
     vocabulary_size: int,
     vocabulary_sha256: str,
     selection: Selection,
-    seconds: float,
 ) -> DatasetInfo:
     """The content of `dataset.json`."""
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return DatasetInfo(
         fingerprint=contract.fingerprint,
         contract=contract,
@@ -164,7 +200,6 @@ def describe(
         vocabulary_sha256=vocabulary_sha256,
         mel=_train_statistics(reports, n_mels=contract.features.n_mels),
         selection=selection,
-        times=Times(finished=now, seconds=round(seconds, 3)),
     )
 
 
@@ -207,9 +242,3 @@ def add_counts(counts: Iterable[dict[str, int]]) -> collections.Counter[str]:
     for one in counts:
         total.update(one)
     return total
-
-
-def _remove_others(folder: Path, *, kept: set[Path]) -> None:
-    for path in folder.iterdir():
-        if path not in kept and not path.is_dir():
-            path.unlink()

@@ -13,20 +13,26 @@ import pyarrow.parquet as pq
 from pipelines.plan import Element
 from preprocess.quality import MEASURES
 from preprocess.utterance import Utterance
-from shared.dataset import Contract, Layout, ShardInfo, read_info
+from shared.dataset import Contract, ShardInfo, read_info
 from shared.errors import UserError
 from shared.files import file_sha256
+from shared.layout import Layout
+from shared.publication import read_sums
 from shared.tables import MANIFEST
 
 
 def published_shards(data: Layout, *, contract: Contract) -> dict[str, ShardInfo]:
     """The shards of a dataset of the same contract by their names; none where there is no such dataset.
 
-    It need not have its `_SUCCESS`: what is taken from it is checked, shard by shard, by its sha256.
+    It need not have its `_SUCCESS`: what is taken from it is checked, shard by shard, by its sha256. But a
+    `dataset.json` that is not the one which was published is not believed.
     """
+    stated = read_sums(data.success).get(data.info.name)
     try:
         info = read_info(data.info)
-    except UserError:
+        if stated is not None and file_sha256(data.info) != stated:
+            return {}
+    except (UserError, OSError):
         return {}
     same = info.fingerprint == contract.fingerprint
     return {shard.name: shard for shard in info.shards} if same else {}

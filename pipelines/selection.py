@@ -24,9 +24,9 @@ from preprocess.checks import DUPLICATE_BOUND, REPEAT_BOUND, CheckConfig, failur
 from preprocess.corpora.source import SourceConfig
 from preprocess.quality import HASH_BITS
 from preprocess.utterance import Reason
-from shared.dataset import Stem
 from shared.errors import UserError
 from shared.files import write_json
+from shared.layout import Stem
 from shared.order import sort_key
 from shared.tables import write_table
 

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import errno
 import hashlib
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,9 +21,10 @@ import pydantic
 from pipelines.measure import disk_message
 from pipelines.staging import FILE, INPUTS, Staging
 from preprocess.utterance import LEFT_OUT, SELECTION
-from shared.dataset import Contract, Layout, ShardInfo, Stem
+from shared.dataset import Contract, ShardInfo
 from shared.errors import UserError
-from shared.files import file_sha256, new_file, sync, write_json
+from shared.files import file_sha256, link_file, new_file, sync, write_json
+from shared.layout import Layout, Stem
 from shared.records import MEL_DTYPES, decode
 from shared.tables import MANIFEST, REJECTED, write_table
 from shared.tfrecord import payload_of
@@ -59,7 +57,6 @@ class SettleShard(beam.DoFn):
         try:
             if not self._staging.report(stem).exists():
                 settle_shard(stem, contract=self._contract, data=self._data, staging=self._staging)
-                self._staging.records(stem).unlink(missing_ok=True)
         except OSError as error:
             raise UserError(disk_message(error, staging=self._staging.root)) from error
         yield stem
@@ -124,21 +121,9 @@ def _write_records(
                 sink.write(framed)
             row["offset_bytes"], offset = offset, offset + len(framed)
     if whole == "measured":
-        target.unlink(missing_ok=True)
         sync(staging.records(stem))
-        _link(staging.records(stem), target)
+        link_file(staging.records(stem), target)
     return digest.hexdigest()
-
-
-def _link(records: Path, target: Path) -> None:
-    """The file under one more name; a copy where the file system has no hard links."""
-    try:
-        os.link(records, target)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
-            raise
-        with records.open("rb") as source, new_file(target) as copy:
-            shutil.copyfileobj(source, copy)
 
 
 def _is_whole(rows: list[Row], *, name: str, stem: str, data: Layout, staging: Staging) -> str | None:

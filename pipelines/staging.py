@@ -6,22 +6,25 @@ refused/<stem>.parquet       a row per utterance of which no record could be mad
 verdicts/<stem>.parquet      a row per measured record: kept, or why not
 rates.json                   characters per second that each language of a source is allowed
 reports/<stem>.json          the shard is whole; what the driver needs to know of it
+measuring                    what measured it: a build that was cut short is carried on by one that measures alike
 """
 
 from __future__ import annotations
 
 import shutil
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shared.dataset import Layout
+from shared.layout import Layout
 from shared.tables import COMPARED, MANIFEST
 
 FILE = "file"  # "measured", or "shards" and "withheld" of the older dataset
 INPUTS = b"inputs"
+LEFT = ".left"
 
 _LATER = {"split", "shard", "index", *COMPARED}
 MEASURED = pa.schema(
@@ -53,13 +56,29 @@ class Staging:
         if self.root.parent.exists():
             shutil.rmtree(self.root.parent)
 
-    def make(self) -> None:
-        """Empty folders; what an interrupted build left goes."""
-        self.sweep()
+    def make(self, *, measuring: str) -> list[Staging]:
+        """Empty folders, and those of interrupted builds whose shards can be taken over.
+
+        These are renamed: a worker that outlives its build must not find them. All others go.
+        """
+        left = list(self._take_over(measuring))
         folders = {path.parent for path in self.layout.parts("any")}
         own = {self.records("any").parent, self.refused("any").parent, self.verdicts("any").parent}
         for folder in (*folders, *own, self.report("any").parent, self.progress):
             folder.mkdir(parents=True, exist_ok=True)
+        self.measuring.write_text(measuring)
+        return left
+
+    def _take_over(self, measuring: str) -> Iterator[Staging]:
+        parent = self.root.parent
+        for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
+            older = Staging(folder)
+            if not (older.measuring.is_file() and older.measuring.read_text() == measuring):
+                shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
+            elif folder.suffix == LEFT:
+                yield older
+            else:
+                yield Staging(folder.rename(folder.with_suffix(LEFT)))
 
     def records(self, stem: str) -> Path:
         return self.root / "measured" / f"{stem}.tfrecord"
@@ -75,6 +94,10 @@ class Staging:
 
     def report(self, stem: str) -> Path:
         return self.root / "reports" / f"{stem}.json"
+
+    @property
+    def measuring(self) -> Path:
+        return self.root / "measuring"
 
     @property
     def rates(self) -> Path:

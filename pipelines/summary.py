@@ -7,17 +7,19 @@ from pathlib import Path
 
 from pipelines.findings import ValidationReport
 from pipelines.forecast import Forecast, SourceForecast
+from pipelines.publish import Published
 from pipelines.validate import report_path
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
-from shared.dataset import DatasetInfo, Layout
+from shared.layout import Layout
 
 SHOWN_FINDINGS = 20
 SHOWN_LANGUAGES = 6
 
 
-def build_summary(info: DatasetInfo, *, data: Path) -> str:
+def build_summary(published: Published, *, data: Path, seconds: float) -> str:
     """One line a source, then the whole."""
+    info = published.info
     rate = info.contract.features.frames_per_second
     lines = [f"{'source':16} {'read':>8} {'written':>8} {'rejected':>8} {'minutes':>8} {'MiB':>8} {'shards':>7}"]
     for name, source in info.sources.items():
@@ -27,8 +29,10 @@ def build_summary(info: DatasetInfo, *, data: Path) -> str:
         lines.append(f"{name:16} {counts} {minutes:8.1f} {mib:8.1f} {len(source.shards):7}")
     lines.append(
         f"{data}: contract {info.fingerprint}, vocabulary {info.vocabulary_size}, "
-        f"{len(info.speakers)} speakers, {info.times.seconds:.1f} s"
+        f"{len(info.speakers)} speakers, {seconds:.1f} s"
     )
+    if not published.changed:
+        lines.append(f"nothing to do: all {len(info.shards)} shards are as they should be")
     if any(source.rejected for source in info.sources.values()):
         lines.append(f"each rejected utterance and its reason: {data / 'rejected'}")
     return "\n".join(lines)

@@ -24,10 +24,11 @@ from pipelines.inspection import Inspection, stated_checks
 from pipelines.progress import Tally, show_progress
 from pipelines.publish import add_counts
 from pipelines.runners import choose_workers, run_graph
-from shared.dataset import Dataset, LanguageInfo, Layout, ShardInfo, SpeakerInfo, mel_statistics
+from shared.dataset import Dataset, LanguageInfo, ShardInfo, SpeakerInfo, mel_statistics
 from shared.errors import UserError
 from shared.files import write_json
 from shared.languages import CODES, language_id
+from shared.layout import Layout
 from shared.order import speaker_id
 from shared.vocabulary import Vocabulary
 

@@ -1,19 +1,9 @@
-"""A dataset on disk: its files' names, `dataset.json`, and the columns of its tables.
-
-DATA/dataset.json                    what it is: contract, shards with their sha256, totals, statistics
-DATA/shards/<stem>.tfrecord          stem = <source>-<split>-00003-of-00016
-DATA/manifest/<stem>.parquet         a row per record of the shard, in its order
-DATA/rejected/<stem>.parquet         a row per utterance that is not in the shard, and why
-DATA/withheld/<stem>.{tfrecord,parquet}  records that a threshold rejected: another threshold brings them back
-DATA/vocab.json                      the compact vocabulary
-DATA/_SUCCESS                        written last: without it there is no dataset
-"""
+"""What a dataset says of itself: `dataset.json`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -24,88 +14,12 @@ import pydantic
 
 from shared.errors import UserError
 from shared.features import FeatureSpec
+from shared.layout import STEM, Layout, Stem
 from shared.processing import Processing
+from shared.publication import finish_publication
 from shared.tables import MANIFEST
 
-SCHEMA_VERSION = 2
-SPLITS = ("train", "validation")
-NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"
-
-_NUMBER = r"[0-9]{5}|[1-9][0-9]{5,}"
-_STEM = re.compile(
-    rf"(?P<source>{NAME_PATTERN})-(?P<split>{'|'.join(SPLITS)})-(?P<shard>{_NUMBER})-of-(?P<shards>{_NUMBER})"
-)
-
-
-class Stem(NamedTuple):
-    """The name of a shard without its suffix, in parts."""
-
-    source: str
-    split: str
-    shard: int
-    shards: int
-
-    def __str__(self) -> str:
-        return f"{self.source}-{self.split}-{self.shard:05d}-of-{self.shards:05d}"
-
-    @classmethod
-    def parse(cls, text: str) -> Stem:
-        """Raises ValueError where the text is no such name."""
-        match = _STEM.fullmatch(text)
-        if match is None:
-            raise ValueError(f"{text!r} is no shard name like ljspeech-train-00003-of-00016")
-        return cls(match["source"], match["split"], int(match["shard"]), int(match["shards"]))
-
-
-class Layout(NamedTuple):
-    """Where the files of a dataset lie; also of one that is being built."""
-
-    root: Path
-
-    def shard(self, stem: str) -> Path:
-        return self.root / "shards" / f"{stem}.tfrecord"
-
-    def manifest(self, stem: str) -> Path:
-        return self.root / "manifest" / f"{stem}.parquet"
-
-    def rejected(self, stem: str) -> Path:
-        return self.root / "rejected" / f"{stem}.parquet"
-
-    def withheld(self, stem: str) -> Path:
-        return self.root / "withheld" / f"{stem}.tfrecord"
-
-    def withheld_manifest(self, stem: str) -> Path:
-        return self.root / "withheld" / f"{stem}.parquet"
-
-    def parts(self, stem: str) -> tuple[Path, ...]:
-        """The five files of one shard."""
-        return (
-            self.shard(stem),
-            self.manifest(stem),
-            self.rejected(stem),
-            self.withheld(stem),
-            self.withheld_manifest(stem),
-        )
-
-    @property
-    def report(self) -> Path:
-        return self.root / "report.html"
-
-    @property
-    def info(self) -> Path:
-        return self.root / "dataset.json"
-
-    @property
-    def vocabulary(self) -> Path:
-        return self.root / "vocab.json"
-
-    @property
-    def success(self) -> Path:
-        return self.root / "_SUCCESS"
-
-    @property
-    def staging(self) -> Path:
-        return self.root / ".staging"
+SCHEMA_VERSION = 3
 
 
 class _Frozen(pydantic.BaseModel):
@@ -144,7 +58,7 @@ class Contract(_Frozen):
 class ShardInfo(_Frozen):
     """One shard as it was published."""
 
-    name: Annotated[str, pydantic.Field(pattern=f"^(?:{_STEM.pattern})$")]
+    name: Annotated[str, pydantic.Field(pattern=f"^(?:{STEM.pattern})$")]
     split: str
     inputs: str  # hash of all that the measured records were made from
     records: int
@@ -207,11 +121,6 @@ class Selection(_Frozen):
     characters_per_second: dict[str, dict[str, tuple[float, float]]]
 
 
-class Times(_Frozen):
-    finished: str
-    seconds: float
-
-
 class DatasetInfo(_Frozen):
     """The content of `dataset.json`."""
 
@@ -224,7 +133,6 @@ class DatasetInfo(_Frozen):
     vocabulary_sha256: Sha256
     mel: MelStatistics
     selection: Selection
-    times: Times
 
     @property
     def shards(self) -> list[ShardInfo]:
@@ -252,6 +160,7 @@ class Dataset(NamedTuple):
             UserError: there is no finished dataset, or it is of another schema.
         """
         layout = Layout(Path(root))
+        finish_publication(layout)
         if not layout.success.is_file():
             raise UserError(_why_absent(layout))
         return cls(layout, read_info(layout.info))

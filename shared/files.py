@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +45,21 @@ def write_json(path: Path, value: pydantic.BaseModel | dict | list, *, durable: 
     if isinstance(value, pydantic.BaseModel):
         value = value.model_dump(mode="json")
     write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode(), durable=durable)
+
+
+def link_file(path: Path, target: Path) -> None:
+    """The file under one more name, in place of what had it; a copy where the file system has no hard links."""
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        os.link(path, temporary)
+        temporary.replace(target)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        with path.open("rb") as source, new_file(target) as copy:
+            shutil.copyfileobj(source, copy)
+    finally:
+        temporary.unlink(missing_ok=True)  # renaming does nothing where both names are one file's
 
 
 def sync(path: Path) -> None:

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.report.rows import Rows
-from shared.dataset import SPLITS, DatasetInfo, SourceInfo
+from shared.dataset import DatasetInfo, SourceInfo
+from shared.layout import SPLITS
 
 SHOWN_SPEAKERS = 40
 

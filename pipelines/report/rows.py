@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shared.dataset import Stem
 from shared.errors import UserError
+from shared.layout import Stem
 
 # What the page needs to know of every record.
 MEASURES = (

@@ -91,9 +91,14 @@ def _validation(dataset: Dataset) -> Note:
     return Note(GOOD, "Validated clean", f"{when}: {report.records:,} records in {report.shards:,} shards", origin)
 
 
+def built_at(dataset: Dataset) -> datetime.datetime:
+    """When the dataset was published, or copied to where it is."""
+    return datetime.datetime.fromtimestamp(dataset.layout.success.stat().st_mtime, datetime.UTC)
+
+
 def latest_validation(dataset: Dataset) -> ValidationReport | None:
     """The last validation of this very build."""
-    built = datetime.datetime.fromisoformat(dataset.info.times.finished)
+    built = built_at(dataset)
     for path in sorted((dataset.layout.root / "validation").glob("*.json"), reverse=True):
         try:
             report = ValidationReport.model_validate_json(path.read_bytes())

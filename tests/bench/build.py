@@ -71,7 +71,7 @@ def fresh(data: Path) -> Path:
 
 
 def build(config: BuildConfig, *, workers: int, data: Path) -> int:
-    info = build_dataset(config.model_copy(update={"workers": workers}), data=data)
+    info = build_dataset(config.model_copy(update={"workers": workers}), data=data).info
     return info.sources["bench"].read
 
 

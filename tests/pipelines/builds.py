@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -62,9 +61,7 @@ def copied(dataset: Path, *, to: Path) -> Path:
 
 
 def content(dataset: Path) -> dict[str, bytes]:
-    """Every file of a dataset but its reports, by its relative name; dataset.json without its times."""
+    """Every file of a dataset but its reports and its lock, by its relative name."""
     files = {str(path.relative_to(dataset)): path for path in dataset.rglob("*") if path.is_file()}
-    found = {name: path.read_bytes() for name, path in files.items() if not name.startswith(("validation/", "report."))}
-    info = json.loads(found["dataset.json"])
-    del info["times"]
-    return found | {"dataset.json": json.dumps(info).encode()}
+    other = ("validation/", "report.", ".lock")
+    return {name: path.read_bytes() for name, path in files.items() if not name.startswith(other)}

@@ -17,7 +17,7 @@ import pytest
 
 from pipelines import publish
 from pipelines.validate import validate_dataset
-from shared.dataset import DatasetInfo
+from shared.dataset import Dataset
 from tests.pipelines import builds
 
 PATIENCE_S = 60.0
@@ -156,7 +156,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_older_dataset(
     assert {name: found for name, found in builds.content(data).items() if not name.startswith(".staging")} == before
 
 
-@pytest.mark.parametrize("lucky", range(9))  # the disk fills at any of the eight files, or at none
+@pytest.mark.parametrize("lucky", range(11))  # the disk fills at any of the ten files, or at none
 def test_whenever_the_disk_fills_the_older_dataset_stays_or_the_new_one_is_whole(
     lucky: int, small: Path, spoiled: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +172,7 @@ def test_whenever_the_disk_fills_the_older_dataset_stays_or_the_new_one_is_whole
     outcome = command(*builds.build_words(corpus, data=spoiled))
     monkeypatch.undo()
     found = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}
-    if lucky == 8:
+    if lucky == 10:
         assert outcome.code == 0
         assert found.keys() != builds.content(small).keys()
     else:
@@ -204,22 +204,29 @@ class Killed(BaseException):
     """Nothing that the code may catch."""
 
 
-def die_at_rename(number: int, *, data: Path, corpus: Path) -> bool:
-    """Build over a dataset and die at this rename of its publication; whether there were so many."""
-    replace, publishing, renames = Path.replace, publish.publish, itertools.count()
+CALLS = ((Path, "replace"), (Path, "unlink"), (os, "link"), (os, "fsync"))
 
-    def fragile(path: Path, target: Path) -> Path:
-        if next(renames) == number:
-            raise Killed
-        return replace(path, target)
 
-    def publish_fragile(*args: Any, **options: Any) -> DatasetInfo:
+def die_in_publication(number: int, *, data: Path, corpus: Path) -> bool:
+    """Build over a dataset and die at this call to the file system while it publishes; whether there were so many."""
+    publishing, calls = publish.publish, itertools.count()
+
+    def fragile(call: Callable) -> Callable:
+        def or_die(*words: Any, **options: Any) -> Any:
+            if next(calls) == number:
+                raise Killed
+            return call(*words, **options)
+
+        return or_die
+
+    def publish_fragile(*words: Any, **options: Any) -> publish.Published:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Path, "replace", fragile)
-            return publishing(*args, **options)
+            for owner, name in CALLS:
+                patch.setattr(owner, name, fragile(getattr(owner, name)))
+            return publishing(*words, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipelines.build.publish", publish_fragile)
+        patch.setattr("pipelines.assembly.publish", publish_fragile)
         try:
             builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
         except Killed:
@@ -227,22 +234,29 @@ def die_at_rename(number: int, *, data: Path, corpus: Path) -> bool:
     return False
 
 
+def published(data: Path) -> dict[str, bytes]:
+    """What a reader finds who opens the dataset: the staging folder is none of it."""
+    Dataset.open(data)
+    return {name: found for name, found in builds.content(data).items() if not name.startswith(".staging")}
+
+
 @pytest.mark.slow
-def test_a_kill_at_any_rename_of_publishing_leaves_a_whole_dataset_or_none(small: Path, tmp_path: Path) -> None:
+def test_a_kill_within_publishing_leaves_the_older_dataset_or_the_new_one(small: Path, tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=3)
     fresh = builds.build(tmp_path / "fresh", config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
-    outcomes = []
+    older, newer, outcomes = builds.content(small), builds.content(fresh), []
     for number in itertools.count():
         data = builds.copied(small, to=tmp_path / str(number))
-        if not die_at_rename(number, data=data, corpus=corpus):
+        if not die_in_publication(number, data=data, corpus=corpus):
             break
-        outcomes.append((data / "_SUCCESS").exists())
-        if outcomes[-1]:
-            assert validate_dataset(data).findings == []
+        found = published(data)
+        assert found in (older, newer)
+        outcomes.append(found == newer)
         builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
-        assert builds.content(data) == builds.content(fresh)
-    assert outcomes == sorted(outcomes, reverse=True), "the older dataset, then none"
-    assert len(outcomes) == 11  # three files under temporary names, five of the shard, then the three again
+        assert builds.content(data) == newer
+    assert outcomes == sorted(outcomes), "the older dataset, then the new one"
+    assert outcomes.count(False) > 4
+    assert outcomes.count(True) > 20
 
 
 def test_a_folder_among_the_shards_of_an_older_dataset_is_left_alone_and_told(spoiled: Path) -> None:

@@ -14,7 +14,7 @@ from pipelines.config import BuildConfig
 from pipelines.forecast import forecast_build
 from pipelines.plan import Element, Plan
 from preprocess.utterance import Reason, Rejection, Utterance
-from shared.dataset import Stem
+from shared.layout import Stem
 from tests.pipelines import builds
 
 NAMES = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=60)

@@ -56,7 +56,7 @@ def test_a_shard_does_not_depend_on_the_order_in_which_its_utterances_arrive(tmp
     stem, contents = "a-train-00000-of-00001", []
     for number, order in enumerate(itertools.permutations(elements)):
         staging = Staging(tmp_path / str(number))
-        staging.make()
+        staging.make(measuring="alike")
         tally = Tally(staging.progress, name=stem)
         measure_shard(in_order(order), stem=stem, inputs="x", staging=staging, prepare=prepare, tally=tally)
         files = (staging.records(stem), staging.rows(stem), staging.refused(stem))

@@ -1,0 +1,118 @@
+"""The shards of a dataset, assembled in a staging folder by one Beam job.
+
+sources ─ readers ─► Utterance references ─► shard by hash of the id
+   GroupByKey on the shard (references only: a mel in a shuffle costs 4 to 9 times its size in memory)
+   ─► measure, a shard at a time: decode, mel, tokens, quality            one record in memory
+   ─► select, all at once: columns in, verdicts out                       no mel in memory
+   ─► settle, a shard at a time: kept and withheld records, tables, sums
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import apache_beam as beam
+
+from pipelines.config import BuildConfig
+from pipelines.measure import MeasureShard, contract_of, disk_message
+from pipelines.plan import Element, Plan
+from pipelines.progress import show_progress
+from pipelines.publish import Published, collect_reports, publish
+from pipelines.reuse import measuring
+from pipelines.runners import choose_workers, run_graph
+from pipelines.scope import Scope
+from pipelines.selection import Select
+from pipelines.settle import SettleShard, ShardReport
+from pipelines.staging import Staging
+from preprocess.corpora import read_corpus
+from preprocess.corpora.source import SourceConfig
+from preprocess.record import Preparation
+from shared.errors import UserError
+from shared.layout import Layout
+from shared.lock import Lock
+
+
+class Assembly:
+    """One job's work on one dataset, whose lock the caller holds."""
+
+    def __init__(self, config: BuildConfig, *, prepare: Preparation, data: Path, runner: str, lock: Lock):
+        self._config, self._runner, self._lock = config, runner, lock
+        self._data, self._staging = Layout(data), Staging.of_new_build(Layout(data))
+        self._prepare, self.contract = prepare, contract_of(prepare)
+
+    @property
+    def staged(self) -> Layout:
+        """The dataset in the making."""
+        return self._staging.layout
+
+    def assemble(self, plan: Plan, *, scope: Scope) -> list[ShardReport]:
+        """Run the graph, with a progress bar; the reports of the planned shards.
+
+        Raises:
+            UserError: of the corpora, or of the disk.
+        """
+        workers = choose_workers(self._config.workers, utterances=plan.listed)
+        label = f"{plan.listed} utterances, {sum(plan.shards.values())} shards, {workers} worker{'s' * (workers > 1)}"
+        try:
+            left = self._staging.make(measuring=measuring(self.contract, decode_limit_s=self._config.decode_limit_s))
+            with show_progress(self._staging.progress, label=label, total=plan.listed):
+                run_graph(
+                    lambda pipeline: self._graph(pipeline, plan=plan, scope=scope, left=[one.root for one in left]),
+                    runner=self._runner,
+                    workers=workers,
+                )
+            return collect_reports(plan, staging=self._staging)
+        except OSError as error:
+            raise UserError(disk_message(error, staging=self._staging.root)) from error
+
+    def publish(self, reports: Sequence[ShardReport], *, keep_in: Path | None = None) -> Published:
+        """Make what was assembled the dataset."""
+        try:
+            return publish(
+                reports,
+                config=self._config,
+                contract=self.contract,
+                tokenizer=self._prepare.tokenizer,
+                data=self._data,
+                staging=self._staging,
+                keep_in=keep_in,
+            )
+        except OSError as error:
+            raise UserError(disk_message(error, staging=self._staging.root)) from error
+
+    def _graph(
+        self, pipeline: beam.Pipeline, *, plan: Plan, scope: Scope, left: Sequence[Path]
+    ) -> beam.PCollection[str]:
+        """The stems of the shards that were settled."""
+        config, data, staging = self._config, self._data.root, self._staging.root
+        # every planned shard is written, also one that no utterance falls into
+        empty = pipeline | "Stems" >> beam.Create([(str(stem), None) for stem in plan.stems()])
+        keyed = (
+            pipeline
+            | "Sources" >> beam.Create(sorted(config.sources.items()))  # (name, SourceConfig)
+            | "Read" >> beam.FlatMap(read_keyed, plan=plan)  # (stem, Utterance | Rejection)
+        )
+        measured = (
+            (empty, keyed)
+            | beam.Flatten()
+            | "By shard" >> beam.GroupByKey()  # (stem, elements)
+            | "Spread" >> beam.Reshuffle()
+            | beam.ParDo(MeasureShard(config, scope=scope, data=data, staging=staging, left=left))  # stem
+        )
+        return (
+            measured
+            | beam.Map(lambda stem: (None, stem))
+            | "All shards" >> beam.GroupByKey()  # (None, stems)
+            | beam.Values()
+            | beam.ParDo(Select(config, staging=staging))  # stem
+            | "Spread again" >> beam.Reshuffle()
+            | beam.ParDo(SettleShard(self.contract, data=data, staging=staging))  # stem
+        )
+
+
+def read_keyed(named: tuple[str, SourceConfig], plan: Plan) -> Iterator[tuple[str, Element]]:
+    """(stem, utterance or rejection) of one source."""
+    name, source = named
+    for element in read_corpus(source, name=name):
+        yield str(plan.stem_of(element, source=name)), element

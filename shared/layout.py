@@ -1,0 +1,112 @@
+"""A dataset on disk: the names of its files.
+
+DATA/dataset.json                    what it is: contract, shards with their sha256, totals, statistics
+DATA/shards/<stem>.tfrecord          stem = <source>-<split>-00003-of-00016
+DATA/manifest/<stem>.parquet         a row per record of the shard, in its order
+DATA/rejected/<stem>.parquet         a row per utterance that is not in the shard, and why
+DATA/withheld/<stem>.{tfrecord,parquet}  records that a threshold rejected: another threshold brings them back
+DATA/vocab.json                      the compact vocabulary
+DATA/config.yaml                     what was asked for: the build's config with all its defaults
+DATA/_SUCCESS                        written last: without it there is no dataset; the sha256 of each file above
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+SPLITS = ("train", "validation")
+NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"
+
+_NUMBER = r"[0-9]{5}|[1-9][0-9]{5,}"
+STEM = re.compile(
+    rf"(?P<source>{NAME_PATTERN})-(?P<split>{'|'.join(SPLITS)})-(?P<shard>{_NUMBER})-of-(?P<shards>{_NUMBER})"
+)
+
+
+class Stem(NamedTuple):
+    """The name of a shard without its suffix, in parts."""
+
+    source: str
+    split: str
+    shard: int
+    shards: int
+
+    def __str__(self) -> str:
+        return f"{self.source}-{self.split}-{self.shard:05d}-of-{self.shards:05d}"
+
+    @classmethod
+    def parse(cls, text: str) -> Stem:
+        """Raises ValueError where the text is no such name."""
+        match = STEM.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} is no shard name like ljspeech-train-00003-of-00016")
+        return cls(match["source"], match["split"], int(match["shard"]), int(match["shards"]))
+
+
+class Layout(NamedTuple):
+    """Where the files of a dataset lie; also of one that is being built."""
+
+    root: Path
+
+    def shard(self, stem: str) -> Path:
+        return self.root / "shards" / f"{stem}.tfrecord"
+
+    def manifest(self, stem: str) -> Path:
+        return self.root / "manifest" / f"{stem}.parquet"
+
+    def rejected(self, stem: str) -> Path:
+        return self.root / "rejected" / f"{stem}.parquet"
+
+    def withheld(self, stem: str) -> Path:
+        return self.root / "withheld" / f"{stem}.tfrecord"
+
+    def withheld_manifest(self, stem: str) -> Path:
+        return self.root / "withheld" / f"{stem}.parquet"
+
+    def parts(self, stem: str) -> tuple[Path, ...]:
+        """The five files of one shard."""
+        return (
+            self.shard(stem),
+            self.manifest(stem),
+            self.rejected(stem),
+            self.withheld(stem),
+            self.withheld_manifest(stem),
+        )
+
+    @property
+    def report(self) -> Path:
+        return self.root / "report.html"
+
+    @property
+    def info(self) -> Path:
+        return self.root / "dataset.json"
+
+    @property
+    def vocabulary(self) -> Path:
+        return self.root / "vocab.json"
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config.yaml"
+
+    @property
+    def success(self) -> Path:
+        return self.root / "_SUCCESS"
+
+    @property
+    def journal(self) -> Path:
+        return self.root / ".publication.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / ".lock"
+
+    @property
+    def quarantine(self) -> Path:
+        return self.root / "quarantine"
+
+    @property
+    def staging(self) -> Path:
+        return self.root / ".staging"

@@ -1,0 +1,130 @@
+"""The moment at which a new dataset takes the place of an older one, whatever is killed meanwhile.
+
+All files lie ready under other names. Then `DATA/.publication.json` is written, which lists every renaming and
+removal: with it the new dataset is published. The renamings follow at once; whoever opens the dataset after a
+kill carries them on first. Each can be done twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+import pydantic
+
+from shared.errors import UserError
+from shared.files import sync, write_bytes, write_json
+from shared.layout import Layout
+
+
+def _inside(name: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise ValueError("wanted a path below the dataset")
+    return name
+
+
+Inside = Annotated[str, pydantic.AfterValidator(_inside)]
+
+
+class Publication(pydantic.BaseModel):
+    """The content of `.publication.json`; every path is relative to the dataset, and `_SUCCESS` comes last."""
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+
+    removals: tuple[Inside, ...]
+    moves: tuple[tuple[Inside, Inside], ...]  # (from, to)
+
+
+def publish_files(layout: Layout, *, moves: Iterable[tuple[Path, Path]], removals: Iterable[Path]) -> None:
+    """Publish; the caller holds the dataset's lock. The last move brings `_SUCCESS`."""
+    publication = Publication(
+        removals=tuple(_relative(path, layout=layout) for path in removals),
+        moves=tuple((_relative(one, layout=layout), _relative(other, layout=layout)) for one, other in moves),
+    )
+    write_json(layout.journal, publication)
+    sync(layout.root)
+    complete_publication(layout)
+
+
+def _relative(path: Path, *, layout: Layout) -> str:
+    return path.relative_to(layout.root).as_posix()
+
+
+def complete_publication(layout: Layout) -> None:
+    """Carry out what the journal says, from its start; the caller holds the dataset's lock.
+
+    A journal whose files are gone is dropped: there is no `_SUCCESS` then, and a build makes what is missing.
+    """
+    publication = _read(layout)
+    if publication is None:
+        return
+    *moves, last = publication.moves
+    if (layout.root / last[0]).is_file():  # else the kill came after the last move
+        _carry_out(publication.removals, moves, last, root=layout.root, success=layout.success)
+    layout.journal.unlink()
+    sync(layout.root)
+
+
+def _carry_out(
+    removals: Iterable[str], moves: Sequence[tuple[str, str]], last: tuple[str, str], *, root: Path, success: Path
+) -> None:
+    success.unlink(missing_ok=True)
+    for name in removals:
+        (root / name).unlink(missing_ok=True)
+    if all([_move(root / one, root / other) for one, other in moves]):
+        for folder in sorted({(root / other).parent for _, other in moves}):
+            sync(folder)
+        _move(root / last[0], root / last[1])
+
+
+def _move(source: Path, target: Path) -> bool:
+    """Whether the file has its name now."""
+    try:
+        source.replace(target)
+    except FileNotFoundError:
+        return target.is_file()  # moved before the kill
+    return True
+
+
+def _read(layout: Layout) -> Publication | None:
+    try:
+        return Publication.model_validate_json(layout.journal.read_bytes())
+    except FileNotFoundError:
+        return None
+    except pydantic.ValidationError as error:
+        raise UserError(f"{layout.journal}: not a journal of a build: remove it, and run `make preprocess`") from error
+
+
+def finish_publication(layout: Layout) -> None:
+    """What a reader does first: nothing, or what a killed writer had left to do.
+
+    Raises:
+        UserError: there is something to do, and the dataset cannot be written to.
+    """
+    if not layout.journal.is_file():
+        return
+    try:
+        with layout.lock.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            complete_publication(layout)
+    except OSError as error:
+        message = f"{layout.root}: a build was cut short while it published, and {error.filename} cannot be written to"
+        raise UserError(f"{message} ({error.strerror}); open the dataset once where it can be") from error
+
+
+def write_sums(path: Path, sums: Mapping[str, str]) -> None:
+    """`sha256sum`'s own format, so that `sha256sum --check _SUCCESS` does."""
+    write_bytes(path, "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode())
+
+
+def read_sums(path: Path) -> dict[str, str]:
+    """sha256 by file name; only of lines that are sound, none where the file is not there."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return {}
+    parts = [line.partition("  ") for line in lines]
+    return {name: digest for digest, _, name in parts if len(digest) == 64 and name}
