@@ -18,7 +18,7 @@ READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup preprocess corpora validate report train synthesize quickstart test test-quick lint types bench lock clean
+.PHONY: help setup preprocess corpora validate repair replay report train synthesize quickstart test test-quick lint types bench lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,6 +40,12 @@ corpora: $(READY)  ## what can be read, and the layout and options of each reade
 
 validate: $(READY)  ## check every byte and claim of a dataset: DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data validate --data $(DATA) --runner $(RUNNER) $(ARGS)
+
+repair: $(READY)  ## damaged files again, to the same bytes: DATA= RUNNER= ARGS=
+	$(BIN)/myxtts-data repair --data $(DATA) --runner $(RUNNER) $(CONFIG) $(ARGS)
+
+replay: $(READY)  ## rejected utterances again, once their cause is gone: DATA= RUNNER= ARGS=
+	$(BIN)/myxtts-data replay --data $(DATA) --runner $(RUNNER) $(CONFIG) $(ARGS)
 
 report: $(READY)  ## report.html of a dataset anew, a page to see and to hear: DATA=
 	$(BIN)/myxtts-data report --data $(DATA)

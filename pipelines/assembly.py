@@ -112,7 +112,8 @@ class Assembly:
 
 
 def read_keyed(named: tuple[str, SourceConfig], plan: Plan) -> Iterator[tuple[str, Element]]:
-    """(stem, utterance or rejection) of one source."""
+    """(stem, utterance or rejection) of one source, as far as it has a shard."""
     name, source = named
     for element in read_corpus(source, name=name):
-        yield str(plan.stem_of(element, source=name)), element
+        if (stem := plan.stem_of(element, source=name)) is not None:
+            yield str(stem), element

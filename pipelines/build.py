@@ -8,7 +8,7 @@ from pipelines.assembly import Assembly
 from pipelines.config import BuildConfig
 from pipelines.measure import preparation
 from pipelines.plan import plan_build
-from pipelines.publish import Published, check_budget
+from pipelines.publish import Published, check_budget, check_counts
 from pipelines.reuse import published_shards
 from pipelines.scope import Scope
 from shared.layout import Layout
@@ -30,5 +30,6 @@ def build_dataset(config: BuildConfig, *, data: Path, runner: str = "local", bre
         assembly = Assembly(config, prepare=prepare, data=data, runner=runner, lock=lock)
         published = published_shards(Layout(data), contract=assembly.contract)
         reports = assembly.assemble(plan, scope=Scope(published=published, trusted={}, stated={}))
+        check_counts(reports, plan=plan)
         check_budget(reports, config=config, rejected=assembly.staged.rejected("any").parent)
         return assembly.publish(reports)

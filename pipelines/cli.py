@@ -6,17 +6,25 @@ import logging
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from shared.config import load_config
 from shared.errors import UserError
+from shared.lock import reading
+
+if TYPE_CHECKING:
+    from pipelines.config import BuildConfig
 
 # Apache Beam takes seconds to import, and warns on import: each command brings in its job when it runs, after
 # the usage was checked and the warning silenced.
 
 _data = click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
 _runner = click.option("--runner", type=click.Choice(["local"]), default="local", show_default=True)
+_accept_changes = click.option(
+    "--accept-changes", is_flag=True, help="Go on although the corpora have changed underneath."
+)
 _break_lock = click.option("--break-lock", is_flag=True, help="The writer that the lock names is gone.")
 
 
@@ -76,9 +84,62 @@ def validate(data: Path, runner: str, workers: int | None) -> None:
     from pipelines.summary import validation_summary
     from pipelines.validate import validate_dataset
 
-    report = validate_dataset(data, runner=runner, workers=workers)
+    with reading(data):
+        report = validate_dataset(data, runner=runner, workers=workers)
     click.echo(validation_summary(report, data=data))
     sys.exit(1 if report.findings else 0)
+
+
+@cli.command()
+@click.argument("config", required=False, type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@_data
+@_runner
+@_break_lock
+@_accept_changes
+def repair(
+    config: Path | None, overrides: tuple[str, ...], data: Path, runner: str, break_lock: bool, accept_changes: bool
+) -> None:
+    """Make damaged files again, to the same bytes, and put the damaged ones into DATA/quarantine.
+
+    CONFIG and OVERRIDES, those of the build, are needed only where DATA/config.yaml is damaged too.
+    """
+    from pipelines.repair import repair_dataset
+    from pipelines.summary import repair_summary
+
+    wanted = _config_of(config, overrides)
+    repair = repair_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
+    click.echo(repair_summary(repair, data=data))
+    sys.exit(1 if repair.is_refused or repair.remaining else 0)
+
+
+@cli.command()
+@click.argument("config", required=False, type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@_data
+@_runner
+@_break_lock
+@_accept_changes
+def replay(
+    config: Path | None, overrides: tuple[str, ...], data: Path, runner: str, break_lock: bool, accept_changes: bool
+) -> None:
+    """Try rejected utterances again; write only those shards anew that gain one.
+
+    CONFIG and OVERRIDES, those of the build, are needed only where DATA/config.yaml is damaged.
+    """
+    from pipelines.replay import replay_dataset
+    from pipelines.summary import replay_summary
+
+    wanted = _config_of(config, overrides)
+    replay = replay_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
+    click.echo(replay_summary(replay, data=data))
+    sys.exit(1 if replay.is_refused else 0)
+
+
+def _config_of(config: Path | None, overrides: tuple[str, ...]) -> BuildConfig | None:
+    from pipelines.config import BuildConfig
+
+    return None if config is None else load_config(config, of=BuildConfig, overrides=overrides)
 
 
 @cli.command()

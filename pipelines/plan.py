@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pipelines.config import BuildConfig
@@ -23,18 +23,26 @@ class Plan(NamedTuple):
     shards: dict[tuple[str, str], int]
     listed: int
     splits: Splits
+    is_published: bool = False  # the shards are those of a dataset, whatever the corpora say now
 
-    def stem_of(self, element: Element, *, source: str) -> Stem:
-        """The shard of an utterance, by its id within its split.
+    def stem_of(self, element: Element, *, source: str) -> Stem | None:
+        """The shard of an utterance, by its id within its split; None where the published split has none.
 
         Raises:
             UserError: no shard was planned for its split.
         """
         split = self.splits.split_of(element)
         shards = self.shards.get((source, split), 0)
-        if shards == 0:
+        if shards == 0 and not self.is_published:
             raise UserError(f"sources.{source}: the corpus changed while it was read; run the build again")
-        return Stem(source, split, shard_of(element.id, shards=shards), shards)
+        return Stem(source, split, shard_of(element.id, shards=shards), shards) if shards else None
+
+    def place(self, config: BuildConfig) -> Iterator[tuple[Stem, Element]]:
+        """Every utterance and bad row that has a shard."""
+        for name, source in config.sources.items():
+            for element in read_corpus(source, name=name):
+                if (stem := self.stem_of(element, source=name)) is not None:
+                    yield stem, element
 
     def stems(self) -> Iterator[Stem]:
         for (source, split), shards in sorted(self.shards.items()):
@@ -66,3 +74,18 @@ def plan_build(config: BuildConfig) -> Plan:
         raise UserError(f"{message}; wanted source/utterance or source/speaker, a line each")
     shards = {place: -(-count // config.utterances_per_shard) for place, count in counts.items()}
     return Plan(shards, counts.total(), splits)
+
+
+def plan_as_published(stems: Iterable[str], *, config: BuildConfig) -> Plan:
+    """The shards that a dataset has; what is new in the corpora falls into one of them, or is left out.
+
+    Raises:
+        UserError: the dataset has other sources than the config, or a corpus is not where it should be.
+    """
+    shards = {(stem.source, stem.split): stem.shards for stem in map(Stem.parse, stems)}
+    found, wanted = {source for source, _ in shards}, set(config.sources)
+    if found != wanted:
+        message = f"the dataset has the sources {', '.join(sorted(found))}, the config {', '.join(sorted(wanted))}"
+        raise UserError(f"{message}; give the config that it was built with")
+    plan = Plan(shards, 0, Splits.from_config(config), is_published=True)
+    return plan._replace(listed=sum(1 for _ in plan.place(config)))

@@ -35,24 +35,23 @@ from shared.files import file_sha256, link_file, write_bytes, write_json
 from shared.languages import language_id
 from shared.layout import Layout, Stem
 from shared.order import speaker_id
-from shared.publication import publish_files, write_sums
+from shared.publication import publish_files, sums_document
 
 
 def collect_reports(plan: Plan, *, staging: Staging) -> list[ShardReport]:
-    """The reports of all planned shards, in the order of their names.
-
-    Raises:
-        UserError: not what was listed was written or rejected.
-    """
+    """The reports of all planned shards, in the order of their names."""
     paths = [staging.report(str(stem)) for stem in plan.stems()]
-    reports = [ShardReport.model_validate_json(path.read_bytes()) for path in paths]
+    return [ShardReport.model_validate_json(path.read_bytes()) for path in paths]
+
+
+def check_counts(reports: Sequence[ShardReport], *, plan: Plan) -> None:
+    """Raises UserError where not what was listed was written or rejected."""
     seen = sum(report.info.records + report.info.rejected for report in reports)
     if seen != plan.listed:
         raise UserError(
             f"{plan.listed} utterances were listed but {seen} written or rejected: the corpus changed while it was "
             "read; nothing was published; run the build again"
         )
-    return reports
 
 
 def check_budget(reports: Sequence[ShardReport], *, config: BuildConfig, rejected: Path) -> None:
@@ -138,7 +137,7 @@ def stage_description(
     write_bytes(staged.vocabulary, vocabulary.to_json())
     write_bytes(staged.config, config_document(config))
     write_json(staged.info, info)
-    write_sums(staged.success, sums_of(info, layout=staged))
+    write_bytes(staged.success, sums_document(sums_of(info, layout=staged)))
     return info
 
 

@@ -6,6 +6,7 @@ refused/<stem>.parquet       a row per utterance of which no record could be mad
 verdicts/<stem>.parquet      a row per measured record: kept, or why not
 rates.json                   characters per second that each language of a source is allowed
 reports/<stem>.json          the shard is whole; what the driver needs to know of it
+tried/<stem>.json            rejected utterances that give a record now
 measuring                    what measured it: a build that was cut short is carried on by one that measures alike
 """
 
@@ -94,6 +95,10 @@ class Staging:
 
     def report(self, stem: str) -> Path:
         return self.root / "reports" / f"{stem}.json"
+
+    @property
+    def tried(self) -> Path:
+        return self.root / "tried"
 
     @property
     def measuring(self) -> Path:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pipelines.differences import Difference
 from pipelines.findings import ValidationReport
 from pipelines.forecast import Forecast, SourceForecast
 from pipelines.publish import Published
+from pipelines.repair import Repair
+from pipelines.replay import Replay
 from pipelines.validate import report_path
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
@@ -98,3 +101,47 @@ def validation_summary(report: ValidationReport, *, data: Path) -> str:
     if report.findings:
         lines.append("mend: a leak or duplicate in its corpus; anything else by `make preprocess` with the same config")
     return "\n".join(lines)
+
+
+def repair_summary(repair: Repair, *, data: Path) -> str:
+    """What was wrong, what was made again, and what only the user can mend."""
+    if not repair.damaged:
+        lines = [f"{data}: nothing to repair"]
+    elif repair.is_refused:
+        lines = [f"{data}: {len(repair.damaged)} files are damaged; nothing was done: the corpora have changed"]
+        lines += [*_difference_lines(repair.differences), "with --accept-changes they are taken as they are now"]
+    else:
+        lines = [f"{data}: {len(repair.damaged)} files were damaged; {len(repair.rebuilt)} shards made again"]
+        lines += [f"  {name}" for name in repair.damaged[:SHOWN_FINDINGS]]
+        lines += [f"replaced files lie in {repair.quarantine}"] if repair.quarantine else []
+        lines += _difference_lines(repair.differences)
+        lines.append(
+            f"not as they were published: {', '.join(repair.unlike)}"
+            if repair.unlike
+            else "every file is as it was published, byte for byte"
+        )
+    lines += [f"  {one.file}: {one.check}: {one.message}" for one in repair.remaining[:SHOWN_FINDINGS]]
+    if repair.remaining:
+        lines.append(
+            f"{len(repair.remaining)} findings are of the corpora themselves: mend them there, and build again"
+        )
+    return "\n".join(lines)
+
+
+def replay_summary(replay: Replay, *, data: Path) -> str:
+    """How many were tried, which came in, and into which shards."""
+    lines = [f"{data}: {replay.tried} rejected utterances tried again, {len(replay.gained)} can be read now"]
+    lines += [f"  {name}" for name in replay.gained[:SHOWN_FINDINGS]]
+    if replay.is_refused:
+        lines.append("nothing was done: the corpora have changed otherwise too")
+        lines += [*_difference_lines(replay.differences), "with --accept-changes they are taken as they are now"]
+    elif replay.published is not None:
+        lines.append(f"{len(replay.shards)} shards written anew: {', '.join(replay.shards[:SHOWN_FINDINGS])}")
+        lines += _difference_lines(replay.differences)
+    return "\n".join(lines)
+
+
+def _difference_lines(differences: Sequence[Difference]) -> list[str]:
+    lines = [f"  {one.stem}: {one.utterance_id or 'all'}: {one.message}" for one in differences[:SHOWN_FINDINGS]]
+    more = len(differences) - SHOWN_FINDINGS
+    return [*lines, f"  … and {more} more"] if more > 0 else lines

@@ -71,6 +71,11 @@ def sync(path: Path) -> None:
         os.close(descriptor)
 
 
+def bytes_sha256(data: bytes) -> str:
+    """The sha256 of what a file would hold."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def file_sha256(path: Path) -> str:
     """The sha256 of a file, read in pieces."""
     with path.open("rb") as file:

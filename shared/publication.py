@@ -15,7 +15,7 @@ from typing import Annotated
 import pydantic
 
 from shared.errors import UserError
-from shared.files import sync, write_bytes, write_json
+from shared.files import sync, write_json
 from shared.layout import Layout
 
 
@@ -115,9 +115,9 @@ def finish_publication(layout: Layout) -> None:
         raise UserError(f"{message} ({error.strerror}); open the dataset once where it can be") from error
 
 
-def write_sums(path: Path, sums: Mapping[str, str]) -> None:
+def sums_document(sums: Mapping[str, str]) -> bytes:
     """`sha256sum`'s own format, so that `sha256sum --check _SUCCESS` does."""
-    write_bytes(path, "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode())
+    return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
 
 def read_sums(path: Path) -> dict[str, str]:

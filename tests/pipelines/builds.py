@@ -21,8 +21,13 @@ COMMAND = Path(sys.executable).with_name("myxtts-data")
 
 def build(data: Path, *, config: str = SAMPLE_CONFIG, overrides: Sequence[str] = ()) -> Path:
     """Build into `data`, in this process."""
-    build_dataset(load_config(config, of=BuildConfig, overrides=overrides), data=data)
+    build_dataset(config_of(overrides, config=config), data=data)
     return data
+
+
+def config_of(overrides: Sequence[str], *, config: str = LJSPEECH_CONFIG) -> BuildConfig:
+    """What the command reads of a config and its overrides."""
+    return load_config(config, of=BuildConfig, overrides=overrides)
 
 
 def overrides_for(corpus: Path, *more: str) -> list[str]:
