@@ -1,0 +1,122 @@
+"""The lock of a dataset: one writer or any number of readers, and whose it is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from shared.errors import UserError
+from shared.lock import Job, Owner, reading, writing
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from shared.lock import {kind}
+with {kind}(Path(sys.argv[1]){options}):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator:
+    """Starts another process that holds the lock of a folder."""
+    running: list[subprocess.Popen[str]] = []
+
+    def hold(kind: str, *, options: str = "") -> subprocess.Popen[str]:
+        script = HOLDER.format(kind=kind, options=options)
+        words = [sys.executable, "-c", script, str(tmp_path)]
+        running.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+        assert running[-1].stdout is not None
+        assert running[-1].stdout.readline() == "held\n"
+        return running[-1]
+
+    yield hold
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def owner(root: Path) -> Owner:
+    return Owner.model_validate_json((root / ".lock").read_bytes())
+
+
+def test_a_lock_says_who_holds_it_and_nothing_once_it_is_free(tmp_path: Path) -> None:
+    with writing(tmp_path, command="build"):
+        found = owner(tmp_path)
+        assert (found.command, found.pid, found.job) == ("build", os.getpid(), None)
+    assert (tmp_path / ".lock").read_bytes() == b""
+
+
+def test_a_second_writer_is_told_who_the_first_is_and_since_when(tmp_path: Path, held) -> None:
+    process = held("writing", options=", command='replay'")
+    message = re.escape(f"(process {process.pid}, since {owner(tmp_path).since}) is writing here; wait for it")
+    with pytest.raises(UserError, match=message), writing(tmp_path, command="build", break_lock=True):
+        pass
+    with pytest.raises(UserError, match=message), reading(tmp_path):
+        pass
+
+
+def test_readers_share_and_keep_writers_away(tmp_path: Path, held) -> None:
+    with writing(tmp_path, command="build"):
+        pass
+    held("reading")
+    with reading(tmp_path):
+        pass
+    with pytest.raises(UserError, match="another process reads this dataset"), writing(tmp_path, command="build"):
+        pass
+
+
+def test_the_lock_of_a_killed_writer_is_free_and_tells_of_it(tmp_path: Path, held) -> None:
+    process = held("writing", options=", command='build'")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with writing(tmp_path, command="build") as lock:
+        assert lock.left is not None
+        assert (lock.left.command, lock.left.pid) == ("build", process.pid)
+    with writing(tmp_path, command="build") as lock:
+        assert lock.left is None
+
+
+def test_a_writer_on_another_machine_is_believed_until_the_user_says_otherwise(tmp_path: Path) -> None:
+    gone = Owner(command="build", user="ada", host="elsewhere", pid=7, since="2026-01-02T03:04:05+00:00")
+    (tmp_path / ".lock").write_text(gone.model_dump_json())
+    message = r"locked by build of ada on elsewhere \(process 7, since 2026-01-02T03:04:05\+00:00\).* --break-lock"
+    with pytest.raises(UserError, match=message), writing(tmp_path, command="repair"):
+        pass
+    assert owner(tmp_path) == gone
+    with writing(tmp_path, command="repair", break_lock=True) as lock:
+        assert lock.left == gone
+
+
+def test_a_job_that_may_still_run_stays_in_the_lock(tmp_path: Path) -> None:
+    job = Job(master="localhost:8081", name="myxtts-build-1")
+    with contextlib.suppress(KeyboardInterrupt), writing(tmp_path, command="build") as lock:
+        lock.set_job(job)
+        raise KeyboardInterrupt
+    with writing(tmp_path, command="build") as lock:
+        assert lock.left is not None
+        assert lock.left.job == job
+        lock.set_job(job)
+        lock.set_job(None)
+    assert (tmp_path / ".lock").read_bytes() == b""
+
+
+@pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b"\xff", b'{"pid": "x"}', b"0" * (1 << 20)])
+def test_a_lock_whose_writing_was_cut_short_is_free(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ".lock").write_bytes(content)
+    with writing(tmp_path, command="build") as lock:
+        assert lock.left is None
+
+
+def test_a_dataset_that_nobody_has_written_to_here_can_be_read(tmp_path: Path) -> None:
+    with reading(tmp_path):
+        assert not (tmp_path / ".lock").exists()
