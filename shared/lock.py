@@ -63,8 +63,9 @@ class Lock:
     """A dataset's lock in this process' hands."""
 
     def __init__(self, file: BinaryIO, *, owner: Owner, left: Owner | None):
-        self._file, self._owner = file, owner
-        self.left = left  # what a writer that was cut short left here
+        # what a writer that was cut short left here; its job is this one's to care for
+        self.left = left
+        self._file, self._owner = file, owner.model_copy(update={"job": left.job if left else None})
         self._write()
 
     def set_job(self, job: Job | None) -> None:

@@ -42,8 +42,8 @@ def prepared(data: Path, corpus: Path, *more: str, die_at: int | None = None) ->
         try:
             builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=words(corpus, *more))
         except RuntimeError as error:  # Beam wraps whatever is raised in a step
-            assert die_at is not None, error
-            assert "Killed" in str(error), error
+            if die_at is None or "Killed" not in str(error):
+                raise
     return next(calls)
 
 
