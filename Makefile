@@ -18,11 +18,13 @@ READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup preprocess corpora validate repair replay report train synthesize quickstart test test-quick lint types bench lock clean
+.PHONY: help setup preprocess corpora validate repair replay report flink-up flink-down flink-status doctor
+.PHONY: train synthesize quickstart test test-quick lint types bench lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local GPU=1 ARGS="key=value …"'
+	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local|flink GPU=1 ARGS="key=value …"'
+	@echo '             FLINK_MASTER=host:port FLINK_JOB_SERVER_JAR=file.jar (RUNNER=flink)'
 	@echo '             TEXT= LANGUAGE= REFERENCE= OUT= (synthesize)'
 
 setup: $(READY)  ## the environment alone; GPU=1 with CUDA's libraries
@@ -49,6 +51,18 @@ replay: $(READY)  ## rejected utterances again, once their cause is gone: DATA= 
 
 report: $(READY)  ## report.html of a dataset anew, a page to see and to hear: DATA=
 	$(BIN)/myxtts-data report --data $(DATA)
+
+flink-up: $(READY)  ## a Flink cluster on this machine for RUNNER=flink; FLINK_MASTER=localhost:8081
+	$(BIN)/myxtts-data flink up $(ARGS)
+
+flink-down: $(READY)  ## end it
+	$(BIN)/myxtts-data flink down
+
+flink-status: $(READY)  ## cluster, slots, job server, running jobs
+	$(BIN)/myxtts-data flink status
+
+doctor: $(READY)  ## is all there that a run needs, and what to do where not: RUNNER= DATA=
+	$(BIN)/myxtts-data doctor --runner $(RUNNER) --data $(DATA)
 
 train: $(READY)  ## shards to a model, from its last checkpoint on: CONFIG= DATA= RUN= ARGS=
 	$(BIN)/myxtts-train train $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)

@@ -20,7 +20,7 @@ from pipelines.plan import Element, Plan
 from pipelines.progress import show_progress
 from pipelines.publish import Published, collect_reports, publish
 from pipelines.reuse import measuring
-from pipelines.runners import choose_workers, run_graph
+from pipelines.runners import choose_workers, new_job_name, run_graph
 from pipelines.scope import Scope
 from pipelines.selection import Select
 from pipelines.settle import SettleShard, ShardReport
@@ -61,6 +61,7 @@ class Assembly:
                     lambda pipeline: self._graph(pipeline, plan=plan, scope=scope, left=[one.root for one in left]),
                     runner=self._runner,
                     workers=workers,
+                    name=new_job_name("build"),
                 )
             return collect_reports(plan, staging=self._staging)
         except OSError as error:

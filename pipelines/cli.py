@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipelines.flink.commands import flink
 from shared.config import load_config
 from shared.errors import UserError
 from shared.lock import reading
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 # the usage was checked and the warning silenced.
 
 _data = click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
-_runner = click.option("--runner", type=click.Choice(["local"]), default="local", show_default=True)
+_runner = click.option("--runner", type=click.Choice(["local", "flink"]), default="local", show_default=True)
 _accept_changes = click.option(
     "--accept-changes", is_flag=True, help="Go on although the corpora have changed underneath."
 )
@@ -150,6 +151,9 @@ def report(data: Path) -> None:
     from shared.dataset import Dataset
 
     click.echo(write_report(Dataset.open(data)))
+
+
+cli.add_command(flink)
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ from pipelines.measure import preparation
 from pipelines.plan import Plan, plan_as_published
 from pipelines.progress import Tally, show_progress
 from pipelines.publish import Published
-from pipelines.runners import choose_workers, run_graph
+from pipelines.runners import choose_workers, new_job_name, run_graph
 from pipelines.scope import Scope
 from pipelines.staging import Staging
 from preprocess.utterance import SELECTION, Rejection, Utterance
@@ -144,6 +144,7 @@ def _tried(elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: 
             ),
             runner=runner,
             workers=choose_workers(config.workers, utterances=len(elements)),
+            name=new_job_name("replay"),
         )
     gained = {name for path in work.tried.iterdir() for name in json.loads(path.read_bytes())}
     shutil.rmtree(work.root)

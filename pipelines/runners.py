@@ -4,10 +4,10 @@ download another runner, and fall back in silence)."""
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 import threading
+import uuid
 from collections.abc import Callable
 
 import apache_beam as beam
@@ -15,6 +15,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
+from pipelines.flink.jobs import user_message
+from pipelines.flink.places import asked_master
 from shared.errors import UserError
 
 # In memory there is one process; worker processes cost seconds of imports. On 2 cores two of them draw level at
@@ -31,14 +33,24 @@ def choose_workers(asked: int | None, *, utterances: int) -> int:
     return 1 if utterances < PROCESSES_PAY_FROM else os.cpu_count() or 1
 
 
-def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers: int) -> None:
-    """Build the graph on a pipeline of the named runner and run it to its end.
+def master_of(runner: str) -> str | None:
+    """Where the jobs of a runner live on when the process that sent them is gone; None for one that runs here."""
+    return asked_master() if runner == "flink" else None
+
+
+def new_job_name(command: str) -> str:
+    """A name that no other job has."""
+    return f"myxtts-{command}-{uuid.uuid4().hex}"
+
+
+def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers: int, name: str) -> None:
+    """Build the graph on a pipeline of the named runner and run it to its end, as a job of that (unique) name.
 
     Raises:
-        UserError: one was raised inside the graph, here or in a worker process.
+        UserError: one was raised inside the graph, here or in a worker process; or there is no such cluster.
         KeyboardInterrupt: the user ended it; Beam wraps that like any other.
     """
-    pipeline = RUNNERS[runner](workers)
+    pipeline = RUNNERS[runner](workers, name)
     build(pipeline)
     try:
         pipeline.run().wait_until_finish()
@@ -51,9 +63,9 @@ def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers:
         raise UserError(message) from error
 
 
-def _local_pipeline(workers: int) -> beam.Pipeline:
+def _local_pipeline(workers: int, name: str) -> beam.Pipeline:
     """On Beam's portable runner, in this process or with worker processes beside it."""
-    options = PipelineOptions([f"--direct_num_workers={workers}"])
+    options = PipelineOptions([f"--direct_num_workers={workers}", f"--job_name={name}"])
     if workers == 1:
         return beam.Pipeline(runner=FnApiRunner(), options=options)
     _end_when_a_worker_dies()
@@ -63,18 +75,19 @@ def _local_pipeline(workers: int) -> beam.Pipeline:
     return beam.Pipeline(runner=FnApiRunner(default_environment=environment), options=options)
 
 
-RUNNERS: dict[str, Callable[[int], beam.Pipeline]] = {"local": _local_pipeline}
+def _flink_pipeline(workers: int, name: str) -> beam.Pipeline:
+    """On a Flink cluster, with a worker for each of its slots, however many were asked for."""
+    from pipelines.flink.runner import flink_pipeline
+
+    return flink_pipeline(name=name)
+
+
+RUNNERS: dict[str, Callable[[int, str], beam.Pipeline]] = {"local": _local_pipeline, "flink": _flink_pipeline}
 
 
 def _user_message(error: BaseException) -> str | None:
-    """The one line of a UserError that Beam carried out of a DoFn, maybe as the text of a traceback."""
-    text = str(error)
-    if not isinstance(error, UserError):
-        found = re.findall(r"UserError: (.*)", text)
-        if not found:
-            return None
-        text = found[-1]
-    return text.split(" [while running")[0].strip()
+    """The one line of a UserError, also where Beam carried it out of a DoFn."""
+    return user_message(f"UserError: {error}" if isinstance(error, UserError) else str(error))
 
 
 def _end_when_a_worker_dies() -> None:

@@ -23,7 +23,7 @@ from pipelines.findings import Finding, ShardVerdict, ValidationReport
 from pipelines.inspection import Inspection, stated_checks
 from pipelines.progress import Tally, show_progress
 from pipelines.publish import add_counts
-from pipelines.runners import choose_workers, run_graph
+from pipelines.runners import choose_workers, new_job_name, run_graph
 from shared.dataset import Dataset, LanguageInfo, ShardInfo, SpeakerInfo, mel_statistics
 from shared.errors import UserError
 from shared.files import write_json
@@ -53,6 +53,7 @@ def validate_dataset(data: Path, *, runner: str = "local", workers: int | None =
                 lambda pipeline: validation_graph(pipeline, dataset, work=work),
                 runner=runner,
                 workers=choose_workers(workers, utterances=records),
+                name=new_job_name("validate"),
             )
         verdicts = [ShardVerdict.model_validate_json(path.read_bytes()) for path in sorted(work.glob("*.verdict"))]
         across = [Finding.model_validate_json(path.read_bytes()) for path in sorted(work.glob("*.finding"))]

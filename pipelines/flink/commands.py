@@ -1,0 +1,59 @@
+"""myxtts-data flink: a cluster on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from pipelines.flink.places import DEFAULT_MASTER
+
+
+def _master(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--master", envvar="FLINK_MASTER", default=DEFAULT_MASTER, show_default=True, help="Its REST service, host:port."
+    )(command)
+
+
+@click.group()
+def flink() -> None:
+    """A Flink cluster on this machine: one JobManager, TaskManagers of one slot each, Beam's job server."""
+
+
+@flink.command()
+@_master
+@click.option("--task-managers", type=click.IntRange(min=1), default=2, show_default=True)
+def up(master: str, task_managers: int) -> None:
+    """Fetch what is needed, start what does not run, wait until it takes jobs."""
+    from pipelines.flink.cluster import Cluster, local_master
+    from pipelines.flink.install import install
+    from pipelines.flink.status import status_lines
+
+    cluster = Cluster(local_master(master), files=install(click.echo))
+    if not cluster.up(task_managers=task_managers):
+        click.echo("it was up")
+    click.echo("\n".join(status_lines(cluster)))
+
+
+@flink.command()
+@_master
+def down(master: str) -> None:
+    """End the cluster and everything that it started."""
+    from pipelines.flink.cluster import Cluster, local_master
+    from pipelines.flink.install import installation
+
+    ended = Cluster(local_master(master), files=installation()).down()
+    click.echo(f"{ended} processes ended" if ended else "nothing was running")
+
+
+@flink.command()
+@_master
+def status(master: str) -> None:
+    """Cluster, slots, TaskManagers, job server, running jobs."""
+    from pipelines.flink.cluster import Cluster
+    from pipelines.flink.install import installation
+    from pipelines.flink.places import checked_master
+    from pipelines.flink.status import status_lines
+
+    click.echo("\n".join(status_lines(Cluster(checked_master(master), files=installation()))))

@@ -1,0 +1,127 @@
+"""Jobs of a Flink cluster, which live on when the process that sent them is gone. By REST alone."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pipelines.flink.rest import Unknown, Unreachable, ask
+from shared.errors import UserError
+
+ENDED = frozenset({"FINISHED", "FAILED", "CANCELED", "SUSPENDED"})
+INTERVAL_S = 0.5
+SILENCE_S = 30.0  # so long a cluster may be out of reach while a job is waited for
+
+
+class Job(NamedTuple):
+    """As Flink lists it; `state` is Flink's word: RUNNING, RESTARTING, FINISHED, FAILED, CANCELED, …"""
+
+    id: str
+    name: str
+    state: str
+
+    @property
+    def ended(self) -> bool:
+        return self.state in ENDED
+
+
+class JobFailed(RuntimeError):
+    """The job ended otherwise than well; the text holds what Flink says of the reason."""
+
+
+def find_job(master: str, *, name: str) -> Job | None:
+    """The newest job of that name, None where the cluster knows none (it forgets ended ones after an hour).
+
+    Raises:
+        Unreachable: the cluster cannot be asked.
+    """
+    listed = [one for one in ask(master, "/jobs/overview")["jobs"] if one["name"] == name]
+    if not listed:
+        return None
+    newest = max(listed, key=lambda one: one["start-time"])
+    return Job(newest["jid"], name, newest["state"])
+
+
+def running_jobs(master: str) -> list[Job]:
+    """Those that have not ended.
+
+    Raises:
+        Unreachable: the cluster cannot be asked.
+    """
+    jobs = [Job(one["jid"], one["name"], one["state"]) for one in ask(master, "/jobs/overview")["jobs"]]
+    return [job for job in jobs if not job.ended]
+
+
+def wait_for_job(
+    master: str, job_id: str, *, follow: Callable[[Job], None] = lambda job: None, interval_s: float = INTERVAL_S
+) -> Job:
+    """Poll until the job has ended well, calling `follow` with what it is at each poll.
+
+    A mistake of the user's, which Flink would try again and again, ends it at once.
+
+    Raises:
+        UserError: one was raised in the job.
+        Unreachable: the cluster has not answered for half a minute.
+        Unknown: it has forgotten the job, or was started anew.
+        JobFailed: the job failed or was cancelled.
+    """
+    job = _watch(master, job_id, follow=follow, interval_s=interval_s)
+    if job.state != "FINISHED":
+        raise JobFailed(f"Flink job {job.name} ({job_id}) is {job.state}: {_reasons(master, job_id) or 'no reason given'}")
+    return job
+
+
+def cancel_job(master: str, job_id: str, *, interval_s: float = INTERVAL_S) -> Job:
+    """Cancel, and wait until it has ended: after that nothing of it writes any more. An ended one stays as it is.
+
+    Raises:
+        Unreachable, Unknown: as `wait_for_job`.
+    """
+    if not _state(master, job_id).ended:
+        ask(master, f"/jobs/{job_id}?mode=cancel", method="PATCH")
+    while not (job := _state(master, job_id)).ended:
+        time.sleep(interval_s)
+    return job
+
+
+def _watch(master: str, job_id: str, *, follow: Callable[[Job], None], interval_s: float) -> Job:
+    answered_s = time.monotonic()
+    while True:
+        try:
+            job = _state(master, job_id)
+            mistake = user_message(_reasons(master, job_id))
+            answered_s = time.monotonic()
+        except Unreachable:
+            if time.monotonic() - answered_s > SILENCE_S:
+                raise
+        else:
+            follow(job)
+            if mistake is not None:
+                cancel_job(master, job_id)
+                raise UserError(mistake)
+            if job.ended:
+                return job
+        time.sleep(interval_s)
+
+
+def _state(master: str, job_id: str) -> Job:
+    answer = ask(master, f"/jobs/{job_id}")
+    return Job(job_id, answer["name"], answer["state"])
+
+
+def _reasons(master: str, job_id: str) -> str:
+    """Every failure that Flink remembers of the job, also those that it recovered from."""
+    try:
+        answer = ask(master, f"/jobs/{job_id}/exceptions")
+    except Unknown:
+        return ""
+    entries = answer.get("exceptionHistory", {}).get("entries", [])
+    return "\n".join([answer.get("root-exception") or "", *(one.get("stacktrace") or "" for one in entries)]).strip()
+
+
+def user_message(text: str) -> str | None:
+    """The one line of a UserError that a runner carried out of a DoFn, maybe within a traceback's text."""
+    found = re.findall(r"UserError: (.*)", text)
+    return found[-1].split(" [while running")[0].strip() if found else None

@@ -1,0 +1,53 @@
+"""Where things lie outside the project: what was installed, and what a running cluster keeps."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shared.errors import UserError
+
+DEFAULT_MASTER = "localhost:8081"
+
+
+def cache_folder() -> Path:
+    """Files that can be fetched again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "myxtts"
+
+
+def cluster_folder(master: str) -> Path:
+    """State of the cluster of that address: configuration, logs, process numbers."""
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    return state / "myxtts" / f"flink-{master.replace(':', '-')}"
+
+
+def asked_master() -> str:
+    """host:port of the cluster's REST service: FLINK_MASTER, else that of `make flink-up`."""
+    return checked_master(os.environ.get("FLINK_MASTER") or DEFAULT_MASTER)
+
+
+def checked_master(master: str) -> str:
+    """
+    Raises:
+        UserError: it is no host:port.
+    """
+    bare = master.removeprefix("http://").rstrip("/")
+    host, _, port = bare.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+        raise UserError(f"FLINK_MASTER={master}: wanted host:port of Flink's REST service, such as {DEFAULT_MASTER}")
+    return bare
+
+
+def asked_job_server_jar() -> Path | None:
+    """The one-file job server, where the user has one: FLINK_JOB_SERVER_JAR.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    named = os.environ.get("FLINK_JOB_SERVER_JAR")
+    if not named:
+        return None
+    path = Path(named).expanduser().absolute()
+    if not path.is_file():
+        raise UserError(f"FLINK_JOB_SERVER_JAR={named}: no such file; wanted Beam's one-file job server for Flink")
+    return path

@@ -1,0 +1,69 @@
+"""Processes that outlive the command that started them, known by their number and by a word of their command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pydantic
+
+
+class Started(pydantic.BaseModel):
+    """A process; `marker` stands in its command line, so that a number given anew is not mistaken for it."""
+
+    pid: int
+    marker: str
+
+    @property
+    def alive(self) -> bool:
+        return self.marker in _command_line(self.pid)
+
+
+def end_all(processes: Sequence[Started], *, patience_s: float = 10.0) -> None:
+    """Ask them to end, then make them; back when they have."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for one in processes:
+            if one.alive:
+                os.kill(one.pid, number)
+        end_s = time.monotonic() + patience_s
+        while any(one.alive for one in processes) and time.monotonic() < end_s:
+            time.sleep(0.05)
+
+
+def start(words: Sequence[str], *, marker: str, log: Path, environment: Mapping[str, str]) -> Started:
+    """In a session of its own, which the end of this one's terminal does not reach."""
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=dict(environment), start_new_session=True
+        )
+    return Started(pid=process.pid, marker=marker)
+
+
+def free_port() -> int:
+    """A port that nobody listens at just now."""
+    with socket.socket() as found:
+        found.bind(("localhost", 0))
+        return int(found.getsockname()[1])
+
+
+def listens(port: int) -> bool:
+    """Whether somebody does, here."""
+    with socket.socket() as asked:
+        asked.settimeout(1.0)
+        return asked.connect_ex(("localhost", port)) == 0
+
+
+def _command_line(pid: int) -> str:
+    """Empty for what has ended."""
+    if Path("/proc/self").exists():
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            return ""
+    words = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    return subprocess.run(words, capture_output=True, text=True, check=False).stdout

@@ -1,0 +1,49 @@
+"""Flink's REST service: a question, an answer."""
+
+from __future__ import annotations
+
+import http
+import http.client
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+from shared.errors import UserError
+
+TIMEOUT_S = 10.0
+
+
+class Unreachable(UserError):
+    """Nothing that answers as Flink does."""
+
+
+class Unknown(UserError):
+    """It answers, and knows nothing of what was asked for."""
+
+
+def ask(master: str, path: str, *, method: str = "GET") -> Any:
+    """The answer of the cluster at `master` (host:port) to a path such as /overview.
+
+    Raises:
+        Unknown: it has no such thing.
+        Unreachable: it does not answer, or not as Flink would.
+    """
+    request = urllib.request.Request(f"http://{master}{path}", method=method)
+    try:
+        with _DIRECT.open(request, timeout=TIMEOUT_S) as answer:
+            return json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as error:
+        if error.code == http.HTTPStatus.NOT_FOUND:
+            raise Unknown(f"Flink at {master} knows nothing of {path}") from error
+        raise Unreachable(f"Flink at {master} answers {path} with {error.code} {error.reason}") from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        raise Unreachable(
+            f"no Flink cluster answers at {master} ({reason}); `make flink-up` starts one on this machine, "
+            "FLINK_MASTER=host:port names another"
+        ) from error
+
+
+# A cluster is asked directly, whatever proxy the environment names for the world outside.
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -1,0 +1,148 @@
+"""Beam's runner for portable job servers, with Flink's own word on how the job fares."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import apache_beam as beam
+import click
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
+from apache_beam.portability.api import beam_job_api_pb2
+from apache_beam.runners.portability.portable_runner import PortableRunner
+from apache_beam.runners.runner import PipelineState
+
+from pipelines.flink import launcher
+from pipelines.flink.cluster import Cluster
+from pipelines.flink.install import install
+from pipelines.flink.job_server import leashed_job_server
+from pipelines.flink.jobs import Job, cancel_job, find_job, wait_for_job
+from pipelines.flink.places import asked_job_server_jar, asked_master, cluster_folder
+from pipelines.flink.rest import ask
+from pipelines.flink.versions import versions
+from shared.errors import UserError
+
+# A worker lives from one stage to the next if that begins within this time, which saves its imports. It must be
+# less than the delay of the cluster's restart strategy (2 s), so that a dead one is not found again after a restart.
+WORKER_KEPT_MS = 1_500
+
+INTERVAL_S = 0.2
+
+
+def flink_pipeline(*, name: str) -> beam.Pipeline:
+    """A pipeline for the cluster asked for, as wide as that has slots.
+
+    Raises:
+        UserError: there is no cluster, it has no slots, or it is not of the job server's version.
+    """
+    master = asked_master()
+    config = {"command": worker_command(), "env": {launcher.FOLDER: str(Path.cwd())}}
+    options = PipelineOptions(
+        [
+            f"--job_name={name}",
+            f"--parallelism={slots(master)}",
+            "--sdk_worker_parallelism=1",
+            "--execution_mode_for_batch=BATCH_FORCED",  # a stage that is done survives the loss of a TaskManager
+            "--environment_type=PROCESS",
+            f"--environment_config={json.dumps(config)}",
+            f"--environment_cache_millis={WORKER_KEPT_MS}",
+            "--experiments=disable_logging_submission_environment",  # a `pip freeze`, seconds long
+        ]
+    )
+    return beam.Pipeline(runner=FlinkRunner(master), options=options)
+
+
+def slots(master: str) -> int:
+    """How many tasks the cluster takes at a time.
+
+    Raises:
+        UserError: there is no cluster, it has no slots, or it is not of the job server's version.
+    """
+    overview = ask(master, "/overview")
+    found, line = str(overview["flink-version"]), versions().flink_line
+    if not found.startswith(f"{line}.") and asked_job_server_jar() is None:
+        raise UserError(
+            f"the cluster at {master} is Flink {found}, the job server here is for {line}; set FLINK_JOB_SERVER_JAR to "
+            f"Beam's one-file job server for Flink {found.rpartition('.')[0]}"
+        )
+    if not overview["slots-total"]:
+        raise UserError(f"the Flink cluster at {master} has no TaskManager; start one (here: `make flink-up`)")
+    return int(overview["slots-total"])
+
+
+def worker_command() -> str:
+    """The launcher in this very environment; on every machine of a cluster it lies at the same place.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    command = Path(sys.executable).with_name("myxtts-flink-worker")
+    if not os.access(command, os.X_OK):
+        raise UserError(f"{command}: no such program; install this project again (`make setup`)")
+    return str(command)
+
+
+class FlinkRunner(PortableRunner):
+    """Submits to the job server of a cluster of ours, or starts one here for that of somebody else."""
+
+    def __init__(self, master: str):
+        super().__init__()
+        self._master = master
+
+    def run_portable_pipeline(self, pipeline: Any, options: PipelineOptions) -> FlinkResult:
+        name = options.get_all_options()["job_name"]
+        with contextlib.ExitStack() as stack:
+            options.view_as(PortableOptions).job_endpoint = stack.enter_context(job_server(self._master))
+            submitted = super().run_portable_pipeline(pipeline, options)
+            return FlinkResult(submitted, master=self._master, name=name, held=stack.pop_all())
+
+
+
+class FlinkResult:
+    """A job under way."""
+
+    def __init__(self, submitted: Any, *, master: str, name: str, held: contextlib.ExitStack):
+        self._submitted, self._master, self._name, self._held = submitted, master, name, held
+
+    def wait_until_finish(self) -> str:
+        """To the end of the job; whoever interrupts this ends it, so that nothing writes on behind his back.
+
+        Raises:
+            UserError: one was raised in a worker.
+            JobFailed: it failed otherwise.
+        """
+        with self._held:
+            job = self._arrived()
+            try:
+                wait_for_job(self._master, job.id, interval_s=INTERVAL_S)
+            except KeyboardInterrupt:
+                cancel_job(self._master, job.id)
+                raise
+        return str(PipelineState.DONE)
+
+    def _arrived(self) -> Job:
+        """Once Flink lists it; until then the job server has the word."""
+        while (job := find_job(self._master, name=self._name)) is None:
+            if self._submitted.state == PipelineState.FAILED:
+                raise RuntimeError(f"Beam's job server refused {self._name}: {self._said()}")
+            time.sleep(INTERVAL_S)
+        return job
+
+    def _said(self) -> str:
+        said = (one.message_response for one in self._submitted._message_stream if one.HasField("message_response"))
+        errors = [one.message_text for one in said if one.importance == beam_job_api_pb2.JobMessage.JOB_MESSAGE_ERROR]
+        return errors[-1] if errors else "it does not say why"
+
+
+def job_server(master: str) -> contextlib.AbstractContextManager[str]:
+    """host:port of a job server for that cluster."""
+    files = install(lambda line: click.echo(line, err=True))
+    ours = Cluster(master, files=files).processes()
+    if ours.job_server is not None and asked_job_server_jar() is None:
+        return contextlib.nullcontext(ours.endpoint)
+    return leashed_job_server(master, folder=cluster_folder(master), files=files)
