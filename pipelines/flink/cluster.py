@@ -123,7 +123,11 @@ class Cluster:
     def _add_job_server(self, found: Processes) -> None:
         port = free_port()
         words = job_server.command(
-            job_server.home_class_path(self._files), files=self._files, master=self.master, port=port, folder=self.folder
+            job_server.home_class_path(self._files),
+            files=self._files,
+            master=self.master,
+            port=port,
+            folder=self.folder,
         )
         log = self.folder / "log" / "job-server.out"
         found.job_server = start(words, marker=str(self.folder), log=log, environment=os.environ)

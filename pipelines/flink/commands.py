@@ -12,7 +12,11 @@ from pipelines.flink.places import DEFAULT_MASTER
 
 def _master(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
-        "--master", envvar="FLINK_MASTER", default=DEFAULT_MASTER, show_default=True, help="Its REST service, host:port."
+        "--master",
+        envvar="FLINK_MASTER",
+        default=DEFAULT_MASTER,
+        show_default=True,
+        help="Its REST service, host:port.",
     )(command)
 
 

@@ -69,7 +69,9 @@ def wait_for_job(
     """
     job = _watch(master, job_id, follow=follow, interval_s=interval_s)
     if job.state != "FINISHED":
-        raise JobFailed(f"Flink job {job.name} ({job_id}) is {job.state}: {_reasons(master, job_id) or 'no reason given'}")
+        raise JobFailed(
+            f"Flink job {job.name} ({job_id}) is {job.state}: {_reasons(master, job_id) or 'no reason given'}"
+        )
     return job
 
 

@@ -102,7 +102,6 @@ class FlinkRunner(PortableRunner):
             return FlinkResult(submitted, master=self._master, name=name, held=stack.pop_all())
 
 
-
 class FlinkResult:
     """A job under way."""
 

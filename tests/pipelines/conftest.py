@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from pipelines import cli
+from pipelines.flink.cluster import Cluster
+from pipelines.flink.install import install
+from pipelines.flink.processes import free_port
+from shared.errors import UserError
 from tests.commands import Outcome, runner
 from tests.pipelines import builds
 
@@ -36,6 +41,25 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     corpus = builds.make_corpus(folder / "corpus", clips=12)
     overrides = builds.overrides_for(corpus, "utterances_per_shard=6", "validation_fraction=0.3")
     return builds.build(folder / "data", config=builds.LJSPEECH_CONFIG, overrides=overrides)
+
+
+@pytest.fixture(scope="session")
+def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A Flink cluster with ports and a state of its own, which RUNNER=flink means from here on; leave it as it was."""
+    try:
+        files = install(print)
+    except UserError as error:
+        pytest.fail(str(error)) if os.environ.get("CI") else pytest.skip(str(error))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.setenv("FLINK_MASTER", f"localhost:{free_port()}")
+        patch.delenv("FLINK_JOB_SERVER_JAR", raising=False)
+        cluster = Cluster(os.environ["FLINK_MASTER"], files=files)
+        try:
+            cluster.up()
+            yield cluster
+        finally:
+            cluster.down()
 
 
 @pytest.fixture

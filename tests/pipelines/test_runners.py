@@ -22,12 +22,12 @@ def test_the_commands_offer_the_runners_that_there_are(command: click.Command) -
 
 
 def test_the_runner_is_always_named() -> None:
-    assert type(RUNNERS["local"](1).runner) is FnApiRunner
-    assert type(RUNNERS["local"](2).runner) is FnApiRunner
+    assert type(RUNNERS["local"](1, "a").runner) is FnApiRunner
+    assert type(RUNNERS["local"](2, "b").runner) is FnApiRunner
 
 
 def test_worker_processes_keep_their_notes_off_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    run_graph(lambda pipeline: pipeline | beam.Create([7]) | beam.Map(str), runner="local", workers=2)
+    run_graph(lambda pipeline: pipeline | beam.Create([7]) | beam.Map(str), runner="local", workers=2, name="test")
     assert capfd.readouterr().err == ""
 
 
@@ -47,6 +47,7 @@ def test_a_mistake_of_the_user_leaves_the_graph_as_its_one_line() -> None:
             lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_raise, error=UserError),
             runner="local",
             workers=1,
+            name="test",
         )
     assert str(caught.value) == "element 7 is to blame"
 
@@ -57,6 +58,7 @@ def test_a_defect_leaves_the_graph_as_a_defect() -> None:
             lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_raise, error=ZeroDivisionError),
             runner="local",
             workers=1,
+            name="test",
         )
 
 
@@ -66,4 +68,6 @@ def _interrupt(element: int) -> None:
 
 def test_the_users_own_interrupt_leaves_the_graph_as_that() -> None:
     with pytest.raises(KeyboardInterrupt):
-        run_graph(lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_interrupt), runner="local", workers=1)
+        run_graph(
+            lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_interrupt), runner="local", workers=1, name="test"
+        )

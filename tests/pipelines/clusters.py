@@ -1,0 +1,73 @@
+"""What tests do to a Flink cluster: look at its workers, kill what runs on it in the middle of a build."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pipelines.flink.cluster import Cluster
+from pipelines.flink.rest import ask
+
+WORKER = "myxtts-flink-worker"
+
+
+def workers(cluster: Cluster) -> list[int]:
+    """Process numbers of the Python workers that the cluster's TaskManagers started."""
+    managers = {one.pid for one in cluster.processes().task_managers}
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            if folder.name.isdecimal() and WORKER in (folder / "cmdline").read_text():
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                found += [int(folder.name)] if parent in managers else []
+        except OSError:
+            continue  # it has just ended
+    return found
+
+
+def kill_a_worker(cluster: Cluster) -> None:
+    os.kill(workers(cluster)[0], signal.SIGKILL)
+
+
+def kill_a_task_manager(cluster: Cluster) -> None:
+    """And start another in its place."""
+    os.kill(cluster.processes().task_managers[0].pid, signal.SIGKILL)
+    assert cluster.up()
+
+
+def after_some_progress(staging: Path, action: Callable[[], None], *, from_: int) -> threading.Thread:
+    """A thread that does it once so many utterances are measured; join it."""
+
+    def watch() -> None:
+        end_s = time.monotonic() + 300
+        while time.monotonic() < end_s:
+            if sum(int(path.read_text() or 0) for path in staging.glob("*/progress/*")) >= from_:
+                action()
+                return
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    return thread
+
+
+def failures(cluster: Cluster, job_id: str) -> list[str]:
+    """What Flink remembers of the failures that a job recovered from."""
+    history = ask(cluster.master, f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
+    return [str(one["stacktrace"]) for one in history]
+
+
+def newest_job(cluster: Cluster) -> str:
+    return str(max(ask(cluster.master, "/jobs/overview")["jobs"], key=lambda one: one["start-time"])["jid"])
+
+
+def wait_for_no_worker(cluster: Cluster) -> bool:
+    """Whether the workers have gone by themselves within some seconds."""
+    end_s = time.monotonic() + 15
+    while workers(cluster) and time.monotonic() < end_s:
+        time.sleep(0.1)
+    return workers(cluster) == []
