@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pipelines.doctor import doctor
 from pipelines.flink.commands import flink
 from shared.config import load_config
 from shared.errors import UserError
@@ -153,6 +154,7 @@ def report(data: Path) -> None:
     click.echo(write_report(Dataset.open(data)))
 
 
+cli.add_command(doctor)
 cli.add_command(flink)
 
 

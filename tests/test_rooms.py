@@ -32,7 +32,7 @@ SHARED_MAY_IMPORT = {"google_crc32c", "numpy", "pyarrow", "pydantic", "yaml"}
 
 TOP_LEVEL = {
     *ROOMS,
-    *("configs", "tests", "docker", ".ci"),
+    *("configs", "tests", "docker", "docs", ".ci"),
     *("Makefile", "README.md", "LICENSE", "pyproject.toml", "requirements.lock", ".gitignore"),
 }
 

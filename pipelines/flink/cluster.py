@@ -7,8 +7,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pydantic
 
@@ -28,7 +27,8 @@ START_S = 180.0
 # strategy let a job lose a TaskManager (2 s after its worker was given up, see runner.py).
 CONFIG = """\
 env: {{java: {{opts: {{all: {opens}}}}}}}
-jobmanager: {{bind-host: localhost, rpc: {{address: localhost, port: {rpc_port}}}, memory: {{process: {{size: 1024m}}}}}}
+jobmanager: {{bind-host: localhost, rpc: {{address: localhost, port: {rpc_port}}},
+  memory: {{process: {{size: 1024m}}}}}}
 taskmanager: {{bind-host: localhost, host: localhost, numberOfTaskSlots: 1,
   memory: {{process: {{size: 1600m}}, jvm-metaspace: {{size: 512m}}}}}}
 rest: {{address: localhost, bind-address: localhost, port: {rest_port}}}

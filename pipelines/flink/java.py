@@ -13,8 +13,19 @@ from pipelines.flink.versions import versions
 from shared.errors import UserError
 
 # Flink's own start scripts open these for it on Java 17; Beam's job server reflects on the same.
-OPENED = ("java.lang", "java.lang.invoke", "java.lang.reflect", "java.net", "java.io", "java.nio", "java.text")
-OPENED += ("java.time", "java.util", "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch")
+OPENED = (
+    *(
+        "java.lang",
+        "java.lang.invoke",
+        "java.lang.reflect",
+        "java.net",
+        "java.io",
+        "java.nio",
+        "java.text",
+        "java.time",
+    ),
+    *("java.util", "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch"),
+)
 OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pipelines.flink.rest import Unknown, Unreachable, ask
+from pipelines.flink.rest import Conflict, Unknown, Unreachable, ask
 from shared.errors import UserError
 
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELED", "SUSPENDED"})
@@ -81,10 +82,13 @@ def cancel_job(master: str, job_id: str, *, interval_s: float = INTERVAL_S) -> J
     Raises:
         Unreachable, Unknown: as `wait_for_job`.
     """
-    if not _state(master, job_id).ended:
-        ask(master, f"/jobs/{job_id}?mode=cancel", method="PATCH")
-    while not (job := _state(master, job_id)).ended:
+    job = _state(master, job_id)
+    if not job.ended:
+        with contextlib.suppress(Conflict):  # it has just ended by itself
+            ask(master, f"/jobs/{job_id}?mode=cancel", method="PATCH")
+    while not job.ended:
         time.sleep(interval_s)
+        job = _state(master, job_id)
     return job
 
 

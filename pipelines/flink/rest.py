@@ -22,11 +22,16 @@ class Unknown(UserError):
     """It answers, and knows nothing of what was asked for."""
 
 
+class Conflict(UserError):
+    """What was asked for does not go with the state that the thing is in."""
+
+
 def ask(master: str, path: str, *, method: str = "GET") -> Any:
     """The answer of the cluster at `master` (host:port) to a path such as /overview.
 
     Raises:
         Unknown: it has no such thing.
+        Conflict: it has, but in another state.
         Unreachable: it does not answer, or not as Flink would.
     """
     request = urllib.request.Request(f"http://{master}{path}", method=method)
@@ -36,6 +41,8 @@ def ask(master: str, path: str, *, method: str = "GET") -> Any:
     except urllib.error.HTTPError as error:
         if error.code == http.HTTPStatus.NOT_FOUND:
             raise Unknown(f"Flink at {master} knows nothing of {path}") from error
+        if error.code == http.HTTPStatus.CONFLICT:
+            raise Conflict(f"Flink at {master} refuses {method} {path}: {error.reason}") from error
         raise Unreachable(f"Flink at {master} answers {path} with {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", error)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -15,17 +13,15 @@ import click
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 from apache_beam.portability.api import beam_job_api_pb2
 from apache_beam.runners.portability.portable_runner import PortableRunner
-from apache_beam.runners.runner import PipelineState
+from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from pipelines.flink import launcher
+from pipelines.flink.checks import checked_slots, worker_command
 from pipelines.flink.cluster import Cluster
 from pipelines.flink.install import install
 from pipelines.flink.job_server import leashed_job_server
 from pipelines.flink.jobs import Job, cancel_job, find_job, wait_for_job
 from pipelines.flink.places import asked_job_server_jar, asked_master, cluster_folder
-from pipelines.flink.rest import ask
-from pipelines.flink.versions import versions
-from shared.errors import UserError
 
 # A worker lives from one stage to the next if that begins within this time, which saves its imports. It must be
 # less than the delay of the cluster's restart strategy (2 s), so that a dead one is not found again after a restart.
@@ -45,7 +41,7 @@ def flink_pipeline(*, name: str) -> beam.Pipeline:
     options = PipelineOptions(
         [
             f"--job_name={name}",
-            f"--parallelism={slots(master)}",
+            f"--parallelism={checked_slots(master)}",
             "--sdk_worker_parallelism=1",
             "--execution_mode_for_batch=BATCH_FORCED",  # a stage that is done survives the loss of a TaskManager
             "--environment_type=PROCESS",
@@ -55,36 +51,6 @@ def flink_pipeline(*, name: str) -> beam.Pipeline:
         ]
     )
     return beam.Pipeline(runner=FlinkRunner(master), options=options)
-
-
-def slots(master: str) -> int:
-    """How many tasks the cluster takes at a time.
-
-    Raises:
-        UserError: there is no cluster, it has no slots, or it is not of the job server's version.
-    """
-    overview = ask(master, "/overview")
-    found, line = str(overview["flink-version"]), versions().flink_line
-    if not found.startswith(f"{line}.") and asked_job_server_jar() is None:
-        raise UserError(
-            f"the cluster at {master} is Flink {found}, the job server here is for {line}; set FLINK_JOB_SERVER_JAR to "
-            f"Beam's one-file job server for Flink {found.rpartition('.')[0]}"
-        )
-    if not overview["slots-total"]:
-        raise UserError(f"the Flink cluster at {master} has no TaskManager; start one (here: `make flink-up`)")
-    return int(overview["slots-total"])
-
-
-def worker_command() -> str:
-    """The launcher in this very environment; on every machine of a cluster it lies at the same place.
-
-    Raises:
-        UserError: it is not installed.
-    """
-    command = Path(sys.executable).with_name("myxtts-flink-worker")
-    if not os.access(command, os.X_OK):
-        raise UserError(f"{command}: no such program; install this project again (`make setup`)")
-    return str(command)
 
 
 class FlinkRunner(PortableRunner):
@@ -102,14 +68,15 @@ class FlinkRunner(PortableRunner):
             return FlinkResult(submitted, master=self._master, name=name, held=stack.pop_all())
 
 
-class FlinkResult:
+class FlinkResult(PipelineResult):
     """A job under way."""
 
     def __init__(self, submitted: Any, *, master: str, name: str, held: contextlib.ExitStack):
+        super().__init__(PipelineState.RUNNING)
         self._submitted, self._master, self._name, self._held = submitted, master, name, held
 
-    def wait_until_finish(self) -> str:
-        """To the end of the job; whoever interrupts this ends it, so that nothing writes on behind his back.
+    def wait_until_finish(self, duration: int | None = None) -> str:
+        """To the end of the job, however long; an interrupt ends the job too, so that nothing of it writes on.
 
         Raises:
             UserError: one was raised in a worker.

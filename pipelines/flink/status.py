@@ -18,7 +18,8 @@ def status_lines(cluster: Cluster) -> list[str]:
     server = f"{found.endpoint} (process {found.job_server.pid})" if found.job_server else "none here; a run starts one"
     rows = {
         "cluster": f"Flink {overview['flink-version']} at http://{cluster.master}",
-        "TaskManagers": f"{overview['taskmanagers']}, {overview['slots-available']} of {overview['slots-total']} slots free",
+        "TaskManagers": str(overview["taskmanagers"]),
+        "free slots": f"{overview['slots-available']} of {overview['slots-total']}",
         "job server": server,
         "processes": ", ".join(str(one.pid) for one in found.all()) or "not started from here",
         "logs": str(cluster.folder / "log") if found.all() else "not started from here",

@@ -79,7 +79,6 @@ def test_a_kill_in_mid_build_changes_no_byte(
     assert done == [kill]
     assert clusters.failures(flink, clusters.newest_job(flink)) != [], "the kill came too late"
     assert builds.content(data) == undisturbed
-    assert validate_dataset(data, runner="flink").findings == []
 
 
 def _raise(element: int, *, error: type[BaseException]) -> None:
@@ -112,11 +111,11 @@ def test_what_the_user_sees_of_a_build_on_flink_is_its_bar_and_its_table(flink: 
     assert len(lines) == 1
     assert "12/12" in lines[0]
     assert "12" in answer.stdout
-    assert clusters.workers(flink) == [] or clusters.wait_for_no_worker(flink)
+    assert clusters.wait_for_no_worker(flink)
 
 
-def test_a_full_disk_in_a_worker_is_told_in_one_line(flink: Cluster, tmp_path: Path, command: Callable) -> None:
-    """The staging folder is taken away under the job, once it has begun."""
+def test_a_disk_that_fails_a_worker_is_told_in_one_line(flink: Cluster, tmp_path: Path, command: Callable) -> None:
+    """Its folder is taken away under the job, once that has begun."""
     corpus = builds.make_corpus(tmp_path / "corpus", clips=300)
     words = builds.build_words(corpus, data=tmp_path / "data")
 

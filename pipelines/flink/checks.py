@@ -1,0 +1,100 @@
+"""What a run on Flink needs, in the order in which one would mend it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pipelines.flink.cluster import Cluster
+from pipelines.flink.install import installation
+from pipelines.flink.java import java_home, maven
+from pipelines.flink.places import asked_job_server_jar, asked_master
+from pipelines.flink.processes import listens
+from pipelines.flink.rest import Unreachable, ask
+from pipelines.flink.versions import versions
+from shared.errors import UserError
+
+
+def flink_checks() -> Iterator[tuple[str, Callable[[], str]]]:
+    """(name, what looks and says what it found, or raises a UserError that says what to do)."""
+    yield "worker", worker_command
+    yield "Java", lambda: f"{versions().java} in {java_home()}"
+    yield "Maven", _maven
+    yield "Flink's files", _files
+    yield "cluster", _cluster
+    yield "job server", _job_server
+
+
+def worker_command() -> str:
+    """The launcher in this very environment; on every machine of a cluster it lies at the same place.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    command = Path(sys.executable).with_name("myxtts-flink-worker")
+    if not os.access(command, os.X_OK):
+        raise UserError(f"{command}: no such program; install this project again (`make setup`)")
+    return str(command)
+
+
+def checked_slots(master: str) -> int:
+    """How many tasks the cluster takes at a time.
+
+    Raises:
+        UserError: there is no cluster, it has no slots, or it is not of the job server's version.
+    """
+    overview = ask(master, "/overview")
+    found, line = str(overview["flink-version"]), versions().flink_line
+    if not found.startswith(f"{line}.") and asked_job_server_jar() is None:
+        raise UserError(
+            f"the cluster at {master} is Flink {found}, the job server here is for {line}; set FLINK_JOB_SERVER_JAR to "
+            f"Beam's one-file job server for Flink {found.rpartition('.')[0]}"
+        )
+    if not overview["slots-total"]:
+        raise UserError(f"the Flink cluster at {master} has no TaskManager; start one (here: `make flink-up`)")
+    return int(overview["slots-total"])
+
+
+def _maven() -> str:
+    if installation().exists:
+        return "not needed any more"
+    return maven()
+
+
+def _files() -> str:
+    found = installation()
+    if not found.exists:
+        raise UserError("not fetched yet; `make flink-up` does it (300 MB)")
+    damaged = found.damaged()
+    if damaged:
+        raise UserError(f"{', '.join(damaged)} damaged; rm -r {found.root}, then `make flink-up`")
+    return f"Flink {versions().flink}, Beam's job server {versions().beam}, whole, in {found.root}"
+
+
+def _cluster() -> str:
+    """Its version and slots, or who else is at its port."""
+    master = asked_master()
+    try:
+        return f"Flink {ask(master, '/overview')['flink-version']} at {master}, {checked_slots(master)} slots"
+    except Unreachable as error:
+        host, _, port = master.rpartition(":")
+        if host == "localhost" and listens(int(port)):
+            raise UserError(
+                f"port {port} is another program's; FLINK_MASTER=localhost:PORT names a free one"
+            ) from error
+        raise
+
+
+def _job_server() -> str:
+    """That of the cluster, or what would be started."""
+    jar = asked_job_server_jar()
+    if jar is not None:
+        return f"{jar}, started for each run"
+    found = Cluster(asked_master(), files=installation()).processes()
+    if found.job_server is None:
+        return "none runs; one is started for each run, and Beam's jars travel with it"
+    if not listens(int(found.endpoint.rpartition(":")[2])):
+        raise UserError(f"process {found.job_server.pid} does not listen; `make flink-down flink-up`")
+    return f"{found.endpoint} (process {found.job_server.pid})"

@@ -1,0 +1,74 @@
+"""What the doctor says of a machine that lacks something."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines import doctor
+from pipelines.flink import checks
+from shared.errors import UserError
+
+
+def test_a_local_run_needs_nothing_more_than_this(command: Callable, tmp_path: Path) -> None:
+    outcome = command("doctor", "--data", tmp_path / "not" / "yet")
+    assert outcome.code == 0
+    assert [line.split()[:2] for line in outcome.out.splitlines()] == [
+        ["ok", "Python"],
+        ["ok", "libraries"],
+        ["ok", "disk"],
+    ]
+
+
+def test_what_is_missing_is_told_with_what_to_do(
+    command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=2**30)
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: usage)
+    monkeypatch.setattr(doctor, "LIBRARIES", (*doctor.LIBRARIES, "no-such-library"))
+    monkeypatch.setattr(doctor.sys, "version_info", (3, 10, 1))
+    outcome = command("doctor", "--data", tmp_path)
+    assert outcome.code == 1
+    python, libraries, disk = outcome.out.splitlines()
+    assert "3.10.1" in python
+    assert "wanted 3.11 or 3.12: `rm -rf .venv; make setup PYTHON=python3.11`" in python
+    assert libraries.strip().startswith("libraries      no-such-library missing")
+    assert disk.strip().startswith(f"disk           1.0 GiB free at {tmp_path}, wanted 2 or more; make room")
+
+
+def refusing(message: str) -> Callable[[], str]:
+    def refuse() -> str:
+        raise UserError(message)
+
+    return refuse
+
+
+def test_a_run_on_flink_needs_java_jars_and_a_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("FLINK_MASTER", "localhost:1")
+    monkeypatch.setattr(checks, "java_home", refusing("Java 17 is wanted"))
+    found = {one.name: one.trouble for one in doctor.examine("flink", data=tmp_path)}
+    assert found["Java"] == "Java 17 is wanted"
+    assert found["Flink's files"] == "not fetched yet; `make flink-up` does it (300 MB)"
+    assert found["cluster"].startswith("no Flink cluster answers at localhost:1 ")
+    assert found["job server"] == found["worker"] == found["Python"] == ""
+
+
+@pytest.mark.parametrize(
+    ("overview", "wanted"),
+    [
+        ({"flink-version": "1.20.5", "slots-total": 2}, "is Flink 1.20.5, the job server here is for 1.19; set"),
+        ({"flink-version": "1.19.1", "slots-total": 0}, "has no TaskManager"),
+    ],
+)
+def test_a_cluster_that_cannot_take_the_job_is_refused(
+    overview: dict[str, object], wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FLINK_JOB_SERVER_JAR", raising=False)
+    monkeypatch.setattr(checks, "ask", lambda master, path: overview)
+    with pytest.raises(UserError, match=wanted):
+        checks.checked_slots("flink:8081")

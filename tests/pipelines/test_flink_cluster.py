@@ -1,0 +1,165 @@
+"""A cluster of a test's own: up, status, doctor, down."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent import futures
+from pathlib import Path
+
+import apache_beam as beam
+import grpc
+import pytest
+from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc
+from google.protobuf import json_format
+
+from pipelines.flink import launcher
+from pipelines.flink.cluster import Cluster, local_master
+from pipelines.flink.install import installation
+from pipelines.flink.job_server import _LEASH
+from pipelines.flink.processes import Started, end_all, free_port, listens, start
+from pipelines.flink.rest import ask
+from pipelines.runners import run_graph
+from shared.errors import UserError
+
+
+def running(word: str) -> list[str]:
+    """Command lines of live processes that hold the word."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        found += [line] if word in line else []
+    return found
+
+
+@pytest.mark.slow
+def test_up_status_doctor_and_down(
+    flink: Cluster, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second cluster beside that of the other tests."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("FLINK_MASTER", f"localhost:{free_port()}")
+    master, mark = os.environ["FLINK_MASTER"], str(tmp_path)
+    assert command("flink", "status").out.startswith(f"no Flink cluster answers at {master}")
+    missing = command("doctor", "--runner", "flink", "--data", tmp_path / "data")
+    assert missing.code == 1
+    assert [line for line in missing.out.splitlines() if not line.startswith("ok")][0].startswith("   cluster")
+
+    up = command("flink", "up", "--task-managers", "1")
+    assert up.code == 0
+    assert len(running(mark)) == 3
+    again = command("flink", "up", "--task-managers", "1")
+    assert again.out == f"it was up\n{up.out}"
+    assert "1 of 1" in command("flink", "status").out
+    assert command("doctor", "--runner", "flink", "--data", tmp_path / "data").code == 0
+    assert ask(flink.master, "/overview")["taskmanagers"] >= 1
+
+    run_graph(lambda pipeline: pipeline | beam.Create([1]) | beam.Map(str), runner="flink", workers=1, name="test-one")
+    assert command("flink", "down").out == "3 processes ended\n"
+    assert running(mark) == []
+    assert command("flink", "down").out == "nothing was running\n"
+    assert not listens(int(master.rpartition(":")[2]))
+
+
+@pytest.mark.slow
+def test_somebody_elses_cluster_gets_a_job_server_for_the_time_of_the_job(
+    flink: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of the tests, with nothing here that knows of it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    seen: list[list[str]] = []
+
+    def graph(pipeline: beam.Pipeline) -> None:
+        _ = pipeline | beam.Create([str(tmp_path / "seen")]) | beam.Map(_write_job_servers, word=str(tmp_path))
+
+    run_graph(graph, runner="flink", workers=1, name=f"test-{tmp_path.name}")
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert any("FlinkJobServerDriver" in line for line in seen)
+    assert running(str(tmp_path)) == []
+
+
+def _write_job_servers(path: str, *, word: str) -> None:
+    Path(path).write_text("\n".join(running(word)))
+
+
+def test_a_leash_ends_what_it_holds_however_its_holder_ends(tmp_path: Path) -> None:
+    word = f"sleep {1e6 + os.getpid():.0f}"
+    leash = subprocess.Popen(["sh", "-c", _LEASH, "sh", *word.split()], stdin=subprocess.PIPE)
+    wait_until(lambda: len(running(word)) == 2)
+    assert leash.stdin is not None
+    leash.stdin.close()
+    leash.wait(timeout=10)
+    wait_until(lambda: running(word) == [])
+
+
+def wait_until(truth: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 10
+    while not truth():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+def test_a_port_of_another_program_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with socket.socket() as taken:
+        taken.bind(("localhost", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(UserError, match=rf"port {port} is taken by another program; FLINK_MASTER=localhost:PORT"):
+            Cluster(f"localhost:{port}", files=installation()).up()
+
+
+def test_a_cluster_is_started_on_this_machine_only() -> None:
+    assert local_master("localhost:8081") == "localhost:8081"
+    with pytest.raises(UserError, match=r"flink\.example:8081: a cluster is started and ended on this machine only"):
+        local_master("flink.example:8081")
+
+
+def test_a_process_is_known_by_its_command_line_not_by_its_number_alone(tmp_path: Path) -> None:
+    ours = start(["sleep", "1000"], marker="sleep 1000", log=tmp_path / "log", environment=os.environ)
+    wait_until(lambda: ours.alive)
+    stranger = Started(pid=ours.pid, marker="java")
+    end_all([stranger], patience_s=0.1)
+    assert ours.alive
+    end_all([ours])
+    assert not ours.alive
+
+
+class _Provision(beam_provision_api_pb2_grpc.ProvisionServiceServicer):
+    """What a TaskManager says to a worker that gives its id."""
+
+    def GetProvisionInfo(self, request: object, context: grpc.ServicerContext) -> object:
+        answer = beam_provision_api_pb2.GetProvisionInfoResponse()
+        if dict(context.invocation_metadata())["worker_id"] == "3-1":
+            json_format.ParseDict({"beam:option:job_name:v1": "ours"}, answer.info.pipeline_options)
+            answer.info.control_endpoint.url = "localhost:7"
+            answer.info.logging_endpoint.url = "localhost:8"
+            answer.info.runner_capabilities.extend(["one", "two"])
+        return answer
+
+
+@pytest.fixture
+def provision() -> Iterator[str]:
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    beam_provision_api_pb2_grpc.add_ProvisionServiceServicer_to_server(_Provision(), server)
+    port = server.add_insecure_port("localhost:0")
+    server.start()
+    yield f"localhost:{port}"
+    server.stop(None)
+
+
+def test_the_launcher_hands_on_what_the_provision_service_says(provision: str) -> None:
+    found = launcher.provisioned(provision, worker_id="3-1")
+    assert found.pop("PIPELINE_OPTIONS").split() == ["{", '"beam:option:job_name:v1":', '"ours"', "}"]
+    assert found == {
+        "WORKER_ID": "3-1",
+        "CONTROL_API_SERVICE_DESCRIPTOR": 'url: "localhost:7"\n',
+        "LOGGING_API_SERVICE_DESCRIPTOR": 'url: "localhost:8"\n',
+        "RUNNER_CAPABILITIES": "one two",
+    }
