@@ -88,11 +88,12 @@ lint: $(READY)  ## ruff
 types: $(READY)  ## mypy
 	$(BIN)/mypy
 
-bench: $(READY)  ## throughput of build and loader as ratios to their floors, cost of the measures, memory
+bench: $(READY)  ## throughput of build and loader as ratios to their floors, cost of the measures, memory, Flink
 	$(BIN)/python -m tests.bench.quality
 	$(BIN)/python -m tests.bench.memory
 	$(BIN)/python -m tests.bench.build
 	$(BIN)/python -m tests.bench.loader
+	$(BIN)/python -m tests.bench.flink
 
 lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \

@@ -49,7 +49,7 @@ def test_up_status_doctor_and_down(
     assert command("flink", "status").out.startswith(f"no Flink cluster answers at {master}")
     missing = command("doctor", "--runner", "flink", "--data", tmp_path / "data")
     assert missing.code == 1
-    assert [line for line in missing.out.splitlines() if not line.startswith("ok")][0].startswith("   cluster")
+    assert next(line for line in missing.out.splitlines() if not line.startswith("ok")).startswith("   cluster")
 
     up = command("flink", "up", "--task-managers", "1")
     assert up.code == 0
@@ -134,7 +134,7 @@ def test_a_process_is_known_by_its_command_line_not_by_its_number_alone(tmp_path
 class _Provision(beam_provision_api_pb2_grpc.ProvisionServiceServicer):
     """What a TaskManager says to a worker that gives its id."""
 
-    def GetProvisionInfo(self, request: object, context: grpc.ServicerContext) -> object:
+    def GetProvisionInfo(self, request: object, context: grpc.ServicerContext) -> object:  # noqa: N802
         answer = beam_provision_api_pb2.GetProvisionInfoResponse()
         if dict(context.invocation_metadata())["worker_id"] == "3-1":
             json_format.ParseDict({"beam:option:job_name:v1": "ours"}, answer.info.pipeline_options)
