@@ -150,9 +150,9 @@ class Cluster:
         return start(words, marker=marker, log=log, environment=os.environ | own)
 
     def _wait(self, found: Processes) -> None:
-        """Until REST counts the TaskManagers and the job server listens."""
+        """Until REST counts a slot for each TaskManager and the job server listens."""
         end_s = time.monotonic() + START_S
-        while self._registered() < len(found.task_managers):
+        while self._slots() < len(found.task_managers):
             dead = len(self.processes().all()) < len(found.all())
             if dead or time.monotonic() > end_s:
                 self._end(found)
@@ -163,9 +163,10 @@ class Cluster:
         port = int(found.endpoint.rpartition(":")[2])
         job_server.wait_until_it_listens(port, log=self.folder / "log", alive=lambda: server.alive)
 
-    def _registered(self) -> int:
+    def _slots(self) -> int:
+        """A TaskManager is listed before its slot is."""
         try:
-            return int(ask(self.master, "/overview")["taskmanagers"])
+            return int(ask(self.master, "/overview")["slots-total"])
         except Unreachable:
             return 0
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pipelines.flink.install import Installation
 from pipelines.flink.java import OPENS, java_home
-from pipelines.flink.places import asked_job_server_jar
 from pipelines.flink.processes import free_port, listens
 from shared.errors import UserError
 
@@ -19,7 +18,7 @@ DRIVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 START_S = 120.0
 
 # Ends with the process that holds the other end of its stdin, however that one ends.
-_LEASH = '"$@" </dev/null & cat >/dev/null; kill $!'
+_LEASH = '"$@" </dev/null & cat >/dev/null; kill $!; wait $!'
 
 
 def command(class_path: str, *, files: Installation, master: str, port: int, folder: Path) -> list[str]:
@@ -50,14 +49,13 @@ def travelling_class_path(files: Installation) -> str:
 
 
 @contextlib.contextmanager
-def leashed_job_server(master: str, *, folder: Path, files: Installation) -> Iterator[str]:
+def leashed_job_server(master: str, *, folder: Path, class_path: str, files: Installation) -> Iterator[str]:
     """A job server for the time of the body; host:port of it. It ends with this process too, if that is killed.
 
     Raises:
-        UserError: FLINK_JOB_SERVER_JAR names no file, or it does not start.
+        UserError: it does not start.
     """
-    jar, port = asked_job_server_jar(), free_port()
-    class_path = str(jar) if jar else travelling_class_path(files)
+    port = free_port()
     (folder / "log").mkdir(parents=True, exist_ok=True)
     words = command(class_path, files=files, master=master, port=port, folder=folder)
     with (folder / "log" / "job-server.out").open("ab") as out:

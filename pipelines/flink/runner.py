@@ -18,10 +18,13 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 from pipelines.flink import launcher
 from pipelines.flink.checks import checked_slots, worker_command
 from pipelines.flink.cluster import Cluster
-from pipelines.flink.install import install
-from pipelines.flink.job_server import leashed_job_server
+from pipelines.flink.install import Installation, install
+from pipelines.flink.job_server import home_class_path, leashed_job_server, travelling_class_path
 from pipelines.flink.jobs import Job, cancel_job, find_job, wait_for_job
 from pipelines.flink.places import asked_job_server_jar, asked_master, cluster_folder
+from pipelines.flink.rest import ask
+from pipelines.flink.versions import sums, versions
+from shared.errors import UserError
 
 # A worker lives from one stage to the next if that begins within this time, which saves its imports. It must be
 # less than the delay of the cluster's restart strategy (2 s), so that a dead one is not found again after a restart.
@@ -106,9 +109,40 @@ class FlinkResult(PipelineResult):
 
 
 def job_server(master: str) -> contextlib.AbstractContextManager[str]:
-    """host:port of a job server for that cluster."""
+    """host:port of a job server for that cluster: its own, if it is one of ours, or one for the time of the job."""
     files = install(lambda line: click.echo(line, err=True))
     ours = Cluster(master, files=files).processes()
     if ours.job_server is not None and asked_job_server_jar() is None:
         return contextlib.nullcontext(ours.endpoint)
-    return leashed_job_server(master, folder=cluster_folder(master), files=files)
+    return leashed_job_server(
+        master, folder=cluster_folder(master), class_path=class_path_for(master, files), files=files
+    )
+
+
+def class_path_for(master: str, files: Installation) -> str:
+    """The job server's, whose jars travel with each job, unless the cluster has Beam's on its own class path.
+
+    There they must not: a TaskManager that has the same classes from two places takes no job any more.
+
+    Raises:
+        UserError: the cluster has Beam's jars, and those of FLINK_JOB_SERVER_JAR would travel to it.
+    """
+    jar, has_beam = asked_job_server_jar(), runs_beam(master)
+    if jar is not None and has_beam:
+        raise UserError(f"the cluster at {master} has Beam's jars on its class path; unset FLINK_JOB_SERVER_JAR")
+    if jar is not None:
+        return str(jar)
+    return home_class_path(files) if has_beam else travelling_class_path(files)
+
+
+def runs_beam(master: str) -> bool:
+    """Whether the cluster's own class path holds Beam's runner.
+
+    Raises:
+        UserError: it holds another version of it than is here.
+    """
+    found = {Path(one).name for one in ask(master, "/jobmanager/environment")["classpath"]}
+    runners = sorted(name for name in found if name.startswith("beam-runners-flink"))
+    if runners and runners[0] not in sums():
+        raise UserError(f"the cluster at {master} has {runners[0]} on its class path, here is Beam {versions().beam}")
+    return bool(runners)

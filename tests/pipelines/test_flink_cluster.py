@@ -22,6 +22,7 @@ from pipelines.flink.install import installation
 from pipelines.flink.job_server import _LEASH
 from pipelines.flink.processes import Started, end_all, free_port, listens, start
 from pipelines.flink.rest import ask
+from pipelines.flink.runner import class_path_for, runs_beam
 from pipelines.runners import run_graph
 from shared.errors import UserError
 
@@ -51,37 +52,78 @@ def test_up_status_doctor_and_down(
     assert missing.code == 1
     assert next(line for line in missing.out.splitlines() if not line.startswith("ok")).startswith("   cluster")
 
-    up = command("flink", "up", "--task-managers", "1")
-    assert up.code == 0
-    assert len(running(mark)) == 3
-    again = command("flink", "up", "--task-managers", "1")
-    assert again.out == f"it was up\n{up.out}"
-    assert "1 of 1" in command("flink", "status").out
-    assert command("doctor", "--runner", "flink", "--data", tmp_path / "data").code == 0
-    assert ask(flink.master, "/overview")["taskmanagers"] >= 1
+    try:
+        up = command("flink", "up", "--task-managers", "1")
+        assert up.code == 0
+        assert len(running(mark)) == 3
+        again = command("flink", "up", "--task-managers", "1")
+        assert again.out == f"it was up\n{up.out}"
+        assert "1 of 1" in command("flink", "status").out
+        assert command("doctor", "--runner", "flink", "--data", tmp_path / "data").code == 0
+        assert ask(flink.master, "/overview")["taskmanagers"] >= 1
 
-    run_graph(lambda pipeline: pipeline | beam.Create([1]) | beam.Map(str), runner="flink", workers=1, name="test-one")
-    assert command("flink", "down").out == "3 processes ended\n"
+        run_graph(
+            lambda pipeline: pipeline | beam.Create([1]) | beam.Map(str), runner="flink", workers=1, name="test-one"
+        )
+    finally:
+        ended = command("flink", "down").out
+    assert ended == "3 processes ended\n"
     assert running(mark) == []
     assert command("flink", "down").out == "nothing was running\n"
     assert not listens(int(master.rpartition(":")[2]))
 
 
 @pytest.mark.slow
-def test_somebody_elses_cluster_gets_a_job_server_for_the_time_of_the_job(
+def test_a_cluster_that_nothing_here_knows_of_gets_a_job_server_for_the_time_of_the_job(
     flink: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That of the tests, with nothing here that knows of it."""
+    """That of the tests; Beam's jars stay here, as it has them."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    seen: list[list[str]] = []
+    assert runs_beam(flink.master)
+    assert "FlinkJobServerDriver" in "".join(command_lines_during_a_job(tmp_path))
+    assert running(str(tmp_path)) == []
+    monkeypatch.setenv("FLINK_JOB_SERVER_JAR", __file__)
+    with pytest.raises(UserError, match="has Beam's jars on its class path; unset FLINK_JOB_SERVER_JAR"):
+        class_path_for(flink.master, installation())
+
+
+@pytest.mark.slow
+def test_a_plain_flink_cluster_gets_beams_jars_with_the_job(
+    flink: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("FLINK_MASTER", f"localhost:{free_port()}")
+    cluster = plain_cluster(os.environ["FLINK_MASTER"], jars=tmp_path / "jars")
+    try:
+        assert not runs_beam(cluster.master)
+        assert "/runner/*" in "".join(command_lines_during_a_job(tmp_path))
+    finally:
+        cluster.down()
+    assert running(str(tmp_path)) == []
+
+
+def plain_cluster(master: str, *, jars: Path) -> Cluster:
+    """Flink's own jars, one TaskManager, nothing of Beam."""
+    files = installation()
+    jars.mkdir()
+    for jar in (*files.jars.glob("flink-dist-*.jar"), *files.jars.glob("log4j-*.jar")):
+        (jars / jar.name).symlink_to(jar)
+    files.jars = jars
+    cluster = Cluster(master, files=files)
+    cluster.folder.mkdir(parents=True)
+    cluster._add_task_manager(cluster._new_job_manager())
+    wait_until(lambda: cluster._slots() == 1, seconds=120)
+    return cluster
+
+
+def command_lines_during_a_job(folder: Path) -> list[str]:
+    """Of processes that know of the folder, as a worker of the job sees them."""
 
     def graph(pipeline: beam.Pipeline) -> None:
-        _ = pipeline | beam.Create([str(tmp_path / "seen")]) | beam.Map(_write_job_servers, word=str(tmp_path))
+        _ = pipeline | beam.Create([str(folder / "seen")]) | beam.Map(_write_job_servers, word=str(folder))
 
-    run_graph(graph, runner="flink", workers=1, name=f"test-{tmp_path.name}")
-    seen = (tmp_path / "seen").read_text().splitlines()
-    assert any("FlinkJobServerDriver" in line for line in seen)
-    assert running(str(tmp_path)) == []
+    run_graph(graph, runner="flink", workers=1, name=f"test-{folder.name}")
+    return (folder / "seen").read_text().splitlines()
 
 
 def _write_job_servers(path: str, *, word: str) -> None:
@@ -98,8 +140,8 @@ def test_a_leash_ends_what_it_holds_however_its_holder_ends(tmp_path: Path) -> N
     wait_until(lambda: running(word) == [])
 
 
-def wait_until(truth: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + 10
+def wait_until(truth: Callable[[], bool], *, seconds: float = 10) -> None:
+    end_s = time.monotonic() + seconds
     while not truth():
         assert time.monotonic() < end_s
         time.sleep(0.02)
