@@ -16,6 +16,7 @@ import apache_beam as beam
 
 from pipelines.config import BuildConfig
 from pipelines.measure import MeasureShard, contract_of, disk_message
+from pipelines.orphans import end_left_job, noted_job
 from pipelines.plan import Element, Plan
 from pipelines.progress import show_progress
 from pipelines.publish import Published, collect_reports, publish
@@ -40,11 +41,16 @@ class Assembly:
         self._config, self._runner, self._lock = config, runner, lock
         self._data, self._staging = Layout(data), Staging.of_new_build(Layout(data))
         self._prepare, self.contract = prepare, contract_of(prepare)
+        self._measuring = measuring(self.contract, decode_limit_s=config.decode_limit_s)
 
     @property
     def staged(self) -> Layout:
         """The dataset in the making."""
         return self._staging.layout
+
+    def end_left_job(self) -> None:
+        """See to the job of a driver that was killed: its shards may be of use here."""
+        end_left_job(self._lock, is_of_use=self._staging.has_left(measuring=self._measuring))
 
     def assemble(self, plan: Plan, *, scope: Scope) -> list[ShardReport]:
         """Run the graph, with a progress bar; the reports of the planned shards.
@@ -55,13 +61,18 @@ class Assembly:
         workers = choose_workers(self._config.workers, utterances=plan.listed)
         label = f"{plan.listed} utterances, {sum(plan.shards.values())} shards, {workers} worker{'s' * (workers > 1)}"
         try:
-            left = self._staging.make(measuring=measuring(self.contract, decode_limit_s=self._config.decode_limit_s))
-            with show_progress(self._staging.progress, label=label, total=plan.listed):
+            self.end_left_job()
+            left = self._staging.make(measuring=self._measuring)
+            name = new_job_name("build")
+            with (
+                show_progress(self._staging.progress, label=label, total=plan.listed),
+                noted_job(self._lock, runner=self._runner, name=name),
+            ):
                 run_graph(
                     lambda pipeline: self._graph(pipeline, plan=plan, scope=scope, left=[one.root for one in left]),
                     runner=self._runner,
                     workers=workers,
-                    name=new_job_name("build"),
+                    name=name,
                 )
             return collect_reports(plan, staging=self._staging)
         except OSError as error:

@@ -17,6 +17,7 @@ from pipelines.config import BuildConfig
 from pipelines.damage import Record, published_config
 from pipelines.differences import Difference, differences
 from pipelines.measure import preparation
+from pipelines.orphans import noted_job
 from pipelines.plan import Plan, plan_as_published
 from pipelines.progress import Tally, show_progress
 from pipelines.publish import Published
@@ -27,7 +28,7 @@ from preprocess.utterance import SELECTION, Rejection, Utterance
 from shared.dataset import Dataset
 from shared.files import write_json
 from shared.layout import Layout
-from shared.lock import writing
+from shared.lock import Lock, writing
 from shared.tables import REJECTED
 
 
@@ -67,12 +68,13 @@ def replay_dataset(
         prepare = preparation(wanted)
         plan = plan_as_published((shard.name for shard in dataset.info.shards), config=wanted)
         candidates = Candidates(dataset, config=wanted, plan=plan)
-        gained = _tried(candidates.elements, config=wanted, data=data, runner=runner)
+        assembly = Assembly(wanted, prepare=prepare, data=data, runner=runner, lock=lock)
+        assembly.end_left_job()
+        gained = _tried(candidates.elements, config=wanted, data=data, runner=runner, lock=lock)
         anew = candidates.shards_of(gained)
         told = Replay(len(candidates.elements), tuple(sorted(gained)), tuple(sorted(anew)), None, ())
         if not anew:
             return told
-        assembly = Assembly(wanted, prepare=prepare, data=data, runner=runner, lock=lock)
         trusted: dict[str, str | None] = {
             shard.name: shard.inputs for shard in dataset.info.shards if shard.name not in anew
         }
@@ -129,11 +131,17 @@ def _known(layout: Layout, *, stems: Iterable[str]) -> Iterator[str]:
             yield from pq.read_table(path, columns=["utterance_id"])["utterance_id"].to_pylist()
 
 
-def _tried(elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: Path, runner: str) -> set[str]:
+def _tried(
+    elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: Path, runner: str, lock: Lock
+) -> set[str]:
     """The ids of those that give a record now."""
     work = Staging.of_new_build(Layout(data))
     work.tried.mkdir(parents=True)
-    with show_progress(work.progress, label="rejected utterances", total=len(elements)):
+    name = new_job_name("replay")
+    with (
+        show_progress(work.progress, label="rejected utterances", total=len(elements)),
+        noted_job(lock, runner=runner, name=name),
+    ):
         run_graph(
             lambda pipeline: (
                 pipeline
@@ -144,7 +152,7 @@ def _tried(elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: 
             ),
             runner=runner,
             workers=choose_workers(config.workers, utterances=len(elements)),
-            name=new_job_name("replay"),
+            name=name,
         )
     gained = {name for path in work.tried.iterdir() for name in json.loads(path.read_bytes())}
     shutil.rmtree(work.root)

@@ -52,6 +52,14 @@ class Staging:
         """A folder of its own: the workers of a build that was killed may live on for a while, and find theirs gone."""
         return cls(data.staging / uuid.uuid4().hex)
 
+    def has_left(self, *, measuring: str) -> bool:
+        """Whether an interrupted build has left shards that can be taken over."""
+        folders = self.root.parent.iterdir() if self.root.parent.is_dir() else ()
+        return any(Staging(folder).measures(measuring) for folder in folders)
+
+    def measures(self, measuring: str) -> bool:
+        return self.measuring.is_file() and self.measuring.read_text() == measuring
+
     def sweep(self) -> None:
         """Remove the folders of this build and of all before it."""
         if self.root.parent.exists():
@@ -74,7 +82,7 @@ class Staging:
         parent = self.root.parent
         for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
             older = Staging(folder)
-            if not (older.measuring.is_file() and older.measuring.read_text() == measuring):
+            if not older.measures(measuring):
                 shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
             elif folder.suffix == LEFT:
                 yield older

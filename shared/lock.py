@@ -62,9 +62,9 @@ class Owner(pydantic.BaseModel):
 class Lock:
     """A dataset's lock in this process' hands."""
 
-    def __init__(self, file: BinaryIO, *, owner: Owner, left: Owner | None):
+    def __init__(self, file: BinaryIO, *, owner: Owner, left: Owner | None, is_broken: bool):
         # what a writer that was cut short left here; its job is this one's to care for
-        self.left = left
+        self.left, self.is_broken = left, is_broken
         self._file, self._owner = file, owner.model_copy(update={"job": left.job if left else None})
         self._write()
 
@@ -103,16 +103,16 @@ def writing(root: Path, *, command: str, break_lock: bool = False) -> Iterator[L
         if left is not None and not break_lock and not (proven and left.host == socket.gethostname()):
             message = f"{root}: locked by {left}; wait for it; if it is gone, give --break-lock"
             raise UserError(message)
-        lock = _take(file, owner=Owner.of_this_process(command), left=left, root=root)
+        lock = _take(file, command=command, left=left, is_broken=break_lock, root=root)
         try:
             yield lock
         finally:
             lock.release()
 
 
-def _take(file: BinaryIO, *, owner: Owner, left: Owner | None, root: Path) -> Lock:
+def _take(file: BinaryIO, *, command: str, left: Owner | None, is_broken: bool, root: Path) -> Lock:
     try:
-        lock = Lock(file, owner=owner, left=left)
+        lock = Lock(file, owner=Owner.of_this_process(command), left=left, is_broken=is_broken)
         complete_publication(Layout(root))
     except OSError as error:
         raise UserError(
