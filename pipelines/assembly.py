@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import apache_beam as beam
+import click
 
 from pipelines.config import BuildConfig
 from pipelines.measure import MeasureShard, contract_of, disk_message
@@ -75,6 +76,9 @@ class Assembly:
                     name=name,
                 )
             return collect_reports(plan, staging=self._staging)
+        except KeyboardInterrupt:
+            click.echo("interrupted: nothing was published; the next run takes over what is finished", err=True)
+            raise
         except OSError as error:
             raise UserError(disk_message(error, staging=self._staging.root)) from error
 

@@ -172,4 +172,10 @@ def _quiet_logs() -> None:
     """Keep the libraries' notes about themselves off the user's terminal; their errors stay."""
     logging.getLogger().addFilter(lambda record: "apitools" not in record.getMessage())
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    logging.getLogger("apache_beam.runners.common").addFilter(_is_not_told_anyway)
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # each of its retries would be told twice
+
+
+def _is_not_told_anyway(record: logging.LogRecord) -> bool:
+    """Not the traceback of what ends in one line of ours."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], (UserError, KeyboardInterrupt))
