@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipelines.config import MAX_DECODE_S
-from pipelines.report.histograms import Tick, round_step
+from pipelines.report.axes import Tick, round_step
 from pipelines.report.media import sound
 from pipelines.report.rows import Rows
 from preprocess.audio import Signal, decode_audio, read_audio_file, resample

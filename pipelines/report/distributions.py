@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.report.histograms import Band, Histogram, choose_bins, draw, limits_of
+from pipelines.report.axes import choose_bins
+from pipelines.report.histograms import Band, Histogram, draw, limits_of
 from pipelines.report.rows import Rows
 from shared.dataset import DatasetInfo, Selection
 

@@ -11,7 +11,7 @@ import numpy as np
 import soundfile
 from PIL import Image
 
-from pipelines.report.histograms import Tick
+from pipelines.report.axes import Tick
 from preprocess.audio import Signal
 from shared.features import FeatureSpec, mel_filterbank
 

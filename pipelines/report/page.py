@@ -6,18 +6,18 @@ import base64
 import hashlib
 from typing import Any, NamedTuple
 
-import jinja2
 from markupsafe import Markup
 
+from pipelines.report.axes import VIEW
 from pipelines.report.clips import gallery
 from pipelines.report.distributions import SHOWN_LANGUAGES, histograms, rates_by_language
 from pipelines.report.facts import language_facts, source_facts, speaker_facts, split_facts
-from pipelines.report.histograms import VIEW, written
 from pipelines.report.media import colour_scale, frequency_ticks, picture
 from pipelines.report.rejections import rejection_facts, withheld_by_reason
 from pipelines.report.rows import MEASURES, VERDICTS, Rows, read_rows
+from pipelines.report.template import template_environment
 from pipelines.report.texts import company_facts, text_facts
-from pipelines.report.verdict import built_at, judge, percent
+from pipelines.report.verdict import built_at, judge
 from preprocess.checks import CheckConfig
 from shared.dataset import Dataset, DatasetInfo
 
@@ -41,7 +41,7 @@ def render(dataset: Dataset) -> str:
     Raises:
         UserError: a table cannot be read.
     """
-    environment = _environment()
+    environment = template_environment("pipelines.report")
     script = environment.get_template("page.js").render()
     return environment.get_template("page.html.j2").render(
         **facts(dataset), script=Markup(script), script_sha256=_sha256(script)
@@ -116,18 +116,3 @@ def _pictures(dataset: Dataset, *, kept: Rows, withheld: Rows, rejected: Rows) -
 def _sha256(script: str) -> str:
     """By which a browser knows the one script that it may run."""
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _environment() -> jinja2.Environment:
-    """Whatever is not of the template is a stranger's text: everything is escaped."""
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("pipelines.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["count"] = lambda value: f"{value:,}"
-    environment.filters["tidy"] = written
-    environment.filters["percent"] = percent
-    return environment

@@ -21,9 +21,9 @@ import soundfile
 from PIL import Image
 
 from pipelines.report import write_report
+from pipelines.report.axes import choose_bins, round_step
 from pipelines.report.clips import CLIPS, choose_typical
 from pipelines.report.facts import SHOWN_SPEAKERS, speaker_facts
-from pipelines.report.histograms import choose_bins, round_step
 from pipelines.report.media import frequency_ticks
 from pipelines.report.rows import MEASURES, read_rows
 from shared.dataset import Dataset

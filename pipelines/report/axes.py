@@ -1,0 +1,124 @@
+"""The plane that histograms are drawn on: bins of a round width, ticks, and the way from values to places.
+
+Places are in the units of the drawing's viewBox.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+MIN_BINS, MAX_BINS = 12, 40
+# Values beyond these percentiles, and further off than the distance between them, share the bins at the edges.
+CORE = (0.5, 99.5)
+# A threshold is drawn where that makes the axis at most so much longer.
+STRETCH = 2.0
+
+
+class View(NamedTuple):
+    """The drawing, and the margins around its bars."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+
+
+VIEW = View(width=400, height=200, left=40, right=10, top=24, bottom=36)
+
+
+class Bins(NamedTuple):
+    """Places on an axis, [n + 1] edges; the first and the last bin may hold what lies beyond, too."""
+
+    edges: np.ndarray
+    open_below: bool
+    open_above: bool
+
+    def tally(self, values: np.ndarray) -> np.ndarray:
+        """[n]; every value is counted."""
+        last = len(self.edges) - 2
+        places = np.searchsorted(self.edges, values, side="right") - 1
+        return np.bincount(np.clip(places, 0, last), minlength=last + 1)
+
+    def label(self, number: int) -> str:
+        low, high = (written(edge, digits=6) for edge in self.edges[number : number + 2])
+        if number == 0 and self.open_below:
+            return f"below {high}"
+        return f"{low} and more" if number == len(self.edges) - 2 and self.open_above else f"{low} to {high}"
+
+
+class Tick(NamedTuple):
+    place: float
+    label: str
+
+
+def choose_bins(values: np.ndarray, *, limits: Sequence[float] = (), integers: bool = False) -> Bins:
+    """Bins of a round width that show nearly all values, and the limits where they are near."""
+    low, high = core = _view(values)
+    for limit in limits:
+        wider = min(low, limit), max(high, limit)
+        if wider[1] - wider[0] <= STRETCH * (core[1] - core[0]):
+            low, high = wider
+    wanted = int(np.clip(2 * math.sqrt(len(values)), MIN_BINS, MAX_BINS))
+    step = round_step(max(core[1] - core[0], abs(high) * 1e-3, 1e-6), at_most=wanted)
+    step = max(1.0, step) if integers else step
+    first, last = math.floor(low / step), max(math.floor(high / step), math.floor(low / step)) + 1
+    edges = np.round(np.arange(first, last + 1) * step, 9)
+    return Bins(edges, bool(np.any(values < edges[0])), bool(np.any(values >= edges[-1])))
+
+
+def _view(values: np.ndarray) -> tuple[float, float]:
+    if len(values) == 0:
+        return 0.0, 1.0
+    low, high = np.percentile(values, CORE)
+    reach = high - low
+    return max(float(values.min()), low - reach), min(float(values.max()), high + reach)
+
+
+def round_step(span: float, *, at_most: int) -> float:
+    """The least of … 0.1 0.2 0.5 1 2 5 … that divides the span into so few parts."""
+    exponent = math.floor(math.log10(span / at_most))
+    steps = (base * 10.0**power for power in (exponent, exponent + 1) for base in (1, 2, 5))
+    return next(step for step in steps if span / step <= at_most * (1 + 1e-9))
+
+
+def count_ticks(most: int) -> list[int]:
+    """From 0 to at least so many, in round steps."""
+    step = int(max(1, round_step(max(most, 1), at_most=4)))
+    return list(range(0, -(-max(most, 1) // step) * step + 1, step))
+
+
+class Axes:
+    """From values to places.
+
+    Args:
+        most: the value at the top of the y axis.
+        top: where that is, in the drawing.
+    """
+
+    def __init__(self, bins: Bins, *, most: float, top: float = VIEW.top):
+        self.bins, self._most, self._top = bins, most, top
+        self.low, self.high = float(bins.edges[0]), float(bins.edges[-1])
+
+    def x(self, value: float) -> float:
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return round(VIEW.left + share * (VIEW.width - VIEW.left - VIEW.right), 2)
+
+    def y(self, value: float) -> float:
+        return round(VIEW.height - VIEW.bottom - value / self._most * (VIEW.height - VIEW.bottom - self._top), 2)
+
+    def x_ticks(self) -> list[Tick]:
+        step = round_step(self.high - self.low, at_most=7)
+        places = np.arange(math.ceil(self.low / step), math.floor(self.high / step + 1e-9) + 1) * step
+        return [Tick(self.x(place), written(round(place, 9), digits=6)) for place in places.tolist()]
+
+
+def written(value: float, *, digits: int = 3) -> str:
+    """A number as it stands on the page: 0.4, −23.5, 10,900."""
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
+    return text.replace("-", "−")
