@@ -154,6 +154,28 @@ def report(data: Path) -> None:
     click.echo(write_report(Dataset.open(data)))
 
 
+@cli.command()
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="Everything, as a page (.html) or a document (.json).")
+def compare(a: Path, b: Path, out: Path | None) -> None:
+    """What changed from dataset A to B, by utterance and in distribution; exit 0 equal, 1 with differences."""
+    from pipelines.compare import compare_datasets, write_comparison
+    from pipelines.compare.summary import comparison_summary
+    from shared.dataset import Dataset
+    from shared.lock import reading
+
+    if out is not None and out.suffix not in (".html", ".json"):
+        raise UserError(f"--out {out}: wanted a name that ends in .html or .json")
+    with reading(a), reading(b):
+        comparison = compare_datasets(Dataset.open(a), Dataset.open(b))
+    click.echo(comparison_summary(comparison))
+    if out is not None:
+        write_comparison(comparison, path=out)
+        click.echo(f"everything: {out}")
+    sys.exit(0 if comparison.are_equal else 1)
+
+
 cli.add_command(doctor)
 cli.add_command(flink)
 

@@ -1,0 +1,84 @@
+"""`myxtts-data compare A B`: what changed from one dataset to another, by utterance and in distribution.
+
+dataset.json of both ─► shards that differ ─► their tables, paired by utterance ─► records that may differ
+                     └► columns of all manifests ─► drift
+
+Shards with the same sha256 are the same and are not read, so two copies are told to be equal in no time. Tables are
+handled as whole columns; of the mels two are in memory at a time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from pipelines.compare.changes import KINDS, Changes, differing_shards, find_changes
+from pipelines.compare.drift import Drift, Samples, find_drifts, read_samples
+from pipelines.compare.settings import Difference, Names, name_differences, setting_differences
+from shared.dataset import Dataset, DatasetInfo
+
+
+class Comparison(NamedTuple):
+    """All that differs."""
+
+    a: Dataset
+    b: Dataset
+    settings: list[Difference]
+    names: list[Names]
+    shards: tuple[int, int]  # of each side, those without a twin on the other
+    changes: Changes
+    drifts: list[Drift]
+    samples: Samples | None  # what the drifts were found in; None where every manifest is the same
+
+    @property
+    def are_equal(self) -> bool:
+        """Nothing differs that can be named."""
+        named = any(len(self.changes[kind.name]) for kind in KINDS)
+        return not (named or self.settings or any(one.differ for one in self.names))
+
+    @property
+    def are_identical(self) -> bool:
+        """Every shard and table is the same, byte for byte."""
+        return self.are_equal and self.shards == (0, 0)
+
+    @property
+    def notable(self) -> list[Drift]:
+        """The drifts that are worth a look, the largest D first."""
+        return sorted((one for one in self.drifts if one.is_notable), key=lambda one: -one.statistic)
+
+
+def compare_datasets(a: Dataset, b: Dataset) -> Comparison:
+    """Compare two published datasets; the caller keeps writers away from both.
+
+    Raises:
+        UserError: a file of one of them cannot be read.
+    """
+    differing = differing_shards(a, b)
+    same = _manifests(a.info) == _manifests(b.info)
+    samples = None if same else read_samples(a, b)
+    return Comparison(
+        a=a,
+        b=b,
+        settings=setting_differences(a, b),
+        names=name_differences(a, b),
+        shards=(len(differing[0]), len(differing[1])),
+        changes=find_changes(a, b),
+        drifts=find_drifts(samples) if samples else [],
+        samples=samples,
+    )
+
+
+def _manifests(info: DatasetInfo) -> set[tuple[str, str]]:
+    return {(shard.name, shard.manifest_sha256) for shard in info.shards}
+
+
+def write_comparison(comparison: Comparison, *, path: Path) -> None:
+    """All of it as a page (.html) or as a document (.json).
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    from pipelines.compare.document import write_document
+    from pipelines.compare.page import write_page
+
+    {".html": write_page, ".json": write_document}[path.suffix](comparison, path=path)

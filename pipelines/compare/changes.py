@@ -1,0 +1,161 @@
+"""What became of each utterance from one dataset to the other: a table for every kind of change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.compare.pairs import Pairs, pair_rows
+from pipelines.compare.records import compare_records
+from pipelines.compare.sides import WITH_RECORD, read_side, verdict_codes
+from shared.dataset import Dataset, ShardInfo
+from shared.tables import MANIFEST
+
+ID = "utterance_id"
+
+
+class Kind(NamedTuple):
+    """One kind of change."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]  # of the rows, from both sides
+
+
+# Told in this order.
+KINDS = (
+    Kind("damaged", "records that cannot be read", ()),
+    Kind("removed", "utterances that only A has", ("verdict", "reason", "split", "shard", "audio_path")),
+    Kind("added", "utterances that only B has", ("verdict", "reason", "split", "shard", "audio_path")),
+    Kind("verdict", "other verdicts", ("verdict", "reason", "message")),
+    Kind("message", "same verdicts in other words", ("reason", "message")),
+    Kind("moved", "in another split or shard", ("split", "shard")),
+    Kind("text", "other texts", ("original_text", "text")),
+    Kind("language", "other languages", ("language",)),
+    Kind("speaker", "other speakers", ("speaker",)),
+    Kind("audio", "other audio files, by sha256", ("audio_path", "audio_sha256")),
+    Kind("path", "audio at another path", ("audio_path",)),
+    Kind("tokens", "other tokens", ()),
+    Kind("mel", "other mels", ()),
+    Kind("record", "records that differ in any field", ()),
+    Kind("measures", "other measures", ()),
+)
+_BY_NAME = {kind.name: kind for kind in KINDS}
+
+MEASURED = tuple(
+    field.name
+    for field in MANIFEST
+    if (not pa.types.is_string(field.type) or field.name in ("unknown_characters", "audio_hash"))
+    and field.name not in ("index", "offset_bytes", "length_bytes")
+)
+MEASURES = pa.schema([(name, pa.string()) for name in (ID, "column", "a", "b")])
+
+Changes = dict[str, pa.Table]
+
+
+def differing_shards(a: Dataset, b: Dataset) -> tuple[list[ShardInfo], list[ShardInfo]]:
+    """Of each dataset, the shards of which the other has no twin: same name, and the same bytes in all five files."""
+    twins = {_identity(shard) for shard in a.info.shards} & {_identity(shard) for shard in b.info.shards}
+    return tuple([shard for shard in side.info.shards if _identity(shard) not in twins] for side in (a, b))  # type: ignore[return-value]
+
+
+def _identity(shard: ShardInfo) -> tuple[str, ...]:
+    return shard.name, *shard.sha256_of_parts()
+
+
+def find_changes(a: Dataset, b: Dataset) -> Changes:
+    """Every kind of change with its utterances; a kind without any has an empty table.
+
+    An utterance stands in shards of one name or moves between shards that both differ, so the others are not read.
+
+    Raises:
+        UserError: a table or a shard cannot be read.
+    """
+    sides = zip((a, b), differing_shards(a, b), strict=True)
+    rows_a, rows_b = rows = tuple(read_side(one, stems=[shard.name for shard in shards]) for one, shards in sides)
+    ranks_a, ranks_b = map(verdict_codes, rows)
+    pairs = pair_rows(rows_a[ID], rows_b[ID], ranks_a=ranks_a, ranks_b=ranks_b)
+    has_record = np.maximum(ranks_a[pairs.a], ranks_b[pairs.b]) < len(WITH_RECORD)
+    recorded = pairs.where(has_record)
+    changes = {
+        "removed": _alone(rows_a, pairs.only_a, kind="removed"),
+        "added": _alone(rows_b, pairs.only_b, kind="added"),
+        **_pairwise(rows_a, rows_b, pairs, ranks=(ranks_a, ranks_b)),
+        **_recorded(rows_a, rows_b, recorded),
+        **compare_records(a, b, rows=(rows_a, rows_b), pairs=recorded)._asdict(),
+        "measures": _measures(rows_a, rows_b, recorded),
+    }
+    return {kind.name: changes[kind.name] for kind in KINDS}
+
+
+def _pairwise(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, *, ranks: tuple[np.ndarray, np.ndarray]) -> Changes:
+    """What can be asked of utterances with and without a record."""
+    verdict = ranks[0][pairs.a] != ranks[1][pairs.b]
+    judged = verdict | _differ(rows_a, rows_b, pairs, ("reason",))
+    masks = {
+        "verdict": judged,
+        "message": ~judged & _differ(rows_a, rows_b, pairs, ("message",)),
+        "moved": _differ(rows_a, rows_b, pairs, ("shard",)),
+        "language": _differ(rows_a, rows_b, pairs, ("language",)),
+        "path": _differ(rows_a, rows_b, pairs, ("audio_path",)),
+    }
+    return {name: _both(rows_a, rows_b, pairs.where(mask), kind=name) for name, mask in masks.items()}
+
+
+def _recorded(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs) -> Changes:
+    """What can be asked of two records only."""
+    wanted = {"text": ("original_text", "text"), "speaker": ("speaker",), "audio": ("audio_sha256",)}
+    return {
+        name: _both(rows_a, rows_b, pairs.where(_differ(rows_a, rows_b, pairs, columns)), kind=name)
+        for name, columns in wanted.items()
+    }
+
+
+def _differ(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, columns: Sequence[str]) -> np.ndarray:
+    """Which pairs differ in any of the columns, [N] bool."""
+    found = np.zeros(len(pairs.a), bool)
+    for column in columns:
+        before, after = _values(rows_a, column, pairs.a), _values(rows_b, column, pairs.b)
+        found |= pc.not_equal(before, after).to_numpy(zero_copy_only=False).astype(bool)
+    return found
+
+
+def _values(rows: pa.Table, column: str, numbers: np.ndarray) -> pa.Array:
+    """The column's values at these rows; texts of a corpus can be more than two gigabytes."""
+    values = rows[column]
+    if pa.types.is_string(values.type):
+        values = values.cast(pa.large_string())
+    return values.combine_chunks().take(pa.array(numbers, pa.int64()))
+
+
+def _alone(rows: pa.Table, numbers: np.ndarray, *, kind: str) -> pa.Table:
+    return pa.table({name: _plain(rows, name, numbers) for name in (ID, *_BY_NAME[kind].columns)})
+
+
+def _both(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, *, kind: str) -> pa.Table:
+    columns = {ID: _plain(rows_a, ID, pairs.a)}
+    for name in _BY_NAME[kind].columns:
+        columns |= {f"{name}_a": _plain(rows_a, name, pairs.a), f"{name}_b": _plain(rows_b, name, pairs.b)}
+    return pa.table(columns)
+
+
+def _plain(rows: pa.Table, column: str, numbers: np.ndarray) -> pa.Array:
+    """The values at these rows, a dictionary's spelled out."""
+    values = _values(rows, column, numbers)
+    return values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
+
+
+def _measures(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs) -> pa.Table:
+    """A row for each utterance and measure that has another value."""
+    parts = []
+    for column in MEASURED:
+        found = pairs.where(_differ(rows_a, rows_b, pairs, (column,)))
+        values = [_values(rows, column, at).cast(pa.string()) for rows, at in ((rows_a, found.a), (rows_b, found.b))]
+        names = pa.repeat(column, len(found.a))
+        ids = _values(rows_a, ID, found.a).cast(pa.string())
+        parts.append(pa.table([ids, names, *values], schema=MEASURES))
+    return pa.concat_tables(parts)

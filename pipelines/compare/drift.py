@@ -1,0 +1,207 @@
+"""Whether a measure is distributed in one dataset as it is in the other.
+
+Two questions are asked of every measure, of the whole and of each source and language that has records enough.
+
+Of all records, whatever their ids: are these two samples of one distribution? The two-sample Kolmogorov-Smirnov
+statistic D is the largest distance between the two cumulative distributions.
+
+Of the utterances that both hold: did the measure move? The sign test asks whether it rose as often as it fell. It sees
+a gain of 3 dB in a corpus whose levels differ by 20 dB, which D does not.
+
+A drift is worth a look when chance is ruled out (p below `ALPHA` divided by the number of tests, after Bonferroni: of a
+thousand comparisons of like with like at most one raises any alarm) and when it is large enough to matter: D of at
+least `LEAST_D`, or a median that moved by at least the measure's own step.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import scipy.stats
+
+from pipelines.compare.pairs import Pairs, pair_rows
+from pipelines.report.rows import Rows, read_rows
+from shared.dataset import Dataset
+
+ALPHA = 1e-3
+LEAST_D = 0.1
+LEAST_RECORDS = 20  # on each side
+MAX_GROUPS = 60  # the largest
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+class Measure(NamedTuple):
+    """A column of the manifest whose distribution is compared."""
+
+    column: str
+    title: str
+    unit: str
+    step: float  # a median that moved by less is of no matter
+    is_relative: bool  # the step is a share of A's median
+    integers: bool = False
+
+
+MEASURES = (
+    Measure("duration_s", "Duration", "s", 0.03, is_relative=True),
+    Measure("rms_db", "Level (RMS)", "dB", 1.0, is_relative=False),
+    Measure("tokens", "Tokens", "tokens", 0.03, is_relative=True, integers=True),
+    Measure("characters_per_second", "Rate of speech", "characters/s", 0.03, is_relative=True),
+    Measure("snr_db", "Speech over noise (SNR)", "dB", 1.5, is_relative=False),
+)
+COLUMNS = ("utterance_id", "language", *(measure.column for measure in MEASURES))
+
+
+class Shared(NamedTuple):
+    """A measure of the utterances that both datasets hold."""
+
+    utterances: int
+    changed: int
+    median_change: float  # over all of them, in the measure's unit
+    p_value: float  # of the sign test
+
+
+class Drift(NamedTuple):
+    """One measure of one group in both datasets."""
+
+    measure: Measure
+    source: str  # empty for the whole
+    language: str
+    records: tuple[int, int]
+    statistic: float  # Kolmogorov-Smirnov D
+    p_value: float
+    quantiles: tuple[tuple[float, ...], tuple[float, ...]]  # at QUANTILES
+    shared: Shared | None
+    is_notable: bool
+
+    @property
+    def group(self) -> str:
+        return f"{self.source} {self.language}" if self.source else "all"
+
+    @property
+    def shifts(self) -> tuple[float, ...]:
+        """By how much each quantile is higher in B, in the measure's unit."""
+        return tuple(after - before for before, after in zip(*self.quantiles, strict=True))
+
+    @property
+    def shift(self) -> float:
+        """By how much the measure moved: of the same speech where most is shared, else of the medians."""
+        if self.shared is not None and 2 * self.shared.utterances >= max(self.records):
+            return self.shared.median_change
+        return self.shifts[QUANTILES.index(0.5)]
+
+
+class Samples(NamedTuple):
+    """The kept records of both datasets."""
+
+    a: Rows
+    b: Rows
+    pairs: Pairs
+
+    def values(self, measure: Measure, group: Group) -> tuple[np.ndarray, np.ndarray]:
+        """Both samples."""
+        return self.a.numbers(measure.column)[group.a], self.b.numbers(measure.column)[group.b]
+
+    def changes(self, measure: Measure, group: Group) -> np.ndarray:
+        """Of each utterance that both hold in this group, B less A."""
+        before, after = self.a.numbers(measure.column), self.b.numbers(measure.column)
+        mine = group.a[self.pairs.a] & group.b[self.pairs.b]
+        return (after[self.pairs.b[mine]] - before[self.pairs.a[mine]]).astype(np.float64)
+
+
+class Group(NamedTuple):
+    """A source's records in one language, as masks of the rows of A and B."""
+
+    source: str
+    language: str
+    a: np.ndarray
+    b: np.ndarray
+
+    @property
+    def records(self) -> tuple[int, int]:
+        return int(np.count_nonzero(self.a)), int(np.count_nonzero(self.b))
+
+
+def read_samples(a: Dataset, b: Dataset) -> Samples:
+    """Whole columns of the manifests.
+
+    Raises:
+        UserError: a table cannot be read.
+    """
+    one, other = (
+        read_rows((shard.name for shard in side.info.shards), path_of=side.layout.manifest, columns=COLUMNS)
+        for side in (a, b)
+    )
+    ids = (rows.table["utterance_id"] for rows in (one, other))
+    ranks = (np.zeros(len(rows.table), np.int8) for rows in (one, other))
+    pairs = pair_rows(*ids, ranks_a=next(ranks), ranks_b=next(ranks))
+    return Samples(one, other, pairs)
+
+
+def choose_groups(samples: Samples) -> list[Group]:
+    """The whole; then each source and language with records enough on both sides, where there are several."""
+    (codes_a, codes_b), names = _group_codes(samples)
+    whole = Group("", "", np.ones(len(codes_a), bool), np.ones(len(codes_b), bool))
+    parts = [
+        Group(*name, codes_a == code, codes_b == code)
+        for code, name in sorted(enumerate(names), key=lambda item: item[1])
+    ]
+    large = [part for part in parts if min(part.records) >= LEAST_RECORDS]
+    largest = sorted(range(len(large)), key=lambda number: -min(large[number].records))[:MAX_GROUPS]
+    return [whole, *(large[number] for number in sorted(largest))] if len(names) > 1 else [whole]
+
+
+def _group_codes(samples: Samples) -> tuple[list[np.ndarray], list[tuple[str, str]]]:
+    """Each row's number of its source and language, for A and B, and their names."""
+    tables = [rows.table.select(["source", "language"]) for rows in (samples.a, samples.b)]
+    keys = pa.concat_tables(tables).combine_chunks()
+    sources, languages = (keys[name].combine_chunks().dictionary_encode() for name in ("source", "language"))
+    count = max(len(languages.dictionary), 1)
+    pairs, codes = np.unique(
+        sources.indices.to_numpy().astype(np.int64) * count + languages.indices.to_numpy(), return_inverse=True
+    )
+    names = [(sources.dictionary[pair // count].as_py(), languages.dictionary[pair % count].as_py()) for pair in pairs]
+    return np.split(codes, [len(tables[0])]), names
+
+
+def find_drifts(samples: Samples) -> list[Drift]:
+    """Every measure of every group, those of the whole first; none where a dataset has too few records."""
+    groups = [group for group in choose_groups(samples) if min(group.records) >= LEAST_RECORDS]
+    alpha = ALPHA / max(1, 2 * len(groups) * len(MEASURES))
+    return [_drift(samples, measure, group, alpha=alpha) for group in groups for measure in MEASURES]
+
+
+def _drift(samples: Samples, measure: Measure, group: Group, *, alpha: float) -> Drift:
+    before, after = samples.values(measure, group)
+    test = scipy.stats.ks_2samp(before, after, method="asymp")
+    quantiles = (quantiles_of(before), quantiles_of(after))
+    changes = samples.changes(measure, group)
+    shared = _shared(changes) if len(changes) >= LEAST_RECORDS else None
+    middle = QUANTILES.index(0.5)
+    step = measure.step * (abs(quantiles[0][middle]) if measure.is_relative else 1.0)
+    shift = abs(quantiles[1][middle] - quantiles[0][middle])
+    apart = test.pvalue < alpha and (test.statistic >= LEAST_D or shift >= step)
+    moved = shared is not None and shared.p_value < alpha and abs(shared.median_change) >= step
+    return Drift(
+        measure=measure,
+        source=group.source,
+        language=group.language,
+        records=group.records,
+        statistic=float(test.statistic),
+        p_value=float(test.pvalue),
+        quantiles=quantiles,
+        shared=shared,
+        is_notable=bool(apart or moved),
+    )
+
+
+def quantiles_of(values: np.ndarray) -> tuple[float, ...]:
+    """At `QUANTILES`."""
+    return tuple(np.quantile(values, QUANTILES).tolist())
+
+
+def _shared(changes: np.ndarray) -> Shared:
+    risen, fallen = int(np.count_nonzero(changes > 0)), int(np.count_nonzero(changes < 0))
+    p_value = scipy.stats.binomtest(risen, risen + fallen).pvalue if risen + fallen else 1.0
+    return Shared(len(changes), risen + fallen, float(np.median(changes)), float(p_value))

@@ -1,0 +1,115 @@
+"""What two datasets say of themselves as a whole: contract, configuration, names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import yaml
+
+from shared.dataset import Dataset
+from shared.vocabulary import Vocabulary
+
+ABSENT = "—"
+
+
+class Difference(NamedTuple):
+    """One field of which the two sides have different values, as JSON."""
+
+    field: str
+    a: str
+    b: str
+
+
+class Names(NamedTuple):
+    """The members of one list that only one side has, and those with another number of records."""
+
+    kind: str  # "speakers", "languages" or "vocabulary"
+    removed: list[str]
+    added: list[str]
+    changed: list[tuple[str, int, int]]  # name, records in A, in B
+
+    @property
+    def differ(self) -> bool:
+        return bool(self.removed or self.added or self.changed)
+
+
+def setting_differences(a: Dataset, b: Dataset) -> list[Difference]:
+    """The fields of contract, configuration and sources that differ, in the order of their names.
+
+    Raises:
+        UserError: the configuration of one cannot be read.
+    """
+    before, after = (dict(_flat(_settings(one), path="")) for one in (a, b))
+    return [
+        Difference(field, before.get(field, ABSENT), after.get(field, ABSENT))
+        for field in sorted(before.keys() | after.keys())
+        if before.get(field) != after.get(field)
+    ]
+
+
+def _settings(dataset: Dataset) -> dict[str, Any]:
+    info = dataset.info
+    return {
+        "contract": info.contract.model_dump(mode="json"),
+        "config": _config(dataset),
+        "sources": {
+            name: source.model_dump(mode="json", exclude={"shards"}) | {"shards": len(source.shards)}
+            for name, source in info.sources.items()
+        },
+        "characters_per_second": info.selection.characters_per_second,
+    }
+
+
+def _config(dataset: Dataset) -> Any:
+    """What was asked for; text that is no YAML is compared as it stands."""
+    try:
+        text = dataset.layout.config.read_text("utf-8")
+    except (OSError, ValueError) as error:
+        return f"cannot be read ({error})"
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+def _flat(value: Any, *, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(inner, path=f"{path}.{key}" if path else str(key))
+    else:
+        yield path, json.dumps(value, ensure_ascii=False)
+
+
+def name_differences(a: Dataset, b: Dataset) -> list[Names]:
+    """Speakers, languages and vocabulary.
+
+    Raises:
+        UserError: a vocabulary cannot be read.
+    """
+    speakers = ({name: one.records for name, one in side.info.speakers.items()} for side in (a, b))
+    languages = ({name: one.records for name, one in side.info.languages.items()} for side in (a, b))
+    return [_names("speakers", *speakers), _names("languages", *languages), _vocabulary(a, b)]
+
+
+def _names(kind: str, before: dict[str, int], after: dict[str, int]) -> Names:
+    both = sorted(before.keys() & after.keys())
+    return Names(
+        kind,
+        removed=sorted(before.keys() - after.keys()),
+        added=sorted(after.keys() - before.keys()),
+        changed=[(name, before[name], after[name]) for name in both if before[name] != after[name]],
+    )
+
+
+def _vocabulary(a: Dataset, b: Dataset) -> Names:
+    """Its pieces with their ids: `17 ▁the`."""
+    if a.info.vocabulary_sha256 == b.info.vocabulary_sha256:
+        return Names("vocabulary", [], [], [])
+    loaded = (Vocabulary.load(side.layout.vocabulary) for side in (a, b))
+    pieces = (
+        {f"{number} {piece}": 0 for number, piece in zip(one.nllb_ids.tolist(), one.pieces, strict=True)}
+        for one in loaded
+    )
+    return _names("vocabulary", *pieces)
