@@ -14,6 +14,8 @@ from pipelines.report.axes import written
 SHOWN = 3
 SHOWN_SETTINGS = 12
 MAX_CHARACTERS = 60
+# What mostly follows from other changes is counted only.
+COUNTED = ("path", "record", "measures")
 
 
 def comparison_summary(comparison: Comparison) -> str:
@@ -43,7 +45,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         table = comparison.changes[kind.name]
         if len(table):
             yield f"{len(table):8} {kind.title}"
-            yield from (f"           {describe(row)}" for row in table.slice(0, SHOWN).to_pylist())
+            examples = 0 if kind.name in COUNTED else SHOWN
+            yield from (f"           {describe(row)}" for row in table.slice(0, examples).to_pylist())
     for drift in comparison.notable:
         yield f"   drift {drift_line(drift)}"
     if comparison.drifts and not comparison.notable:
@@ -97,7 +100,7 @@ def shown(value: Any) -> str:
     """A value as text."""
     if isinstance(value, float):
         return written(value)
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value) or "–"
 
 
 def shorten(text: str) -> str:
