@@ -162,18 +162,40 @@ def compare(a: Path, b: Path, out: Path | None) -> None:
     """What changed from dataset A to B, by utterance and in distribution; exit 0 equal, 1 with differences."""
     from pipelines.compare import compare_datasets, write_comparison
     from pipelines.compare.summary import comparison_summary
-    from shared.dataset import Dataset
-    from shared.lock import reading
+    from pipelines.opening import open_for_reading
 
     if out is not None and out.suffix not in (".html", ".json"):
         raise UserError(f"--out {out}: wanted a name that ends in .html or .json")
-    with reading(a), reading(b):
-        comparison = compare_datasets(Dataset.open(a), Dataset.open(b))
+    with open_for_reading(a) as before, open_for_reading(b) as after:
+        comparison = compare_datasets(before, after)
     click.echo(comparison_summary(comparison))
     if out is not None:
         write_comparison(comparison, path=out)
         click.echo(f"everything: {out}")
     sys.exit(0 if comparison.are_equal else 1)
+
+
+@cli.command()
+@click.argument("what")
+@_data
+@click.option("--mel", type=click.Path(path_type=Path), help="Draw the mel into this PNG.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--again", is_flag=True, help="Prepare it once more: does its record come out the same?")
+def trace(what: str, data: Path, mel: Path | None, as_json: bool, again: bool) -> None:
+    """From an utterance to its record, audio file and parameters, and back; exit 0, or 1 where that is not sound.
+
+    WHAT is an id (source/id), a place (shards/….tfrecord:INDEX or ….tfrecord@BYTE), or an audio file.
+    """
+    from pipelines.opening import open_for_reading
+    from pipelines.trace.command import is_good
+    from pipelines.trace.command import trace as trace_in
+    from pipelines.trace.summary import account_summary
+
+    with open_for_reading(data) as dataset:
+        accounts = trace_in(dataset, what, mel=mel, again=again)
+    for account in accounts:
+        click.echo(account.model_dump_json() if as_json else account_summary(account, root=data))
+    sys.exit(0 if all(map(is_good, accounts)) else 1)
 
 
 cli.add_command(doctor)

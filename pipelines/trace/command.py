@@ -1,0 +1,54 @@
+"""One run of `trace`: every utterance that is meant, told, drawn and prepared again as asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipelines.compare.records import mel_of
+from pipelines.trace.account import Account, give_account
+from pipelines.trace.again import SAME, prepare_again
+from pipelines.trace.lookup import Row, find_rows
+from pipelines.trace.spectrogram import write_spectrogram
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.records import decode
+
+
+def trace(dataset: Dataset, what: str, *, mel: Path | None = None, again: bool = False) -> list[Account]:
+    """The account of each utterance that is meant; `mel` is where the picture goes.
+
+    Raises:
+        UserError: there is none; the picture cannot be made or written; the tokenizer is not to be had.
+    """
+    rows = find_rows(dataset, what)
+    accounts = [_one(dataset, row, again=again) for row in rows]
+    if mel is not None:
+        _draw(dataset, accounts, mel=mel, what=what)
+    return [account for account, _ in accounts]
+
+
+def is_good(account: Account) -> bool:
+    """The record is sound, and came out the same if it was made again."""
+    return account.is_sound and account.again in (None, SAME)
+
+
+def _one(dataset: Dataset, row: Row, *, again: bool) -> tuple[Account, bytes | None]:
+    account, payload = give_account(dataset, row)
+    if again:
+        contract = dataset.info.contract
+        found = prepare_again(row, payload=payload, contract=contract) if payload else "no record to compare with"
+        account = account.model_copy(update={"again": found})
+    return account, payload
+
+
+def _draw(dataset: Dataset, accounts: list[tuple[Account, bytes | None]], *, mel: Path, what: str) -> None:
+    sound = [(account, payload) for account, payload in accounts if payload]
+    if len(sound) != 1:
+        raise UserError(f"--mel {mel}: {what} has {len(sound)} sound records, wanted one")
+    ((account, payload),) = sound
+    contract = dataset.info.contract
+    record = account.record
+    assert payload is not None
+    assert record is not None
+    title = f"{account.utterance_id}   {record.file}:{record.index}"
+    write_spectrogram(mel_of(decode(payload), contract=contract), spec=contract.features, title=title, path=mel)

@@ -1,0 +1,113 @@
+"""Which rows of a dataset's tables are meant."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.compare.sides import read_side
+from pipelines.report.rows import read_table
+from pipelines.trace.nearest import nearest_ids
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.layout import STEM, Stem
+from shared.order import shard_of
+
+Row = dict[str, Any]
+
+_PLACE = re.compile(
+    rf"(?:.*/)?(?:(?P<folder>shards|withheld)/)?(?P<stem>{STEM.pattern})\.tfrecord(?P<kind>[:@])(?P<number>\d{{1,18}})"
+)
+_VERDICT_OF_FOLDER = {"shards": "kept", "withheld": "withheld"}
+
+
+def find_rows(dataset: Dataset, what: str) -> list[Row]:
+    """The rows of an utterance, of a place in a shard (`….tfrecord:17` or `….tfrecord@BYTE`), or of an audio file.
+
+    Raises:
+        UserError: there is none; it names those whose ids are closest.
+    """
+    place = _PLACE.fullmatch(what)
+    if place is not None:
+        return [_at_place(dataset, place)]
+    rows = list(_of_id(dataset, what)) or list(_of_audio(dataset, what))
+    if not rows:
+        raise UserError(_why_unknown(dataset, what))
+    return rows
+
+
+def _of_id(dataset: Dataset, utterance_id: str) -> Iterator[Row]:
+    """Its shard in each split follows from the id."""
+    stems = [shard.name for shard in dataset.info.shards if _may_hold(Stem.parse(shard.name), utterance_id)]
+    rows = read_side(dataset, stems=stems)
+    yield from rows.filter(pc.equal(rows["utterance_id"], utterance_id)).to_pylist()
+
+
+def _may_hold(stem: Stem, utterance_id: str) -> bool:
+    source = utterance_id.partition("/")[0]
+    return stem.source == source and stem.shard == shard_of(utterance_id, shards=stem.shards)
+
+
+def _of_audio(dataset: Dataset, path: str) -> Iterator[Row]:
+    """Whatever was made from that file, by absolute path."""
+    wanted, name = _absolute(path), Path(path).name
+    for shard in dataset.info.shards if name else []:
+        files = (dataset.layout.manifest(shard.name), dataset.layout.rejected(shard.name))
+        paths = [read_table(file, columns=("audio_path",))["audio_path"] for file in files]
+        if not any(pc.any(pc.ends_with(column, name)).as_py() for column in paths):
+            continue
+        rows = read_side(dataset, stems=[shard.name])
+        likely = rows.filter(pc.ends_with(rows["audio_path"], name)).to_pylist()
+        yield from (row for row in likely if _absolute(row["audio_path"]) == wanted)
+
+
+def _absolute(path: str) -> str:
+    """Without dots, and with its links as they are: a corpus may be made of links."""
+    return os.path.normpath(Path(path).absolute())
+
+
+def _at_place(dataset: Dataset, place: re.Match[str]) -> Row:
+    stem, folder, number = place["stem"], place["folder"] or "shards", int(place["number"])
+    if stem not in {shard.name for shard in dataset.info.shards}:
+        raise UserError(f"{dataset.layout.root}: has no shard {stem}; dataset.json lists those that it has")
+    rows = read_side(dataset, stems=[stem])
+    rows = rows.filter(pc.equal(rows["verdict"].cast(pa.string()), _VERDICT_OF_FOLDER[folder]))
+    file = f"{folder}/{stem}.tfrecord"
+    index = number if place["kind"] == ":" else _index_at(rows, number)
+    if not 0 <= index < len(rows):
+        last = rows["offset_bytes"][-1].as_py() + rows["length_bytes"][-1].as_py() if len(rows) else 0
+        raise UserError(f"{file}: holds {len(rows)} records (:0 to :{len(rows) - 1}) in {last} bytes, not {number}")
+    return rows.slice(index, 1).to_pylist()[0]
+
+
+def _index_at(rows: pa.Table, offset_bytes: int) -> int:
+    """The record that a byte belongs to; len(rows) behind the last."""
+    starts = rows["offset_bytes"].to_numpy(zero_copy_only=False)
+    ends = starts + rows["length_bytes"].to_numpy(zero_copy_only=False)
+    return int(np.searchsorted(ends, offset_bytes, side="right"))
+
+
+def _why_unknown(dataset: Dataset, what: str) -> str:
+    root = dataset.layout.root
+    close = nearest_ids(_all_ids(dataset), what)
+    if close:
+        return f"{root}: no utterance {what!r}; the closest: {', '.join(close)}"
+    wanted = "source/id, shards/….tfrecord:INDEX, shards/….tfrecord@BYTE or an audio file"
+    return f"{root}: no utterance, and none made from a file {what!r}; wanted {wanted}"
+
+
+def _all_ids(dataset: Dataset) -> pa.ChunkedArray:
+    layout = dataset.layout
+    tables = [
+        read_table(file, columns=("utterance_id",))
+        for shard in dataset.info.shards
+        for file in (layout.manifest(shard.name), layout.rejected(shard.name))
+    ]
+    return pa.concat_tables(tables)["utterance_id"]
