@@ -9,7 +9,7 @@ from pipelines.compare import Comparison
 from pipelines.compare.changes import KINDS
 from pipelines.compare.drift import ALPHA, LEAST_D, LEAST_RECORDS, QUANTILES, Drift, Group, choose_groups
 from pipelines.compare.overlays import Overlay, overlay
-from pipelines.compare.summary import drift_line, equality, names_line, shown, signed
+from pipelines.compare.summary import equality, evidence, names_line, shown, signed
 from pipelines.report.axes import VIEW
 from pipelines.report.template import template_environment
 from shared.dataset import DatasetInfo
@@ -54,7 +54,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
         "lists": [(one, names_line(one)) for one in comparison.names if one.differ],
         "overlays": overlays(comparison),
         "notable": comparison.notable,
-        "drift_line": drift_line,
+        "evidence": evidence,
         "view": VIEW,
         "quantiles": QUANTILES,
         "rule": {"alpha": ALPHA, "least_d": LEAST_D, "least_records": LEAST_RECORDS},

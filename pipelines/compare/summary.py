@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ from pipelines.report.axes import written
 SHOWN = 3
 SHOWN_SETTINGS = 12
 MAX_CHARACTERS = 60
+_SUM = re.compile("[0-9a-f]{64}")
 # What mostly follows from other changes is counted only.
 COUNTED = ("path", "record", "measures")
 
@@ -66,13 +68,13 @@ def names_line(names: Names) -> str:
 
 def drift_line(drift: Drift) -> str:
     """What moved, by how much, and how sure that is."""
-    unit = drift.measure.unit
-    text = (
-        f"{drift.measure.title.lower()} ({drift.group}): {signed(drift.shift)} {unit}, D {drift.statistic:.3f}, "
-        f"p {drift.p_value:.1g}"
-    )
-    shared = drift.shared
-    return f"{text}; {shared.changed} of {shared.utterances} shared changed" if shared else text
+    return f"{drift.measure.title} of {drift.group}: {signed(drift.shift)} {drift.measure.unit} ({evidence(drift)})"
+
+
+def evidence(drift: Drift) -> str:
+    """What a drift is told by."""
+    text, shared = f"D {drift.statistic:.3f}, p {drift.p_value:.1g}", drift.shared
+    return f"{text}; {shared.changed} of {shared.utterances} shared utterances changed" if shared else text
 
 
 def signed(value: float) -> str:
@@ -97,9 +99,11 @@ def describe(row: dict[str, Any]) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as text."""
+    """A value as text; of a sum the start tells it from others."""
     if isinstance(value, float):
         return written(value)
+    if isinstance(value, str) and _SUM.fullmatch(value):
+        return f"{value[:12]}…"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value) or "–"
 
 
