@@ -23,7 +23,7 @@ from shared.order import shard_of
 Row = dict[str, Any]
 
 _PLACE = re.compile(
-    rf"(?:.*/)?(?:(?P<folder>shards|withheld)/)?(?P<stem>{STEM.pattern})\.tfrecord(?P<kind>[:@])(?P<number>\d{{1,18}})"
+    rf"(?:(?:.*/)?(?P<folder>shards|withheld)/)?(?P<stem>{STEM.pattern})\.tfrecord(?P<kind>[:@])(?P<number>\d{{1,18}})"
 )
 _VERDICT_OF_FOLDER = {"shards": "kept", "withheld": "withheld"}
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 # To either side of where the wanted id would stand, in the order of the ids and of the reversed ids.
 NEIGHBOURS = 500
 SHOWN = 3
-LEAST_LIKENESS = 0.6
+LEAST_LIKENESS = 0.5
 
 
 def nearest_ids(ids: pa.ChunkedArray, wanted: str) -> list[str]:

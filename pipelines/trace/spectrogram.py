@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
 from pipelines.report.media import frequency_ticks
@@ -52,19 +53,14 @@ def draw_spectrogram(mel: np.ndarray, *, spec: FeatureSpec, title: str) -> bytes
     size = (left + max(width, MIN_WIDTH) + right, bottom + height + top)
     figure = Figure(figsize=(size[0] / DPI, size[1] / DPI), dpi=DPI)
     canvas = FigureCanvasAgg(figure)
-    axes = figure.add_axes((left / size[0], bottom / size[1], width / size[0], height / size[1]))
     low, high = range_of(mel)
-    seconds = len(mel) / spec.frames_per_second
-    image = axes.imshow(
-        mel.astype(np.float32).T,
-        origin="lower",
-        aspect="auto",
-        interpolation="nearest",
-        extent=(0, seconds, 0, 1),
-        cmap=matplotlib.colormaps["magma"],
-        vmin=low,
-        vmax=high,
-    )
+    colours = ScalarMappable(Normalize(low, high), cmap="magma")
+    # by pixels: an image within axes is resampled, and off by one where it is large
+    blocks = np.repeat(np.repeat(mel.astype(np.float32).T, BAND_PIXELS, axis=0), width // max(len(mel), 1), axis=1)
+    figure.figimage(blocks, left, bottom, cmap=colours.cmap, vmin=low, vmax=high, origin="lower")
+    axes = figure.add_axes((left / size[0], bottom / size[1], width / size[0], height / size[1]), facecolor="none")
+    axes.set_xlim(0, len(mel) / spec.frames_per_second)
+    axes.set_ylim(0, 1)
     ticks = frequency_ticks(spec)
     axes.set_yticks([tick.place for tick in ticks], [f"{float(tick.label) * 1000:g}" for tick in ticks])
     axes.set_xlabel("time, s")
@@ -72,7 +68,7 @@ def draw_spectrogram(mel: np.ndarray, *, spec: FeatureSpec, title: str) -> bytes
     axes.spines[:].set_visible(False)
     figure.text(left / size[0], 1 - 0.5 * top / size[1], title, va="center", fontsize=11, parse_math=False)
     scale = figure.add_axes(((left + width + 20) / size[0], bottom / size[1], 12 / size[0], height / size[1]))
-    figure.colorbar(image, cax=scale, label="ln magnitude").outline.set_visible(False)
+    figure.colorbar(colours, cax=scale, label="ln magnitude").outline.set_visible(False)
     file = io.BytesIO()
     canvas.print_png(file)
     return file.getvalue()
