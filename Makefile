@@ -5,6 +5,10 @@ DATA   ?= data/sample
 RUN    ?= runs/sample
 RUNNER ?= local
 ARGS   ?=
+# two datasets to compare, an utterance to trace
+A  ?=
+B  ?=
+ID ?=
 GPU    ?=
 # what `make synthesize` says, and how
 TEXT      ?= The quick brown fox jumps over the lazy dog.
@@ -18,6 +22,7 @@ READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
+.PHONY: help setup preprocess corpora validate repair replay compare trace report train synthesize quickstart test test-quick lint types bench lock clean
 .PHONY: help setup preprocess corpora validate repair replay report flink-up flink-down flink-status doctor
 .PHONY: train synthesize quickstart test test-quick lint types bench lock clean
 
@@ -48,6 +53,12 @@ repair: $(READY)  ## damaged files again, to the same bytes: DATA= RUNNER= ARGS=
 
 replay: $(READY)  ## rejected utterances again, once their cause is gone: DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data replay --data $(DATA) --runner $(RUNNER) $(CONFIG) $(ARGS)
+
+compare: $(READY)  ## what changed from one dataset to another, and drifted: A= B= ARGS="--out compare.html"
+	$(BIN)/myxtts-data compare "$(A)" "$(B)" $(ARGS)
+
+trace: $(READY)  ## an utterance to record, audio and parameters, and back: DATA= ID= ARGS="--mel mel.png"
+	$(BIN)/myxtts-data trace "$(ID)" --data $(DATA) $(ARGS)
 
 report: $(READY)  ## report.html of a dataset anew, a page to see and to hear: DATA=
 	$(BIN)/myxtts-data report --data $(DATA)

@@ -52,7 +52,8 @@ MEASURED = tuple(
     if (not pa.types.is_string(field.type) or field.name in ("unknown_characters", "audio_hash"))
     and field.name not in ("index", "offset_bytes", "length_bytes")
 )
-MEASURES = pa.schema([(name, pa.string()) for name in (ID, "column", "a", "b")])
+_NAME = pa.dictionary(pa.int32(), pa.string())
+MEASURES = pa.schema([(ID, _NAME), ("column", _NAME), ("a", pa.string()), ("b", pa.string())])
 
 Changes = dict[str, pa.Table]
 
@@ -150,12 +151,17 @@ def _plain(rows: pa.Table, column: str, numbers: np.ndarray) -> pa.Array:
 
 
 def _measures(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs) -> pa.Table:
-    """A row for each utterance and measure that has another value."""
+    """A row for each utterance and measure that has another value; the ids are held once for all measures."""
+    ids = _values(rows_a, ID, pairs.a).cast(pa.string())
     parts = []
-    for column in MEASURED:
-        found = pairs.where(_differ(rows_a, rows_b, pairs, (column,)))
+    for number, column in enumerate(MEASURED):
+        differ = _differ(rows_a, rows_b, pairs, (column,))
+        found = pairs.where(differ)
+        names = pa.array(np.full(len(found.a), number, np.int32))
         values = [_values(rows, column, at).cast(pa.string()) for rows, at in ((rows_a, found.a), (rows_b, found.b))]
-        names = pa.repeat(column, len(found.a))
-        ids = _values(rows_a, ID, found.a).cast(pa.string())
-        parts.append(pa.table([ids, names, *values], schema=MEASURES))
+        keys = (
+            pa.DictionaryArray.from_arrays(pa.array(np.flatnonzero(differ).astype(np.int32)), ids),
+            pa.DictionaryArray.from_arrays(names, pa.array(MEASURED)),
+        )
+        parts.append(pa.table([*keys, *values], schema=MEASURES))
     return pa.concat_tables(parts)
