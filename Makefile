@@ -22,8 +22,7 @@ READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup preprocess corpora validate repair replay compare trace report train synthesize quickstart test test-quick lint types bench lock clean
-.PHONY: help setup preprocess corpora validate repair replay report flink-up flink-down flink-status doctor
+.PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
 .PHONY: train synthesize quickstart test test-quick lint types bench lock clean
 
 help:  ## this list

@@ -272,3 +272,27 @@ def test_rows_are_paired_as_often_as_their_id_stands_on_both_sides(
     for name in common:  # those of the lowest ranks
         taken = sorted(a[row][1] for row in pairs.a if a[row][0] == name)
         assert taken == sorted(rank for other, rank in a if other == name)[: len(taken)]
+
+
+@pytest.mark.slow
+def test_a_gain_and_a_trim_of_recordings_are_seen_and_nothing_else(tmp_path: Path) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=64)
+    words = builds.overrides_for(corpus, "checks.min_snr_db=null")
+    before = builds.build(tmp_path / "before", config=builds.LJSPEECH_CONFIG, overrides=words)
+    trim = builds.build(tmp_path / "trim", config=builds.LJSPEECH_CONFIG, overrides=[*words, "processing.trim_db=30"])
+    for path in (corpus / "wavs").iterdir():
+        samples, rate_hz = soundfile.read(path)
+        path.unlink()  # a link
+        soundfile.write(path, samples / np.sqrt(2), rate_hz, subtype="PCM_16")
+    quiet = builds.build(tmp_path / "quiet", config=builds.LJSPEECH_CONFIG, overrides=words)
+
+    def drifted(after: Path) -> dict[str, float]:
+        found = compare_datasets(Dataset.open(before), Dataset.open(after)).notable
+        return {drift.measure.column: drift.shift for drift in found}
+
+    assert drifted(quiet) == {"rms_db": pytest.approx(-3.01, abs=0.05)}
+    trimmed = drifted(trim)
+    assert (
+        {"duration_s", "characters_per_second"} <= trimmed.keys() <= {"duration_s", "characters_per_second", "snr_db"}
+    )
+    assert trimmed["duration_s"] < 0

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from pipelines.trace.spectrogram import BAND_PIXELS, MARGINS, draw_spectrogram, 
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import preset
+from shared.layout import Layout
 from shared.lock import writing
 from shared.records import decode
 from shared.tfrecord import read_frames
@@ -250,6 +252,14 @@ def test_a_dataset_that_is_being_written_is_refused(moved: Path, command: Callab
         outcome = command("trace", "ljspeech/C00004", "--data", moved)
     assert outcome.code == 2
     assert "is writing here" in outcome.err
+
+
+def test_a_publication_that_was_killed_is_finished_before_anything_is_read(moved: Path) -> None:
+    journal = {"removals": [], "moves": [[".staging/killed/_SUCCESS", "_SUCCESS"]]}
+    Layout(moved).journal.write_text(json.dumps(journal))
+    words = [builds.COMMAND, "trace", "ljspeech/C00004", "--data", moved]
+    assert subprocess.run(words, capture_output=True, timeout=120).returncode == 0
+    assert not Layout(moved).journal.exists()
 
 
 def test_a_picture_of_what_has_no_record_is_refused(traced: Path, tmp_path: Path) -> None:
