@@ -15,12 +15,24 @@ LEAST_LIKENESS = 0.5
 
 
 def nearest_ids(ids: pa.ChunkedArray, wanted: str) -> list[str]:
-    """The few ids that are most like the wanted one.
+    """The few ids that are most like the wanted one; of those equally like, the ones with more start and end in common.
 
     Only those that share a long start or a long end with it are looked at: a few thousand of however many.
     """
     candidates = {*_around(ids, wanted), *(one[::-1] for one in _around(pc.utf8_reverse(ids), wanted[::-1]))}
-    return difflib.get_close_matches(wanted, sorted(candidates), n=SHOWN, cutoff=LEAST_LIKENESS)
+    likest = difflib.get_close_matches(wanted, sorted(candidates), n=max(len(candidates), 1), cutoff=LEAST_LIKENESS)
+    matcher = difflib.SequenceMatcher(b=wanted)
+
+    def likeness(one: str) -> tuple[float, int]:
+        matcher.set_seq1(one)
+        return matcher.ratio(), _common_start(one, wanted) + _common_start(one[::-1], wanted[::-1])
+
+    return sorted(likest, key=likeness, reverse=True)[:SHOWN]
+
+
+def _common_start(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (x, y) in pairs if x != y), min(len(one), len(other)))
 
 
 def _around(ids: pa.ChunkedArray, wanted: str) -> list[str]:

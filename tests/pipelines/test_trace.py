@@ -215,6 +215,7 @@ def test_of_a_million_ids_the_closest_is_found_in_a_moment() -> None:
     ids = pa.chunked_array([[f"lj/LJ{number:07d}é" for number in range(1_000_000)]])
     assert "lj/LJ0123456é" in nearest_ids(ids, "lj/LJ0123456")
     assert "lj/LJ0123456é" in nearest_ids(ids, "LJ0123456é")
+    assert nearest_ids(ids, "lj/LJ012345é")[0] == "lj/LJ0123455é"
     assert nearest_ids(ids, "quite another thing") == []
     assert nearest_ids(pa.chunked_array([], pa.string()), "x") == []
 
