@@ -162,11 +162,12 @@ def compare(a: Path, b: Path, out: Path | None) -> None:
     """What changed from dataset A to B, by utterance and in distribution; exit 0 equal, 1 with differences."""
     from pipelines.compare import compare_datasets, write_comparison
     from pipelines.compare.summary import comparison_summary
-    from pipelines.opening import open_for_reading
+    from shared.dataset import Dataset
 
     if out is not None and out.suffix not in (".html", ".json"):
         raise UserError(f"--out {out}: wanted a name that ends in .html or .json")
-    with open_for_reading(a) as before, open_for_reading(b) as after:
+    with reading(a), reading(b):
+        before, after = Dataset.open(a), Dataset.open(b)
         comparison = compare_datasets(before, after)
     click.echo(comparison_summary(comparison))
     if out is not None:
@@ -186,12 +187,13 @@ def trace(what: str, data: Path, mel: Path | None, as_json: bool, again: bool) -
 
     WHAT is an id (source/id), a place (shards/….tfrecord:INDEX or ….tfrecord@BYTE), or an audio file.
     """
-    from pipelines.opening import open_for_reading
     from pipelines.trace.command import is_good
     from pipelines.trace.command import trace as trace_in
     from pipelines.trace.summary import account_summary
+    from shared.dataset import Dataset
 
-    with open_for_reading(data) as dataset:
+    with reading(data):
+        dataset = Dataset.open(data)
         accounts = trace_in(dataset, what, mel=mel, again=again)
     for account in accounts:
         click.echo(account.model_dump_json() if as_json else account_summary(account, root=data))

@@ -23,7 +23,7 @@ import pydantic
 
 from shared.errors import UserError
 from shared.layout import Layout
-from shared.publication import complete_publication
+from shared.publication import complete_publication, finish_publication
 
 # A file system without such locks: the content alone has to do.
 _UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
@@ -123,11 +123,20 @@ def _take(file: BinaryIO, *, command: str, left: Owner | None, is_broken: bool, 
 
 @contextlib.contextmanager
 def reading(root: Path) -> Iterator[None]:
-    """Keep writers away from the dataset while the body runs.
+    """Keep writers away from the dataset while the body runs; a publication that was cut short is finished first.
 
     Raises:
         UserError: one is at it.
     """
+    with _shared(root):
+        pass  # a writer that lives is told before anything waits for it
+    finish_publication(Layout(root))
+    with _shared(root):
+        yield
+
+
+@contextlib.contextmanager
+def _shared(root: Path) -> Iterator[None]:
     try:
         file = Layout(root).lock.open("rb")
     except OSError:  # a copy that nobody has written to, or one that is not ours to lock
