@@ -59,7 +59,7 @@ class Assembly:
         Raises:
             UserError: of the corpora, or of the disk.
         """
-        workers = choose_workers(self._config.workers, utterances=plan.listed)
+        workers = choose_workers(self._config.workers, utterances=plan.listed, runner=self._runner)
         label = f"{plan.listed} utterances, {sum(plan.shards.values())} shards, {workers} worker{'s' * (workers > 1)}"
         try:
             self.end_left_job()

@@ -151,7 +151,7 @@ def _tried(
                 | beam.ParDo(Try(config, staging=work.root))
             ),
             runner=runner,
-            workers=choose_workers(config.workers, utterances=len(elements)),
+            workers=choose_workers(config.workers, utterances=len(elements), runner=runner),
             name=name,
         )
     gained = {name for path in work.tried.iterdir() for name in json.loads(path.read_bytes())}

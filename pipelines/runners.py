@@ -26,8 +26,18 @@ PROCESSES_PAY_FROM = 2_000
 WORKER_DIED_EXIT_CODE = 70
 
 
-def choose_workers(asked: int | None, *, utterances: int) -> int:
-    """How many worker processes: as asked, else one for a small job and all cores for a long one."""
+def choose_workers(asked: int | None, *, utterances: int, runner: str = "local") -> int:
+    """How many worker processes: as asked, else one for a small job and all cores for a long one.
+
+    On Flink as many as the cluster has slots, whatever was asked for.
+
+    Raises:
+        UserError: there is no such cluster, or none that could take the job.
+    """
+    if runner == "flink":
+        from pipelines.flink.checks import checked_slots
+
+        return checked_slots(asked_master())
     if asked is not None:
         return asked
     return 1 if utterances < PROCESSES_PAY_FROM else os.cpu_count() or 1
@@ -76,10 +86,10 @@ def _local_pipeline(workers: int, name: str) -> beam.Pipeline:
 
 
 def _flink_pipeline(workers: int, name: str) -> beam.Pipeline:
-    """On a Flink cluster, with a worker for each of its slots, however many were asked for."""
+    """On the Flink cluster asked for."""
     from pipelines.flink.runner import flink_pipeline
 
-    return flink_pipeline(name=name)
+    return flink_pipeline(asked_master(), workers=workers, name=name)
 
 
 RUNNERS: dict[str, Callable[[int, str], beam.Pipeline]] = {"local": _local_pipeline, "flink": _flink_pipeline}

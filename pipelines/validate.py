@@ -52,7 +52,7 @@ def validate_dataset(data: Path, *, runner: str = "local", workers: int | None =
             run_graph(
                 lambda pipeline: validation_graph(pipeline, dataset, work=work),
                 runner=runner,
-                workers=choose_workers(workers, utterances=records),
+                workers=choose_workers(workers, utterances=records, runner=runner),
                 name=new_job_name("validate"),
             )
         verdicts = [ShardVerdict.model_validate_json(path.read_bytes()) for path in sorted(work.glob("*.verdict"))]

@@ -16,12 +16,12 @@ from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from pipelines.flink import launcher
-from pipelines.flink.checks import checked_slots, worker_command
+from pipelines.flink.checks import worker_command
 from pipelines.flink.cluster import Cluster
 from pipelines.flink.install import Installation, install
 from pipelines.flink.job_server import home_class_path, leashed_job_server, travelling_class_path
 from pipelines.flink.jobs import Job, cancel_job, find_job, wait_for_job
-from pipelines.flink.places import asked_job_server_jar, asked_master, cluster_folder
+from pipelines.flink.places import asked_job_server_jar, cluster_folder
 from pipelines.flink.rest import ask
 from pipelines.flink.versions import sums, versions
 from shared.errors import UserError
@@ -33,18 +33,17 @@ WORKER_KEPT_MS = 1_500
 INTERVAL_S = 0.2
 
 
-def flink_pipeline(*, name: str) -> beam.Pipeline:
-    """A pipeline for the cluster asked for, as wide as that has slots.
+def flink_pipeline(master: str, *, workers: int, name: str) -> beam.Pipeline:
+    """A pipeline for that cluster, as wide as wanted: the cluster must have so many slots.
 
     Raises:
-        UserError: there is no cluster, it has no slots, or it is not of the job server's version.
+        UserError: this environment lacks the program that TaskManagers start.
     """
-    master = asked_master()
     config = {"command": worker_command(), "env": {launcher.FOLDER: str(Path.cwd())}}
     options = PipelineOptions(
         [
             f"--job_name={name}",
-            f"--parallelism={checked_slots(master)}",
+            f"--parallelism={workers}",
             "--sdk_worker_parallelism=1",
             "--execution_mode_for_batch=BATCH_FORCED",  # a stage that is done survives the loss of a TaskManager
             "--environment_type=PROCESS",

@@ -27,7 +27,7 @@ from pipelines.flink.cluster import Cluster
 from pipelines.flink.install import install
 from pipelines.flink.processes import free_port
 from pipelines.flink.rest import ask
-from pipelines.runners import run_graph
+from pipelines.runners import choose_workers, run_graph
 from tests.bench.corpus import bench_config
 
 EMPTY_REPEATS, FIXED_COST_S = 5, 18.0
@@ -115,7 +115,8 @@ def empty_job(cluster: Cluster) -> None:
     def graph(pipeline: beam.Pipeline) -> object:
         return pipeline | beam.Create([1, 2, 3]) | beam.Reshuffle() | beam.Map(str)
 
-    run_graph(graph, runner="flink", workers=1, name=f"bench-{uuid.uuid4().hex}")
+    workers = choose_workers(None, utterances=3, runner="flink")
+    run_graph(graph, runner="flink", workers=workers, name=f"bench-{uuid.uuid4().hex}")
 
 
 def stages(cluster: Cluster) -> str:

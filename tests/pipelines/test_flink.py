@@ -109,6 +109,7 @@ def test_what_the_user_sees_of_a_build_on_flink_is_its_bar_and_its_table(flink: 
     assert answer.returncode == 0
     lines = answer.stderr.splitlines()
     assert len(lines) == 1
+    assert "2 workers" in lines[0]
     assert "12/12" in lines[0]
     assert "12" in answer.stdout
     assert clusters.wait_for_no_worker(flink)
