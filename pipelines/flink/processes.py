@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pydantic
 
+EXEC_S = 2.0
+
 
 class Started(pydantic.BaseModel):
     """A process; `marker` stands in its command line, so that a number given anew is not mistaken for it."""
@@ -60,10 +62,17 @@ def listens(port: int) -> bool:
 
 def _command_line(pid: int) -> str:
     """Empty for what has ended."""
-    if Path("/proc/self").exists():
-        try:
-            return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            return ""
-    words = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
-    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    if not Path("/proc/self").exists():
+        words = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    folder, end_s = Path(f"/proc/{pid}"), time.monotonic() + EXEC_S
+    try:
+        while not (line := (folder / "cmdline").read_bytes()):
+            # a process that has ended and is not collected has none, nor for a moment has one that becomes another
+            ended = (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+            if ended or time.monotonic() > end_s:
+                return ""
+            time.sleep(0.01)
+    except OSError:
+        return ""
+    return line.replace(b"\0", b" ").decode(errors="replace")

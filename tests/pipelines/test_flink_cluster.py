@@ -173,6 +173,19 @@ def test_a_process_is_known_by_its_command_line_not_by_its_number_alone(tmp_path
     assert not ours.alive
 
 
+def test_a_process_that_becomes_another_is_alive_all_the_while(tmp_path: Path) -> None:
+    """Flink's scripts do so three times."""
+    script = tmp_path / "again.sh"
+    script.write_text('[ $1 = 0 ] && exec sleep $2 || exec sh "$0" $(($1 - 1)) $2\n')
+    ours = start(["sh", str(script), "400", "4567"], marker="4567", log=tmp_path / "log", environment=os.environ)
+    seen = []
+    while "sleep" not in Path(f"/proc/{ours.pid}/cmdline").read_text():
+        seen.append(ours.alive)
+    end_all([ours])
+    assert len(seen) > 20
+    assert all(seen)
+
+
 class _Provision(beam_provision_api_pb2_grpc.ProvisionServiceServicer):
     """What a TaskManager says to a worker that gives its id."""
 
