@@ -11,6 +11,7 @@ import os
 import sys
 
 FOLDER = "MYXTTS_FOLDER"
+PROVISION_S = 30.0  # the service was there before this process was; if it has gone, so has the TaskManager
 
 
 def main() -> None:
@@ -38,7 +39,7 @@ def provisioned(endpoint: str, *, worker_id: str) -> dict[str, str]:
     with grpc.insecure_channel(endpoint) as channel:
         service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
         request = beam_provision_api_pb2.GetProvisionInfoRequest()
-        info = service.GetProvisionInfo(request, metadata=[("worker_id", worker_id)], wait_for_ready=True).info
+        info = service.GetProvisionInfo(request, metadata=[("worker_id", worker_id)], timeout=PROVISION_S).info
     return {
         "WORKER_ID": worker_id,
         "PIPELINE_OPTIONS": json_format.MessageToJson(info.pipeline_options),

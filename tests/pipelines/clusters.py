@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from pipelines.flink import launcher
 from pipelines.flink.cluster import Cluster
 from pipelines.flink.rest import ask
 
@@ -16,14 +18,18 @@ WORKER = "myxtts-flink-worker"
 
 
 def workers(cluster: Cluster) -> list[int]:
-    """Process numbers of the Python workers that the cluster's TaskManagers started."""
+    """Process numbers of the Python workers that the cluster's TaskManagers started and are there for."""
     managers = {one.pid for one in cluster.processes().task_managers}
-    found = []
-    for folder in Path("/proc").iterdir():
+    return [pid for pid, parent in worker_processes().items() if parent in managers]
+
+
+def worker_processes() -> dict[int, int]:
+    """Parents of all Python workers of this environment by their numbers, also of those that nobody is there for."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if folder.name.isdecimal() and WORKER in (folder / "cmdline").read_text():
-                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-                found += [int(folder.name)] if parent in managers else []
+            if str(Path(sys.executable).with_name(WORKER)) in (folder / "cmdline").read_text():
+                found[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue  # it has just ended
     return found
@@ -65,9 +71,9 @@ def newest_job(cluster: Cluster) -> str:
     return str(max(ask(cluster.master, "/jobs/overview")["jobs"], key=lambda one: one["start-time"])["jid"])
 
 
-def wait_for_no_worker(cluster: Cluster) -> bool:
-    """Whether the workers have gone by themselves within some seconds."""
-    end_s = time.monotonic() + 15
-    while workers(cluster) and time.monotonic() < end_s:
+def wait_for_no_worker() -> bool:
+    """Whether all workers go by themselves within the time that a launcher waits for its TaskManager."""
+    end_s = time.monotonic() + launcher.PROVISION_S + 10
+    while worker_processes() and time.monotonic() < end_s:
         time.sleep(0.1)
-    return workers(cluster) == []
+    return worker_processes() == {}

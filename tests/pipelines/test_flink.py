@@ -79,6 +79,7 @@ def test_a_kill_in_mid_build_changes_no_byte(
     assert done == [kill]
     assert clusters.failures(flink, clusters.newest_job(flink)) != [], "the kill came too late"
     assert builds.content(data) == undisturbed
+    assert clusters.wait_for_no_worker()
 
 
 def _raise(element: int, *, error: type[BaseException]) -> None:
@@ -112,7 +113,7 @@ def test_what_the_user_sees_of_a_build_on_flink_is_its_bar_and_its_table(flink: 
     assert "2 workers" in lines[0]
     assert "12/12" in lines[0]
     assert "12" in answer.stdout
-    assert clusters.wait_for_no_worker(flink)
+    assert clusters.wait_for_no_worker()
 
 
 def test_a_disk_that_fails_a_worker_is_told_in_one_line(flink: Cluster, tmp_path: Path, command: Callable) -> None:

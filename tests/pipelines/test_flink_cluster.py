@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -218,3 +219,23 @@ def test_the_launcher_hands_on_what_the_provision_service_says(provision: str) -
         "LOGGING_API_SERVICE_DESCRIPTOR": 'url: "localhost:8"\n',
         "RUNNER_CAPABILITIES": "one two",
     }
+
+
+def test_a_launcher_whose_task_manager_has_gone_ends() -> None:
+    words = [
+        sys.executable,
+        "-m",
+        "pipelines.flink.launcher",
+        "--id=1-1",
+        f"--provision_endpoint=localhost:{free_port()}",
+    ]
+    answer = subprocess.run(
+        words,
+        env=os.environ | {launcher.FOLDER: str(Path.cwd())},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert answer.returncode == 1
+    assert "UNAVAILABLE" in answer.stderr

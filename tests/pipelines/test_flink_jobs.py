@@ -204,7 +204,7 @@ def test_a_job_outlives_its_driver_and_can_be_waited_for(flink: Cluster) -> None
 def test_a_cancelled_job_writes_no_more_and_its_driver_is_told(flink: Cluster) -> None:
     driver, job = started_elsewhere(flink, seconds=300)
     assert cancel_job(flink.master, job.id).state == "CANCELED"
-    assert clusters.wait_for_no_worker(flink)
+    assert clusters.wait_for_no_worker()
     assert driver.wait(timeout=60) == 1
     with pytest.raises(JobFailed, match="is CANCELED"):
         wait_for_job(flink.master, job.id)
@@ -216,7 +216,7 @@ def test_an_interrupt_of_the_driver_ends_its_job(flink: Cluster) -> None:
     driver.send_signal(signal.SIGINT)
     driver.wait(timeout=60)
     assert find_job(flink.master, name=job.name) == job._replace(state="CANCELED")
-    assert clusters.wait_for_no_worker(flink)
+    assert clusters.wait_for_no_worker()
 
 
 def test_no_cluster_is_one_line_that_says_how_to_get_one(
