@@ -41,8 +41,13 @@ def kill_a_worker(cluster: Cluster) -> None:
 
 def kill_a_task_manager(cluster: Cluster) -> None:
     """And start another in its place."""
-    os.kill(cluster.processes().task_managers[0].pid, signal.SIGKILL)
+    killed = cluster.processes().task_managers[0]
+    os.kill(killed.pid, signal.SIGKILL)
+    while killed.alive:  # its memory is large
+        time.sleep(0.01)
     assert cluster.up()
+    while ask(cluster.master, "/overview")["taskmanagers"] != len(cluster.processes().task_managers):
+        time.sleep(0.2)  # Flink still counts the one that it has not missed yet
 
 
 def after_some_progress(staging: Path, action: Callable[[], None], *, from_: int) -> threading.Thread:
