@@ -44,7 +44,7 @@ preprocess: $(READY)  ## corpora to shards: CONFIG= DATA= RUNNER= ARGS=
 corpora: $(READY)  ## what can be read, and the layout and options of each reader
 	$(BIN)/myxtts-data corpora
 
-validate: $(READY)  ## check every byte and claim of a dataset: DATA= RUNNER= ARGS=
+validate: $(READY)  ## check every byte and claim of a dataset: DATA= RUNNER= ARGS=--changed
 	$(BIN)/myxtts-data validate --data $(DATA) --runner $(RUNNER) $(ARGS)
 
 repair: $(READY)  ## damaged files again, to the same bytes: DATA= RUNNER= ARGS=
@@ -98,10 +98,11 @@ lint: $(READY)  ## ruff
 types: $(READY)  ## mypy
 	$(BIN)/mypy
 
-bench: $(READY)  ## throughput of build and loader as ratios to their floors, cost of the measures, memory, Flink
+bench: $(READY)  ## build, validation and loader as ratios to their floors, cost of the measures, memory, Flink
 	$(BIN)/python -m tests.bench.quality
 	$(BIN)/python -m tests.bench.memory
 	$(BIN)/python -m tests.bench.build
+	$(BIN)/python -m tests.bench.validation
 	$(BIN)/python -m tests.bench.loader
 	$(BIN)/python -m tests.bench.flink
 

@@ -81,13 +81,14 @@ def corpora(reader: str | None) -> None:
 @_data
 @_runner
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; without it, by the size of the job.")
-def validate(data: Path, runner: str, workers: int | None) -> None:
+@click.option("--changed", is_flag=True, help="Read only what is not as the last inspection found it clean.")
+def validate(data: Path, runner: str, workers: int | None, changed: bool) -> None:
     """Check every byte and every claim of a dataset; exit 0 clean, 1 with findings, 2 on misuse."""
-    from pipelines.summary import validation_summary
     from pipelines.validate import validate_dataset
+    from pipelines.verdict_table import validation_summary
 
     with reading(data):
-        report = validate_dataset(data, runner=runner, workers=workers)
+        report = validate_dataset(data, runner=runner, workers=workers, changed=changed)
     click.echo(validation_summary(report, data=data))
     sys.exit(1 if report.findings else 0)
 

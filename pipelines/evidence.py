@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from shared.dataset import Contract, ShardInfo
+from pipelines.rows import Row
+from shared.dataset import Contract
 from shared.languages import FIRST_ID, LAST_ID, language_code
 from shared.layout import Stem
-from shared.order import shard_of, sort_key
+from shared.order import KEY_BITS
 from shared.records import FIELDS, MEL_DTYPES, decode
-from shared.tfrecord import Frame, framed_bytes
 from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
 
 # ln of a mel magnitude: a full-scale square wave reaches about 6 in the presets' loudest band
@@ -23,13 +24,13 @@ FLOOR_TOLERANCE = 0.02
 class RecordError(Exception):
     """A record that does not hold what it should."""
 
-    def __init__(self, check: str, message: str):
+    def __init__(self, check: str, message: str, *, wanted: object = None):
         super().__init__(message)
-        self.check, self.message = check, message
+        self.check, self.message, self.wanted = check, message, wanted
 
 
 class Facts(NamedTuple):
-    """What a record says, under the names of the manifest's columns."""
+    """What a record says, under the names of the manifest's columns; then its mel."""
 
     utterance_id: str
     frames: int
@@ -38,7 +39,7 @@ class Facts(NamedTuple):
     language: str
     speaker: str
     text: str
-    mel: np.ndarray  # [F, M] float64
+    mel: np.ndarray | None  # its bytes, [N] uint8; None once they were looked at
 
 
 def read_facts(payload: bytes, *, contract: Contract, speakers: dict[int, str]) -> Facts:
@@ -50,13 +51,13 @@ def read_facts(payload: bytes, *, contract: Contract, speakers: dict[int, str]) 
     features = _features(payload)
     mel = _mel(features, contract=contract)
     language, tokens = features["language"][0], features["tokens"]
-    _check_tokens(tokens, language=language)
+    check_tokens(tokens, language=language)
     speaker = features["speaker"][0]
     if speaker not in speakers:
         raise RecordError("speaker", f"{speaker} is not among the speakers of dataset.json")
     return Facts(
         utterance_id=_text(features, "utterance_id"),
-        frames=len(mel),
+        frames=features["frames"][0],
         tokens=len(tokens),
         unknown_tokens=tokens.count(UNKNOWN_ID),
         language=language_code(language),
@@ -80,29 +81,35 @@ def _features(payload: bytes) -> dict[str, list[Any]]:
     return features
 
 
+def mel_range(contract: Contract) -> tuple[float, float]:
+    """The least and the largest value that a mel may hold, ln magnitude."""
+    return contract.features.log_silence - FLOOR_TOLERANCE, MAX_LOG_MEL
+
+
 def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
-    """[F, M] float64 of a mel that has the stated length and finite values in range."""
+    """The bytes of a mel that has the stated length and finite values in range, [N] uint8."""
     (data,), (frames,) = features["mel"], features["frames"]
     dtype, spec = MEL_DTYPES[contract.mel_dtype], contract.features
     wanted = frames * spec.n_mels * dtype.itemsize
     if frames < 1 or len(data) != wanted:
-        raise RecordError("shape", f"{len(data)} bytes of mel, wanted {wanted} for {frames} frames of {spec.n_mels}")
-    mel = np.frombuffer(data, dtype).reshape(frames, spec.n_mels).astype(np.float64)
+        raise RecordError(
+            "shape", f"{len(data)} bytes of mel for {frames} frames of {spec.n_mels}", wanted=f"{wanted} bytes"
+        )
+    mel, (low, high) = np.frombuffer(data, dtype), np.array(mel_range(contract), dtype)
     if not np.isfinite(mel).all():
         raise RecordError("finite", f"{int((~np.isfinite(mel)).sum())} values of the mel are NaN or infinite")
-    if mel.min() < spec.log_silence - FLOOR_TOLERANCE or mel.max() > MAX_LOG_MEL:
-        raise RecordError(
-            "range",
-            f"mel in [{mel.min():.3f}, {mel.max():.3f}], wanted [{spec.log_silence:.3f}, {MAX_LOG_MEL}]",
-        )
-    return mel
+    if mel.min() < low or mel.max() > high:
+        raise RecordError("range", f"mel in [{mel.min():.3f}, {mel.max():.3f}]", wanted=f"[{low:.3f}, {high:.3f}]")
+    return mel.view(np.uint8)
 
 
-def _check_tokens(tokens: list[int], *, language: int) -> None:
+def check_tokens(tokens: Sequence[int], *, language: int) -> None:
+    """Raises RecordError where the ids are not `[language] pieces </s>`."""
     if not FIRST_ID <= language <= LAST_ID:
-        raise RecordError("language", f"{language} is no language of NLLB")
+        raise RecordError("language", f"{language} is no language of NLLB", wanted=f"{FIRST_ID} to {LAST_ID}")
     if len(tokens) < 3 or tokens[0] != language or tokens[-1] != END_ID:
-        raise RecordError("tokens", f"wanted [{language}, pieces…, {END_ID}], not {tokens[:2]} … {tokens[-1:]}")
+        shown = f"{list(tokens[:2])} … {list(tokens[-1:])}"
+        raise RecordError("tokens", f"tokens {shown}", wanted=f"[{language}, pieces…, {END_ID}]")
     wrong = [token for token in tokens[1:-1] if not (token == UNKNOWN_ID or max(SPECIAL_IDS) < token < FIRST_ID)]
     if wrong:
         raise RecordError("tokens", f"{wrong[0]} is no piece of NLLB")
@@ -118,28 +125,21 @@ def _text(features: dict[str, list[Any]], name: str) -> str:
     return text
 
 
-def check_place(utterance_id: str, *, stem: Stem, previous: str | None) -> None:
-    """Raises RecordError where the hash of the id puts the record into another shard or order."""
+def check_place(utterance_id: str, *, stem: Stem, key: int, previous: tuple[int, str]) -> None:
+    """Raises RecordError where the hash of the id (`key`) puts the record into another shard or order."""
     if not utterance_id.startswith(f"{stem.source}/"):
-        raise RecordError("place", f"its source is not {stem.source}")
-    if shard_of(utterance_id, shards=stem.shards) != stem.shard:
-        raise RecordError("place", f"it belongs into shard {shard_of(utterance_id, shards=stem.shards)}")
-    if previous is not None and sort_key(previous) >= sort_key(utterance_id):
-        raise RecordError("order", f"it does not come after {previous}")
+        raise RecordError("place", f"its source is {utterance_id.partition('/')[0]}", wanted=stem.source)
+    if (shard := key * stem.shards >> KEY_BITS) != stem.shard:
+        raise RecordError("place", f"it belongs into shard {shard}", wanted=f"shard {stem.shard}")
+    if previous >= (key, utterance_id):
+        raise RecordError("order", f"it does not come after {previous[1]}")
 
 
-def check_row(row: dict[str, Any] | None, *, facts: Facts, frame: Frame, shard: ShardInfo) -> None:
+def check_row(row: Row | None, *, facts: Facts, offset_bytes: int, length_bytes: int) -> None:
     """Raises RecordError where the manifest's row of this index says something else than the record."""
     if row is None:
         raise RecordError("manifest", "the manifest has no row for it")
-    found = {
-        "split": shard.split,
-        "shard": shard.name,
-        "index": frame.index,
-        "offset_bytes": frame.offset_bytes,
-        "length_bytes": framed_bytes(frame.payload),
-        **{name: getattr(facts, name) for name in facts._fields if name != "mel"},
-    }
-    for name, value in found.items():
-        if row[name] != value:
-            raise RecordError("manifest", f"its {name} is {value!r}, the manifest says {row[name]!r}")
+    found = {**facts._asdict(), "offset_bytes": offset_bytes, "length_bytes": length_bytes}
+    for name, wanted in row._asdict().items():
+        if found[name] != wanted:
+            raise RecordError("manifest", f"its {name} is {found[name]!r}, the manifest says {wanted!r}")

@@ -1,29 +1,86 @@
-"""What validation found: which file, which record, what is wrong and what it should be."""
+"""What validation found: which file, which record, what is wrong, what it should be, and what mends it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pydantic
 
+# Of one kind in one file so many are listed; the last of them says how many more there are.
+MAX_ALIKE = 50
 
-class Finding(pydantic.BaseModel):
-    """One thing that is not as it should be."""
 
+class _Frozen(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True)
+
+
+class Finding(_Frozen):
+    """One thing that is not as it should be."""
 
     file: str  # relative to the dataset
     check: str
     message: str
-    index: int | None = None  # of the record in its shard
+    stem: str | None = None  # of the shard, where it is about one
+    index: int | None = None  # of the record in its file
     utterance_id: str | None = None
+    wanted: str | None = None
+    alike: int = 0  # so many more of this kind in this file are not listed
+    mend: str = ""  # what to do about it
 
 
-class ShardVerdict(pydantic.BaseModel):
-    """What one shard turned out to hold; the dataset's totals are checked against the sum of these."""
+class Findings:
+    """The findings of one shard, no more than `MAX_ALIKE` of a kind in a file."""
 
-    model_config = pydantic.ConfigDict(frozen=True)
+    def __init__(self, *, root: Path, stem: str):
+        self._root, self._stem = root, stem
+        self._listed: dict[tuple[str, str], list[Finding]] = {}
+        self._more: dict[tuple[str, str], int] = {}
+        self.named: set[str] = set()  # utterances that something was found about
 
-    stem: str
-    findings: list[Finding]
+    def add(
+        self,
+        path: Path,
+        check: str,
+        message: str,
+        *,
+        index: int | None = None,
+        utterance_id: str | None = None,
+        wanted: object = None,
+    ) -> None:
+        """Something is wrong with a file of the dataset, or with one of its records."""
+        file = str(path.relative_to(self._root))
+        listed = self._listed.setdefault((file, check), [])
+        if utterance_id is not None:
+            self.named.add(utterance_id)
+        if len(listed) == MAX_ALIKE:
+            self._more[file, check] = self._more.get((file, check), 0) + 1
+            return
+        listed.append(
+            Finding(
+                file=file,
+                check=check,
+                message=message,
+                stem=self._stem,
+                index=index,
+                utterance_id=utterance_id,
+                wanted=None if wanted is None else str(wanted),
+            )
+        )
+
+    def checks_of(self, path: Path) -> set[str]:
+        """The kinds of findings about a file."""
+        return {check for file, check in self._listed if file == str(path.relative_to(self._root))}
+
+    def __iter__(self) -> Iterator[Finding]:
+        for place, listed in self._listed.items():
+            yield from listed[:-1]
+            yield listed[-1].model_copy(update={"alike": self._more.get(place, 0)})
+
+
+class ShardSums(_Frozen):
+    """What the sound records of one shard add up to."""
+
     records: int
     frames: int
     records_by_language: dict[str, int]
@@ -32,15 +89,30 @@ class ShardVerdict(pydantic.BaseModel):
     mel_squares: list[float]
 
 
-class ValidationReport(pydantic.BaseModel):
-    """The content of `DATA/validation/<time>.json`."""
+class ShardVerdict(_Frozen):
+    """What one shard turned out to hold."""
 
-    model_config = pydantic.ConfigDict(frozen=True)
+    stem: str
+    findings: list[Finding]
+    sums: ShardSums
+    state: str  # of its files when they were read: see `pipelines.trust`
+    damaged: bool = False  # some of its bytes are not those that were published
+    trusted: bool = False  # nothing was read: the files are those of an earlier, clean inspection
+
+
+class ValidationReport(_Frozen):
+    """The content of `DATA/validation/<time>.json`."""
 
     fingerprint: str
     finished: str
     seconds: float
     shards: int
+    trusted: int  # of the shards, those that were not read again
     records: int
     bytes: int
     findings: list[Finding]
+
+    @property
+    def found(self) -> int:
+        """All findings, also those that are counted and not listed."""
+        return sum(1 + finding.alike for finding in self.findings)

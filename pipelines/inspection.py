@@ -2,192 +2,197 @@
 
 from __future__ import annotations
 
-import collections
-import os
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+import hashlib
+from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pydantic
 
-from pipelines.evidence import Facts, RecordError, check_place, check_row, read_facts
-from pipelines.findings import Finding, ShardVerdict
+from pipelines.findings import Findings, ShardVerdict
 from pipelines.progress import Tally
+from pipelines.records import Fault, RecordsFile
+from pipelines.rows import Row, misplaced, read_rows
+from pipelines.trust import state_of
 from preprocess.checks import ALL_BOUNDS, CheckConfig, failures, unknown_fraction
-from shared.dataset import Dataset, ShardInfo
+from preprocess.utterance import SELECTION, Reason
+from shared.dataset import DatasetInfo, ShardInfo
 from shared.errors import UserError
-from shared.files import file_sha256
-from shared.layout import Stem
+from shared.layout import Layout, Stem
 from shared.tables import MANIFEST, REJECTED
-from shared.tfrecord import CorruptFrame, Frame, framed_bytes, read_frame
 
 
-def stated_checks(dataset: Dataset) -> CheckConfig:
+def stated_checks(info: DatasetInfo) -> CheckConfig:
     """The thresholds that dataset.json states.
 
     Raises:
         UserError: they are none.
     """
     try:
-        return CheckConfig.model_validate(dataset.info.selection.checks)
+        return CheckConfig.model_validate(info.selection.checks)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, ("selection", "checks", *first["loc"])))
-        message = f"{dataset.layout.info}: {where}: {first['msg']}: the file was edited; run `make preprocess` again"
-        raise UserError(message) from error
+        raise UserError(f"{'.'.join(map(str, ('selection', 'checks', *first['loc'])))}: {first['msg']}") from error
+
+
+class Records(NamedTuple):
+    """Records and the manifest of them: those of the shard, or those that were withheld from it."""
+
+    path: Path
+    manifest: Path
+    sha256: str
+    records: int
 
 
 class Inspection:
     """One shard under inspection."""
 
-    def __init__(self, shard: ShardInfo, *, dataset: Dataset, tally: Tally):
-        self._shard, self._tally = shard, tally
-        self._layout, self._contract = dataset.layout, dataset.info.contract
-        self._checks = stated_checks(dataset)
-        self._speakers = {speaker.id: name for name, speaker in dataset.info.speakers.items()}
-        self._findings: list[Finding] = []
-        self._rows: list[dict[str, Any]] = []
-        self._facts: list[Facts] = []
-        self._mel_sums, self._mel_squares = np.zeros((2, self._contract.features.n_mels), np.float64)
-
-    def claims(self) -> Iterator[tuple[str, str]]:
-        """What must stand in one shard or split only, once `verdict` was asked for: (kind, value)."""
-        yield from (("utterance_id", facts.utterance_id) for facts in self._facts)
-        yield from (("audio", row["audio_sha256"]) for row in self._rows)
+    def __init__(self, shard: ShardInfo, *, layout: Layout, info: DatasetInfo, tally: Tally):
+        self._shard, self._tally, self._layout, self._info = shard, tally, layout, info
+        self._stem = Stem.parse(shard.name)
+        self._speakers = {name: speaker.id for name, speaker in info.speakers.items()}
+        self._findings = Findings(root=layout.root, stem=shard.name)
+        self._damaged: set[Path] = set()  # files whose sha256 is not the stated one
+        self.keys = b""  # of the ids of the sound records, see `RecordsFile.keys`
+        self.manifest: pa.Table | None = None  # where it is the published one
 
     def verdict(self) -> ShardVerdict:
-        """Inspect all three files, then the records against the rows."""
-        self._check_files()
-        rows = self._rows = self._manifest_rows()
-        if self._layout.shard(self._shard.name).is_file():
-            with self._layout.shard(self._shard.name).open("rb") as file:
-                self._check_records(file, rows=rows)
-        self._check_selection(rows)
-        self._check_sums(rows)
+        """Inspect all files; `keys` and `manifest` are known then."""
+        stem, shard, layout = self._shard.name, self._shard, self._layout
+        state = state_of(layout.parts(stem))
+        for path in layout.parts(stem):
+            if not path.is_file():
+                self._damaged.add(path)
+                self._findings.add(path, "missing", "the file is not there")
+        kept = Records(layout.shard(stem), layout.manifest(stem), shard.sha256, shard.records)
+        aside = Records(layout.withheld(stem), layout.withheld_manifest(stem), shard.withheld_sha256, shard.withheld)
+        manifest = self._table(kept.manifest, schema=MANIFEST, sha256=shard.manifest_sha256)
+        withheld = self._table(aside.manifest, schema=MANIFEST, sha256=shard.withheld_manifest_sha256)
+        rejected = self._table(layout.rejected(stem), schema=REJECTED, sha256=shard.rejected_sha256)
+        self._check_size()
+        file = self._inspect(kept, manifest)
+        self._inspect(aside, withheld)
+        self._check_sums(file)
+        self._check_aside(rejected, withheld=withheld)
+        if manifest is not None:
+            self._check_selection(manifest)
+            self.manifest = None if kept.manifest in self._damaged else manifest
+        self.keys = bytes(file.keys)
         self._tally.flush()
         return ShardVerdict(
-            stem=self._shard.name,
-            findings=self._findings,
-            records=len(self._facts),
-            records_by_language=self._count("language"),
-            records_by_speaker=self._count("speaker"),
-            mel_sums=self._mel_sums.tolist(),
-            mel_squares=self._mel_squares.tolist(),
-            frames=sum(facts.frames for facts in self._facts),
+            stem=stem, findings=list(self._findings), sums=file.sums(), state=state, damaged=bool(self._damaged)
         )
 
-    def _check_files(self) -> None:
-        """Presence, size and sha256 of the shard, its tables and what was withheld."""
-        shard = self._layout.shard(self._shard.name)
-        if shard.is_file() and shard.stat().st_size != self._shard.bytes:
-            self._find(shard, "size", f"{shard.stat().st_size} bytes, wanted {self._shard.bytes}")
-        parts = self._layout.parts(self._shard.name)
-        for path, wanted in zip(parts, self._shard.sha256_of_parts(), strict=True):
-            if not path.is_file():
-                self._find(path, "missing", "the file is not there")
-            elif (found := file_sha256(path)) != wanted:
-                self._find(path, "sha256", f"{found}, wanted {wanted}")
-
-    def _manifest_rows(self) -> list[dict[str, Any]]:
-        for path, schema, wanted in (
-            (self._layout.rejected(self._shard.name), REJECTED, self._shard.rejected),
-            (self._layout.withheld_manifest(self._shard.name), MANIFEST, self._shard.withheld),
-        ):
-            if (found := len(self._table(path, schema=schema))) != wanted:
-                self._find(path, "rows", f"{found} rows, wanted {wanted}")
-        return self._table(self._layout.manifest(self._shard.name), schema=MANIFEST)
-
-    def _table(self, path: Any, *, schema: pa.Schema) -> list[dict[str, Any]]:
+    def _table(self, path: Path, *, schema: pa.Schema, sha256: str) -> pa.Table | None:
+        """A table of the shard, read once; None where it cannot be read."""
         if not path.is_file():
-            return []
+            return None
         try:
-            table = pq.read_table(path)
-            if table.schema.equals(schema):
-                return table.to_pylist()
-            self._find(path, "parquet", f"columns {table.schema.names}, wanted {schema.names} with their types")
+            data = path.read_bytes()
+            self._check_sha256(path, found=hashlib.sha256(data).hexdigest(), wanted=sha256)
+            table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+            table.validate(full=path in self._damaged)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            self._find(path, "parquet", f"cannot be read: {str(error).splitlines()[0]}")
-        return []
+            self._findings.add(path, "parquet", f"cannot be read: {str(error).splitlines()[0]}")
+            return None
+        if not table.schema.equals(schema):
+            message = f"columns {', '.join(table.schema.names)}"
+            self._findings.add(path, "parquet", message, wanted=f"{', '.join(schema.names)} with their types")
+            return None
+        return table
 
-    def _check_records(self, file: BinaryIO, *, rows: list[dict[str, Any]]) -> None:
-        previous: str | None = None
-        for index, found in _frames(file, rows=rows):
-            row = rows[index] if index < len(rows) else None
-            name = row["utterance_id"] if row else None
-            try:
-                if isinstance(found, CorruptFrame):
-                    raise RecordError("framing", f"{found.reason} (at byte {found.offset_bytes})")
-                facts = read_facts(found.payload, contract=self._contract, speakers=self._speakers)
-                name = facts.utterance_id
-                self._facts.append(facts)
-                self._add_mel(facts.mel)
-                check_place(facts.utterance_id, stem=Stem.parse(self._shard.name), previous=previous)
-                previous = facts.utterance_id
-                check_row(row, facts=facts, frame=found, shard=self._shard)
-            except RecordError as error:
-                path = self._layout.shard(self._shard.name)
-                self._find(path, error.check, error.message, index=index, utterance_id=name)
-            self._tally.add()
+    def _check_sha256(self, path: Path, *, found: str, wanted: str) -> None:
+        if found != wanted:
+            self._damaged.add(path)
+            self._findings.add(path, "sha256", f"sha256 {found}", wanted=wanted)
 
-    def _add_mel(self, mel: np.ndarray) -> None:
-        self._mel_sums += mel.sum(axis=0)
-        self._mel_squares += np.square(mel).sum(axis=0)
+    def _check_size(self) -> None:
+        path = self._layout.shard(self._shard.name)
+        if path.is_file() and (found := path.stat().st_size) != self._shard.bytes:
+            self._findings.add(path, "size", f"{found} bytes", wanted=self._shard.bytes)
 
-    def _check_selection(self, rows: list[dict[str, Any]]) -> None:
+    def _inspect(self, part: Records, table: pa.Table | None) -> RecordsFile:
+        """Every record of a file, against its row."""
+        rows = None if table is None else read_rows(table)
+        file = RecordsFile(stem=self._stem, rows=rows, contract=self._info.contract, speakers=self._speakers)
+        if not part.path.is_file():
+            return file
+        try:
+            faults = file.inspect(part.path, tally=self._tally)
+            self._check_sha256(part.path, found=file.sha256, wanted=part.sha256)
+        except OSError as error:
+            self._damaged.add(part.path)
+            self._findings.add(part.path, "unreadable", f"{error.strerror}")
+            return file
+        for fault in faults:
+            self._add(fault, part)
+        if table is not None and rows is not None:
+            self._check_rows(table, rows, file=file, part=part)
+        return file
+
+    def _add(self, fault: Fault, part: Records) -> None:
+        index, utterance_id, error = fault
+        path = self._disputed(part) if error.check == "manifest" else part.path
+        self._findings.add(
+            path, error.check, error.message, index=index, utterance_id=utterance_id, wanted=error.wanted
+        )
+
+    def _disputed(self, part: Records) -> Path:
+        """Which file is wrong where record and row differ: the one whose bytes are not the published ones."""
+        return part.manifest if part.manifest in self._damaged and part.path not in self._damaged else part.path
+
+    def _check_rows(self, table: pa.Table, rows: list[Row], *, file: RecordsFile, part: Records) -> None:
+        """Rows that are not where they should be, and rows without a record."""
+        if len(rows) != part.records:
+            self._findings.add(part.manifest, "rows", f"{len(rows)} rows", wanted=part.records)
+        present = file.present()
+        for index, row in enumerate(rows):
+            if row.utterance_id not in present and row.utterance_id not in self._findings.named:
+                message = "the manifest has a row for it, but there is no sound record"
+                path = self._disputed(part)
+                self._findings.add(path, "absent", message, index=index, utterance_id=row.utterance_id)
+        for index, message in misplaced(table, stem=self._stem).items():
+            self._findings.add(part.manifest, "manifest", message, index=index, utterance_id=rows[index].utterance_id)
+
+    def _check_aside(self, rejected: pa.Table | None, *, withheld: pa.Table | None) -> None:
+        """What dataset.json says of the utterances that are not in the shard, and that each table agrees."""
+        path = self._layout.rejected(self._shard.name)
+        if rejected is None:
+            return
+        if len(rejected) != self._shard.rejected:
+            self._findings.add(path, "rows", f"{len(rejected)} rows", wanted=self._shard.rejected)
+        reasons = set(rejected["reason"].to_pylist()) - set(Reason)
+        if reasons:
+            self._findings.add(path, "reason", f"unknown reasons {', '.join(sorted(reasons))}")
+        if withheld is not None:
+            stages, ids = rejected["stage"].to_pylist(), rejected["utterance_id"].to_pylist()
+            selected = [name for name, stage in zip(ids, stages, strict=True) if stage == SELECTION]
+            if selected != withheld["utterance_id"].to_pylist():
+                other = self._layout.withheld_manifest(self._shard.name)
+                blamed = other if other in self._damaged and path not in self._damaged else path
+                message = f"{len(selected)} rows of the stage {SELECTION}, which are not those of the withheld records"
+                self._findings.add(blamed, "withheld", message, wanted=len(withheld))
+
+    def _check_selection(self, table: pa.Table) -> None:
         """Whether what was kept passes the thresholds that dataset.json states."""
-        columns = {name: np.array([row[name] for row in rows]) for name in MANIFEST.names}
+        names = {bound.column for bound in ALL_BOUNDS} & set(MANIFEST.names) | {"tokens", "unknown_tokens"}
+        columns = {name: table[name].to_numpy() for name in names}
         columns["unknown_fraction"] = unknown_fraction(columns)
         path = self._layout.manifest(self._shard.name)
-        for row, _, message in failures(columns, checks=self._checks, bounds=ALL_BOUNDS):
-            self._find(path, "selection", message, index=row, utterance_id=rows[row]["utterance_id"])
+        for row, _, message in failures(columns, checks=stated_checks(self._info), bounds=ALL_BOUNDS):
+            utterance_id = table["utterance_id"][row].as_py()
+            self._findings.add(path, "selection", message, index=row, utterance_id=utterance_id)
 
-    def _check_sums(self, rows: list[dict[str, Any]]) -> None:
-        """What dataset.json and the manifest say of the shard as a whole."""
-        path = self._layout.shard(self._shard.name)
+    def _check_sums(self, file: RecordsFile) -> None:
+        """What dataset.json says of the shard as a whole."""
+        path, sums = self._layout.shard(self._shard.name), file.sums()
+        if not file.sha256:
+            return
         for check, found, wanted in (
-            ("records", len(self._facts), self._shard.records),
-            ("frames", sum(facts.frames for facts in self._facts), self._shard.frames),
-            ("tokens", sum(facts.tokens for facts in self._facts), self._shard.tokens),
+            ("records", sums.records, self._shard.records),
+            ("frames", sums.frames, self._shard.frames),
+            ("tokens", file.tokens, self._shard.tokens),
         ):
             if found != wanted:
-                self._find(path, check, f"{found} sound {check}, dataset.json says {wanted}")
-        present = {facts.utterance_id for facts in self._facts}
-        for row in rows:
-            if row["utterance_id"] not in present:
-                message = "the manifest has a row for it, but the shard holds no sound record"
-                self._find(path, "absent", message, index=row["index"], utterance_id=row["utterance_id"])
-
-    def _find(
-        self,
-        path: Any,
-        check: str,
-        message: str,
-        *,
-        index: int | None = None,
-        utterance_id: str | None = None,
-    ) -> None:
-        file = str(path.relative_to(self._layout.root))
-        self._findings.append(Finding(file=file, check=check, message=message, index=index, utterance_id=utterance_id))
-
-    def _count(self, field: str) -> dict[str, int]:
-        return dict(sorted(collections.Counter(getattr(facts, field) for facts in self._facts).items()))
-
-
-def _frames(file: BinaryIO, *, rows: list[dict[str, Any]]) -> Iterator[tuple[int, Frame | CorruptFrame]]:
-    """Each record by its index; past a broken length the manifest's offsets lead on."""
-    index, offset, size = 0, 0, file.seek(0, os.SEEK_END)
-    while True:
-        try:
-            frame = read_frame(file, index=index, offset_bytes=offset)
-            if frame is None:
-                return
-            yield index, frame
-            offset += framed_bytes(frame.payload)
-        except CorruptFrame as error:
-            yield index, error
-            if index + 1 >= len(rows) or not offset < rows[index + 1]["offset_bytes"] < size:
-                return
-            offset = rows[index + 1]["offset_bytes"]
-        index += 1
+                self._findings.add(path, check, f"{found} {check} in sound records", wanted=wanted)

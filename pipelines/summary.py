@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.differences import Difference
-from pipelines.findings import ValidationReport
 from pipelines.forecast import Forecast, SourceForecast
 from pipelines.publish import Published
 from pipelines.repair import Repair
 from pipelines.replay import Replay
-from pipelines.validate import report_path
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
-from shared.layout import Layout
 
 SHOWN_FINDINGS = 20
 SHOWN_LANGUAGES = 6
@@ -81,25 +78,6 @@ def corpora_summary(readers: Sequence[str]) -> str:
         lines += [f"options: {', '.join(own)}", ""] if own else []
     shared = [name for name in SourceConfig.model_fields if name not in ("reader", "root")]
     lines.append(f"all have: root, {', '.join(shared)}")
-    return "\n".join(lines)
-
-
-def validation_summary(report: ValidationReport, *, data: Path) -> str:
-    """The verdict, and the first findings with file and record."""
-    verdict = f"{len(report.findings)} findings" if report.findings else "clean"
-    lines = [
-        f"{data}: {verdict}: {report.shards} shards, {report.records} records, "
-        f"{report.bytes / 2**20:.1f} MiB, {report.seconds:.1f} s"
-    ]
-    for finding in report.findings[:SHOWN_FINDINGS]:
-        record = "" if finding.index is None else f" record {finding.index}"
-        utterance = "" if finding.utterance_id is None else f" ({finding.utterance_id})"
-        lines.append(f"  {finding.file}{record}{utterance}: {finding.check}: {finding.message}")
-    if len(report.findings) > SHOWN_FINDINGS:
-        lines.append(f"  … and {len(report.findings) - SHOWN_FINDINGS} more")
-    lines.append(f"report: {report_path(Layout(data), report)}")
-    if report.findings:
-        lines.append("mend: a leak or duplicate in its corpus; anything else by `make preprocess` with the same config")
     return "\n".join(lines)
 
 

@@ -1,229 +1,238 @@
 """Validation of a published dataset, as a Beam job over its shards.
 
-shards ─► inspect each: files, framing, schema, values, manifest ─► verdicts
-             └► (id, stem) and (audio sha256, split) ─► GroupByKey ─► duplicates, leaks
-driver: verdicts and dataset.json ─► totals, statistics, files that nobody listed
+driver: is dataset.json what was published? files that nobody listed
+shards ─► inspect each: files, framing, schema, values, manifest ─┬► sums ─► combined ─► totals, tables, statistics
+          (or trust what was found clean and is unchanged)        └► hashes ─► grouped ─► duplicates, leaks
+driver: findings from the files that the graph left in the work folder ─► report
 """
 
 from __future__ import annotations
 
-import collections
 import datetime
-import shutil
-import tempfile
+import json
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import apache_beam as beam
-import numpy as np
 
+from pipelines.base import Base, inspect_base
+from pipelines.company import Group, Hashes, contradictions, groups_for, hashes_of
+from pipelines.doubt import with_sums, without_doubtful
 from pipelines.findings import Finding, ShardVerdict, ValidationReport
-from pipelines.inspection import Inspection, stated_checks
+from pipelines.inspection import Inspection
+from pipelines.mending import with_mend
 from pipelines.progress import Tally, show_progress
-from pipelines.publish import add_counts
+from pipelines.reports import write_report
+from pipelines.rows import read_table
 from pipelines.runners import choose_workers, new_job_name, run_graph
-from shared.dataset import Dataset, LanguageInfo, ShardInfo, SpeakerInfo, mel_statistics
+from pipelines.totals import AddUp, Totals, check_totals
+from pipelines.trust import Trust, read_trust, write_trust
+from pipelines.workspace import workspace
+from shared.dataset import ShardInfo
 from shared.errors import UserError
-from shared.files import write_json
-from shared.languages import CODES, language_id
+from shared.files import file_sha256, write_bytes, write_json
 from shared.layout import Layout
-from shared.order import speaker_id
-from shared.vocabulary import Vocabulary
 
-STATISTICS_TOLERANCE = 1e-6
 PROGRESS = "progress"
 
+# A record is read some 50 times faster than an utterance is made one.
+RECORDS_PER_UTTERANCE = 50
 
-def validate_dataset(data: Path, *, runner: str = "local", workers: int | None = None) -> ValidationReport:
+
+class Task(NamedTuple):
+    """What the graph needs to know."""
+
+    layout: Layout
+    base: Base
+    work: Path
+    trust: dict[str, Trust]
+
+    @property
+    def shards(self) -> list[ShardInfo]:
+        """Each shard once, also where an edited dataset.json lists it twice."""
+        listed = self.base.info.shards if self.base.info is not None else []
+        shards = list({shard.name: shard for shard in listed}.values())
+        if self.base.is_original:
+            return shards
+        return [with_sums(shard, layout=self.layout, sums=self.base.sums) for shard in shards]
+
+    @property
+    def records(self) -> int:
+        return sum(shard.records for shard in self.shards)
+
+
+def validate_dataset(
+    data: Path, *, runner: str = "local", workers: int | None = None, changed: bool = False
+) -> ValidationReport:
     """Inspect everything, write the report below `data/validation`, return it.
+
+    With `changed`, a shard whose files are those of the last inspection, which found nothing, is not read again.
 
     Raises:
         UserError: there is no published dataset of this schema at `data`.
     """
     started_s = time.monotonic()
-    dataset = Dataset.open(data)
-    stated_checks(dataset)
-    shards, records = dataset.info.shards, sum(shard.records for shard in dataset.info.shards)
-    work = _work_folder(dataset.layout)
+    layout = Layout(data)
+    base = inspect_base(layout)
     try:
-        with show_progress(work / PROGRESS, label=f"{records} records, {len(shards)} shards", total=records):
-            run_graph(
-                lambda pipeline: validation_graph(pipeline, dataset, work=work),
-                runner=runner,
-                workers=choose_workers(workers, utterances=records, runner=runner),
-                name=new_job_name("validate"),
-            )
-        verdicts = [ShardVerdict.model_validate_json(path.read_bytes()) for path in sorted(work.glob("*.verdict"))]
-        across = [Finding.model_validate_json(path.read_bytes()) for path in sorted(work.glob("*.finding"))]
-    finally:
-        shutil.rmtree(work)
-    report = ValidationReport(
-        fingerprint=dataset.info.fingerprint,
-        finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
-        seconds=round(time.monotonic() - started_s, 3),
-        shards=len(shards),
-        records=sum(verdict.records for verdict in verdicts),
-        bytes=sum(shard.bytes for shard in shards),
-        findings=[
-            *(one for verdict in verdicts for one in verdict.findings),
-            *across,
-            *_totals(dataset, verdicts),
-        ],
-    )
-    try:
-        write_json(report_path(dataset.layout, report), report)
+        with workspace(data / "validation") as work:
+            trust = read_trust(layout, info=base.info) if changed and base.info and base.is_original else {}
+            task = Task(layout, base, work, trust)
+            _run(task, runner=runner, workers=workers)
+            report = _report(task, started_s=started_s)
+        write_report(layout, report)
     except OSError as error:
-        raise UserError(_disk_message(error, where=str(dataset.layout.root))) from error
+        raise UserError(f"{error.filename or data}: {error.strerror}; validation writes its report there") from error
     return report
 
 
-def report_path(layout: Layout, report: ValidationReport) -> Path:
-    """Where the report of this run lies."""
-    return layout.root / "validation" / f"{report.finished.replace(':', '-')}.json"
+def _run(task: Task, *, runner: str, workers: int | None) -> None:
+    shards, records = task.shards, task.records
+    with show_progress(task.work / PROGRESS, label=f"{records} records, {len(shards)} shards", total=records):
+        run_graph(
+            lambda pipeline: validation_graph(pipeline, task),
+            runner=runner,
+            workers=choose_workers(workers, utterances=records // RECORDS_PER_UTTERANCE, runner=runner),
+            name=new_job_name("validate"),
+        )
 
 
-def _work_folder(layout: Layout) -> Path:
-    folder = layout.root / "validation"
-    try:
-        folder.mkdir(exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=".work-", dir=folder))
-    except OSError as error:
-        raise UserError(f"{folder}: {error.strerror}; validation writes its report there") from error
-
-
-def validation_graph(pipeline: beam.Pipeline, dataset: Dataset, *, work: Path) -> None:
-    """Verdicts and findings as files in the work folder: the driver can read those on any runner."""
+def validation_graph(pipeline: beam.Pipeline, task: Task) -> None:
+    """Verdicts, totals and findings as files in the work folder: the driver can read those on any runner."""
+    base, layout, work = task.base, task.layout, task.work
+    if base.info is None:
+        _ = (
+            pipeline
+            | beam.Create(sorted(base.sums.items()))  # (file, sha256)
+            | beam.Reshuffle()
+            | beam.FlatMap(check_sum, layout=layout)  # Finding
+            | beam.Map(_write_finding, work=work)
+        )
+        return
     inspected = (
         pipeline
-        | beam.Create(dataset.info.shards)  # ShardInfo
+        | beam.Create([(shard, task.trust.get(shard.name)) for shard in task.shards])
         | beam.Reshuffle()
-        | beam.ParDo(InspectShard(dataset, work=work)).with_outputs("claims", main="stems")
+        | beam.ParDo(InspectShard(task, groups=groups_for(task.records))).with_outputs("hashes", main="verdicts")
     )
-    _ = (
-        inspected.claims  # ((what, value), (stem, split))
+    across = (
+        inspected.hashes  # (group, Hashes)
         | beam.GroupByKey()
-        | beam.FlatMapTuple(contradictions)  # Finding
-        | beam.Map(_write_finding, work=work)
+        | beam.FlatMap(contradictions, layout=layout)  # Finding
     )
+    totals = (
+        inspected.verdicts  # ShardVerdict
+        | beam.CombineGlobally(AddUp())  # Totals
+        | beam.Map(_write_totals, work=work)
+        | beam.FlatMap(check_totals, info=base.info, file=layout.info.name)  # Finding
+    )
+    _ = (across, totals) | beam.Flatten() | beam.Map(_write_finding, work=work)
 
 
 class InspectShard(beam.DoFn):
-    """ShardInfo -> its stem, once the verdict is written; `claims` for what must not stand twice."""
+    """(ShardInfo, what may be trusted) -> its verdict, once that is written; `hashes` of what must not stand twice."""
 
-    def __init__(self, dataset: Dataset, *, work: Path):
-        self._dataset, self._work = dataset, work
+    def __init__(self, task: Task, *, groups: int):
+        assert task.base.info is not None
+        self._layout, self._work, self._info = task.layout, task.work, task.base.info
+        self._doubted_sums = None if task.base.is_original else task.base.sums
+        self._groups = groups
 
-    def process(self, shard: ShardInfo) -> Iterator[str | beam.pvalue.TaggedOutput]:
+    def process(self, element: tuple[ShardInfo, Trust | None]) -> Iterator[ShardVerdict | beam.pvalue.TaggedOutput]:
+        shard, trust = element
         tally = Tally(self._work / PROGRESS, name=shard.name)
-        inspection = Inspection(shard, dataset=self._dataset, tally=tally)
+        verdict, hashes = self._trusted(shard, trust=trust, tally=tally) or self._inspected(shard, tally=tally)
         try:
-            write_json(self._work / f"{shard.name}.verdict", inspection.verdict())
+            write_json(self._work / f"{shard.name}.verdict", verdict, durable=False)
         except OSError as error:
-            raise UserError(_disk_message(error, where=shard.name)) from error
-        yield shard.name
-        for claim in inspection.claims():
-            yield beam.pvalue.TaggedOutput("claims", (claim, (shard.name, shard.split)))
+            raise UserError(
+                f"{shard.name}: {error.strerror}; there is no verdict; make room, validate again"
+            ) from error
+        yield verdict.model_copy(update={"findings": []})
+        for group, packed in hashes:
+            yield beam.pvalue.TaggedOutput("hashes", (group, packed))
+
+    def _trusted(
+        self, shard: ShardInfo, *, trust: Trust | None, tally: Tally
+    ) -> tuple[ShardVerdict, list[tuple[Group, Hashes]]] | None:
+        verdict = trust and trust.verdict(shard, layout=self._layout)
+        table = read_table(self._layout.manifest(shard.name)) if verdict else None
+        if verdict is None or table is None:
+            return None
+        tally.add(verdict.sums.records)
+        tally.flush()
+        return verdict, list(hashes_of(table, ids=None, stem=shard.name, groups=self._groups))
+
+    def _inspected(self, shard: ShardInfo, *, tally: Tally) -> tuple[ShardVerdict, list[tuple[Group, Hashes]]]:
+        inspection = Inspection(shard, layout=self._layout, info=self._info, tally=tally)
+        verdict = inspection.verdict()
+        if self._doubted_sums is not None:
+            left = without_doubtful(verdict.findings, sums=self._doubted_sums, info=self._layout.info.name)
+            verdict = verdict.model_copy(update={"findings": list(left)})
+        hashes = hashes_of(inspection.manifest, ids=inspection.keys, stem=shard.name, groups=self._groups)
+        return verdict, list(hashes)
 
 
-def _disk_message(error: OSError, *, where: str) -> str:
-    return f"{where}: {error.strerror}; there is no verdict; mend the disk or make room, and validate again"
-
-
-def contradictions(claim: tuple[str, str], places: Iterable[tuple[str, str]]) -> Iterator[Finding]:
-    """Findings for an id that stands twice, and for a recording that stands in both splits."""
-    kind, value = claim
-    found = sorted(places)
-    stems, splits = [stem for stem, _ in found], {split for _, split in found}
-    if kind == "utterance_id" and len(found) > 1:
-        message = f"it stands in {' and '.join(stems)}"
-        yield Finding(file=f"shards/{stems[-1]}.tfrecord", check="duplicate", message=message, utterance_id=value)
-    if kind == "audio" and len(splits) > 1:
-        message = f"one recording (sha256 {value}) stands in training and validation: {' and '.join(stems)}"
-        yield Finding(file=f"shards/{stems[-1]}.tfrecord", check="leak", message=message)
+def check_sum(listed: tuple[str, str], layout: Layout) -> Iterator[Finding]:
+    """Whether a file is what `_SUCCESS` says: all that can be known without dataset.json."""
+    name, wanted = listed
+    path = layout.root / name
+    if path.parent == layout.root:
+        return  # looked at already
+    if not path.is_file():
+        yield Finding(file=name, stem=path.stem, check="missing", message="the file is not there")
+    elif (found := file_sha256(path)) != wanted:
+        yield Finding(file=name, stem=path.stem, check="sha256", message=f"sha256 {found}", wanted=wanted)
 
 
 def _write_finding(finding: Finding, work: Path) -> None:
-    write_json(work / f"{uuid.uuid4().hex}.finding", finding)
+    write_bytes(work / f"{uuid.uuid4().hex}.finding", finding.model_dump_json().encode(), durable=False)
 
 
-def _totals(dataset: Dataset, verdicts: list[ShardVerdict]) -> Iterator[Finding]:
-    """What dataset.json says of the whole, and files that it does not say anything of."""
-    info, layout = dataset.info, dataset.layout
-    name = layout.info.name
-    for check, found, wanted in (
-        ("languages", add_counts(one.records_by_language for one in verdicts), _records(info.languages)),
-        ("speakers", add_counts(one.records_by_speaker for one in verdicts), _records(info.speakers)),
-    ):
-        for key in sorted(found.keys() | wanted.keys()):
-            if found[key] != wanted[key]:
-                message = f"{found[key]} records of {key}, dataset.json says {wanted[key]}"
-                yield Finding(file=name, check=check, message=message)
-    for source_name, source in info.sources.items():
-        if not source.read == source.written + source.rejected == sum(s.records + s.rejected for s in source.shards):
-            yield Finding(file=name, check="totals", message=f"{source_name}: read is not written + rejected")
-    yield from _names(dataset, verdicts)
-    yield from _statistics(dataset, verdicts)
-    yield from _vocabulary(dataset)
-    yield from _strays(dataset)
+def _write_totals(totals: Totals, work: Path) -> Totals:
+    counts = {"records": totals.records, "trusted": totals.trusted}
+    write_bytes(work / "totals.json", json.dumps(counts).encode(), durable=False)
+    return totals
 
 
-def _records(table: Mapping[str, LanguageInfo | SpeakerInfo]) -> collections.Counter[str]:
-    return collections.Counter({key: value.records for key, value in table.items()})
-
-
-def _names(dataset: Dataset, verdicts: list[ShardVerdict]) -> Iterator[Finding]:
-    """Languages and speakers whose ids are not those of their names, and sources in another language."""
-    info, name = dataset.info, dataset.layout.info.name
-    for code, language in info.languages.items():
-        if code in CODES and language.id != language_id(code):
-            yield Finding(file=name, check="languages", message=f"{code} has id {language.id}, not {language_id(code)}")
-    for speaker_name, speaker in info.speakers.items():
-        if speaker.id != speaker_id(speaker_name):
-            yield Finding(file=name, check="speakers", message=f"the id of {speaker_name} is not the hash of its name")
-    for source_name, source in info.sources.items():
-        stems = {shard.name for shard in source.shards}
-        spoken = {code for one in verdicts if one.stem in stems for code in one.records_by_language}
-        if spoken != set(source.languages):
-            message = f"{source_name} holds {sorted(spoken)}, dataset.json says {sorted(source.languages)}"
-            yield Finding(file=name, check="languages", message=message)
-
-
-def _statistics(dataset: Dataset, verdicts: list[ShardVerdict]) -> Iterator[Finding]:
-    train = {shard.name for shard in dataset.info.shards_of("train")}
-    chosen = [one for one in verdicts if one.stem in train] or verdicts
-    none = [0.0] * dataset.info.contract.features.n_mels
-    found = mel_statistics(
-        frames=sum(one.frames for one in chosen),
-        sums=np.sum([none, *(one.mel_sums for one in chosen)], axis=0),
-        squares=np.sum([none, *(one.mel_squares for one in chosen)], axis=0),
+def _report(task: Task, *, started_s: float) -> ValidationReport:
+    """Everything that was found, and what may be trusted from now on."""
+    base, layout, work = task.base, task.layout, task.work
+    across = [Finding.model_validate_json(path.read_bytes()) for path in sorted(work.glob("*.finding"))]
+    across.sort(key=lambda one: (one.file, one.check, one.index or 0, one.message))
+    verdicts = [work / f"{shard.name}.verdict" for shard in task.shards]
+    found = [one for path in verdicts for one in _verdict(path).findings]
+    findings = list(dict.fromkeys([*base.findings, *_strays(task), *found, *across]))
+    if base.info is not None and base.is_original:
+        bad = {one.stem for one in findings}
+        clean = (verdict for verdict in map(_verdict, verdicts) if verdict.stem not in bad)
+        write_trust(layout, info=base.info, clean=clean)
+    totals = json.loads((work / "totals.json").read_bytes()) if base.info else {"records": 0, "trusted": 0}
+    return ValidationReport(
+        fingerprint=base.info.fingerprint if base.info else "",
+        finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        seconds=round(time.monotonic() - started_s, 3),
+        shards=len(task.shards),
+        bytes=sum(shard.bytes for shard in task.shards),
+        findings=[with_mend(one, data=layout.root) for one in findings],
+        **totals,
     )
-    for name in ("mean", "std"):
-        ours, stated = getattr(found, name), getattr(dataset.info.mel, name)
-        if len(stated) != len(ours) or not np.allclose(stated, ours, rtol=0, atol=STATISTICS_TOLERANCE):
-            message = f"mel {name} ({len(stated)} bands) is not that of the records ({len(ours)} bands)"
-            yield Finding(file=dataset.layout.info.name, check="statistics", message=message)
 
 
-def _vocabulary(dataset: Dataset) -> Iterator[Finding]:
-    path, info = dataset.layout.vocabulary, dataset.info
-    try:
-        vocabulary = Vocabulary.load(path)
-    except UserError as error:
-        yield Finding(file=path.name, check="vocabulary", message=str(error))
-        return
-    if vocabulary.sha256 != info.vocabulary_sha256 or len(vocabulary) != info.vocabulary_size:
-        wanted = f"wanted {info.vocabulary_size}, {info.vocabulary_sha256}"
-        message = f"{len(vocabulary)} tokens, sha256 {vocabulary.sha256}; {wanted}"
-        yield Finding(file=path.name, check="vocabulary", message=message)
+def _verdict(path: Path) -> ShardVerdict:
+    return ShardVerdict.model_validate_json(path.read_bytes())
 
 
-def _strays(dataset: Dataset) -> Iterator[Finding]:
-    """Files among the shards and tables that dataset.json does not list."""
-    listed = {path for shard in dataset.info.shards for path in dataset.layout.parts(shard.name)}
-    for folder in sorted({path.parent for path in dataset.layout.parts("any")}):
+def _strays(task: Task) -> Iterator[Finding]:
+    """Files among the shards and tables that neither dataset.json nor `_SUCCESS` lists."""
+    layout = task.layout
+    listed = {path for shard in task.shards for path in layout.parts(shard.name)}
+    listed |= {layout.root / name for name in task.base.sums}
+    for folder in sorted({path.parent for path in layout.parts("any")}):
         for path in sorted(folder.iterdir() if folder.is_dir() else ()):
             if path not in listed:
-                file = str(path.relative_to(dataset.layout.root))
-                yield Finding(file=file, check="stray", message="dataset.json does not list this file")
+                file = str(path.relative_to(layout.root))
+                yield Finding(file=file, check="stray", message="nothing lists this file")

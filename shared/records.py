@@ -12,6 +12,7 @@ from cold); the tests hold them against TensorFlow's own serialiser and parser.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -39,6 +40,7 @@ FIELDS = (
     Field("tokens", "int64 list", "[T]", "NLLB ids", "[language] pieces </s>"),
     Field("utterance_id", "bytes", "[]", "UTF-8", "source/id, unique in the dataset"),
 )
+KINDS = {field.name: field.kind for field in FIELDS}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,19 +77,31 @@ def _value(record: Record, name: str) -> bytes | int | tuple[int, ...]:
 
 
 def _feature(field: Field, value: bytes | int | tuple[int, ...]) -> bytes:
-    if isinstance(value, bytes):
-        feature = _delimited(1, _delimited(1, value))
-    else:
-        numbers = (value,) if isinstance(value, int) else value
-        feature = _delimited(3, _delimited(1, b"".join(map(_varint, numbers))))
-    return _delimited(1, _delimited(1, field.name.encode()) + _delimited(2, feature))
+    if not isinstance(value, bytes):
+        value = b"".join(map(varint, (value,) if isinstance(value, int) else value))
+    return opening(field.name, value_bytes=len(value)) + value
+
+
+@functools.lru_cache(1 << 14)
+def opening(name: str, *, value_bytes: int) -> bytes:
+    """What stands before a feature's value: the lengths of all that it is wrapped in, its name and its kind."""
+    kind = 1 if KINDS[name] == "bytes" else 3
+    listed = _delimiter(1, value_bytes)
+    feature = _delimiter(kind, len(listed) + value_bytes) + listed
+    entry = _delimited(1, name.encode()) + _delimiter(2, len(feature) + value_bytes) + feature
+    return _delimiter(1, len(entry) + value_bytes) + entry
 
 
 def _delimited(number: int, payload: bytes) -> bytes:
-    return _varint(number << 3 | 2) + _varint(len(payload)) + payload
+    return _delimiter(number, len(payload)) + payload
 
 
-def _varint(value: int) -> bytes:
+def _delimiter(number: int, payload_bytes: int) -> bytes:
+    return varint(number << 3 | 2) + varint(payload_bytes)
+
+
+def varint(value: int) -> bytes:
+    """An unsigned integer, seven bits a byte, the lowest first; a high bit says that more follow."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -128,13 +142,17 @@ def _feature_values(feature: bytes) -> list[bytes] | list[int]:
     if kind == 1:
         return [value for value in values if isinstance(value, bytes)]
     # packed integers, or single ones: protobuf readers accept both
-    return [number for value in values for number in ([value] if isinstance(value, int) else _unpack(value))]
+    return [number for value in values for number in ([value] if isinstance(value, int) else unpack(value).tolist())]
 
 
-def _unpack(packed: bytes) -> list[int]:
-    """Varints one behind another: of each byte seven bits, the lowest first; a high bit says that more follow."""
+def unpack(packed: bytes) -> np.ndarray:
+    """Varints one behind another, as uint64.
+
+    Raises:
+        ValueError: they are none.
+    """
     if not packed:
-        return []
+        return np.zeros(0, np.uint64)
     data = np.frombuffer(packed, np.uint8)
     ends = np.flatnonzero(data < 0x80)
     starts = np.concatenate([[0], ends[:-1] + 1])
@@ -142,7 +160,7 @@ def _unpack(packed: bytes) -> list[int]:
     if data[-1] >= 0x80 or lengths.max() > MAX_VARINT_BYTES:
         raise ValueError("a broken protobuf varint")
     place = np.arange(len(data)) - np.repeat(starts, lengths)
-    return np.add.reduceat((data & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64), starts).tolist()
+    return np.add.reduceat((data & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64), starts)
 
 
 def _messages(payload: bytes, *, number: int) -> Iterator[bytes]:

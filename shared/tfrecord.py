@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 import google_crc32c
+import numpy as np
 
 HEADER_BYTES = 12
 FOOTER_BYTES = 4
@@ -77,17 +78,26 @@ def read_frame(file: BinaryIO, *, index: int, offset_bytes: int) -> Frame | None
     header = file.read(HEADER_BYTES)
     if not header:
         return None
-    length = _payload_length(header, index=index, offset_bytes=offset_bytes)
+    length = payload_length(header, index=index, offset_bytes=offset_bytes)
     body = file.read(length + FOOTER_BYTES)
-    if len(body) != length + FOOTER_BYTES:
+    check_body(body, length_bytes=length, index=index, offset_bytes=offset_bytes)
+    return Frame(index, offset_bytes, body[:length])
+
+
+def check_body(body: bytes | np.ndarray, *, length_bytes: int, index: int, offset_bytes: int) -> None:
+    """Raises CorruptFrame where the bytes behind a header are not a payload of that length and its checksum."""
+    if len(body) != length_bytes + FOOTER_BYTES:
         raise CorruptFrame("the file ends within the record", index=index, offset_bytes=offset_bytes)
-    payload = body[:length]
-    if body[length:] != _masked_crc(payload):
+    if bytes(body[length_bytes:]) != _masked_crc(body[:length_bytes]):
         raise CorruptFrame("the data fails its checksum", index=index, offset_bytes=offset_bytes)
-    return Frame(index, offset_bytes, payload)
 
 
-def _payload_length(header: bytes, *, index: int, offset_bytes: int) -> int:
+def payload_length(header: bytes, *, index: int, offset_bytes: int) -> int:
+    """The length that a header states.
+
+    Raises:
+        CorruptFrame: it fails its checksum, is cut off, or no record is so long.
+    """
     if len(header) != HEADER_BYTES:
         raise CorruptFrame("the file ends within a header", index=index, offset_bytes=offset_bytes)
     if header[8:] != _masked_crc(header[:8]):
@@ -98,6 +108,6 @@ def _payload_length(header: bytes, *, index: int, offset_bytes: int) -> int:
     return length
 
 
-def _masked_crc(data: bytes) -> bytes:
+def _masked_crc(data: bytes | np.ndarray) -> bytes:
     crc = google_crc32c.value(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)

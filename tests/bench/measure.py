@@ -54,6 +54,20 @@ def report(title: str, results: dict[str, list[Measurement]], *, floor: str) -> 
     return "\n".join(lines)
 
 
+def rates(title: str, results: dict[str, list[Measurement]], *, floor: str) -> str:
+    """The like for work that is counted in bytes, by the time that a core was busy with it."""
+    lines = [
+        f"{title} ({len(results[floor])} interleaved repeats, medians)",
+        f"{'':46} {'GB/s a core':>11} {'ns/byte':>8} {'of floor':>9}",
+    ]
+    for name, measurements in results.items():
+        ours = [one.cpu_s / one.clips for one in measurements]
+        ratios = [other.cpu_s / other.clips / one for one, other in zip(ours, results[floor], strict=True)]
+        seconds = statistics.median(ours)
+        lines.append(f"{name:46} {1e-9 / seconds:11.2f} {1e9 * seconds:8.3f} {statistics.median(ratios):9.2f}")
+    return "\n".join(lines)
+
+
 def _cpu_s() -> float:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime

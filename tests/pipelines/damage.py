@@ -97,26 +97,45 @@ def edit_info(data: Path, *, change: Callable[[dict[str, Any]], object]) -> None
     path.write_text(json.dumps(info), encoding="utf-8")
 
 
+FILES_OF_SUMS = {
+    "sha256": "shards/{}.tfrecord",
+    "manifest_sha256": "manifest/{}.parquet",
+    "rejected_sha256": "rejected/{}.parquet",
+    "withheld_sha256": "withheld/{}.tfrecord",
+    "withheld_manifest_sha256": "withheld/{}.parquet",
+}
+
+
 def sign(data: Path) -> None:
-    """Write the sizes and sha256 of the files as they are now into dataset.json."""
+    """Write the sizes and sha256 of the files as they are now into dataset.json, and all sums into _SUCCESS."""
 
     def change(info: dict[str, Any]) -> None:
         for source in info["sources"].values():
             for shard in source["shards"]:
-                files = {
-                    "sha256": data / "shards" / f"{shard['name']}.tfrecord",
-                    "manifest_sha256": data / "manifest" / f"{shard['name']}.parquet",
-                    "rejected_sha256": data / "rejected" / f"{shard['name']}.parquet",
-                }
-                for key, path in files.items():
-                    shard[key] = hashlib.sha256(path.read_bytes()).hexdigest()
-                shard["bytes"] = files["sha256"].stat().st_size
+                for key, file in FILES_OF_SUMS.items():
+                    shard[key] = _sha256(data / file.format(shard["name"]))
+                shard["bytes"] = (data / "shards" / f"{shard['name']}.tfrecord").stat().st_size
 
     edit_info(data, change=change)
+    seal(data)
+
+
+def seal(data: Path) -> None:
+    """Write the sums of all files as they are now into _SUCCESS."""
+    folders = ("shards", "manifest", "rejected", "withheld")
+    files = [path for folder in folders for path in (data / folder).iterdir()]
+    files += [data / name for name in ("dataset.json", "vocab.json", "config.yaml")]
+    names = sorted(path.relative_to(data).as_posix() for path in files)
+    (data / "_SUCCESS").write_text("".join(f"{_sha256(data / name)}  {name}\n" for name in names))
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def inspect(data: Path, *, stem: str, progress: Path) -> list[Finding]:
     """The findings of one shard, without Beam."""
     dataset = Dataset.open(data)
     (shard,) = (one for one in dataset.info.shards if one.name == stem)
-    return Inspection(shard, dataset=dataset, tally=Tally(progress, name=stem)).verdict().findings
+    tally = Tally(progress, name=stem)
+    return Inspection(shard, layout=dataset.layout, info=dataset.info, tally=tally).verdict().findings

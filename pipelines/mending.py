@@ -1,0 +1,27 @@
+"""What mends each finding: a command, wherever one does."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from pipelines.findings import Finding
+
+# What is so in the corpus: the bytes are those that were published.
+OF_THE_CORPUS = frozenset({"duplicate", "leak"})
+
+
+def mend_of(finding: Finding, *, data: Path) -> str:
+    """The command, after what is to be done before it."""
+    folder = shlex.quote(str(data))
+    if finding.check == "stray":
+        return f"rm {shlex.quote(str(data / finding.file))}"
+    if finding.check in OF_THE_CORPUS:
+        build = f"make preprocess CONFIG={shlex.quote(str(data / 'config.yaml'))} DATA={folder}"
+        return f"take one of the two out of the corpus or hold both out (held_out), then {build}"
+    return f"make repair DATA={folder}"
+
+
+def with_mend(finding: Finding, *, data: Path) -> Finding:
+    """The finding, complete."""
+    return finding.model_copy(update={"mend": mend_of(finding, data=data)})

@@ -1,0 +1,218 @@
+"""One file of records under inspection: read once, hashed, and each record held against its row of the manifest."""
+
+from __future__ import annotations
+
+import collections
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from pipelines.bands import BandSums
+from pipelines.evidence import Facts, RecordError, check_place, check_row, check_tokens, mel_range, read_facts
+from pipelines.findings import ShardSums
+from pipelines.outline import Outlines
+from pipelines.progress import Tally
+from pipelines.rows import Row
+from pipelines.window import Window
+from shared.dataset import Contract
+from shared.languages import FIRST_ID, language_id
+from shared.layout import Stem
+from shared.order import key
+from shared.records import unpack
+from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, CorruptFrame, check_body, payload_length
+from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
+
+KEY_BYTES = 16
+
+
+class Fault(NamedTuple):
+    """A record that is not as it should be."""
+
+    record: int  # its index
+    utterance_id: str | None
+    error: RecordError
+
+
+class RecordsFile:
+    """The records of one shard, or those that were withheld from it."""
+
+    def __init__(self, *, stem: Stem, rows: list[Row] | None, contract: Contract, speakers: dict[str, int]):
+        """`rows` is None where there is no manifest to hold the records against."""
+        self._stem, self._rows, self._contract = stem, rows, contract
+        self._names = {number: name for name, number in speakers.items()}
+        self._outlines = Outlines(contract=contract, speakers=speakers)
+        low, high = mel_range(contract)
+        self._bands = BandSums(n_mels=contract.features.n_mels, mel_dtype=contract.mel_dtype, low=low, high=high)
+        self._previous = (-1, "")
+        self._pieces: list[bytes] = []  # packed tokens of the records that were told by their outline
+        self._piece_rows: list[int] = []
+        self._faults: list[Fault] = []
+        self._sound: list[Row | Facts] = []
+        self.tokens = 0  # of sound records
+        self.sha256 = ""
+        self.keys = bytearray()  # `KEY_BYTES` of the hash of each of these ids, in the order of the file
+
+    def inspect(self, path: Path, *, tally: Tally) -> list[Fault]:
+        """Every fault, by index.
+
+        Raises:
+            OSError: the file cannot be read to its end.
+        """
+        with path.open("rb", buffering=0) as file:
+            window = Window(file)
+            for index, offset, body in self._bodies(window, size_bytes=_size(file)):
+                self._inspect_record(body, index=index, offset_bytes=offset)
+                tally.add()
+            self.sha256 = window.sha256()
+        self._inspect_tokens()
+        return sorted(self._faults, key=lambda fault: fault.record)
+
+    def sums(self) -> ShardSums:
+        """What the sound records add up to."""
+        return ShardSums(
+            records=len(self._sound),
+            frames=sum(one.frames for one in self._sound),
+            records_by_language=_counted(one.language for one in self._sound),
+            records_by_speaker=_counted(one.speaker for one in self._sound),
+            mel_sums=self._bands.sums.tolist(),
+            mel_squares=self._bands.squares.tolist(),
+        )
+
+    def present(self) -> set[str]:
+        """The ids of the sound records."""
+        return {one.utterance_id for one in self._sound}
+
+    def _row(self, index: int) -> Row | None:
+        return self._rows[index] if self._rows is not None and index < len(self._rows) else None
+
+    def _bodies(self, window: Window, *, size_bytes: int) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Index, offset and payload of each record; past a broken length the manifest's offsets lead on."""
+        index, offset = 0, 0
+        while offset < size_bytes:
+            following = 0
+            try:
+                header = bytes(window.view(offset, HEADER_BYTES))
+                length = payload_length(header, index=index, offset_bytes=offset)
+                following = offset + HEADER_BYTES + length + FOOTER_BYTES
+                if following > size_bytes:
+                    raise CorruptFrame("the file ends within the record", index=index, offset_bytes=offset)
+                body = window.view(offset + HEADER_BYTES, length + FOOTER_BYTES)
+                check_body(body, length_bytes=length, index=index, offset_bytes=offset)
+                yield index, offset, body[:length]
+            except CorruptFrame as error:
+                row, ahead = self._row(index), self._row(index + 1)
+                if not following and ahead is not None:
+                    following = ahead.offset_bytes
+                fault = RecordError("framing", f"{error.reason} (at byte {offset})")
+                self._faults.append(Fault(index, row and row.utterance_id, fault))
+            if not offset < following < size_bytes:
+                return
+            index, offset = index + 1, following
+
+    def _inspect_record(self, payload: np.ndarray, *, index: int, offset_bytes: int) -> None:
+        row = self._row(index)
+        name = row.utterance_id if row is not None else None
+        try:
+            if row is not None and self._is_as_its_row(payload, row=row, offset_bytes=offset_bytes):
+                self._sound.append(row)
+                self._piece_rows.append(index)
+                self._place(row.utterance_id)
+                return
+            facts = read_facts(payload.tobytes(), contract=self._contract, speakers=self._names)
+            name = facts.utterance_id
+            self._sound.append(facts._replace(mel=None))
+            assert facts.mel is not None
+            self.tokens += facts.tokens
+            self._bands.add(facts.mel)
+            self._place(name)
+            if self._rows is not None:
+                length = HEADER_BYTES + len(payload) + FOOTER_BYTES
+                check_row(row, facts=facts, offset_bytes=offset_bytes, length_bytes=length)
+        except RecordError as error:
+            self._faults.append(Fault(index, name, error))
+
+    def _is_as_its_row(self, payload: np.ndarray, *, row: Row, offset_bytes: int) -> bool:
+        """Whether the record is what the encoder makes of its row; its mel is summed then, its tokens put aside."""
+        if row.offset_bytes != offset_bytes or row.length_bytes != HEADER_BYTES + len(payload) + FOOTER_BYTES:
+            return False
+        outline = self._outlines.of(row, payload_bytes=len(payload))
+        if outline is None:
+            return False
+        head, mel_end, middle, tokens_end, tail = outline
+        tokens_start = mel_end + len(middle)
+        if (
+            payload[: len(head)].tobytes() != head
+            or payload[mel_end:tokens_start].tobytes() != middle
+            or payload[tokens_end:].tobytes() != tail
+            or not self._bands.add(payload[len(head) : mel_end])
+        ):
+            return False
+        self._pieces.append(payload[tokens_start:tokens_end].tobytes())
+        return True
+
+    def _place(self, utterance_id: str) -> None:
+        order = key(utterance_id, purpose="order")
+        self.keys += order.to_bytes(KEY_BYTES, "big")
+        previous, self._previous = self._previous, (order, utterance_id)
+        check_place(utterance_id, stem=self._stem, key=order, previous=previous)
+
+    def _inspect_tokens(self) -> None:
+        """The tokens of all records that were told by their outline, at once; those of a wrong one alone."""
+        rows = [row for index in self._piece_rows if (row := self._row(index)) is not None]
+        for number in _wrong_tokens(self._pieces, rows=rows):
+            row, index = rows[number], self._piece_rows[number]
+            try:
+                _check_piece(self._pieces[number], row=row)
+            except RecordError as error:
+                self._faults.append(Fault(index, row.utterance_id, error))
+        # each ends with a byte below 0x80
+        self.tokens += int(np.count_nonzero(np.frombuffer(b"".join(self._pieces), np.uint8) < 0x80))
+        self._pieces.clear()
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(collections.Counter(names).items()))
+
+
+def _size(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _wrong_tokens(pieces: list[bytes], *, rows: list[Row]) -> list[int]:
+    """The packed tokens that are not `[language] pieces </s>`, or not as many as the row says."""
+    if not pieces or not all(piece and piece[-1] < 0x80 for piece in pieces):
+        return list(range(len(pieces)))
+    packed = b"".join(pieces)
+    try:
+        tokens = unpack(packed)
+    except ValueError:
+        return list(range(len(pieces)))
+    ends = np.frombuffer(packed, np.uint8) < 0x80
+    lengths = np.array([len(piece) for piece in pieces])
+    counts = np.add.reduceat(ends.astype(np.int64), np.cumsum(lengths) - lengths)
+    starts = np.cumsum(counts) - counts
+    no_piece = (tokens <= max(SPECIAL_IDS)) & (tokens != UNKNOWN_ID) | (tokens >= FIRST_ID)
+    sound = (
+        (counts == [row.tokens for row in rows])
+        & (counts >= 3)
+        & (tokens[starts] == [language_id(row.language) for row in rows])
+        & (tokens[starts + counts - 1] == END_ID)
+        & (np.add.reduceat(no_piece.astype(np.int64), starts) == 2)  # the language and the end
+        & (np.add.reduceat((tokens == UNKNOWN_ID).astype(np.int64), starts) == [row.unknown_tokens for row in rows])
+    )
+    return np.flatnonzero(~sound).tolist()
+
+
+def _check_piece(piece: bytes, *, row: Row) -> None:
+    """Raises RecordError where the packed tokens of a record are not what its row says."""
+    try:
+        tokens = unpack(piece).tolist()
+    except ValueError as error:
+        raise RecordError("example", f"not a tf.train.Example: {error}") from error
+    check_tokens(tokens, language=language_id(row.language))
+    for name, found in (("tokens", len(tokens)), ("unknown_tokens", tokens.count(UNKNOWN_ID))):
+        if found != (wanted := getattr(row, name)):
+            raise RecordError("manifest", f"its {name} is {found}, the manifest says {wanted}")

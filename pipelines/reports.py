@@ -1,0 +1,25 @@
+"""The reports of validation: DATA/validation/<time>.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipelines.findings import ValidationReport
+from shared.files import write_json
+from shared.layout import Layout
+
+# Older ones go: a report that is wanted for longer has to be put elsewhere.
+KEPT_REPORTS = 100
+
+
+def report_path(layout: Layout, report: ValidationReport) -> Path:
+    """Where the report of this run lies."""
+    return layout.root / "validation" / f"{report.finished.replace(':', '-')}.json"
+
+
+def write_report(layout: Layout, report: ValidationReport) -> None:
+    """Write it, and remove all but the newest."""
+    write_json(report_path(layout, report), report)
+    reports = sorted((layout.root / "validation").glob("*.json"))
+    for path in reports[:-KEPT_REPORTS]:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,55 @@
+"""A folder for the files of one run, that a run after it removes if this one was killed."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+PREFIX = ".work-"
+LOCK = "lock"
+
+
+@contextlib.contextmanager
+def workspace(parent: Path) -> Iterator[Path]:
+    """An empty folder below `parent`, gone at the end; those that nobody holds any more are swept first.
+
+    Who uses one holds a lock on a file in it, which the system gives back however a process ends.
+
+    Raises:
+        OSError: there can be no such folder.
+    """
+    parent.mkdir(exist_ok=True)
+    for folder in parent.glob(f"{PREFIX}*"):
+        _sweep(folder)
+    folder, lock = _made(parent)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove a folder unless its owner lives."""
+    try:
+        with (folder / LOCK).open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder)
+    except (BlockingIOError, FileNotFoundError, NotADirectoryError):  # it is in use, or another run was faster
+        return
+
+
+def _made(parent: Path) -> tuple[Path, TextIO]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        with contextlib.suppress(FileNotFoundError):  # swept by another run before it was locked: make another
+            lock = (folder / LOCK).open("a")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
+                return folder, lock
