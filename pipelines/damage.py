@@ -9,53 +9,41 @@ import concurrent.futures
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
+from pipelines.base import Base, is_damaged_sum
 from pipelines.config import BuildConfig, config_document
 from shared.config import load_config
-from shared.dataset import DatasetInfo, ShardInfo, read_info
+from shared.dataset import ShardInfo
 from shared.errors import UserError
 from shared.files import bytes_sha256, file_sha256
 from shared.layout import Layout, Stem
-from shared.publication import read_sums
 
 
-class Record(NamedTuple):
-    """What is known of a dataset as it was published."""
+def stems_of(base: Base) -> list[str]:
+    """The names of the shards; none where neither record tells them."""
+    if base.is_original:
+        return sorted(_stated(base))
+    return sorted({stem for name in base.sums if (stem := stem_of_file(name))})
 
-    sums: dict[str, str]  # of `_SUCCESS`
-    info: DatasetInfo | None  # `dataset.json`, as far as it can be read
-    is_original: bool  # it is the one that was published
 
-    @classmethod
-    def of(cls, layout: Layout) -> Record:
-        sums = read_sums(layout.success)
-        try:
-            info = read_info(layout.info)
-        except UserError:
-            return cls(sums, None, is_original=False)
-        stated = sums.get(layout.info.name)
-        return cls(sums, info, is_original=stated in (None, file_sha256(layout.info)))
+def sums_of_shard(stem: str, *, base: Base, layout: Layout) -> list[set[str]]:
+    """What either record says of each of a shard's files, in the order of `Layout.parts`."""
+    names = [path.relative_to(layout.root).as_posix() for path in layout.parts(stem)]
+    found = [{base.sums[name]} if name in base.sums else set() for name in names]
+    if (shard := _stated(base).get(stem)) is not None:
+        for one, digest in zip(found, shard.sha256_of_parts(), strict=True):
+            one.add(digest)
+    return found
 
-    @property
-    def shards(self) -> dict[str, ShardInfo]:
-        """What `dataset.json` says, true or not, by the names of the shards."""
-        return {} if self.info is None else {shard.name: shard for shard in self.info.shards}
 
-    def stems(self) -> list[str]:
-        """The names of the shards; none where neither record tells them."""
-        if self.is_original:
-            return sorted(self.shards)
-        return sorted({stem for name in self.sums if (stem := stem_of_file(name))})
+def stated_inputs(stem: str, *, base: Base) -> str | None:
+    """What the shard was made from, where that is known for certain."""
+    return _stated(base)[stem].inputs if base.is_original else None
 
-    def sums_of(self, stem: str, *, layout: Layout) -> list[set[str]]:
-        """What either record says of each of a shard's files, in the order of `Layout.parts`."""
-        names = [path.relative_to(layout.root).as_posix() for path in layout.parts(stem)]
-        found = [{self.sums[name]} if name in self.sums else set() for name in names]
-        if stem in self.shards:
-            for one, digest in zip(found, self.shards[stem].sha256_of_parts(), strict=True):
-                one.add(digest)
-        return found
+
+def _stated(base: Base) -> dict[str, ShardInfo]:
+    """What `dataset.json` says, true or not, by the names of the shards."""
+    return {} if base.info is None else {shard.name: shard for shard in base.info.shards}
 
 
 def stem_of_file(name: str) -> str | None:
@@ -68,10 +56,12 @@ def stem_of_file(name: str) -> str | None:
     return stem
 
 
-def damaged_files(stems: Iterable[str], *, record: Record, layout: Layout) -> list[Path]:
+def damaged_files(stems: Iterable[str], *, base: Base, layout: Layout) -> list[Path]:
     """The shards' files that are gone, or not what either record says."""
     wanted = [
-        pair for stem in stems for pair in zip(layout.parts(stem), record.sums_of(stem, layout=layout), strict=True)
+        pair
+        for stem in stems
+        for pair in zip(layout.parts(stem), sums_of_shard(stem, base=base, layout=layout), strict=True)
     ]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock
         digests = pool.map(_digest, [path for path, _ in wanted])
@@ -85,17 +75,18 @@ def _digest(path: Path) -> str | None:
         return None
 
 
-def published_config(layout: Layout, *, record: Record, given: BuildConfig | None) -> BuildConfig:
+def published_config(layout: Layout, *, base: Base, given: BuildConfig | None) -> BuildConfig:
     """The config that the dataset was built with: as it lies there, or the one given, if it is that.
 
     Raises:
         UserError: it is damaged and none was given; another one was given.
     """
-    stated = record.sums.get(layout.config.name)
+    stated = base.sums.get(layout.config.name)
     if given is not None:
-        if stated not in (None, bytes_sha256(config_document(given))):
+        found = bytes_sha256(config_document(given))
+        if stated not in (None, found) and not is_damaged_sum(stated, found=found):
             raise UserError(f"{layout.root} was built with another config than the one given; see {layout.config}")
         return given
-    if not layout.config.is_file() or stated not in (None, file_sha256(layout.config)):
+    if any(one.file == layout.config.name for one in base.findings):
         raise UserError(f"{layout.config} is gone or damaged; give the config that the dataset was built with")
     return load_config(layout.config, of=BuildConfig)

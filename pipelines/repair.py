@@ -8,25 +8,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.assembly import Assembly
+from pipelines.base import Base, inspect_base
 from pipelines.config import BuildConfig
-from pipelines.damage import Record, damaged_files, published_config, stem_of_file
+from pipelines.damage import (
+    damaged_files,
+    published_config,
+    stated_inputs,
+    stem_of_file,
+    stems_of,
+    sums_of_shard,
+)
 from pipelines.differences import Difference, differences
 from pipelines.findings import Finding
 from pipelines.measure import preparation
+from pipelines.mending import OF_THE_CORPUS
 from pipelines.plan import Plan, plan_as_published, plan_build
-from pipelines.publish import sums_of
 from pipelines.scope import Scope
 from pipelines.settle import ShardReport
 from pipelines.validate import validate_dataset
 from preprocess.record import Preparation
-from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
 from shared.lock import Lock, writing
-from shared.publication import sums_document
-
-# What no repair can mend: the corpora themselves say it.
-OF_THE_CORPORA = ("duplicate", "leak")
 
 
 class Repair(NamedTuple):
@@ -63,27 +66,24 @@ def repair_dataset(
     """
     with writing(data, command="repair", break_lock=break_lock) as lock:
         layout = Layout(data)
-        record = Record.of(layout)
-        if not layout.info.exists() and not layout.success.exists():
-            raise UserError(f"{data}: no dataset here; `make preprocess DATA={data}` builds one")
-        wanted = published_config(layout, record=record, given=config)
-        work = _Repair(wanted, layout=layout, record=record, runner=runner, lock=lock)
+        base = inspect_base(layout)
+        wanted = published_config(layout, base=base, given=config)
+        work = _Repair(wanted, layout=layout, base=base, runner=runner, lock=lock)
         return work.done(accept_changes=accept_changes)
 
 
 class _Repair:
     """One repair, the lock in hand."""
 
-    def __init__(self, config: BuildConfig, *, layout: Layout, record: Record, runner: str, lock: Lock):
-        self._config, self._layout, self._record = config, layout, record
+    def __init__(self, config: BuildConfig, *, layout: Layout, base: Base, runner: str, lock: Lock):
+        self._config, self._layout, self._base = config, layout, base
         self._runner, self._lock = runner, lock
         self._prepare: Preparation = preparation(config)
-        self._findings = list(_findings(layout, record=record, runner=runner))
-        self._stems = record.stems()
-        files = damaged_files(self._stems, record=record, layout=layout)
+        self._findings = validate_dataset(layout.root, runner=runner).findings
+        self._stems = stems_of(base)
+        files = damaged_files(self._stems, base=base, layout=layout)
         self._damaged = {path.relative_to(layout.root).as_posix() for path in files}
-        self._damaged.update(one.file for one in self._findings if one.check not in OF_THE_CORPORA)
-        self._damaged.update(self._damaged_descriptions())
+        self._damaged.update(one.file for one in self._findings if one.check not in OF_THE_CORPUS)
         self._bad = sorted({stem for name in self._damaged if (stem := stem_of_file(name)) in self._stems})
 
     def done(self, *, accept_changes: bool) -> Repair:
@@ -112,7 +112,7 @@ class _Repair:
         quarantine: Path | None = None,
         differences: tuple[Difference, ...] = (),
     ) -> Repair:
-        stated = self._record.sums
+        stated = self._base.sums
         unlike = (name for name in changed if name in stated and stated[name] != _digest(self._layout.root / name))
         return Repair(
             damaged=tuple(sorted(self._damaged)),
@@ -121,27 +121,14 @@ class _Repair:
             unlike=tuple(unlike),
             quarantine=quarantine,
             differences=differences,
-            remaining=tuple(one for one in self._findings if one.check in OF_THE_CORPORA),
+            remaining=tuple(one for one in self._findings if one.check in OF_THE_CORPUS),
         )
-
-    def _damaged_descriptions(self) -> Iterator[str]:
-        """Of the files that are of the dataset as a whole."""
-        layout, record = self._layout, self._record
-        whole = (layout.info, layout.vocabulary, layout.config)
-        bad = [path.name for path in whole if record.sums.get(path.name, "") not in ("", _digest(path))]
-        bad += [path.name for path in whole if not path.is_file()]
-        yield from bad
-        if not bad and record.info is not None:
-            stated = sums_document(sums_of(record.info, layout=layout))
-            if not layout.success.is_file() or layout.success.read_bytes() != stated:
-                yield layout.success.name
 
     def _assembled(self, plan: Plan, *, stated: bool) -> tuple[Assembly, list[ShardReport]]:
         assembly = Assembly(
             self._config, prepare=self._prepare, data=self._layout.root, runner=self._runner, lock=self._lock
         )
-        known = self._record.shards if self._record.is_original else {}
-        inputs = {stem: known[stem].inputs if stem in known else None for stem in self._stems}
+        inputs = {stem: stated_inputs(stem, base=self._base) for stem in self._stems}
         scope = Scope(
             published={},
             trusted={stem: said for stem, said in inputs.items() if stem not in self._bad},
@@ -153,7 +140,7 @@ class _Repair:
         """Where a rebuilt shard is not what either record says, and by which utterances if its tables still tell."""
         for report in reports:
             stem = report.info.name
-            sums = self._record.sums_of(stem, layout=self._layout)
+            sums = sums_of_shard(stem, base=self._base, layout=self._layout)
             made = zip(sums, report.info.sha256_of_parts(), strict=True)
             if stem not in self._bad or all(not known or digest in known for known, digest in made):
                 continue
@@ -163,12 +150,6 @@ class _Repair:
             else:
                 message = "it comes out otherwise than it was published; its tables are damaged too, so which "
                 yield Difference(stem=stem, utterance_id=None, message=message + "utterances differ cannot be said")
-
-
-def _findings(layout: Layout, *, record: Record, runner: str) -> Iterator[Finding]:
-    """What validation says of a dataset that can still be opened."""
-    if record.is_original and layout.success.is_file() and layout.vocabulary.is_file():
-        yield from validate_dataset(layout.root, runner=runner).findings
 
 
 def _digest(path: Path) -> str | None:

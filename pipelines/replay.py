@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.assembly import Assembly
+from pipelines.base import inspect_base
 from pipelines.config import BuildConfig
-from pipelines.damage import Record, published_config
+from pipelines.damage import published_config
 from pipelines.differences import Difference, differences
 from pipelines.measure import preparation
 from pipelines.orphans import noted_job
@@ -64,7 +65,7 @@ def replay_dataset(
     """
     with writing(data, command="replay", break_lock=break_lock) as lock:
         dataset = Dataset.open(data)
-        wanted = published_config(dataset.layout, record=Record.of(dataset.layout), given=config)
+        wanted = published_config(dataset.layout, base=inspect_base(dataset.layout), given=config)
         prepare = preparation(wanted)
         plan = plan_as_published((shard.name for shard in dataset.info.shards), config=wanted)
         candidates = Candidates(dataset, config=wanted, plan=plan)
