@@ -94,7 +94,7 @@ class RecordsFile:
         while offset < size_bytes:
             following = 0
             try:
-                header = bytes(window.view(offset, HEADER_BYTES))
+                header = window.view(offset, HEADER_BYTES).tobytes()
                 length = payload_length(header, index=index, offset_bytes=offset)
                 following = offset + HEADER_BYTES + length + FOOTER_BYTES
                 if following > size_bytes:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 import numpy as np
 
 # Small enough that what was read is hashed and taken apart while the processor's cache still holds it.
-BLOCK_BYTES = 1 << 18
+BLOCK_BYTES = 1 << 19
 
 
 class Window:
