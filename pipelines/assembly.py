@@ -10,7 +10,6 @@ sources ─ readers ─► Utterance references ─► shard by hash of the id
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import apache_beam as beam
 import click
@@ -33,12 +32,13 @@ from preprocess.record import Preparation
 from shared.errors import UserError
 from shared.layout import Layout
 from shared.lock import Lock
+from shared.place import Place
 
 
 class Assembly:
     """One job's work on one dataset, whose lock the caller holds."""
 
-    def __init__(self, config: BuildConfig, *, prepare: Preparation, data: Path, runner: str, lock: Lock):
+    def __init__(self, config: BuildConfig, *, prepare: Preparation, data: Place, runner: str, lock: Lock):
         self._config, self._runner, self._lock = config, runner, lock
         self._data, self._staging = Layout(data), Staging.of_new_build(Layout(data))
         self._prepare, self.contract = prepare, contract_of(prepare)
@@ -82,7 +82,7 @@ class Assembly:
         except OSError as error:
             raise UserError(disk_message(error, staging=self._staging.root)) from error
 
-    def publish(self, reports: Sequence[ShardReport], *, keep_in: Path | None = None) -> Published:
+    def publish(self, reports: Sequence[ShardReport], *, keep_in: Place | None = None) -> Published:
         """Make what was assembled the dataset."""
         try:
             return publish(
@@ -98,7 +98,7 @@ class Assembly:
             raise UserError(disk_message(error, staging=self._staging.root)) from error
 
     def _graph(
-        self, pipeline: beam.Pipeline, *, plan: Plan, scope: Scope, left: Sequence[Path]
+        self, pipeline: beam.Pipeline, *, plan: Plan, scope: Scope, left: Sequence[Place]
     ) -> beam.PCollection[str]:
         """The stems of the shards that were settled."""
         config, data, staging = self._config, self._data.root, self._staging.root

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.findings import Finding
@@ -19,7 +18,9 @@ from shared.dataset import Dataset, DatasetInfo, read_info
 from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
-from shared.publication import finish_publication, read_sums
+from shared.lock import finish_publication
+from shared.place import Place
+from shared.publication import read_sums
 from shared.vocabulary import Vocabulary
 
 MIN_RIGHT_DIGITS = 32
@@ -80,7 +81,7 @@ def is_damaged_sum(stated: str, *, found: str) -> bool:
     return sum(ours == theirs for ours, theirs in zip(stated, found, strict=False)) >= MIN_RIGHT_DIGITS
 
 
-def _changed(path: Path, *, sums: dict[str, str]) -> list[Finding]:
+def _changed(path: Place, *, sums: dict[str, str]) -> list[Finding]:
     """Whether a file is what `_SUCCESS` says, or else which of the two was changed."""
     if not path.is_file():
         return [Finding(file=path.name, check="missing", message="the file is not there")]
@@ -141,7 +142,7 @@ def _vocabulary(
         yield Finding(file=layout.info.name, check="vocabulary", message=message, wanted=str(size))
 
 
-def _reason(error: UserError, path: Path) -> str:
+def _reason(error: UserError, path: Place) -> str:
     return str(error).removeprefix(f"{path}: ").partition("; run `make")[0]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pipelines.assembly import Assembly
 from pipelines.config import BuildConfig
 from pipelines.measure import preparation
@@ -13,9 +11,10 @@ from pipelines.reuse import published_shards
 from pipelines.scope import Scope
 from shared.layout import Layout
 from shared.lock import writing
+from shared.place import Place
 
 
-def build_dataset(config: BuildConfig, *, data: Path, runner: str = "local", break_lock: bool = False) -> Published:
+def build_dataset(config: BuildConfig, *, data: Place, runner: str = "local", break_lock: bool = False) -> Published:
     """Build, judge and publish; an older dataset at `data` stays as it is until all of that has gone well.
 
     Shards of it whose inputs are the same are not decoded again, nor are those that a build had finished before it

@@ -12,9 +12,11 @@ import click
 
 from pipelines.doctor import doctor
 from pipelines.flink.commands import flink
+from pipelines.storage import dataset_path
 from shared.config import load_config
 from shared.errors import UserError
 from shared.lock import reading
+from shared.place import Place
 
 if TYPE_CHECKING:
     from pipelines.config import BuildConfig
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 # Apache Beam takes seconds to import, and warns on import: each command brings in its job when it runs, after
 # the usage was checked and the warning silenced.
 
-_data = click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
+_WHERE = "Folder of the dataset, or gs://, s3://, hdfs://…"
+_data = click.option("--data", type=dataset_path, metavar="PATH", required=True, help=_WHERE)
 _runner = click.option("--runner", type=click.Choice(["local", "flink"]), default="local", show_default=True)
 _accept_changes = click.option(
     "--accept-changes", is_flag=True, help="Go on although the corpora have changed underneath."
@@ -42,7 +45,7 @@ def cli() -> None:
 @_runner
 @_break_lock
 @click.option("--plan", is_flag=True, help="Say what there is and what it would cost; build nothing.")
-def build(config: Path, overrides: tuple[str, ...], data: Path, runner: str, break_lock: bool, plan: bool) -> None:
+def build(config: Path, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, plan: bool) -> None:
     """Build a dataset as CONFIG says; OVERRIDES such as sources.ljspeech.root=/data/LJSpeech-1.1 come last."""
     from pipelines.build import build_dataset
     from pipelines.config import BuildConfig
@@ -82,7 +85,7 @@ def corpora(reader: str | None) -> None:
 @_runner
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; without it, by the size of the job.")
 @click.option("--changed", is_flag=True, help="Read only what is not as the last inspection found it clean.")
-def validate(data: Path, runner: str, workers: int | None, changed: bool) -> None:
+def validate(data: Place, runner: str, workers: int | None, changed: bool) -> None:
     """Check every byte and every claim of a dataset; exit 0 clean, 1 with findings, 2 on misuse."""
     from pipelines.validate import validate_dataset
     from pipelines.verdict_table import validation_summary
@@ -101,7 +104,7 @@ def validate(data: Path, runner: str, workers: int | None, changed: bool) -> Non
 @_break_lock
 @_accept_changes
 def repair(
-    config: Path | None, overrides: tuple[str, ...], data: Path, runner: str, break_lock: bool, accept_changes: bool
+    config: Path | None, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, accept_changes: bool
 ) -> None:
     """Make damaged files again, to the same bytes, and put the damaged ones into DATA/quarantine.
 
@@ -124,7 +127,7 @@ def repair(
 @_break_lock
 @_accept_changes
 def replay(
-    config: Path | None, overrides: tuple[str, ...], data: Path, runner: str, break_lock: bool, accept_changes: bool
+    config: Path | None, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, accept_changes: bool
 ) -> None:
     """Try rejected utterances again; write only those shards anew that gain one.
 
@@ -147,7 +150,7 @@ def _config_of(config: Path | None, overrides: tuple[str, ...]) -> BuildConfig |
 
 @cli.command()
 @_data
-def report(data: Path) -> None:
+def report(data: Place) -> None:
     """Write report.html anew: totals, histograms, rejections, and clips to see and hear."""
     from pipelines.report import write_report
     from shared.dataset import Dataset
@@ -156,10 +159,10 @@ def report(data: Path) -> None:
 
 
 @cli.command()
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", type=click.Path(path_type=Path))
+@click.argument("a", type=dataset_path)
+@click.argument("b", type=dataset_path)
 @click.option("--out", type=click.Path(path_type=Path), help="Everything, as a page (.html) or a document (.json).")
-def compare(a: Path, b: Path, out: Path | None) -> None:
+def compare(a: Place, b: Place, out: Path | None) -> None:
     """What changed from dataset A to B, by utterance and in distribution; exit 0 equal, 1 with differences."""
     from pipelines.compare import compare_datasets, write_comparison
     from pipelines.compare.summary import comparison_summary
@@ -183,7 +186,7 @@ def compare(a: Path, b: Path, out: Path | None) -> None:
 @click.option("--mel", type=click.Path(path_type=Path), help="Draw the mel into this PNG.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("--again", is_flag=True, help="Prepare it once more: does its record come out the same?")
-def trace(what: str, data: Path, mel: Path | None, as_json: bool, again: bool) -> None:
+def trace(what: str, data: Place, mel: Path | None, as_json: bool, again: bool) -> None:
     """From an utterance to its record, audio file and parameters, and back; exit 0, or 1 where that is not sound.
 
     WHAT is an id (source/id), a place (shards/….tfrecord:INDEX or ….tfrecord@BYTE), or an audio file.

@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipelines.findings import Finding, Findings
 from pipelines.splits import text_key
 from shared.layout import Layout, Stem
 from shared.order import key
-from shared.tables import MANIFEST
+from shared.tables import MANIFEST, read_table
 
 KEY_BYTES = 16
 
@@ -172,7 +171,7 @@ def _named(
 ) -> dict[bytes, list[tuple[int | None, str | None]]]:
     """Index and id of the rows that have one of these hashes; of texts, those whose `text_leaks` is wrong."""
     try:
-        table = pq.read_table(layout.manifest(stem), schema=MANIFEST)
+        table = read_table(layout.manifest(stem), schema=MANIFEST)
     except (pa.ArrowException, OSError):
         return {}
     made = {ID: _id_keys, RECORDING: _recording_keys, TEXT: _text_keys}[kind](table)

@@ -17,6 +17,7 @@ from shared.dataset import ShardInfo
 from shared.errors import UserError
 from shared.files import bytes_sha256, file_sha256
 from shared.layout import Layout, Stem
+from shared.place import Place
 
 
 def stems_of(base: Base) -> list[str]:
@@ -56,7 +57,7 @@ def stem_of_file(name: str) -> str | None:
     return stem
 
 
-def damaged_files(stems: Iterable[str], *, base: Base, layout: Layout) -> list[Path]:
+def damaged_files(stems: Iterable[str], *, base: Base, layout: Layout) -> list[Place]:
     """The shards' files that are gone, or not what either record says."""
     wanted = [
         pair
@@ -68,7 +69,7 @@ def damaged_files(stems: Iterable[str], *, base: Base, layout: Layout) -> list[P
         return [path for (path, sums), digest in zip(wanted, digests, strict=True) if digest not in sums]
 
 
-def _digest(path: Path) -> str | None:
+def _digest(path: Place) -> str | None:
     try:
         return file_sha256(path)
     except OSError:

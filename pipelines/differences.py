@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow.parquet as pq
 import pydantic
 
 from shared.layout import Layout
-from shared.tables import COMPARED
+from shared.tables import COMPARED, read_table
 
 KEPT, WITHHELD, REJECTED = "kept", "withheld", "rejected"
 _PLACE = {"split", "shard", "index", "offset_bytes", "length_bytes", *COMPARED}
@@ -47,7 +46,7 @@ def _states(stem: str, *, layout: Layout) -> dict[str, State]:
         (WITHHELD, layout.withheld_manifest(stem)),
         (KEPT, layout.manifest(stem)),
     ):
-        for row in pq.read_table(path).to_pylist():
+        for row in read_table(path).to_pylist():
             facts = {name: value for name, value in row.items() if name not in _PLACE}
             states[row["utterance_id"]] = (state, facts)
     return states

@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import click
 
+from pipelines.storage import dataset_path
 from shared.errors import UserError
+from shared.place import Place
 
 ROOM_WANTED_GIB = 2.0
 LIBRARIES = ("apache-beam", "numpy", "pyarrow", "scipy", "soundfile", "soxr", "tokenizers")
@@ -28,8 +30,8 @@ class Check(NamedTuple):
 
 @click.command()
 @click.option("--runner", type=click.Choice(["local", "flink"]), default="local", show_default=True)
-@click.option("--data", type=click.Path(path_type=Path), default=Path(), help="Where a dataset is to be.")
-def doctor(runner: str, data: Path) -> None:
+@click.option("--data", type=dataset_path, metavar="PATH", default=".", help="Where a dataset is to be.")
+def doctor(runner: str, data: Place) -> None:
     """Check that all is there that a run needs; exit 0 if so, else 1."""
     checks = list(examine(runner, data=data))
     for one in checks:
@@ -37,11 +39,11 @@ def doctor(runner: str, data: Path) -> None:
     sys.exit(any(one.trouble for one in checks))
 
 
-def examine(runner: str, *, data: Path) -> Iterator[Check]:
+def examine(runner: str, *, data: Place) -> Iterator[Check]:
     """What a run on that runner needs, one after another."""
     yield _looked_at("Python", _python)
     yield _looked_at("libraries", _libraries)
-    yield _looked_at("disk", lambda: _disk(data))
+    yield _looked_at("disk", lambda: _room(data))
     if runner == "flink":
         from pipelines.flink.checks import flink_checks
 
@@ -77,6 +79,16 @@ def _installed(name: str) -> bool:
     except importlib.metadata.PackageNotFoundError:
         return False
     return True
+
+
+def _room(data: Place) -> str:
+    if isinstance(data, Path):
+        return _disk(data)
+    try:
+        there = "a dataset, or the start of one" if data.is_dir() else "nothing yet"
+    except OSError as error:
+        raise UserError(f"{data} cannot be listed ({error.strerror}); wanted a folder of yours: DATA=") from error
+    return f"{data}: {there}; whether it can be written to shows when it is"
 
 
 def _disk(data: Path) -> str:

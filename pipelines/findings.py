@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pydantic
+
+from shared.place import Place
 
 # Of one kind in one file so many are listed; the last of them says how many more there are.
 MAX_ALIKE = 50
@@ -32,7 +33,7 @@ class Finding(_Frozen):
 class Findings:
     """The findings of one shard, no more than `MAX_ALIKE` of a kind in a file."""
 
-    def __init__(self, *, root: Path, stem: str):
+    def __init__(self, *, root: Place, stem: str):
         self._root, self._stem = root, stem
         self._listed: dict[tuple[str, str], list[Finding]] = {}
         self._more: dict[tuple[str, str], int] = {}
@@ -40,7 +41,7 @@ class Findings:
 
     def add(
         self,
-        path: Path,
+        path: Place,
         check: str,
         message: str,
         *,
@@ -68,7 +69,7 @@ class Findings:
             )
         )
 
-    def checks_of(self, path: Path) -> set[str]:
+    def checks_of(self, path: Place) -> set[str]:
         """The kinds of findings about a file."""
         return {check for file, check in self._listed if file == str(path.relative_to(self._root))}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ from preprocess.utterance import SELECTION, Reason
 from shared.dataset import DatasetInfo, ShardInfo
 from shared.errors import UserError
 from shared.layout import Layout, Stem
+from shared.place import Place
 from shared.tables import MANIFEST, REJECTED
 
 
@@ -39,8 +39,8 @@ def stated_checks(info: DatasetInfo) -> CheckConfig:
 class Records(NamedTuple):
     """Records and the manifest of them: those of the shard, or those that were withheld from it."""
 
-    path: Path
-    manifest: Path
+    path: Place
+    manifest: Place
     sha256: str
     records: int
 
@@ -53,7 +53,7 @@ class Inspection:
         self._stem = Stem.parse(shard.name)
         self._speakers = {name: speaker.id for name, speaker in info.speakers.items()}
         self._findings = Findings(root=layout.root, stem=shard.name)
-        self._damaged: set[Path] = set()  # files whose sha256 is not the stated one
+        self._damaged: set[Place] = set()  # files whose sha256 is not the stated one
         self.keys = b""  # of the ids of the sound records, see `RecordsFile.keys`
         self.manifest: pa.Table | None = None  # where it is the published one
 
@@ -84,7 +84,7 @@ class Inspection:
             stem=stem, findings=list(self._findings), sums=file.sums(), state=state, damaged=bool(self._damaged)
         )
 
-    def _table(self, path: Path, *, schema: pa.Schema, sha256: str) -> pa.Table | None:
+    def _table(self, path: Place, *, schema: pa.Schema, sha256: str) -> pa.Table | None:
         """A table of the shard, read once; None where it cannot be read."""
         if not path.is_file():
             return None
@@ -102,7 +102,7 @@ class Inspection:
             return None
         return table
 
-    def _check_sha256(self, path: Path, *, found: str, wanted: str) -> None:
+    def _check_sha256(self, path: Place, *, found: str, wanted: str) -> None:
         if found != wanted:
             self._damaged.add(path)
             self._findings.add(path, "sha256", f"sha256 {found}", wanted=wanted)
@@ -138,7 +138,7 @@ class Inspection:
             path, error.check, error.message, index=index, utterance_id=utterance_id, wanted=error.wanted
         )
 
-    def _disputed(self, part: Records) -> Path:
+    def _disputed(self, part: Records) -> Place:
         """Which file is wrong where record and row differ: the one whose bytes are not the published ones."""
         return part.manifest if part.manifest in self._damaged and part.path not in self._damaged else part.path
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipelines.config import BuildConfig
 from pipelines.plan import Element
@@ -33,15 +31,16 @@ from shared.features import preset
 from shared.files import link_file, new_file
 from shared.layout import Layout
 from shared.order import sort_key
+from shared.place import Place
 from shared.records import encode
-from shared.tables import REJECTED, write_table
+from shared.tables import REJECTED, read_table, write_table
 from shared.tfrecord import CorruptFrame, frame, read_frames
 
 
 class MeasureShard(beam.DoFn):
     """(stem, elements) -> stem, once its measured records and rejections are in the staging folder."""
 
-    def __init__(self, config: BuildConfig, *, scope: Scope, data: Path, staging: Path, left: Sequence[Path]):
+    def __init__(self, config: BuildConfig, *, scope: Scope, data: Place, staging: Place, left: Sequence[Place]):
         self._config, self._scope = config, scope
         self._data, self._staging = Layout(data), Staging(staging)
         self._left = [Staging(folder) for folder in left]
@@ -151,7 +150,7 @@ def reuse_shard(stem: str, *, inputs: str, data: Layout, staging: Staging) -> No
     rows = pa.concat_tables(parts)
     keys = [sort_key(utterance_id) for utterance_id in rows["utterance_id"].to_pylist()]
     order = sorted(range(len(rows)), key=keys.__getitem__)
-    rejected = pq.read_table(data.rejected(stem), schema=REJECTED)
+    rejected = read_table(data.rejected(stem), schema=REJECTED)
     hard = rejected.filter(pc.not_equal(rejected["stage"], SELECTION))
     _write(rows.take(pa.array(order, pa.int64())), hard, stem=stem, inputs=inputs, staging=staging)
 
@@ -159,7 +158,7 @@ def reuse_shard(stem: str, *, inputs: str, data: Layout, staging: Staging) -> No
 def take_over(stem: str, *, inputs: str, count: int, left: Staging, staging: Staging) -> bool:
     """Give the measured records of a build that was cut short one more name; whether they were whole."""
     try:
-        rows, refused = left.read_rows(stem), pq.read_table(left.refused(stem), schema=REJECTED)
+        rows, refused = left.read_rows(stem), read_table(left.refused(stem), schema=REJECTED)
         same = rows.schema.equals(MEASURED) and (rows.schema.metadata or {}).get(INPUTS) == inputs.encode()
         if not same or len(rows) + len(refused) != count or set(rows[FILE].to_pylist()) - {"measured"}:
             return False
@@ -219,7 +218,7 @@ def _outcomes(elements: list[Element], *, prepare: Preparation) -> Iterator[tupl
             yield prepared if isinstance(prepared, Rejection) else (element, prepared)
 
 
-def disk_message(error: OSError, *, staging: Path) -> str:
+def disk_message(error: OSError, *, staging: Place) -> str:
     """What a failing disk means for the user."""
     where = error.filename or staging
     if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -6,22 +6,24 @@ import shlex
 from pathlib import Path
 
 from pipelines.findings import Finding
+from shared.place import Place
 
 # What is so in the corpus: the bytes are those that were published.
 OF_THE_CORPUS = frozenset({"duplicate", "leak"})
 
 
-def mend_of(finding: Finding, *, data: Path) -> str:
+def mend_of(finding: Finding, *, data: Place) -> str:
     """The command, after what is to be done before it."""
     folder = shlex.quote(str(data))
     if finding.check == "stray":
-        return f"rm {shlex.quote(str(data / finding.file))}"
+        remove = "rm" if isinstance(data, Path) else "remove"
+        return f"{remove} {shlex.quote(str(data / finding.file))}"
     if finding.check in OF_THE_CORPUS:
         build = f"make preprocess CONFIG={shlex.quote(str(data / 'config.yaml'))} DATA={folder}"
         return f"take one of the two out of the corpus or hold both out (held_out), then {build}"
     return f"make repair DATA={folder}"
 
 
-def with_mend(finding: Finding, *, data: Path) -> Finding:
+def with_mend(finding: Finding, *, data: Place) -> Finding:
     """The finding, complete."""
     return finding.model_copy(update={"mend": mend_of(finding, data=data)})

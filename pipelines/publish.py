@@ -7,10 +7,8 @@ alone.
 from __future__ import annotations
 
 import collections
-import filecmp
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -31,10 +29,11 @@ from shared.dataset import (
     mel_statistics,
 )
 from shared.errors import UserError
-from shared.files import file_sha256, link_file, write_bytes, write_json
+from shared.files import file_sha256, is_same, link_file, write_bytes, write_json
 from shared.languages import language_id
 from shared.layout import Layout, Stem
 from shared.order import speaker_id
+from shared.place import Place
 from shared.publication import publish_files, sums_document
 
 
@@ -54,7 +53,7 @@ def check_counts(reports: Sequence[ShardReport], *, plan: Plan) -> None:
         )
 
 
-def check_budget(reports: Sequence[ShardReport], *, config: BuildConfig, rejected: Path) -> None:
+def check_budget(reports: Sequence[ShardReport], *, config: BuildConfig, rejected: Place) -> None:
     """Raises UserError where more was rejected than the config allows, in all or of one language."""
     written = add_counts(report.records_by_language for report in reports)
     faults = add_counts(report.faults_by_language for report in reports)
@@ -93,7 +92,7 @@ def publish(
     tokenizer: Tokenizer,
     data: Layout,
     staging: Staging,
-    keep_in: Path | None = None,
+    keep_in: Place | None = None,
 ) -> Published:
     """Describe the dataset, give the staged files their names, remove those of an older build.
 
@@ -150,7 +149,7 @@ def sums_of(info: DatasetInfo, *, layout: Layout) -> dict[str, str]:
     return whole
 
 
-def _changed_files(stems: Sequence[str], *, staged: Layout, data: Layout) -> Iterator[tuple[Path, Path]]:
+def _changed_files(stems: Sequence[str], *, staged: Layout, data: Layout) -> Iterator[tuple[Place, Place]]:
     """(staged, final) of all files but those that stand there byte for byte: they are left alone."""
     pairs = [
         *(pair for stem in stems for pair in zip(staged.parts(stem), data.parts(stem), strict=True)),
@@ -160,15 +159,15 @@ def _changed_files(stems: Sequence[str], *, staged: Layout, data: Layout) -> Ite
         (staged.success, data.success),
     ]
     for source, target in pairs:
-        if source.exists() and not (target.is_file() and filecmp.cmp(source, target, shallow=False)):
+        if source.exists() and not (target.is_file() and is_same(source, target)):
             yield source, target
 
 
-def _others(folder: Path, *, kept: set[Path]) -> Iterator[Path]:
+def _others(folder: Place, *, kept: set[Place]) -> Iterator[Place]:
     return (path for path in sorted(folder.iterdir()) if path not in kept and not path.is_dir())
 
 
-def _keep(paths: Iterable[Path], *, data: Layout, folder: Path) -> None:
+def _keep(paths: Iterable[Place], *, data: Layout, folder: Place) -> None:
     for path in paths:
         if path.is_file():
             kept = folder / path.relative_to(data.root)

@@ -21,6 +21,7 @@ from shared.dataset import Contract
 from shared.languages import FIRST_ID, language_id
 from shared.layout import Stem
 from shared.order import key
+from shared.place import Place
 from shared.records import unpack
 from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, CorruptFrame, check_body, payload_length
 from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
@@ -55,13 +56,13 @@ class RecordsFile:
         self.sha256 = ""
         self.keys = bytearray()  # `KEY_BYTES` of the hash of each of these ids, in the order of the file
 
-    def inspect(self, path: Path, *, tally: Tally) -> list[Fault]:
+    def inspect(self, path: Place, *, tally: Tally) -> list[Fault]:
         """Every fault, by index.
 
         Raises:
             OSError: the file cannot be read to its end.
         """
-        with path.open("rb", buffering=0) as file:
+        with _unbuffered(path) as file:
             window = Window(file)
             for index, offset, body in self._bodies(window, size_bytes=_size(file)):
                 self._inspect_record(body, index=index, offset_bytes=offset)
@@ -178,7 +179,13 @@ def _counted(names: Iterable[str]) -> dict[str, int]:
 
 
 def _size(file: BinaryIO) -> int:
-    return os.fstat(file.fileno()).st_size
+    size_bytes = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return size_bytes
+
+
+def _unbuffered(path: Place) -> BinaryIO:
+    return path.open("rb", buffering=0) if isinstance(path, Path) else path.open("rb")
 
 
 def _wrong_tokens(pieces: list[bytes], *, rows: list[Row]) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.assembly import Assembly
@@ -30,6 +29,7 @@ from preprocess.record import Preparation
 from shared.files import file_sha256
 from shared.layout import Layout
 from shared.lock import Lock, writing
+from shared.place import Place
 
 
 class Repair(NamedTuple):
@@ -39,7 +39,7 @@ class Repair(NamedTuple):
     rebuilt: tuple[str, ...]  # shards
     changed: tuple[str, ...]  # files that were written or removed
     unlike: tuple[str, ...]  # of those, the ones that are not as they were published
-    quarantine: Path | None  # where the files that were replaced lie now
+    quarantine: Place | None  # where the files that were replaced lie now
     differences: tuple[Difference, ...]
     remaining: tuple[Finding, ...]  # that only the corpora can mend
 
@@ -50,7 +50,7 @@ class Repair(NamedTuple):
 
 
 def repair_dataset(
-    data: Path,
+    data: Place,
     *,
     config: BuildConfig | None = None,
     runner: str = "local",
@@ -109,7 +109,7 @@ class _Repair:
         self,
         *,
         changed: Sequence[str] = (),
-        quarantine: Path | None = None,
+        quarantine: Place | None = None,
         differences: tuple[Difference, ...] = (),
     ) -> Repair:
         stated = self._base.sums
@@ -152,5 +152,5 @@ class _Repair:
                 yield Difference(stem=stem, utterance_id=None, message=message + "utterances differ cannot be said")
 
 
-def _digest(path: Path) -> str | None:
+def _digest(path: Place) -> str | None:
     return file_sha256(path) if path.is_file() else None

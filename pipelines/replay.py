@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import apache_beam as beam
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from pipelines.assembly import Assembly
 from pipelines.base import inspect_base
@@ -27,10 +24,11 @@ from pipelines.scope import Scope
 from pipelines.staging import Staging
 from preprocess.utterance import SELECTION, Rejection, Utterance
 from shared.dataset import Dataset
-from shared.files import write_json
+from shared.files import remove_tree, write_json
 from shared.layout import Layout
 from shared.lock import Lock, writing
-from shared.tables import REJECTED
+from shared.place import Place
+from shared.tables import REJECTED, read_table
 
 
 class Replay(NamedTuple):
@@ -49,7 +47,7 @@ class Replay(NamedTuple):
 
 
 def replay_dataset(
-    data: Path,
+    data: Place,
     *,
     config: BuildConfig | None = None,
     runner: str = "local",
@@ -120,7 +118,7 @@ class Candidates:
 def _hard_rejections(dataset: Dataset) -> Iterator[tuple[str, str]]:
     """(id, stem) of all of which there is no record."""
     for shard in dataset.info.shards:
-        table = pq.read_table(dataset.layout.rejected(shard.name), schema=REJECTED)
+        table = read_table(dataset.layout.rejected(shard.name), schema=REJECTED)
         hard = table.filter(pc.not_equal(table["stage"], SELECTION))
         yield from ((name, shard.name) for name in hard["utterance_id"].to_pylist())
 
@@ -129,11 +127,11 @@ def _known(layout: Layout, *, stems: Iterable[str]) -> Iterator[str]:
     """The ids in all tables."""
     for stem in stems:
         for path in (layout.manifest(stem), layout.rejected(stem)):
-            yield from pq.read_table(path, columns=["utterance_id"])["utterance_id"].to_pylist()
+            yield from read_table(path, columns=["utterance_id"])["utterance_id"].to_pylist()
 
 
 def _tried(
-    elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: Path, runner: str, lock: Lock
+    elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: Place, runner: str, lock: Lock
 ) -> set[str]:
     """The ids of those that give a record now."""
     work = Staging.of_new_build(Layout(data))
@@ -156,14 +154,14 @@ def _tried(
             name=name,
         )
     gained = {name for path in work.tried.iterdir() for name in json.loads(path.read_bytes())}
-    shutil.rmtree(work.root)
+    remove_tree(work.root)
     return gained
 
 
 class Try(beam.DoFn):
     """(stem, utterances) -> nothing; the ids of those that give a record are in the staging folder."""
 
-    def __init__(self, config: BuildConfig, *, staging: Path):
+    def __init__(self, config: BuildConfig, *, staging: Place):
         self._config, self._staging = config, Staging(staging)
 
     def setup(self) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pipelines.findings import ValidationReport
 from shared.files import write_json
 from shared.layout import Layout
+from shared.place import Place
 
 # Older ones go: a report that is wanted for longer has to be put elsewhere.
 KEPT_REPORTS = 100
 
 
-def report_path(layout: Layout, report: ValidationReport) -> Path:
+def report_path(layout: Layout, report: ValidationReport) -> Place:
     """Where the report of this run lies."""
     return layout.root / "validation" / f"{report.finished.replace(':', '-')}.json"
 

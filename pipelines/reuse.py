@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from pipelines.plan import Element
 from preprocess.quality import MEASURES
@@ -18,7 +17,7 @@ from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
 from shared.publication import read_sums
-from shared.tables import MANIFEST
+from shared.tables import MANIFEST, read_table
 
 
 def published_shards(data: Layout, *, contract: Contract) -> dict[str, ShardInfo]:
@@ -72,6 +71,6 @@ def is_sound(shard: ShardInfo, *, data: Layout) -> bool:
 def read_rows(stem: str, *, data: Layout) -> dict[str, pa.Table]:
     """Manifest rows of a published shard by the folder that holds their records."""
     return {
-        "shards": pq.read_table(data.manifest(stem), schema=MANIFEST),
-        "withheld": pq.read_table(data.withheld_manifest(stem), schema=MANIFEST),
+        "shards": read_table(data.manifest(stem), schema=MANIFEST),
+        "withheld": read_table(data.withheld_manifest(stem), schema=MANIFEST),
     }

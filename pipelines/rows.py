@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shared.layout import Stem
+from shared.place import Place
+from shared.tables import table_source
 
 # What is held against other shards.
 COMPARED_COLUMNS = ("utterance_id", "audio_sha256", "original_text", "text_leaks")
@@ -52,9 +53,9 @@ def misplaced(table: pa.Table, *, stem: Stem) -> dict[int, str]:
     return wrong
 
 
-def read_table(path: Path) -> pa.Table | None:
+def read_table(path: Place) -> pa.Table | None:
     """The columns of a manifest that tell what must not stand twice; None where it cannot be read."""
     try:
-        return pq.ParquetFile(path).read(columns=list(COMPARED_COLUMNS), use_threads=False)
+        return pq.ParquetFile(table_source(path)).read(columns=list(COMPARED_COLUMNS), use_threads=False)
     except (pa.ArrowException, OSError):
         return None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -28,6 +27,7 @@ from shared.errors import UserError
 from shared.files import write_json
 from shared.layout import Stem
 from shared.order import sort_key
+from shared.place import Place
 from shared.tables import write_table
 
 # The rate of speech of a language is measured on so many utterances or not at all.
@@ -58,7 +58,7 @@ Rates = dict[str, tuple[float, float]]  # characters per second allowed, by lang
 class Select(beam.DoFn):
     """All stems -> each stem, once the verdicts of all are written."""
 
-    def __init__(self, config: BuildConfig, *, staging: Path):
+    def __init__(self, config: BuildConfig, *, staging: Place):
         self._config, self._staging = config, Staging(staging)
 
     def process(self, stems: Iterable[str]) -> Iterator[str]:

@@ -9,13 +9,11 @@ import collections
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pydantic
 
 from pipelines.measure import disk_message
@@ -25,8 +23,9 @@ from shared.dataset import Contract, ShardInfo
 from shared.errors import UserError
 from shared.files import file_sha256, link_file, new_file, sync, write_json
 from shared.layout import Layout, Stem
+from shared.place import Place
 from shared.records import MEL_DTYPES, decode
-from shared.tables import MANIFEST, REJECTED, write_table
+from shared.tables import MANIFEST, REJECTED, read_table, write_table
 from shared.tfrecord import payload_of
 
 Row = dict[str, Any]
@@ -50,7 +49,7 @@ class ShardReport(pydantic.BaseModel):
 class SettleShard(beam.DoFn):
     """stem -> stem, once its final files and its report are in the staging folder."""
 
-    def __init__(self, contract: Contract, *, data: Path, staging: Path):
+    def __init__(self, contract: Contract, *, data: Place, staging: Place):
         self._contract, self._data, self._staging = contract, Layout(data), Staging(staging)
 
     def process(self, stem: str) -> Iterator[str]:
@@ -65,7 +64,7 @@ class SettleShard(beam.DoFn):
 def settle_shard(stem: str, *, contract: Contract, data: Layout, staging: Staging) -> ShardReport:
     """Divide, write what is not published already, report."""
     table = staging.read_rows(stem)
-    verdicts = pq.read_table(staging.verdicts(stem)).to_pylist()
+    verdicts = read_table(staging.verdicts(stem)).to_pylist()
     rows = [row | verdict for row, verdict in zip(table.to_pylist(), verdicts, strict=True)]
     kept = [row for row in rows if not row["reason"]]
     withheld = [row for row in rows if row["reason"]]
@@ -156,11 +155,11 @@ def _manifest(rows: list[Row], *, stem: str) -> pa.Table:
     return pa.Table.from_pylist([row | place | {"index": index} for index, row in enumerate(rows)], schema=MANIFEST)
 
 
-def _rejected(refused: Path, *, withheld: list[Row]) -> pa.Table:
+def _rejected(refused: Place, *, withheld: list[Row]) -> pa.Table:
     """Those of which there is no record, then those that a verdict withheld."""
     columns = ("utterance_id", "audio_path", "language", "reason", "message")
     rows = [{"stage": SELECTION, **{name: row[name] for name in columns}} for row in withheld]
-    return pa.concat_tables([pq.read_table(refused, schema=REJECTED), pa.Table.from_pylist(rows, schema=REJECTED)])
+    return pa.concat_tables([read_table(refused, schema=REJECTED), pa.Table.from_pylist(rows, schema=REJECTED)])
 
 
 class Summary:

@@ -12,16 +12,15 @@ measuring                    what measured it: a build that was cut short is car
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from shared.files import remove_tree
 from shared.layout import Layout
-from shared.tables import COMPARED, MANIFEST
+from shared.place import Place
+from shared.tables import COMPARED, MANIFEST, read_table
 
 FILE = "file"  # "measured", or "shards" and "withheld" of the older dataset
 INPUTS = b"inputs"
@@ -44,7 +43,7 @@ VERDICT = pa.schema(
 class Staging:
     """Where the files of a dataset in the making lie."""
 
-    def __init__(self, root: Path):
+    def __init__(self, root: Place):
         self.root, self.layout = root, Layout(root)
 
     @classmethod
@@ -63,7 +62,7 @@ class Staging:
     def sweep(self) -> None:
         """Remove the folders of this build and of all before it."""
         if self.root.parent.exists():
-            shutil.rmtree(self.root.parent)
+            remove_tree(self.root.parent)
 
     def make(self, *, measuring: str) -> list[Staging]:
         """Empty folders, and those of interrupted builds whose shards can be taken over.
@@ -83,43 +82,43 @@ class Staging:
         for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
             older = Staging(folder)
             if not older.measures(measuring):
-                shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
+                remove_tree(folder) if folder.is_dir() else folder.unlink()
             elif folder.suffix == LEFT:
                 yield older
             else:
                 yield Staging(folder.rename(folder.with_suffix(LEFT)))
 
-    def records(self, stem: str) -> Path:
+    def records(self, stem: str) -> Place:
         return self.root / "measured" / f"{stem}.tfrecord"
 
-    def rows(self, stem: str) -> Path:
+    def rows(self, stem: str) -> Place:
         return self.root / "measured" / f"{stem}.parquet"
 
-    def refused(self, stem: str) -> Path:
+    def refused(self, stem: str) -> Place:
         return self.root / "refused" / f"{stem}.parquet"
 
-    def verdicts(self, stem: str) -> Path:
+    def verdicts(self, stem: str) -> Place:
         return self.root / "verdicts" / f"{stem}.parquet"
 
-    def report(self, stem: str) -> Path:
+    def report(self, stem: str) -> Place:
         return self.root / "reports" / f"{stem}.json"
 
     @property
-    def tried(self) -> Path:
+    def tried(self) -> Place:
         return self.root / "tried"
 
     @property
-    def measuring(self) -> Path:
+    def measuring(self) -> Place:
         return self.root / "measuring"
 
     @property
-    def rates(self) -> Path:
+    def rates(self) -> Place:
         return self.root / "rates.json"
 
     @property
-    def progress(self) -> Path:
+    def progress(self) -> Place:
         return self.root / "progress"
 
     def read_rows(self, stem: str, *, columns: list[str] | None = None) -> pa.Table:
         """Measured rows, in the order of their keys."""
-        return pq.read_table(self.rows(stem), columns=columns)
+        return read_table(self.rows(stem), columns=columns)

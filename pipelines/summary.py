@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from pipelines.differences import Difference
 from pipelines.forecast import Forecast, SourceForecast
@@ -12,12 +11,13 @@ from pipelines.repair import Repair
 from pipelines.replay import Replay
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
+from shared.place import Place
 
 SHOWN_FINDINGS = 20
 SHOWN_LANGUAGES = 6
 
 
-def build_summary(published: Published, *, data: Path, seconds: float) -> str:
+def build_summary(published: Published, *, data: Place, seconds: float) -> str:
     """One line a source, then the whole."""
     info = published.info
     rate = info.contract.features.frames_per_second
@@ -81,7 +81,7 @@ def corpora_summary(readers: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def repair_summary(repair: Repair, *, data: Path) -> str:
+def repair_summary(repair: Repair, *, data: Place) -> str:
     """What was wrong, what was made again, and what only the user can mend."""
     if not repair.damaged:
         lines = [f"{data}: nothing to repair"]
@@ -106,7 +106,7 @@ def repair_summary(repair: Repair, *, data: Path) -> str:
     return "\n".join(lines)
 
 
-def replay_summary(replay: Replay, *, data: Path) -> str:
+def replay_summary(replay: Replay, *, data: Place) -> str:
     """How many were tried, which came in, and into which shards."""
     lines = [f"{data}: {replay.tried} rejected utterances tried again, {len(replay.gained)} can be read now"]
     lines += [f"  {name}" for name in replay.gained[:SHOWN_FINDINGS]]

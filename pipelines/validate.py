@@ -13,7 +13,6 @@ import json
 import time
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -35,6 +34,7 @@ from shared.dataset import ShardInfo
 from shared.errors import UserError
 from shared.files import file_sha256, write_bytes, write_json
 from shared.layout import Layout
+from shared.place import Place
 
 PROGRESS = "progress"
 
@@ -47,7 +47,7 @@ class Task(NamedTuple):
 
     layout: Layout
     base: Base
-    work: Path
+    work: Place
     trust: dict[str, Trust]
 
     @property
@@ -65,7 +65,7 @@ class Task(NamedTuple):
 
 
 def validate_dataset(
-    data: Path, *, runner: str = "local", workers: int | None = None, changed: bool = False
+    data: Place, *, runner: str = "local", workers: int | None = None, changed: bool = False
 ) -> ValidationReport:
     """Inspect everything, write the report below `data/validation`, return it.
 
@@ -188,11 +188,11 @@ def check_sum(listed: tuple[str, str], layout: Layout) -> Iterator[Finding]:
         yield Finding(file=name, stem=path.stem, check="sha256", message=f"sha256 {found}", wanted=wanted)
 
 
-def _write_finding(finding: Finding, work: Path) -> None:
+def _write_finding(finding: Finding, work: Place) -> None:
     write_bytes(work / f"{uuid.uuid4().hex}.finding", finding.model_dump_json().encode(), durable=False)
 
 
-def _write_totals(totals: Totals, work: Path) -> Totals:
+def _write_totals(totals: Totals, work: Place) -> Totals:
     counts = {"records": totals.records, "trusted": totals.trusted}
     write_bytes(work / "totals.json", json.dumps(counts).encode(), durable=False)
     return totals
@@ -222,7 +222,7 @@ def _report(task: Task, *, started_s: float) -> ValidationReport:
     )
 
 
-def _verdict(path: Path) -> ShardVerdict:
+def _verdict(path: Place) -> ShardVerdict:
     return ShardVerdict.model_validate_json(path.read_bytes())
 
 

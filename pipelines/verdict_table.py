@@ -6,7 +6,6 @@ import io
 import itertools
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +13,7 @@ from rich.table import Table
 from pipelines.findings import Finding, ValidationReport
 from pipelines.reports import report_path
 from shared.layout import Layout
+from shared.place import Place
 
 SHOWN_LINES = 30
 SHOWN_RECORDS = 3
@@ -21,7 +21,7 @@ MAX_TEXT = 120
 MIN_WIDTH, PIPED_WIDTH = 100, 200
 
 
-def validation_summary(report: ValidationReport, *, data: Path) -> str:
+def validation_summary(report: ValidationReport, *, data: Place) -> str:
     """The verdict, the findings grouped by file and kind, and the commands that mend them."""
     verdict = f"{report.found} finding{'s' * (report.found > 1)}" if report.findings else "clean"
     trusted = f", {report.trusted} of them unchanged since they were found clean" if report.trusted else ""

@@ -7,23 +7,51 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from shared.files import local, remove_tree
+from shared.place import Place, RemotePlace
+
 PREFIX = ".work-"
 LOCK = "lock"
+REMOTE_KEPT_S = 24 * 3600.0
 
 
 @contextlib.contextmanager
-def workspace(parent: Path) -> Iterator[Path]:
+def workspace(parent: Place) -> Iterator[Place]:
     """An empty folder below `parent`, gone at the end; those that nobody holds any more are swept first.
 
-    Who uses one holds a lock on a file in it, which the system gives back however a process ends.
+    Who uses one holds a lock on a file in it, which the system gives back however a process ends; in an object store,
+    which has no locks, they are swept after a day.
 
     Raises:
         OSError: there can be no such folder.
     """
+    with _local(local(parent)) if not isinstance(parent, RemotePlace) else _remote(parent) as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def _remote(parent: RemotePlace) -> Iterator[Place]:
+    parent.mkdir(exist_ok=True)
+    for old in parent.glob(f"{PREFIX}*"):
+        if not (old / LOCK).is_file() or time.time() - (old / LOCK).stat().st_mtime > REMOTE_KEPT_S:
+            remove_tree(old)
+    folder = parent / f"{PREFIX}{uuid.uuid4().hex}"
+    folder.mkdir()
+    (folder / LOCK).write_text("")
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+
+
+@contextlib.contextmanager
+def _local(parent: Path) -> Iterator[Path]:
     parent.mkdir(exist_ok=True)
     for folder in parent.glob(f"{PREFIX}*"):
         _sweep(folder)

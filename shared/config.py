@@ -11,6 +11,7 @@ import pydantic
 import yaml
 
 from shared.errors import UserError
+from shared.place import Place
 
 MAX_CONFIG_BYTES = 1 << 20
 
@@ -24,13 +25,13 @@ class Config(pydantic.BaseModel):
 C = TypeVar("C", bound=Config)
 
 
-def load_config(path: Path | str, *, of: type[C], overrides: Sequence[str] = ()) -> C:
+def load_config(path: Place | str, *, of: type[C], overrides: Sequence[str] = ()) -> C:
     """The config in a YAML file, with `section.key=value` overrides (values are YAML).
 
     Raises:
         UserError: unreadable, not YAML, an unknown key, a value of the wrong kind.
     """
-    document = _read_yaml(Path(path))
+    document = _read_yaml(Path(path) if isinstance(path, str) else path)
     for override in overrides:
         _override(document, override)
     try:
@@ -62,7 +63,7 @@ def _parse(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
+def _read_yaml(path: Place) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise UserError(f"{path}: over {MAX_CONFIG_BYTES} bytes, which no config needs")

@@ -9,15 +9,15 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pydantic
 
 from shared.errors import UserError
 from shared.features import FeatureSpec
 from shared.layout import STEM, Layout, Stem
+from shared.lock import finish_publication
+from shared.place import Place
 from shared.processing import Processing
-from shared.publication import finish_publication
-from shared.tables import MANIFEST
+from shared.tables import MANIFEST, read_table
 
 SCHEMA_VERSION = 3
 
@@ -153,13 +153,13 @@ class Dataset(NamedTuple):
     info: DatasetInfo
 
     @classmethod
-    def open(cls, root: Path | str) -> Dataset:
+    def open(cls, root: Place | str) -> Dataset:
         """Read and check `dataset.json`.
 
         Raises:
             UserError: there is no finished dataset, or it is of another schema.
         """
-        layout = Layout(Path(root))
+        layout = Layout(Path(root) if isinstance(root, str) else root)
         finish_publication(layout)
         if not layout.success.is_file():
             raise UserError(_why_absent(layout))
@@ -168,7 +168,7 @@ class Dataset(NamedTuple):
     def manifest(self, split: str) -> pa.Table:
         """The manifest rows of a split, in the order of `dataset.json` and of the records."""
         stems = [shard.name for shard in self.info.shards_of(split)]
-        tables = [pq.read_table(self.layout.manifest(stem), schema=MANIFEST) for stem in stems]
+        tables = [read_table(self.layout.manifest(stem), schema=MANIFEST) for stem in stems]
         return pa.concat_tables(tables) if tables else MANIFEST.empty_table()
 
 
@@ -180,7 +180,7 @@ def _why_absent(layout: Layout) -> str:
     return f"{layout.root}: no dataset here (no _SUCCESS); `make preprocess DATA={layout.root}` builds one"
 
 
-def read_info(path: Path) -> DatasetInfo:
+def read_info(path: Place) -> DatasetInfo:
     """The content of a `dataset.json`.
 
     Raises:

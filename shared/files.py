@@ -1,9 +1,13 @@
-"""Writing that survives a crash: a file has its name only once it is whole and on the disk."""
+"""Writing that survives a crash: a file has its name only once it is whole and on the disk.
+
+An object store does that by itself: an object has its name only once it is whole, and is kept from then on.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import filecmp
 import hashlib
 import json
 import os
@@ -15,40 +19,66 @@ from typing import BinaryIO
 
 import pydantic
 
+from shared.place import Place, RemotePlace
+
+PIECE_BYTES = 1 << 22
+
 
 @contextlib.contextmanager
-def new_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
+def new_file(path: Place, *, durable: bool = True) -> Iterator[BinaryIO]:
     """A file under a temporary name, that gets its own at the end; two writers of one name do not meet.
 
     One that need not be `durable` is whole too, unless the machine itself stops.
     """
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    if isinstance(path, RemotePlace):
+        with path.new_object() as file:
+            yield file
+        return
+    temporary = local(path).with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with temporary.open("wb") as file:
             yield file
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        temporary.replace(path)
+        temporary.replace(local(path))
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def write_bytes(path: Path, data: bytes, *, durable: bool = True) -> None:
+def local(path: Place) -> Path:
+    """The path of what lies on a disk.
+
+    Raises:
+        TypeError: it lies elsewhere.
+    """
+    if not isinstance(path, Path):
+        raise TypeError(f"{path} is not on a disk")
+    return path
+
+
+def write_bytes(path: Place, data: bytes, *, durable: bool = True) -> None:
     """Write a whole file."""
     with new_file(path, durable=durable) as file:
         file.write(data)
 
 
-def write_json(path: Path, value: pydantic.BaseModel | dict | list, *, durable: bool = True) -> None:
+def write_json(path: Place, value: pydantic.BaseModel | dict | list, *, durable: bool = True) -> None:
     """Write a document."""
     if isinstance(value, pydantic.BaseModel):
         value = value.model_dump(mode="json")
     write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode(), durable=durable)
 
 
-def link_file(path: Path, target: Path) -> None:
-    """The file under one more name, in place of what had it; a copy where the file system has no hard links."""
+def link_file(path: Place, target: Place) -> None:
+    """The file under one more name, in place of what had it; a copy where there are no hard links."""
+    if isinstance(path, RemotePlace) and isinstance(target, RemotePlace):
+        path.copy_to(target)
+    else:
+        _link(local(path), local(target))
+
+
+def _link(path: Path, target: Path) -> None:
     temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
     try:
         os.link(path, temporary)
@@ -62,13 +92,30 @@ def link_file(path: Path, target: Path) -> None:
         temporary.unlink(missing_ok=True)  # renaming does nothing where both names are one file's
 
 
-def sync(path: Path) -> None:
-    """Bring a file or folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+def sync(path: Place) -> None:
+    """Bring a file or folder to the disk; what a store has taken it keeps."""
+    if isinstance(path, RemotePlace):
+        return
+    descriptor = os.open(local(path), os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def remove_tree(folder: Place) -> None:
+    """A folder and all in it."""
+    if isinstance(folder, RemotePlace):
+        folder.remove_tree()
+    else:
+        shutil.rmtree(local(folder))
+
+
+def is_same(path: Place, other: Place) -> bool:
+    """Whether two files hold the same bytes."""
+    if isinstance(path, Path) and isinstance(other, Path):
+        return filecmp.cmp(path, other, shallow=False)
+    return path.stat().st_size == other.stat().st_size and file_sha256(path) == file_sha256(other)
 
 
 def bytes_sha256(data: bytes) -> str:
@@ -76,7 +123,13 @@ def bytes_sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def file_sha256(path: Path) -> str:
+def file_sha256(path: Place) -> str:
     """The sha256 of a file, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    if isinstance(path, Path):
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    digest = hashlib.sha256()
+    with path.open("rb") as remote:
+        while piece := remote.read(PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()

@@ -13,8 +13,9 @@ DATA/_SUCCESS                        written last: without it there is no datase
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NamedTuple
+
+from shared.place import Place
 
 SPLITS = ("train", "validation")
 NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"
@@ -48,24 +49,24 @@ class Stem(NamedTuple):
 class Layout(NamedTuple):
     """Where the files of a dataset lie; also of one that is being built."""
 
-    root: Path
+    root: Place
 
-    def shard(self, stem: str) -> Path:
+    def shard(self, stem: str) -> Place:
         return self.root / "shards" / f"{stem}.tfrecord"
 
-    def manifest(self, stem: str) -> Path:
+    def manifest(self, stem: str) -> Place:
         return self.root / "manifest" / f"{stem}.parquet"
 
-    def rejected(self, stem: str) -> Path:
+    def rejected(self, stem: str) -> Place:
         return self.root / "rejected" / f"{stem}.parquet"
 
-    def withheld(self, stem: str) -> Path:
+    def withheld(self, stem: str) -> Place:
         return self.root / "withheld" / f"{stem}.tfrecord"
 
-    def withheld_manifest(self, stem: str) -> Path:
+    def withheld_manifest(self, stem: str) -> Place:
         return self.root / "withheld" / f"{stem}.parquet"
 
-    def parts(self, stem: str) -> tuple[Path, ...]:
+    def parts(self, stem: str) -> tuple[Place, ...]:
         """The five files of one shard."""
         return (
             self.shard(stem),
@@ -76,37 +77,37 @@ class Layout(NamedTuple):
         )
 
     @property
-    def report(self) -> Path:
+    def report(self) -> Place:
         return self.root / "report.html"
 
     @property
-    def info(self) -> Path:
+    def info(self) -> Place:
         return self.root / "dataset.json"
 
     @property
-    def vocabulary(self) -> Path:
+    def vocabulary(self) -> Place:
         return self.root / "vocab.json"
 
     @property
-    def config(self) -> Path:
+    def config(self) -> Place:
         return self.root / "config.yaml"
 
     @property
-    def success(self) -> Path:
+    def success(self) -> Place:
         return self.root / "_SUCCESS"
 
     @property
-    def journal(self) -> Path:
+    def journal(self) -> Place:
         return self.root / ".publication.json"
 
     @property
-    def lock(self) -> Path:
+    def lock(self) -> Place:
         return self.root / ".lock"
 
     @property
-    def quarantine(self) -> Path:
+    def quarantine(self) -> Place:
         return self.root / "quarantine"
 
     @property
-    def staging(self) -> Path:
+    def staging(self) -> Place:
         return self.root / ".staging"

@@ -3,6 +3,9 @@
 The system's own lock on `DATA/.lock` decides, and ends with its process however that ends. The file's content says
 who holds it and since when. What a killed writer left there tells the next one what was cut short, and which job of
 a cluster may still be running for it.
+
+An object store has no locks: there the content alone decides, and outlives a killed writer (`--break-lock`). Two
+writers that start within the same moment are not kept apart there, and a writer does not see who reads.
 """
 
 from __future__ import annotations
@@ -16,14 +19,17 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import pydantic
 
 from shared.errors import UserError
+from shared.files import local, write_bytes
 from shared.layout import Layout
-from shared.publication import complete_publication, finish_publication
+from shared.place import Place, RemotePlace
+from shared.publication import complete_publication
+
+MAX_BYTES = 1 << 16
 
 # A file system without such locks: the content alone has to do.
 _UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
@@ -59,13 +65,54 @@ class Owner(pydantic.BaseModel):
         return f"{self.command} of {self.user} on {self.host} (process {self.pid}, since {self.since})"
 
 
+class Paper(Protocol):
+    """What a lock's content is written on."""
+
+    def read(self) -> bytes: ...
+
+    def write(self, content: bytes) -> None: ...
+
+
+class _File:
+    """An open file."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+
+    def read(self) -> bytes:
+        self._file.seek(0)
+        return self._file.read(MAX_BYTES)
+
+    def write(self, content: bytes) -> None:
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(content)
+        self._file.flush()
+
+
+class _Object:
+    """One of an object store."""
+
+    def __init__(self, place: RemotePlace):
+        self._place = place
+
+    def read(self) -> bytes:
+        return self._place.read_bytes() if self._place.is_file() else b""
+
+    def write(self, content: bytes) -> None:
+        if content:
+            write_bytes(self._place, content)
+        else:
+            self._place.unlink(missing_ok=True)
+
+
 class Lock:
     """A dataset's lock in this process' hands."""
 
-    def __init__(self, file: BinaryIO, *, owner: Owner, left: Owner | None, is_broken: bool):
+    def __init__(self, paper: Paper, *, owner: Owner, left: Owner | None, is_broken: bool):
         # what a writer that was cut short left here; its job is this one's to care for
         self.left, self.is_broken = left, is_broken
-        self._file, self._owner = file, owner.model_copy(update={"job": left.job if left else None})
+        self._paper, self._owner = paper, owner.model_copy(update={"job": left.job if left else None})
         self._write()
 
     def set_job(self, job: Job | None) -> None:
@@ -76,43 +123,48 @@ class Lock:
     def release(self) -> None:
         """Leave no trace, unless a job may still be running."""
         if self._owner.job is None:
-            self._file.truncate(0)
+            self._paper.write(b"")
 
     def _write(self) -> None:
-        self._file.seek(0)
-        self._file.truncate()
-        self._file.write(self._owner.model_dump_json(indent=1).encode())
-        self._file.flush()
+        self._paper.write(self._owner.model_dump_json(indent=1).encode())
 
 
 @contextlib.contextmanager
-def writing(root: Path, *, command: str, break_lock: bool = False) -> Iterator[Lock]:
+def writing(root: Place, *, command: str, break_lock: bool = False) -> Iterator[Lock]:
     """Be the only one at the dataset; a publication that was cut short is finished first.
 
     Raises:
         UserError: another process is at it, or may be: `break_lock` says that one on another machine is gone.
     """
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        file = Layout(root).lock.open("a+b")
-    except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}; wanted a folder that can be written to") from error
-    with file:
-        proven = _flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB, root=root)
-        left = _read_owner(file)
+    with contextlib.ExitStack() as files:
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            paper, file = _opened(Layout(root).lock, files=files)
+        except OSError as error:
+            raise UserError(f"{error.filename}: {error.strerror}; wanted a folder that can be written to") from error
+        proven = file is not None and _flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB, root=root)
+        left = _owner(paper)
         if left is not None and not break_lock and not (proven and left.host == socket.gethostname()):
             message = f"{root}: locked by {left}; wait for it; if it is gone, give --break-lock"
             raise UserError(message)
-        lock = _take(file, command=command, left=left, is_broken=break_lock, root=root)
+        lock = _take(paper, command=command, left=left, is_broken=break_lock, root=root)
         try:
             yield lock
         finally:
             lock.release()
 
 
-def _take(file: BinaryIO, *, command: str, left: Owner | None, is_broken: bool, root: Path) -> Lock:
+def _opened(path: Place, *, files: contextlib.ExitStack) -> tuple[Paper, BinaryIO | None]:
+    """What the lock is written on, and the open file that a system can lock."""
+    if isinstance(path, RemotePlace):
+        return _Object(path), None
+    file = files.enter_context(local(path).open("a+b"))
+    return _File(file), file
+
+
+def _take(paper: Paper, *, command: str, left: Owner | None, is_broken: bool, root: Place) -> Lock:
     try:
-        lock = Lock(file, owner=Owner.of_this_process(command), left=left, is_broken=is_broken)
+        lock = Lock(paper, owner=Owner.of_this_process(command), left=left, is_broken=is_broken)
         complete_publication(Layout(root))
     except OSError as error:
         raise UserError(
@@ -122,7 +174,7 @@ def _take(file: BinaryIO, *, command: str, left: Owner | None, is_broken: bool, 
 
 
 @contextlib.contextmanager
-def reading(root: Path) -> Iterator[None]:
+def reading(root: Place) -> Iterator[None]:
     """Keep writers away from the dataset while the body runs; a publication that was cut short is finished first.
 
     Raises:
@@ -136,9 +188,14 @@ def reading(root: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _shared(root: Path) -> Iterator[None]:
+def _shared(root: Place) -> Iterator[None]:
+    path = Layout(root).lock
+    if isinstance(path, RemotePlace):
+        _refuse_owner(_Object(path), root=root)
+        yield
+        return
     try:
-        file = Layout(root).lock.open("rb")
+        file = local(path).open("rb")
     except OSError:  # a copy that nobody has written to, or one that is not ours to lock
         yield
         return
@@ -147,12 +204,12 @@ def _shared(root: Path) -> Iterator[None]:
         yield
 
 
-def _flock(file: BinaryIO, operation: int, *, root: Path) -> bool:
+def _flock(file: BinaryIO, operation: int, *, root: Place) -> bool:
     """Take the system's lock; False where the file system has none."""
     try:
         fcntl.flock(file, operation)
     except BlockingIOError as error:
-        owner = _read_owner(file)
+        owner = _owner(_File(file))
         if owner is None:
             raise UserError(f"{root}: another process reads this dataset; wait for it, or end it") from error
         raise UserError(f"{root}: {owner} is writing here; wait for it, or end it") from error
@@ -163,13 +220,40 @@ def _flock(file: BinaryIO, operation: int, *, root: Path) -> bool:
     return True
 
 
-def _read_owner(file: BinaryIO) -> Owner | None:
+def _refuse_owner(paper: Paper, *, root: Place) -> None:
+    owner = _owner(paper)
+    if owner is not None:
+        gone = "if it is gone, run what it did again with --break-lock"
+        raise UserError(f"{root}: {owner} is writing here; wait for it; {gone}")
+
+
+def _owner(paper: Paper) -> Owner | None:
     """What the lock says; None where it is free, or a kill met its writing."""
-    file.seek(0)
     try:
-        return Owner.model_validate(json.loads(file.read(1 << 16)))
+        return Owner.model_validate(json.loads(paper.read()))
     except (ValueError, RecursionError):
         return None
+
+
+def finish_publication(layout: Layout) -> None:
+    """What a reader does first: nothing, or what a killed writer had left to do.
+
+    Raises:
+        UserError: there is something to do, and the dataset cannot be written to.
+    """
+    if not layout.journal.is_file():
+        return
+    try:
+        if isinstance(layout.lock, RemotePlace):
+            _refuse_owner(_Object(layout.lock), root=layout.root)
+            complete_publication(layout)
+            return
+        with local(layout.lock).open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            complete_publication(layout)
+    except OSError as error:
+        message = f"{layout.root}: a build was cut short while it published, and {error.filename} cannot be written to"
+        raise UserError(f"{message} ({error.strerror}); open the dataset once where it can be") from error
 
 
 def _user() -> str:

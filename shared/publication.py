@@ -7,9 +7,8 @@ kill carries them on first. Each can be done twice.
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Annotated
 
 import pydantic
@@ -17,6 +16,7 @@ import pydantic
 from shared.errors import UserError
 from shared.files import sync, write_json
 from shared.layout import Layout
+from shared.place import Place
 
 
 def _inside(name: str) -> str:
@@ -38,7 +38,7 @@ class Publication(pydantic.BaseModel):
     moves: tuple[tuple[Inside, Inside], ...]  # (from, to)
 
 
-def publish_files(layout: Layout, *, moves: Iterable[tuple[Path, Path]], removals: Iterable[Path]) -> None:
+def publish_files(layout: Layout, *, moves: Iterable[tuple[Place, Place]], removals: Iterable[Place]) -> None:
     """Publish; the caller holds the dataset's lock. The last move brings `_SUCCESS`."""
     publication = Publication(
         removals=tuple(_relative(path, layout=layout) for path in removals),
@@ -49,7 +49,7 @@ def publish_files(layout: Layout, *, moves: Iterable[tuple[Path, Path]], removal
     complete_publication(layout)
 
 
-def _relative(path: Path, *, layout: Layout) -> str:
+def _relative(path: Place, *, layout: Layout) -> str:
     return path.relative_to(layout.root).as_posix()
 
 
@@ -69,7 +69,7 @@ def complete_publication(layout: Layout) -> None:
 
 
 def _carry_out(
-    removals: Iterable[str], moves: Sequence[tuple[str, str]], last: tuple[str, str], *, root: Path, success: Path
+    removals: Iterable[str], moves: Sequence[tuple[str, str]], last: tuple[str, str], *, root: Place, success: Place
 ) -> None:
     success.unlink(missing_ok=True)
     for name in removals:
@@ -80,7 +80,7 @@ def _carry_out(
         _move(root / last[0], root / last[1])
 
 
-def _move(source: Path, target: Path) -> bool:
+def _move(source: Place, target: Place) -> bool:
     """Whether the file has its name now."""
     try:
         source.replace(target)
@@ -98,29 +98,12 @@ def _read(layout: Layout) -> Publication | None:
         raise UserError(f"{layout.journal}: not a journal of a build: remove it, and run `make preprocess`") from error
 
 
-def finish_publication(layout: Layout) -> None:
-    """What a reader does first: nothing, or what a killed writer had left to do.
-
-    Raises:
-        UserError: there is something to do, and the dataset cannot be written to.
-    """
-    if not layout.journal.is_file():
-        return
-    try:
-        with layout.lock.open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            complete_publication(layout)
-    except OSError as error:
-        message = f"{layout.root}: a build was cut short while it published, and {error.filename} cannot be written to"
-        raise UserError(f"{message} ({error.strerror}); open the dataset once where it can be") from error
-
-
 def sums_document(sums: Mapping[str, str]) -> bytes:
     """`sha256sum`'s own format, so that `sha256sum --check _SUCCESS` does."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
 
-def read_sums(path: Path) -> dict[str, str]:
+def read_sums(path: Place) -> dict[str, str]:
     """sha256 by file name; only of lines that are sound, none where the file is not there."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shared.files import write_bytes
+from shared.place import Place, RemotePlace
 
 
 def _schema(columns: dict[str, pa.DataType]) -> pa.Schema:
@@ -54,8 +55,18 @@ MANIFEST = _schema({**_PLACE, **_MEASURED, **COMPARED})
 REJECTED = _schema(dict.fromkeys(("utterance_id", "audio_path", "language", "stage", "reason", "message"), _TEXT))
 
 
-def write_table(path: Path, table: pa.Table, *, durable: bool = True) -> None:
+def write_table(path: Place, table: pa.Table, *, durable: bool = True) -> None:
     """Write a table so that the same rows give the same bytes."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     write_bytes(path, sink.getvalue().to_pybytes(), durable=durable)
+
+
+def read_table(path: Place, **options: Any) -> pa.Table:
+    """A table from wherever it lies, with the options of `pyarrow.parquet.read_table`."""
+    return pq.read_table(table_source(path), **options)
+
+
+def table_source(path: Place) -> Place | pa.BufferReader:
+    """What pyarrow takes as a file: one elsewhere is fetched whole, as tables are small beside their records."""
+    return pa.BufferReader(path.read_bytes()) if isinstance(path, RemotePlace) else path

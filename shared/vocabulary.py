@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 
 from shared.errors import UserError
 from shared.languages import FIRST_ID, LAST_ID
+from shared.place import Place
 
 PAD_ID, END_ID, UNKNOWN_ID = 1, 2, 3
 SPECIAL_IDS = (PAD_ID, END_ID, UNKNOWN_ID)
@@ -76,7 +76,7 @@ class Vocabulary:
         return hashlib.sha256(self.to_json()).hexdigest()
 
     @classmethod
-    def load(cls, path: Path) -> Vocabulary:
+    def load(cls, path: Place) -> Vocabulary:
         """Raises UserError where the file is no vocabulary."""
         try:
             return cls({int(nllb_id): str(piece) for nllb_id, piece in json.loads(path.read_bytes())})

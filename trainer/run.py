@@ -9,6 +9,7 @@ import pydantic
 from shared.dataset import Contract, Dataset, Sha256
 from shared.errors import UserError
 from shared.files import write_bytes, write_json
+from shared.place import Place
 from shared.vocabulary import Vocabulary
 from trainer.config import TrainConfig
 from trainer.model.xtts import XTTS
@@ -56,7 +57,7 @@ def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> None:
         raise UserError(f"{run}: cannot be written ({error.strerror}); wanted a folder for the run") from error
 
 
-def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: Path) -> None:
+def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: Place) -> None:
     if old.contract.fingerprint != new.contract.fingerprint:
         raise UserError(
             f"{run} was trained on contract {old.contract.fingerprint}, {data} is of {new.contract.fingerprint}: "

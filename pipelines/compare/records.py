@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from pipelines.compare.pairs import Pairs
 from pipelines.compare.sides import KEPT, VERDICTS, verdict_codes
 from shared.dataset import Contract, Dataset
 from shared.errors import UserError
+from shared.place import Place
 from shared.records import FIELDS, MEL_DTYPES, decode
 from shared.tfrecord import CorruptFrame, read_frame
 
@@ -50,7 +50,7 @@ class Places:
         shards = rows["shard"].combine_chunks().dictionary_encode()
         self._shards, self._stems = shards.indices.to_numpy(), shards.dictionary.to_pylist()
         self._sums = {shard.name: (shard.sha256, shard.withheld_sha256) for shard in dataset.info.shards}
-        self._open: collections.OrderedDict[Path, BinaryIO] = collections.OrderedDict()
+        self._open: collections.OrderedDict[Place, BinaryIO] = collections.OrderedDict()
 
     def identities(self, numbers: np.ndarray, *, codes: dict[str, int]) -> np.ndarray:
         """A number for each row that tells the content of the file and the place in it, [N]; 24 bits for the place."""
@@ -63,7 +63,7 @@ class Places:
     def utterance_id(self, row: int) -> str:
         return self._rows["utterance_id"][row].as_py()
 
-    def path(self, row: int) -> Path:
+    def path(self, row: int) -> Place:
         stem = self._stems[self._shards[row]]
         is_kept = VERDICTS[self._verdicts[row]] == KEPT
         return self._layout.shard(stem) if is_kept else self._layout.withheld(stem)
@@ -85,7 +85,7 @@ class Places:
             raise CorruptFrame("the file ends before the record", index=index, offset_bytes=offset)
         return frame.payload
 
-    def _file(self, path: Path) -> BinaryIO:
+    def _file(self, path: Place) -> BinaryIO:
         if path in self._open:
             self._open.move_to_end(path)
         else:

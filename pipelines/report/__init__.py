@@ -7,15 +7,14 @@ No Beam: whole columns at a time, and never a Python object per row, so a millio
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pipelines.report.page import render
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import write_bytes
+from shared.place import Place
 
 
-def write_report(dataset: Dataset) -> Path:
+def write_report(dataset: Dataset) -> Place:
     """Write the page; where it is.
 
     Raises:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 import hashlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from preprocess.audio import Signal, decode_audio, read_audio_file, resample
 from preprocess.processing import process
 from preprocess.utterance import Rejected
 from shared.dataset import Contract, Dataset
+from shared.place import Place
 from shared.records import MEL_DTYPES, decode
 from shared.tfrecord import read_frame
 
@@ -141,7 +141,7 @@ def _clips(dataset: Dataset, rows: Rows, chosen: list[tuple[int, str]], folder: 
         yield make_clip(row, path=path, label=label, file=f"{folder}/{stem}.parquet", contract=dataset.info.contract)
 
 
-def make_clip(row: dict[str, Any], *, path: Path, label: str, file: str, contract: Contract) -> Clip:
+def make_clip(row: dict[str, Any], *, path: Place, label: str, file: str, contract: Contract) -> Clip:
     """The mel of a record and the sound that it was made from, or why they are not to be had."""
     complaints, mel, audio = [], None, None
     try:
@@ -155,7 +155,7 @@ def make_clip(row: dict[str, Any], *, path: Path, label: str, file: str, contrac
     return Clip(label, row, file, mel, audio, " ".join(complaints))
 
 
-def read_mel(path: Path, *, row: dict[str, Any], contract: Contract) -> np.ndarray:
+def read_mel(path: Place, *, row: dict[str, Any], contract: Contract) -> np.ndarray:
     """The mel at the place that the manifest names, [F, M].
 
     Raises:

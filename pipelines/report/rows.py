@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,8 @@ import pyarrow.parquet as pq
 
 from shared.errors import UserError
 from shared.layout import Stem
+from shared.place import Place
+from shared.tables import table_source
 
 # What the page needs to know of every record.
 MEASURES = (
@@ -39,7 +40,7 @@ class Rows(NamedTuple):
     table: pa.Table
     stems: list[str]
     starts: np.ndarray  # [shards + 1]
-    path_of: Callable[[str], Path]
+    path_of: Callable[[str], Place]
 
     def numbers(self, column: str) -> np.ndarray:
         """[N]"""
@@ -61,7 +62,7 @@ class Rows(NamedTuple):
         return read_table(self.path_of(stem)).slice(index, 1).to_pylist()[0]
 
 
-def read_rows(stems: Iterable[str], *, path_of: Callable[[str], Path], columns: tuple[str, ...]) -> Rows:
+def read_rows(stems: Iterable[str], *, path_of: Callable[[str], Place], columns: tuple[str, ...]) -> Rows:
     """The columns of the tables of all these shards.
 
     Raises:
@@ -73,14 +74,14 @@ def read_rows(stems: Iterable[str], *, path_of: Callable[[str], Path], columns: 
     return Rows(pa.concat_tables(tables), stems, starts, path_of)
 
 
-def read_table(path: Path, *, columns: tuple[str, ...] | None = None) -> pa.Table:
+def read_table(path: Place, *, columns: tuple[str, ...] | None = None) -> pa.Table:
     """One table.
 
     Raises:
         UserError: it cannot be read, or lacks a column.
     """
     try:
-        table = pq.ParquetFile(path).read(columns=columns)
+        table = pq.ParquetFile(table_source(path)).read(columns=columns)
         return table.select(columns) if columns else table
     except (OSError, KeyError, pa.ArrowException) as error:
         raise UserError(f"{path}: cannot be read ({str(error).splitlines()[0]}); `make validate` says more") from error

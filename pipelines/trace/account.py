@@ -16,6 +16,7 @@ from preprocess.utterance import Reason
 from shared.dataset import Contract, Dataset, DatasetInfo
 from shared.files import file_sha256
 from shared.layout import Stem
+from shared.place import Place
 from shared.records import decode
 from shared.tables import MANIFEST
 from shared.tfrecord import CorruptFrame, read_frame
@@ -126,7 +127,7 @@ def _read_record(dataset: Dataset, row: Row) -> tuple[RecordPlace | None, bytes 
     return RecordPlace(file=f"{path.parent.name}/{path.name}", **place, sha256=digest, state=state), payload
 
 
-def _checked(path: Path, *, row: Row, contract: Contract) -> bytes:
+def _checked(path: Place, *, row: Row, contract: Contract) -> bytes:
     """The record at the row's place.
 
     Raises:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from pipelines.report.axes import written
 from pipelines.trace.account import CHANGED, Account
+from shared.place import Place
 
 LABEL = 10
 
 
-def account_summary(account: Account, *, root: Path) -> str:
+def account_summary(account: Account, *, root: Place) -> str:
     """A line for each thing to know."""
     lines = [account.utterance_id]
     lines += [f"  {label:{LABEL}}{text}" for label, text in _facts(account, root=root) if text]
     return "\n".join(lines)
 
 
-def _facts(account: Account, *, root: Path) -> Iterator[tuple[str, str]]:
+def _facts(account: Account, *, root: Place) -> Iterator[tuple[str, str]]:
     yield "verdict", _verdict(account)
     yield "source", f"{account.source} ({account.reader}), {account.split}, {account.language or 'language not stated'}"
     yield "speaker", account.speaker or ""

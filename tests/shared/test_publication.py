@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
-from shared.publication import complete_publication, finish_publication, publish_files, read_sums, sums_document
+from shared.lock import finish_publication
+from shared.publication import complete_publication, publish_files, read_sums, sums_document
 
 names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1).filter(
     lambda name: len(name.splitlines()) == 1
