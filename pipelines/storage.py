@@ -46,8 +46,8 @@ def dataset_path(text: str) -> Place:
     if match is None:
         return Path(text)
     scheme = match["scheme"]
-    if not match["rest"].strip("/"):
-        raise UserError(f"{text}: wanted a folder there, such as {scheme}://bucket/data")
+    if not match["rest"].strip("/") or re.search(r"[\[*?]", text):  # Beam takes these for patterns
+        raise UserError(f"{text}: wanted a folder there, such as {scheme}://bucket/data, without any of * ? [")
     module, extra = _NEEDS.get(scheme, ("", ""))
     if module and not _is_installed(module):
         raise UserError(f"{text}: what reads {scheme}:// is not installed; pip install 'apache-beam[{extra}]'")
@@ -294,9 +294,10 @@ class RemotePath(RemotePlace):
 
     def _below(self, *, limit: int | None = None) -> list[str]:
         """The URLs of all objects below a prefix; of a file system with folders, of all that lies in the folder."""
-        quoted = re.sub(r"[\[*?]", r"[\g<0>]", self._url)
+        if self._has_folders() and not self._is_there():
+            return []
         with self._told():
-            (found,) = _system(self._url).match([f"{quoted}/**"], [limit])
+            (found,) = _system(self._url).match([f"{self._url}/**"], [limit])
         return [one.path for one in found.metadata_list]
 
     def _is_there(self) -> bool:

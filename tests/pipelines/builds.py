@@ -7,19 +7,22 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from pipelines.build import build_dataset
 from pipelines.config import BuildConfig
 from shared.config import load_config
+from shared.place import Place
 
 SAMPLE_CONFIG = "configs/preprocess_sample.yaml"
 LJSPEECH_CONFIG = "configs/preprocess_ljspeech.yaml"
 TOKENIZER = "tests/corpora/tokenizer.json"
 ENGLISH = Path("tests/corpora/english")
+P = TypeVar("P", bound=Place)
 COMMAND = Path(sys.executable).with_name("myxtts-data")
 
 
-def build(data: Path, *, config: str = SAMPLE_CONFIG, overrides: Sequence[str] = ()) -> Path:
+def build(data: P, *, config: str = SAMPLE_CONFIG, overrides: Sequence[str] = ()) -> P:
     """Build into `data`, in this process."""
     build_dataset(config_of(overrides, config=config), data=data)
     return data
