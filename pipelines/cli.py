@@ -87,8 +87,8 @@ def corpora(reader: str | None) -> None:
 @click.option("--changed", is_flag=True, help="Read only what is not as the last inspection found it clean.")
 def validate(data: Place, runner: str, workers: int | None, changed: bool) -> None:
     """Check every byte and every claim of a dataset; exit 0 clean, 1 with findings, 2 on misuse."""
-    from pipelines.validate import validate_dataset
-    from pipelines.verdict_table import validation_summary
+    from pipelines.validation.validate import validate_dataset
+    from pipelines.validation.verdict_table import validation_summary
 
     with reading(data):
         report = validate_dataset(data, runner=runner, workers=workers, changed=changed)

@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipelines.base import Base, is_damaged_sum
 from pipelines.config import BuildConfig, config_document
+from pipelines.validation.base import Base, is_damaged_sum
 from shared.config import load_config
 from shared.dataset import ShardInfo
 from shared.errors import UserError

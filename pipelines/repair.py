@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pipelines.assembly import Assembly
-from pipelines.base import Base, inspect_base
 from pipelines.config import BuildConfig
 from pipelines.damage import (
     damaged_files,
@@ -18,13 +17,14 @@ from pipelines.damage import (
     sums_of_shard,
 )
 from pipelines.differences import Difference, differences
-from pipelines.findings import Finding
 from pipelines.measure import preparation
-from pipelines.mending import OF_THE_CORPUS
 from pipelines.plan import Plan, plan_as_published, plan_build
 from pipelines.scope import Scope
 from pipelines.settle import ShardReport
-from pipelines.validate import validate_dataset
+from pipelines.validation.base import Base, inspect_base
+from pipelines.validation.findings import Finding
+from pipelines.validation.mending import OF_THE_CORPUS
+from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
 from shared.files import file_sha256
 from shared.layout import Layout

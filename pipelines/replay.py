@@ -10,7 +10,6 @@ import apache_beam as beam
 import pyarrow.compute as pc
 
 from pipelines.assembly import Assembly
-from pipelines.base import inspect_base
 from pipelines.config import BuildConfig
 from pipelines.damage import published_config
 from pipelines.differences import Difference, differences
@@ -22,6 +21,7 @@ from pipelines.publish import Published
 from pipelines.runners import choose_workers, new_job_name, run_graph
 from pipelines.scope import Scope
 from pipelines.staging import Staging
+from pipelines.validation.base import inspect_base
 from preprocess.utterance import SELECTION, Rejection, Utterance
 from shared.dataset import Dataset
 from shared.files import remove_tree, write_json

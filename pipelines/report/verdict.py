@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import pydantic
 
-from pipelines.findings import ValidationReport
 from pipelines.report.facts import SourceFacts, SplitFacts
 from pipelines.report.rejections import ReasonFacts
 from pipelines.report.rows import Rows
 from pipelines.report.texts import Company, LanguageTexts
+from pipelines.validation.findings import ValidationReport
 from shared.dataset import Dataset
 
 FEW_REJECTED = 0.01

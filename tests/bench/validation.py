@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipelines.bands import BandSums
 from pipelines.build import build_dataset
-from pipelines.company import hashes_of
-from pipelines.evidence import mel_range
-from pipelines.inspection import Inspection
 from pipelines.progress import Tally
-from pipelines.rows import read_rows
-from pipelines.window import Window
+from pipelines.validation.bands import BandSums
+from pipelines.validation.company import hashes_of
+from pipelines.validation.evidence import mel_range
+from pipelines.validation.inspection import Inspection
+from pipelines.validation.rows import read_rows
+from pipelines.validation.window import Window
 from shared.dataset import Dataset
 from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, check_body, payload_length
 from tests.bench.corpus import bench_config

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines import window
-from pipelines.bands import BandSums
+from pipelines.validation import window
+from pipelines.validation.bands import BandSums
 
 LOW, HIGH = -11.533, 12.0
 

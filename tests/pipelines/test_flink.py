@@ -16,7 +16,7 @@ from pipelines.config import BuildConfig
 from pipelines.flink.cluster import Cluster
 from pipelines.flink.jobs import JobFailed
 from pipelines.runners import run_graph
-from pipelines.validate import validate_dataset
+from pipelines.validation.validate import validate_dataset
 from shared.config import load_config
 from shared.errors import UserError
 from tests.pipelines import builds, clusters

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.validate import validate_dataset
+from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
 from tests.bench.memory import peak_rss
 from tests.pipelines import builds

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.findings import Finding
+from pipelines.validation.findings import Finding
 from tests.pipelines import builds, damage
 
 FLIPS = 100

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pipelines import publish
-from pipelines.validate import validate_dataset
+from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
 from tests.pipelines import builds
 

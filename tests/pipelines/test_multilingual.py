@@ -14,7 +14,7 @@ import tokenizers
 from pipelines.build import build_dataset
 from pipelines.config import BuildConfig
 from pipelines.forecast import forecast_build
-from pipelines.validate import validate_dataset
+from pipelines.validation.validate import validate_dataset
 from shared.config import load_config
 from shared.dataset import Dataset
 from shared.records import decode

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import records
-from pipelines.outline import Outlines
 from pipelines.progress import Tally
-from pipelines.records import RecordsFile
-from pipelines.rows import read_rows
+from pipelines.validation import records
+from pipelines.validation.outline import Outlines
+from pipelines.validation.records import RecordsFile
+from pipelines.validation.rows import read_rows
 from shared.dataset import Dataset
 from shared.layout import Stem
 from shared.records import decode

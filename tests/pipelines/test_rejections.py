@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from pipelines.validate import validate_dataset
+from pipelines.validation.validate import validate_dataset
 from tests.pipelines import builds
 
 

@@ -14,7 +14,7 @@ import pytest
 import soundfile
 
 from pipelines.repair import repair_dataset
-from pipelines.validate import validate_dataset
+from pipelines.validation.validate import validate_dataset
 from tests.pipelines import builds
 
 OF_A_DATASET = ("shards", "manifest", "rejected", "withheld", ".")

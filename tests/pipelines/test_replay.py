@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.replay import replay_dataset
-from pipelines.validate import validate_dataset
+from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
 from tests.pipelines import builds
 

@@ -13,7 +13,7 @@ import soundfile
 
 from pipelines.reuse import hash_inputs
 from pipelines.selection import MIN_UTTERANCES_FOR_RATE, rate_band
-from pipelines.validate import validate_dataset
+from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
 from preprocess.utterance import Utterance
 from shared.dataset import Dataset

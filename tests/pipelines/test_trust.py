@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.validate import validate_dataset
-from pipelines.workspace import PREFIX, workspace
+from pipelines.validation.validate import validate_dataset
+from pipelines.validation.workspace import PREFIX, workspace
 from tests.pipelines import damage
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.base import inspect_base
-from pipelines.findings import Finding
-from pipelines.validate import validate_dataset
+from pipelines.validation.base import inspect_base
+from pipelines.validation.findings import Finding
+from pipelines.validation.validate import validate_dataset
 from shared.errors import UserError
 from shared.layout import Layout
 from tests.pipelines import builds, damage, faults

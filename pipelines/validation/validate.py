@@ -17,19 +17,19 @@ from typing import NamedTuple
 
 import apache_beam as beam
 
-from pipelines.base import Base, inspect_base
-from pipelines.company import Group, Hashes, contradictions, groups_for, hashes_of
-from pipelines.doubt import with_sums, without_doubtful
-from pipelines.findings import Finding, ShardVerdict, ValidationReport
-from pipelines.inspection import Inspection
-from pipelines.mending import with_mend
 from pipelines.progress import Tally, show_progress
-from pipelines.reports import write_report
-from pipelines.rows import read_table
 from pipelines.runners import choose_workers, new_job_name, run_graph
-from pipelines.totals import AddUp, Totals, check_totals
-from pipelines.trust import Trust, read_trust, write_trust
-from pipelines.workspace import workspace
+from pipelines.validation.base import Base, inspect_base
+from pipelines.validation.company import Group, Hashes, contradictions, groups_for, hashes_of
+from pipelines.validation.doubt import with_sums, without_doubtful
+from pipelines.validation.findings import Finding, ShardVerdict, ValidationReport
+from pipelines.validation.inspection import Inspection
+from pipelines.validation.mending import with_mend
+from pipelines.validation.reports import write_report
+from pipelines.validation.rows import read_table
+from pipelines.validation.totals import AddUp, Totals, check_totals
+from pipelines.validation.trust import Trust, read_trust, write_trust
+from pipelines.validation.workspace import workspace
 from shared.dataset import ShardInfo
 from shared.errors import UserError
 from shared.files import file_sha256, write_bytes, write_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pipelines.findings import Finding
+from pipelines.validation.findings import Finding
 from shared.dataset import ShardInfo
 from shared.layout import Layout
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pipelines.findings import Finding, Findings
 from pipelines.splits import text_key
+from pipelines.validation.findings import Finding, Findings
 from shared.layout import Layout, Stem
 from shared.order import key
 from shared.tables import MANIFEST, read_table

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pydantic
 
-from pipelines.findings import Findings, ShardVerdict
 from pipelines.progress import Tally
-from pipelines.records import Fault, RecordsFile
-from pipelines.rows import Row, misplaced, read_rows
-from pipelines.trust import state_of
+from pipelines.validation.findings import Findings, ShardVerdict
+from pipelines.validation.records import Fault, RecordsFile
+from pipelines.validation.rows import Row, misplaced, read_rows
+from pipelines.validation.trust import state_of
 from preprocess.checks import ALL_BOUNDS, CheckConfig, failures, unknown_fraction
 from preprocess.utterance import SELECTION, Reason
 from shared.dataset import DatasetInfo, ShardInfo

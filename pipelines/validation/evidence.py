@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipelines.rows import Row
+from pipelines.validation.rows import Row
 from shared.dataset import Contract
 from shared.languages import FIRST_ID, LAST_ID, language_code
 from shared.layout import Stem

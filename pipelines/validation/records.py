@@ -10,13 +10,21 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from pipelines.bands import BandSums
-from pipelines.evidence import Facts, RecordError, check_place, check_row, check_tokens, mel_range, read_facts
-from pipelines.findings import ShardSums
-from pipelines.outline import Outlines
 from pipelines.progress import Tally
-from pipelines.rows import Row
-from pipelines.window import Window
+from pipelines.validation.bands import BandSums
+from pipelines.validation.evidence import (
+    Facts,
+    RecordError,
+    check_place,
+    check_row,
+    check_tokens,
+    mel_range,
+    read_facts,
+)
+from pipelines.validation.findings import ShardSums
+from pipelines.validation.outline import Outlines
+from pipelines.validation.rows import Row
+from pipelines.validation.window import Window
 from shared.dataset import Contract
 from shared.languages import FIRST_ID, language_id
 from shared.layout import Stem

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.findings import ShardSums, ShardVerdict
+from pipelines.validation.findings import ShardSums, ShardVerdict
 from shared.dataset import DatasetInfo, ShardInfo
 from shared.files import new_file
 from shared.layout import Layout

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from pipelines.findings import Finding, ValidationReport
-from pipelines.reports import report_path
+from pipelines.validation.findings import Finding, ValidationReport
+from pipelines.validation.reports import report_path
 from shared.layout import Layout
 from shared.place import Place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from pipelines.findings import Finding
+from pipelines.validation.findings import Finding
 from shared.place import Place
 
 # What is so in the corpus: the bytes are those that were published.

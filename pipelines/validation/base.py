@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipelines.findings import Finding
-from pipelines.inspection import stated_checks
+from pipelines.validation.findings import Finding
+from pipelines.validation.inspection import stated_checks
 from shared.dataset import Dataset, DatasetInfo, read_info
 from shared.errors import UserError
 from shared.files import file_sha256

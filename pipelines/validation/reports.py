@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.findings import ValidationReport
+from pipelines.validation.findings import ValidationReport
 from shared.files import write_json
 from shared.layout import Layout
 from shared.place import Place

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from pipelines.rows import Row
+from pipelines.validation.rows import Row
 from shared.dataset import Contract
 from shared.languages import CODES, language_id
 from shared.records import MEL_DTYPES, opening, varint

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import apache_beam as beam
 import numpy as np
 
-from pipelines.findings import Finding, ShardVerdict
+from pipelines.validation.findings import Finding, ShardVerdict
 from shared.dataset import DatasetInfo, LanguageInfo, SpeakerInfo, mel_statistics
 from shared.languages import CODES, language_id
 from shared.layout import Stem

@@ -96,7 +96,7 @@ class ShardVerdict(_Frozen):
     stem: str
     findings: list[Finding]
     sums: ShardSums
-    state: str  # of its files when they were read: see `pipelines.trust`
+    state: str  # of its files when they were read: see `pipelines.validation.trust`
     damaged: bool = False  # some of its bytes are not those that were published
     trusted: bool = False  # nothing was read: the files are those of an earlier, clean inspection
 

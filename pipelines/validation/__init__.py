@@ -1,0 +1,1 @@
+"""Validation of a dataset: every byte, every claim, and what stands between shards."""
