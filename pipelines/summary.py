@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 
 from pipelines.differences import Difference
 from pipelines.forecast import Forecast, SourceForecast
@@ -86,10 +86,11 @@ def repair_summary(repair: Repair, *, data: Place) -> str:
     if not repair.damaged:
         lines = [f"{data}: nothing to repair"]
     elif repair.is_refused:
-        lines = [f"{data}: {len(repair.damaged)} files are damaged; nothing was done: the corpora have changed"]
+        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; nothing was done: the corpora have changed"]
         lines += [*_difference_lines(repair.differences), "with --accept-changes they are taken as they are now"]
     else:
-        lines = [f"{data}: {len(repair.damaged)} files were damaged; {len(repair.rebuilt)} shards made again"]
+        made = _counted(repair.rebuilt, "shard")
+        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; {made} made again"]
         lines += [f"  {name}" for name in repair.damaged[:SHOWN_FINDINGS]]
         lines += [f"replaced files lie in {repair.quarantine}"] if repair.quarantine else []
         lines += _difference_lines(repair.differences)
@@ -108,15 +109,20 @@ def repair_summary(repair: Repair, *, data: Place) -> str:
 
 def replay_summary(replay: Replay, *, data: Place) -> str:
     """How many were tried, which came in, and into which shards."""
-    lines = [f"{data}: {replay.tried} rejected utterances tried again, {len(replay.gained)} can be read now"]
+    lines = [f"{data}: {replay.tried} rejected tried again, {_counted(replay.gained, 'utterance')} can be read now"]
     lines += [f"  {name}" for name in replay.gained[:SHOWN_FINDINGS]]
     if replay.is_refused:
         lines.append("nothing was done: the corpora have changed otherwise too")
         lines += [*_difference_lines(replay.differences), "with --accept-changes they are taken as they are now"]
     elif replay.published is not None:
-        lines.append(f"{len(replay.shards)} shards written anew: {', '.join(replay.shards[:SHOWN_FINDINGS])}")
+        shown = ", ".join(replay.shards[:SHOWN_FINDINGS])
+        lines.append(f"{_counted(replay.shards, 'shard')} written anew: {shown}")
         lines += _difference_lines(replay.differences)
     return "\n".join(lines)
+
+
+def _counted(things: Sized, noun: str) -> str:
+    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
 
 
 def _difference_lines(differences: Sequence[Difference]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 import shutil
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ from shared.place import Place
 SHOWN_LINES = 30
 SHOWN_RECORDS = 3
 MAX_TEXT = 120
+_SUM = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 MIN_WIDTH, PIPED_WIDTH = 100, 200
 
 
@@ -76,6 +78,8 @@ def _records(group: Sequence[Finding]) -> str:
 
 
 def _shown(text: str) -> str:
+    """As much as helps to see what it is: the report has all of it."""
+    text = _SUM.sub(r"\1…", text)
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 

@@ -103,7 +103,7 @@ def test_what_still_cannot_be_read_changes_nothing(faulty: Rebuilt, command: Cal
     outcome = command("replay", "--data", faulty.data)
     assert (outcome.code, outcome.out) == (
         0,
-        f"{faulty.data}: 1 rejected utterances tried again, 0 can be read now\n",
+        f"{faulty.data}: 1 rejected tried again, 0 utterances can be read now\n",
     )
     assert builds.content(faulty.data) == before
 
