@@ -132,6 +132,7 @@ def test_report_trace_and_comparison_read_a_store(
     assert traced.code == 0, traced.err
     assert (tmp_path / "mel.png").is_file()
     assert command("compare", str(stored), str(small), "--out", str(tmp_path / "out.html")).code == 0
+    assert f"{stored}: a dataset" in command("doctor", "--data", str(stored)).out
     stem = damage.stems(small)[0]
     assert command("trace", f"shards/{stem}.tfrecord:0", "--data", str(stored)).code == 0
 
@@ -270,7 +271,7 @@ def test_worker_processes_write_into_a_store(data: RemotePath, small: Path, else
 @pytest.mark.parametrize("data", ["vault"], indirect=True)
 @pytest.mark.parametrize("renames", [1, 9, 19])
 def test_a_publication_that_was_killed_is_carried_on(
-    renames: int, data: RemotePath, small: Path, elsewhere: None, monkeypatch: pytest.MonkeyPatch
+    renames: int, data: RemotePath, small: Path, elsewhere: None, command: Callable[..., Outcome]
 ) -> None:
     words = builds.build_words(small.parent / "corpus", *SETTINGS, data=small)[:-1]
     killed = subprocess.run(
@@ -284,5 +285,7 @@ def test_a_publication_that_was_killed_is_carried_on(
         pass
     held = {name: one for name, one in content(data).items() if not name.startswith(".staging/")}
     assert held == builds.content(small)
-    build(data, corpus=small.parent / "corpus")
+    finished = command(*words, str(data))
+    assert finished.code == 0, finished.err
+    assert finished.out.endswith(f"{data}/report.html\n")
     assert content(data) == builds.content(small)
