@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.storage import RemotePath, dataset_path
+from pipelines.remote import RemotePath
+from pipelines.storage import dataset_path
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import link_file, local, new_file, write_bytes
