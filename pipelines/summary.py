@@ -101,9 +101,7 @@ def repair_summary(repair: Repair, *, data: Place) -> str:
         )
     lines += [f"  {one.file}: {one.check}: {one.message}" for one in repair.remaining[:SHOWN_FINDINGS]]
     if repair.remaining:
-        lines.append(
-            f"{len(repair.remaining)} findings are of the corpora themselves: mend them there, and build again"
-        )
+        lines.append(f"{_counted(repair.remaining, 'finding')} of the corpora: mend that there, and build again")
     return "\n".join(lines)
 
 
