@@ -19,9 +19,13 @@ from shared.layout import Layout
 from shared.place import Place
 
 
-def _inside(name: str) -> str:
+def _is_inside(name: str) -> bool:
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts:
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+
+
+def _inside(name: str) -> str:
+    if not _is_inside(name):
         raise ValueError("wanted a path below the dataset")
     return name
 
@@ -104,10 +108,10 @@ def sums_document(sums: Mapping[str, str]) -> bytes:
 
 
 def read_sums(path: Place) -> dict[str, str]:
-    """sha256 by file name; only of lines that are sound, none where the file is not there."""
+    """sha256 by the name of a file of the dataset; only of lines that are sound, none where the file is not there."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return {}
     parts = [line.partition("  ") for line in lines]
-    return {name: digest for digest, _, name in parts if len(digest) == 64 and name}
+    return {name: digest for digest, _, name in parts if len(digest) == 64 and _is_inside(name)}

@@ -8,6 +8,7 @@ driver: findings from the files that the graph left in the work folder ─► re
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import time
@@ -143,14 +144,10 @@ class InspectShard(beam.DoFn):
 
     def process(self, element: tuple[ShardInfo, Trust | None]) -> Iterator[ShardVerdict | beam.pvalue.TaggedOutput]:
         shard, trust = element
-        tally = Tally(self._work / PROGRESS, name=shard.name)
-        verdict, hashes = self._trusted(shard, trust=trust, tally=tally) or self._inspected(shard, tally=tally)
-        try:
+        with _told(shard.name):
+            tally = Tally(self._work / PROGRESS, name=shard.name)
+            verdict, hashes = self._trusted(shard, trust=trust, tally=tally) or self._inspected(shard, tally=tally)
             write_json(self._work / f"{shard.name}.verdict", verdict, durable=False)
-        except OSError as error:
-            raise UserError(
-                f"{shard.name}: {error.strerror}; there is no verdict; make room, validate again"
-            ) from error
         yield verdict.model_copy(update={"findings": []})
         for group, packed in hashes:
             yield beam.pvalue.TaggedOutput("hashes", (group, packed))
@@ -176,6 +173,16 @@ class InspectShard(beam.DoFn):
         return verdict, list(hashes)
 
 
+@contextlib.contextmanager
+def _told(where: str) -> Iterator[None]:
+    """A failing disk is the user's to mend, not a defect."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{where}: {error.strerror or error}; there is no verdict; mend the disk or make room"
+        raise UserError(f"{message}, and validate again") from error
+
+
 def check_sum(listed: tuple[str, str], layout: Layout) -> Iterator[Finding]:
     """Whether a file is what `_SUCCESS` says: all that can be known without dataset.json."""
     name, wanted = listed
@@ -189,12 +196,14 @@ def check_sum(listed: tuple[str, str], layout: Layout) -> Iterator[Finding]:
 
 
 def _write_finding(finding: Finding, work: Place) -> None:
-    write_bytes(work / f"{uuid.uuid4().hex}.finding", finding.model_dump_json().encode(), durable=False)
+    with _told(finding.file):
+        write_bytes(work / f"{uuid.uuid4().hex}.finding", finding.model_dump_json().encode(), durable=False)
 
 
 def _write_totals(totals: Totals, work: Place) -> Totals:
     counts = {"records": totals.records, "trusted": totals.trusted}
-    write_bytes(work / "totals.json", json.dumps(counts).encode(), durable=False)
+    with _told("the totals"):
+        write_bytes(work / "totals.json", json.dumps(counts).encode(), durable=False)
     return totals
 
 
