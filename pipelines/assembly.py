@@ -19,7 +19,7 @@ from pipelines.measure import MeasureShard, contract_of, disk_message
 from pipelines.orphans import end_left_job, noted_job
 from pipelines.plan import Element, Plan
 from pipelines.progress import show_progress
-from pipelines.publish import Published, collect_reports, publish
+from pipelines.publish import Published, collect_reports, publish, stage_description
 from pipelines.reuse import measuring
 from pipelines.runners import choose_workers, new_job_name, run_graph
 from pipelines.scope import Scope
@@ -29,6 +29,7 @@ from pipelines.staging import Staging
 from preprocess.corpora import read_corpus
 from preprocess.corpora.source import SourceConfig
 from preprocess.record import Preparation
+from shared.dataset import DatasetInfo
 from shared.errors import UserError
 from shared.layout import Layout
 from shared.lock import Lock
@@ -82,18 +83,27 @@ class Assembly:
         except OSError as error:
             raise UserError(disk_message(error, staging=self._staging.root)) from error
 
-    def publish(self, reports: Sequence[ShardReport], *, keep_in: Place | None = None) -> Published:
-        """Make what was assembled the dataset."""
+    def describe(self, reports: Sequence[ShardReport]) -> DatasetInfo:
+        """Write the files that are of the dataset as a whole into the staging folder."""
         try:
-            return publish(
+            return stage_description(
                 reports,
                 config=self._config,
                 contract=self.contract,
                 tokenizer=self._prepare.tokenizer,
-                data=self._data,
                 staging=self._staging,
-                keep_in=keep_in,
             )
+        except OSError as error:
+            raise UserError(disk_message(error, staging=self._staging.root)) from error
+
+    def discard(self) -> None:
+        """Leave nothing of what was assembled."""
+        self._staging.discard()
+
+    def publish(self, info: DatasetInfo, *, keep_in: Place | None = None) -> Published:
+        """Make what was assembled and described the dataset."""
+        try:
+            return publish(info, data=self._data, staging=self._staging, keep_in=keep_in)
         except OSError as error:
             raise UserError(disk_message(error, staging=self._staging.root)) from error
 

@@ -28,7 +28,7 @@ def build_dataset(config: BuildConfig, *, data: Place, runner: str = "local", br
     with writing(data, command="build", break_lock=break_lock) as lock:
         assembly = Assembly(config, prepare=prepare, data=data, runner=runner, lock=lock)
         published = published_shards(Layout(data), contract=assembly.contract)
-        reports = assembly.assemble(plan, scope=Scope(published=published, trusted={}, stated={}))
+        reports = assembly.assemble(plan, scope=Scope(published=published, trusted={}))
         check_counts(reports, plan=plan)
         check_budget(reports, config=config, rejected=assembly.staged.rejected("any").parent)
-        return assembly.publish(reports)
+        return assembly.publish(assembly.describe(reports))

@@ -13,18 +13,37 @@ from pathlib import Path
 from pipelines.config import BuildConfig, config_document
 from pipelines.validation.base import Base, is_damaged_sum
 from shared.config import load_config
-from shared.dataset import ShardInfo
+from shared.dataset import Contract, ShardInfo
 from shared.errors import UserError
 from shared.files import bytes_sha256, file_sha256
 from shared.layout import Layout, Stem
 from shared.place import Place
 
 
-def stems_of(base: Base) -> list[str]:
-    """The names of the shards; none where neither record tells them."""
+def stems_of(base: Base, *, layout: Layout) -> list[str]:
+    """The names of the shards.
+
+    Raises:
+        UserError: neither record tells all of them.
+    """
     if base.is_original:
         return sorted(_stated(base))
-    return sorted({stem for name in base.sums if (stem := stem_of_file(name))})
+    stems = sorted({stem for name in base.sums if (stem := stem_of_file(name))})
+    on_disk = {path.stem for path in layout.shard("any").parent.glob("*.tfrecord") if stem_of_file(path.name)}
+    names = {path.relative_to(layout.root).as_posix() for stem in stems for path in layout.parts(stem)}
+    if not stems or not _are_complete(stems) or on_disk - set(stems) or names - base.sums.keys():
+        message = "neither dataset.json nor _SUCCESS tells any more what was published"
+        raise UserError(f"{layout.root}: {message}; run `make preprocess` with the config it was built with")
+    return stems
+
+
+def _are_complete(stems: Iterable[str]) -> bool:
+    """Whether each source and split has all of its shards."""
+    numbers: dict[tuple[str, str, int], set[int]] = {}
+    for stem in map(Stem.parse, stems):
+        numbers.setdefault((stem.source, stem.split, stem.shards), set()).add(stem.shard)
+    places = [(source, split) for source, split, _ in numbers]
+    return len(places) == len(set(places)) and all(found == set(range(n)) for (_, _, n), found in numbers.items())
 
 
 def sums_of_shard(stem: str, *, base: Base, layout: Layout) -> list[set[str]]:
@@ -85,9 +104,20 @@ def published_config(layout: Layout, *, base: Base, given: BuildConfig | None) -
     stated = base.sums.get(layout.config.name)
     if given is not None:
         found = bytes_sha256(config_document(given))
+        if stated is None and layout.config.is_file():
+            stated = file_sha256(layout.config)
         if stated not in (None, found) and not is_damaged_sum(stated, found=found):
             raise UserError(f"{layout.root} was built with another config than the one given; see {layout.config}")
         return given
     if any(one.file == layout.config.name for one in base.findings):
         raise UserError(f"{layout.config} is gone or damaged; give the config that the dataset was built with")
     return load_config(layout.config, of=BuildConfig)
+
+
+def check_contract(contract: Contract, *, base: Base, layout: Layout) -> None:
+    """Raises UserError where what is made now would mean something else than what is there."""
+    if base.info is not None and base.info.fingerprint != contract.fingerprint:
+        ours, theirs = contract.model_dump(), base.info.contract.model_dump()
+        names = ", ".join(name for name in ours if ours[name] != theirs[name])
+        message = f"{layout.root}: its {names} is not what it was when it was built"
+        raise UserError(f"{message}; put that back, or build it anew with `make preprocess`")

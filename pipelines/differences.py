@@ -22,7 +22,7 @@ class Difference(pydantic.BaseModel):
     stem: str
     utterance_id: str | None
     message: str
-    gained: bool = False  # it was rejected for good, and has a record now
+    is_verdict: bool = False  # its record is what it was; only whether it is kept is not
 
 
 def differences(stem: str, *, older: Layout, newer: Layout) -> Iterator[Difference]:
@@ -32,8 +32,8 @@ def differences(stem: str, *, older: Layout, newer: Layout) -> Iterator[Differen
         was, is_now = before.get(name), after.get(name)
         if was == is_now:
             continue
-        gained = was is not None and was[0] == REJECTED and is_now is not None and is_now[0] != REJECTED
-        yield Difference(stem=stem, utterance_id=name, message=_message(was, is_now), gained=gained)
+        is_verdict = was is not None and is_now is not None and was[1] == is_now[1]
+        yield Difference(stem=stem, utterance_id=name, message=_message(was, is_now), is_verdict=is_verdict)
 
 
 State = tuple[str, dict[str, Any]]  # kept, withheld or rejected, and its row

@@ -60,7 +60,7 @@ class MeasureShard(beam.DoFn):
                 measure_shard(
                     elements,
                     stem=stem,
-                    inputs=self._inputs(stem, elements),
+                    inputs=self._inputs(elements),
                     staging=self._staging,
                     prepare=self._prepare,
                     tally=tally,
@@ -70,18 +70,18 @@ class MeasureShard(beam.DoFn):
             raise UserError(disk_message(error, staging=self._staging.root)) from error
         yield stem
 
-    def _inputs(self, stem: str, elements: list[Element]) -> str:
-        return self._scope.stated.get(stem) or hash_inputs(elements, measuring=self._measuring)
+    def _inputs(self, elements: list[Element]) -> str:
+        return hash_inputs(elements, measuring=self._measuring)
 
     def _is_there(self, stem: str, elements: list[Element]) -> bool:
         """Whether the shard is measured: by a twin of this call, by an older build, or by one that was cut short."""
         if self._staging.rows(stem).is_file():
             return True
         if stem in self._scope.trusted:
-            inputs = self._scope.trusted[stem] or self._inputs(stem, elements)
+            inputs = self._scope.trusted[stem] or self._inputs(elements)
             reuse_shard(stem, inputs=inputs, data=self._data, staging=self._staging)
             return True
-        inputs = self._inputs(stem, elements)
+        inputs = self._inputs(elements)
         shard = self._scope.published.get(stem)
         if shard is not None and shard.inputs == inputs and is_sound(shard, data=self._data):
             reuse_shard(stem, inputs=inputs, data=self._data, staging=self._staging)

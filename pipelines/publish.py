@@ -84,21 +84,11 @@ class Published(NamedTuple):
     changed: tuple[str, ...]  # files that it wrote or removed, relative to the dataset
 
 
-def publish(
-    reports: Sequence[ShardReport],
-    *,
-    config: BuildConfig,
-    contract: Contract,
-    tokenizer: Tokenizer,
-    data: Layout,
-    staging: Staging,
-    keep_in: Place | None = None,
-) -> Published:
-    """Describe the dataset, give the staged files their names, remove those of an older build.
+def publish(info: DatasetInfo, *, data: Layout, staging: Staging, keep_in: Place | None = None) -> Published:
+    """Give the staged files of a described dataset their names, remove those of an older build.
 
     What is replaced or removed is first linked below `keep_in`.
     """
-    info = stage_description(reports, config=config, contract=contract, tokenizer=tokenizer, staging=staging)
     stems = [shard.name for shard in info.shards]
     folders = sorted({path.parent for path in data.parts("any")})
     for folder in folders:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pipelines.assembly import Assembly
 from pipelines.config import BuildConfig
 from pipelines.damage import (
+    check_contract,
     damaged_files,
     published_config,
     stated_inputs,
@@ -17,19 +18,24 @@ from pipelines.damage import (
     sums_of_shard,
 )
 from pipelines.differences import Difference, differences
-from pipelines.measure import preparation
-from pipelines.plan import Plan, plan_as_published, plan_build
+from pipelines.measure import contract_of, preparation
+from pipelines.plan import plan_as_published
+from pipelines.publish import check_budget
 from pipelines.scope import Scope
 from pipelines.settle import ShardReport
-from pipelines.validation.base import Base, inspect_base
+from pipelines.validation.base import Base, inspect_base, is_damaged_sum
 from pipelines.validation.findings import Finding
 from pipelines.validation.mending import OF_THE_CORPUS
 from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
+from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
 from shared.lock import Lock, writing
 from shared.place import Place
+
+# No inputs have this hash.
+UNKNOWN = "unknown"
 
 
 class Repair(NamedTuple):
@@ -39,6 +45,7 @@ class Repair(NamedTuple):
     rebuilt: tuple[str, ...]  # shards
     changed: tuple[str, ...]  # files that were written or removed
     unlike: tuple[str, ...]  # of those, the ones that are not as they were published
+    unsure: tuple[str, ...]  # of those, the ones of which nothing says what they were
     quarantine: Place | None  # where the files that were replaced lie now
     differences: tuple[Difference, ...]
     remaining: tuple[Finding, ...]  # that only the corpora can mend
@@ -64,6 +71,8 @@ def repair_dataset(
     Raises:
         UserError: there is nothing to repair from, another writer, the corpora, the disk.
     """
+    if not data.is_dir():
+        raise UserError(f"{data}: no such directory; wanted a dataset")
     with writing(data, command="repair", break_lock=break_lock) as lock:
         layout = Layout(data)
         base = inspect_base(layout)
@@ -78,9 +87,10 @@ class _Repair:
     def __init__(self, config: BuildConfig, *, layout: Layout, base: Base, runner: str, lock: Lock):
         self._config, self._layout, self._base = config, layout, base
         self._runner, self._lock = runner, lock
+        self._stems = stems_of(base, layout=layout)
         self._prepare: Preparation = preparation(config)
+        check_contract(contract_of(self._prepare), base=base, layout=layout)
         self._findings = validate_dataset(layout.root, runner=runner).findings
-        self._stems = stems_of(base)
         files = damaged_files(self._stems, base=base, layout=layout)
         self._damaged = {path.relative_to(layout.root).as_posix() for path in files}
         self._damaged.update(one.file for one in self._findings if one.check not in OF_THE_CORPUS)
@@ -89,21 +99,46 @@ class _Repair:
     def done(self, *, accept_changes: bool) -> Repair:
         if not self._damaged:
             return self._told()
-        plan = plan_as_published(self._stems, config=self._config) if self._stems else plan_build(self._config)
-        assembly, reports = self._assembled(plan, stated=True)
+        plan = plan_as_published(self._stems, config=self._config)
+        assembly = Assembly(
+            self._config, prepare=self._prepare, data=self._layout.root, runner=self._runner, lock=self._lock
+        )
+        trusted = {stem: stated_inputs(stem, base=self._base) for stem in self._stems if stem not in self._bad}
+        reports = assembly.assemble(plan, scope=Scope(published={}, trusted=trusted))
         found = tuple(self._differences(reports, assembly=assembly))
+        info = assembly.describe(reports if found else list(map(self._as_stated, reports)))
+        found = found or tuple(self._differences_of_description(assembly.staged))
         if found and not accept_changes:
+            assembly.discard()
             return self._told(differences=found)
-        if found:  # what is made from other inputs must not be said to be made from the old ones
-            assembly, reports = self._assembled(plan, stated=False)
-        now = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
-        published = assembly.publish(reports, keep_in=self._layout.quarantine / now)
-        quarantine = self._layout.quarantine / now
+        if found:
+            info = assembly.describe(list(map(self._as_unknown, reports)))
+        check_budget(reports, config=self._config, rejected=assembly.staged.rejected("any").parent)
+        quarantine = self._layout.quarantine / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
+        published = assembly.publish(info, keep_in=quarantine)
         return self._told(
             changed=published.changed,
             quarantine=quarantine if quarantine.exists() else None,
             differences=found,
         )
+
+    def _as_stated(self, report: ShardReport) -> ShardReport:
+        """What comes out as it was published is said to be made from what it was made from."""
+        return _with_inputs(report, stated_inputs(report.info.name, base=self._base) or report.info.inputs)
+
+    def _as_unknown(self, report: ShardReport) -> ShardReport:
+        """What the sound shards of a changed corpus were made from is not known: the next build shall make them."""
+        known = report.info.name in self._bad or self._base.is_original
+        return report if known else _with_inputs(report, UNKNOWN)
+
+    def _differences_of_description(self, staged: Layout) -> Iterator[Difference]:
+        """Where the shards are as they were and dataset.json is not."""
+        stated, made = self._base.sums.get(staged.info.name), file_sha256(staged.info)
+        if stated is None:
+            stated = _digest(self._layout.info) if self._base.is_original else None
+        if stated is not None and made != stated and not is_damaged_sum(stated, found=made):
+            message = "it comes out otherwise than it was published: the corpora or this software have changed"
+            yield Difference(stem=staged.info.name, utterance_id=None, message=message)
 
     def _told(
         self,
@@ -119,22 +154,11 @@ class _Repair:
             rebuilt=tuple(self._bad) if changed else (),
             changed=tuple(changed),
             unlike=tuple(unlike),
+            unsure=tuple(name for name in changed if name not in stated and name != self._layout.success.name),
             quarantine=quarantine,
             differences=differences,
             remaining=tuple(one for one in self._findings if one.check in OF_THE_CORPUS),
         )
-
-    def _assembled(self, plan: Plan, *, stated: bool) -> tuple[Assembly, list[ShardReport]]:
-        assembly = Assembly(
-            self._config, prepare=self._prepare, data=self._layout.root, runner=self._runner, lock=self._lock
-        )
-        inputs = {stem: stated_inputs(stem, base=self._base) for stem in self._stems}
-        scope = Scope(
-            published={},
-            trusted={stem: said for stem, said in inputs.items() if stem not in self._bad},
-            stated={stem: said for stem in self._bad if stated and (said := inputs[stem])},
-        )
-        return assembly, assembly.assemble(plan, scope=scope)
 
     def _differences(self, reports: Sequence[ShardReport], *, assembly: Assembly) -> Iterator[Difference]:
         """Where a rebuilt shard is not what either record says, and by which utterances if its tables still tell."""
@@ -144,12 +168,16 @@ class _Repair:
             made = zip(sums, report.info.sha256_of_parts(), strict=True)
             if stem not in self._bad or all(not known or digest in known for known, digest in made):
                 continue
-            tables = [path.relative_to(self._layout.root).as_posix() for path in self._layout.parts(stem)[1:]]
-            if self._damaged.isdisjoint(tables):
-                yield from differences(stem, older=self._layout, newer=assembly.staged)
-            else:
-                message = "it comes out otherwise than it was published; its tables are damaged too, so which "
-                yield Difference(stem=stem, utterance_id=None, message=message + "utterances differ cannot be said")
+            parts = [path.relative_to(self._layout.root).as_posix() for path in self._layout.parts(stem)]
+            sound = self._damaged.isdisjoint(name for name in parts if name.endswith(".parquet"))
+            found = list(differences(stem, older=self._layout, newer=assembly.staged)) if sound else []
+            why = "by what its tables do not hold" if sound else "its tables are damaged, so by which utterances"
+            message = f"it comes out otherwise than it was published: {why}"
+            yield from found or [Difference(stem=stem, utterance_id=None, message=message)]
+
+
+def _with_inputs(report: ShardReport, inputs: str) -> ShardReport:
+    return report.model_copy(update={"info": report.info.model_copy(update={"inputs": inputs})})
 
 
 def _digest(path: Place) -> str | None:

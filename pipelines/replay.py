@@ -11,20 +11,21 @@ import pyarrow.compute as pc
 
 from pipelines.assembly import Assembly
 from pipelines.config import BuildConfig
-from pipelines.damage import published_config
+from pipelines.damage import check_contract, damaged_files, published_config
 from pipelines.differences import Difference, differences
-from pipelines.measure import preparation
+from pipelines.measure import contract_of, disk_message, preparation
 from pipelines.orphans import noted_job
 from pipelines.plan import Plan, plan_as_published
 from pipelines.progress import Tally, show_progress
-from pipelines.publish import Published
+from pipelines.publish import Published, check_budget
 from pipelines.runners import choose_workers, new_job_name, run_graph
 from pipelines.scope import Scope
 from pipelines.staging import Staging
 from pipelines.validation.base import inspect_base
-from preprocess.utterance import SELECTION, Rejection, Utterance
+from preprocess.utterance import SELECTION, Reason, Rejection, Utterance
 from shared.dataset import Dataset
-from shared.files import remove_tree, write_json
+from shared.errors import UserError
+from shared.files import write_json
 from shared.layout import Layout
 from shared.lock import Lock, writing
 from shared.place import Place
@@ -61,28 +62,55 @@ def replay_dataset(
     Raises:
         UserError: there is no dataset, another writer, the corpora, the disk.
     """
+    if not data.is_dir():
+        raise UserError(f"{data}: no such directory; wanted a dataset")
     with writing(data, command="replay", break_lock=break_lock) as lock:
         dataset = Dataset.open(data)
-        wanted = published_config(dataset.layout, base=inspect_base(dataset.layout), given=config)
+        wanted = _sound_config(dataset, given=config)
         prepare = preparation(wanted)
-        plan = plan_as_published((shard.name for shard in dataset.info.shards), config=wanted)
-        candidates = Candidates(dataset, config=wanted, plan=plan)
+        check_contract(contract_of(prepare), base=inspect_base(dataset.layout), layout=dataset.layout)
         assembly = Assembly(wanted, prepare=prepare, data=data, runner=runner, lock=lock)
-        assembly.end_left_job()
-        gained = _tried(candidates.elements, config=wanted, data=data, runner=runner, lock=lock)
-        anew = candidates.shards_of(gained)
-        told = Replay(len(candidates.elements), tuple(sorted(gained)), tuple(sorted(anew)), None, ())
-        if not anew:
-            return told
-        trusted: dict[str, str | None] = {
-            shard.name: shard.inputs for shard in dataset.info.shards if shard.name not in anew
-        }
-        reports = assembly.assemble(plan, scope=Scope(published={}, trusted=trusted, stated={}))
-        found = [one for stem in anew for one in differences(stem, older=dataset.layout, newer=assembly.staged)]
-        others = tuple(one for one in found if not candidates.explain(one, gained=gained))
-        if others and not accept_changes:
-            return told._replace(differences=others)
-        return told._replace(differences=others, published=assembly.publish(reports))
+        return _replayed(dataset, wanted, assembly=assembly, runner=runner, lock=lock, accept_changes=accept_changes)
+
+
+def _replayed(
+    dataset: Dataset, config: BuildConfig, *, assembly: Assembly, runner: str, lock: Lock, accept_changes: bool
+) -> Replay:
+    older = {shard.name: shard for shard in dataset.info.shards}
+    plan = plan_as_published(older, config=config)
+    candidates = Candidates(dataset, config=config, plan=plan)
+    assembly.end_left_job()
+    gained = _tried(candidates.elements, config=config, data=dataset.layout.root, runner=runner, lock=lock)
+    anew = candidates.shards_of(gained)
+    told = Replay(len(candidates.elements), tuple(sorted(gained)), (), None, ())
+    if not anew:
+        return told
+    trusted: dict[str, str | None] = {name: shard.inputs for name, shard in older.items() if name not in anew}
+    reports = assembly.assemble(plan, scope=Scope(published={}, trusted=trusted))
+    changed = [report.info.name for report in reports if report.info != older[report.info.name]]
+    found = [one for stem in changed for one in differences(stem, older=dataset.layout, newer=assembly.staged)]
+    others = tuple(one for one in found if not candidates.explain(one, gained=gained))
+    told = told._replace(differences=others, shards=tuple(changed))
+    if not accept_changes and not all(one.is_verdict for one in others):
+        assembly.discard()
+        return told
+    check_budget(reports, config=config, rejected=assembly.staged.rejected("any").parent)
+    return told._replace(published=assembly.publish(assembly.describe(reports)))
+
+
+def _sound_config(dataset: Dataset, *, given: BuildConfig | None) -> BuildConfig:
+    """What the dataset was built from; none of its files may be damaged, or their sums would become the stated ones.
+
+    Raises:
+        UserError: one is.
+    """
+    base, layout = inspect_base(dataset.layout), dataset.layout
+    damaged = [one.file for one in base.findings]
+    stems = [shard.name for shard in dataset.info.shards]
+    damaged += [path.relative_to(layout.root).as_posix() for path in damaged_files(stems, base=base, layout=layout)]
+    if damaged:
+        raise UserError(f"{layout.root}: {damaged[0]} is damaged; run `make repair DATA={layout.root}` first")
+    return published_config(layout, base=base, given=given)
 
 
 class Candidates:
@@ -116,10 +144,13 @@ class Candidates:
 
 
 def _hard_rejections(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """(id, stem) of all of which there is no record."""
+    """(id, stem) of all of which there is no record; one that another has the id of can get none."""
     for shard in dataset.info.shards:
         table = read_table(dataset.layout.rejected(shard.name), schema=REJECTED)
-        hard = table.filter(pc.not_equal(table["stage"], SELECTION))
+        again = pc.and_(
+            pc.not_equal(table["stage"], SELECTION), pc.not_equal(table["reason"], str(Reason.DUPLICATE_ID))
+        )
+        hard = table.filter(again)
         yield from ((name, shard.name) for name in hard["utterance_id"].to_pylist())
 
 
@@ -135,26 +166,29 @@ def _tried(
 ) -> set[str]:
     """The ids of those that give a record now."""
     work = Staging.of_new_build(Layout(data))
-    work.tried.mkdir(parents=True)
     name = new_job_name("replay")
-    with (
-        show_progress(work.progress, label="rejected utterances", total=len(elements)),
-        noted_job(lock, runner=runner, name=name),
-    ):
-        run_graph(
-            lambda pipeline: (
-                pipeline
-                | beam.Create(elements)  # (stem, Utterance)
-                | beam.GroupByKey()
-                | beam.Reshuffle()
-                | beam.ParDo(Try(config, staging=work.root))
-            ),
-            runner=runner,
-            workers=choose_workers(config.workers, utterances=len(elements), runner=runner),
-            name=name,
-        )
-    gained = {name for path in work.tried.iterdir() for name in json.loads(path.read_bytes())}
-    remove_tree(work.root)
+    try:
+        work.tried.mkdir(parents=True)
+        with (
+            show_progress(work.progress, label="rejected utterances", total=len(elements)),
+            noted_job(lock, runner=runner, name=name),
+        ):
+            run_graph(
+                lambda pipeline: (
+                    pipeline
+                    | beam.Create(elements)  # (stem, Utterance)
+                    | beam.GroupByKey()
+                    | beam.Reshuffle()
+                    | beam.ParDo(Try(config, staging=work.root))
+                ),
+                runner=runner,
+                workers=choose_workers(config.workers, utterances=len(elements), runner=runner),
+                name=name,
+            )
+        gained = {name for path in work.tried.iterdir() for name in json.loads(path.read_bytes())}
+        work.discard()
+    except OSError as error:
+        raise UserError(disk_message(error, staging=work.root)) from error
     return gained
 
 

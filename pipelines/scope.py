@@ -8,8 +8,7 @@ from shared.dataset import ShardInfo
 
 
 class Scope(NamedTuple):
-    """By the names of the shards; what is in neither of the first two is made from the corpora."""
+    """By the names of the shards; what is in neither is made from the corpora."""
 
     published: dict[str, ShardInfo]  # taken where inputs and bytes are as they were
     trusted: dict[str, str | None]  # taken whatever the corpora say now; their inputs, None for those of today
-    stated: dict[str, str]  # inputs that shards made anew are said to be made from

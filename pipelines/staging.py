@@ -57,12 +57,20 @@ class Staging:
         return any(Staging(folder).measures(measuring) for folder in folders)
 
     def measures(self, measuring: str) -> bool:
-        return self.measuring.is_file() and self.measuring.read_text() == measuring
+        return self.measuring.is_file() and self.measuring.read_bytes() == measuring.encode()
 
     def sweep(self) -> None:
         """Remove the folders of this build and of all before it."""
         if self.root.parent.exists():
             remove_tree(self.root.parent)
+
+    def discard(self) -> None:
+        """Remove the folder of this build alone."""
+        parent = self.root.parent
+        if self.root.exists():
+            remove_tree(self.root)
+        if parent.is_dir() and not any(parent.iterdir()):
+            remove_tree(parent)
 
     def make(self, *, measuring: str) -> list[Staging]:
         """Empty folders, and those of interrupted builds whose shards can be taken over.

@@ -94,15 +94,19 @@ def repair_summary(repair: Repair, *, data: Place) -> str:
         lines += [f"  {name}" for name in repair.damaged[:SHOWN_FINDINGS]]
         lines += [f"replaced files lie in {repair.quarantine}"] if repair.quarantine else []
         lines += _difference_lines(repair.differences)
-        lines.append(
-            f"not as they were published: {', '.join(repair.unlike)}"
-            if repair.unlike
-            else "every file is as it was published, byte for byte"
-        )
+        lines.append(_likeness(repair))
     lines += [f"  {one.file}: {one.check}: {one.message}" for one in repair.remaining[:SHOWN_FINDINGS]]
     if repair.remaining:
         lines.append(f"{_counted(repair.remaining, 'finding')} of the corpora: mend that there, and build again")
     return "\n".join(lines)
+
+
+def _likeness(repair: Repair) -> str:
+    if repair.unlike:
+        return f"not as they were published: {', '.join(repair.unlike)}"
+    if repair.unsure:
+        return f"nothing is left that says what these were, byte for byte: {', '.join(repair.unsure)}"
+    return "every file is as it was published, byte for byte"
 
 
 def replay_summary(replay: Replay, *, data: Place) -> str:

@@ -195,8 +195,8 @@ def _shared(root: Place) -> Iterator[None]:
         yield
         return
     try:
-        file = local(path).open("rb")
-    except OSError:  # a copy that nobody has written to, or one that is not ours to lock
+        file = local(path).open("a+b") if local(root).is_dir() else local(path).open("rb")
+    except OSError:  # there is no such dataset, or it is not ours to lock
         yield
         return
     with file:

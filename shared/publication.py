@@ -48,6 +48,8 @@ def publish_files(layout: Layout, *, moves: Iterable[tuple[Place, Place]], remov
         removals=tuple(_relative(path, layout=layout) for path in removals),
         moves=tuple((_relative(one, layout=layout), _relative(other, layout=layout)) for one, other in moves),
     )
+    for folder in sorted({(layout.root / name).parent for name, _ in publication.moves}):
+        sync(folder)
     write_json(layout.journal, publication)
     sync(layout.root)
     complete_publication(layout)

@@ -117,6 +117,12 @@ def test_a_lock_whose_writing_was_cut_short_is_free(tmp_path: Path, content: byt
         assert lock.left is None
 
 
-def test_a_dataset_that_nobody_has_written_to_here_can_be_read(tmp_path: Path) -> None:
-    with reading(tmp_path):
-        assert not (tmp_path / ".lock").exists()
+def test_a_dataset_that_nobody_has_written_to_here_is_locked_too(tmp_path: Path) -> None:
+    message = "another process reads this dataset"
+    with reading(tmp_path), pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
+        pass
+
+
+def test_what_is_not_there_is_no_matter_of_the_lock(tmp_path: Path) -> None:
+    with reading(tmp_path / "none"):
+        assert not (tmp_path / "none").exists()
