@@ -104,7 +104,7 @@ def published_config(layout: Layout, *, base: Base, given: BuildConfig | None) -
     stated = base.sums.get(layout.config.name)
     if given is not None:
         found = bytes_sha256(config_document(given))
-        if stated is None and layout.config.is_file():
+        if stated is None and _is_whole(layout.config):
             stated = file_sha256(layout.config)
         if stated not in (None, found) and not is_damaged_sum(stated, found=found):
             raise UserError(f"{layout.root} was built with another config than the one given; see {layout.config}")
@@ -121,3 +121,11 @@ def check_contract(contract: Contract, *, base: Base, layout: Layout) -> None:
         names = ", ".join(name for name in ours if ours[name] != theirs[name])
         message = f"{layout.root}: its {names} is not what it was when it was built"
         raise UserError(f"{message}; put that back, or build it anew with `make preprocess`")
+
+
+def _is_whole(path: Place) -> bool:
+    """Whether a config is just as a build writes it."""
+    try:
+        return config_document(load_config(path, of=BuildConfig)) == path.read_bytes()
+    except (UserError, OSError):
+        return False

@@ -90,7 +90,8 @@ def _replayed(
     changed = [report.info.name for report in reports if report.info != older[report.info.name]]
     found = [one for stem in changed for one in differences(stem, older=dataset.layout, newer=assembly.staged)]
     others = tuple(one for one in found if not candidates.explain(one, gained=gained))
-    told = told._replace(differences=others, shards=tuple(changed))
+    written = (one.info.name for one in reports if one.info.sha256 != older[one.info.name].sha256)
+    told = told._replace(differences=others, shards=tuple(written))
     if not accept_changes and not all(one.is_verdict for one in others):
         assembly.discard()
         return told
