@@ -163,8 +163,9 @@ def test_whenever_the_disk_fills_the_older_dataset_stays_or_the_new_one_is_whole
     corpus, sync, calls = builds.make_corpus(tmp_path / "corpus", clips=3), os.fsync, []
 
     def fsync(descriptor: int) -> None:
-        calls.append(descriptor)
-        if len(calls) > lucky and not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            calls.append(descriptor)
+        if len(calls) > lucky:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         sync(descriptor)
 
