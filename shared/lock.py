@@ -195,7 +195,7 @@ def _shared(root: Place) -> Iterator[None]:
         yield
         return
     try:
-        file = local(path).open("a+b") if local(root).is_dir() else local(path).open("rb")
+        file = local(path).open("a+b" if Layout(root).info.is_file() else "rb")
     except OSError:  # there is no such dataset, or it is not ours to lock
         yield
         return
