@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,17 @@ _accept_changes = click.option(
     "--accept-changes", is_flag=True, help="Go on although the corpora have changed underneath."
 )
 _break_lock = click.option("--break-lock", is_flag=True, help="The writer that the lock names is gone.")
+
+
+def _of_a_published_dataset(command: Callable[..., None]) -> Callable[..., None]:
+    """The words of a job that makes parts of a dataset anew from its corpora."""
+    for option in (
+        *(_accept_changes, _break_lock, _runner, _data),
+        click.argument("overrides", nargs=-1),
+        click.argument("config", required=False, type=click.Path(path_type=Path)),
+    ):
+        command = option(command)
+    return command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -97,12 +109,7 @@ def validate(data: Place, runner: str, workers: int | None, changed: bool) -> No
 
 
 @cli.command()
-@click.argument("config", required=False, type=click.Path(path_type=Path))
-@click.argument("overrides", nargs=-1)
-@_data
-@_runner
-@_break_lock
-@_accept_changes
+@_of_a_published_dataset
 def repair(
     config: Path | None, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, accept_changes: bool
 ) -> None:
@@ -120,12 +127,7 @@ def repair(
 
 
 @cli.command()
-@click.argument("config", required=False, type=click.Path(path_type=Path))
-@click.argument("overrides", nargs=-1)
-@_data
-@_runner
-@_break_lock
-@_accept_changes
+@_of_a_published_dataset
 def replay(
     config: Path | None, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, accept_changes: bool
 ) -> None:

@@ -84,11 +84,12 @@ def damaged_files(stems: Iterable[str], *, base: Base, layout: Layout) -> list[P
         for pair in zip(layout.parts(stem), sums_of_shard(stem, base=base, layout=layout), strict=True)
     ]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock
-        digests = pool.map(_digest, [path for path, _ in wanted])
+        digests = pool.map(digest_of, [path for path, _ in wanted])
         return [path for (path, sums), digest in zip(wanted, digests, strict=True) if digest not in sums]
 
 
-def _digest(path: Place) -> str | None:
+def digest_of(path: Place) -> str | None:
+    """The sha256 of a file; None where it cannot be read."""
     try:
         return file_sha256(path)
     except OSError:

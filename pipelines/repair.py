@@ -11,6 +11,7 @@ from pipelines.config import BuildConfig
 from pipelines.damage import (
     check_contract,
     damaged_files,
+    digest_of,
     published_config,
     stated_inputs,
     stem_of_file,
@@ -135,7 +136,7 @@ class _Repair:
         """Where the shards are as they were and dataset.json is not."""
         stated, made = self._base.sums.get(staged.info.name), file_sha256(staged.info)
         if stated is None:
-            stated = _digest(self._layout.info) if self._base.is_original else None
+            stated = digest_of(self._layout.info) if self._base.is_original else None
         if stated is not None and made != stated and not is_damaged_sum(stated, found=made):
             message = "it comes out otherwise than it was published: the corpora or this software have changed"
             yield Difference(stem=staged.info.name, utterance_id=None, message=message)
@@ -148,7 +149,7 @@ class _Repair:
         differences: tuple[Difference, ...] = (),
     ) -> Repair:
         stated = self._base.sums
-        unlike = (name for name in changed if name in stated and stated[name] != _digest(self._layout.root / name))
+        unlike = (name for name in changed if name in stated and stated[name] != digest_of(self._layout.root / name))
         return Repair(
             damaged=tuple(sorted(self._damaged)),
             rebuilt=tuple(self._bad) if changed else (),
@@ -178,7 +179,3 @@ class _Repair:
 
 def _with_inputs(report: ShardReport, inputs: str) -> ShardReport:
     return report.model_copy(update={"info": report.info.model_copy(update={"inputs": inputs})})
-
-
-def _digest(path: Place) -> str | None:
-    return file_sha256(path) if path.is_file() else None

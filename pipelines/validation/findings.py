@@ -69,10 +69,6 @@ class Findings:
             )
         )
 
-    def checks_of(self, path: Place) -> set[str]:
-        """The kinds of findings about a file."""
-        return {check for file, check in self._listed if file == str(path.relative_to(self._root))}
-
     def __iter__(self) -> Iterator[Finding]:
         for place, listed in self._listed.items():
             yield from listed[:-1]
