@@ -118,9 +118,15 @@ def test_a_lock_whose_writing_was_cut_short_is_free(tmp_path: Path, content: byt
 
 
 def test_a_dataset_that_nobody_has_written_to_here_is_locked_too(tmp_path: Path) -> None:
+    (tmp_path / "dataset.json").write_text("{}")
     message = "another process reads this dataset"
     with reading(tmp_path), pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
         pass
+
+
+def test_a_folder_without_a_dataset_gets_no_lock_from_a_reader(tmp_path: Path) -> None:
+    with reading(tmp_path):
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_not_there_is_no_matter_of_the_lock(tmp_path: Path) -> None:
