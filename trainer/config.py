@@ -5,7 +5,7 @@ from __future__ import annotations
 import pydantic
 
 from shared.config import Config
-from trainer.input.stream import InputConfig
+from trainer.input.config import InputConfig
 from trainer.losses import LossConfig
 from trainer.model.xtts import ModelConfig
 from trainer.optimizer import OptimizerConfig

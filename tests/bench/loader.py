@@ -21,7 +21,8 @@ from pipelines.build import build_dataset
 from shared.dataset import Dataset
 from tests.bench.corpus import bench_config
 from tests.bench.measure import interleaved, report
-from trainer.input.stream import InputConfig, Stream, plan_dataset
+from trainer.input.config import InputConfig
+from trainer.input.stream import Stream, plan_dataset
 
 CLIPS = 1_600
 MIN_CLIPS = 16_000  # of one repeat

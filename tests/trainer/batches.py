@@ -10,8 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from shared.dataset import Dataset
+from trainer.input.config import InputConfig
 from trainer.input.plan import Plan
-from trainer.input.stream import InputConfig, Position, Stream, plan_dataset
+from trainer.input.stream import Position, Stream, plan_dataset
 
 DEVICE = "/CPU:0"
 

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pydantic
 import tensorflow as tf
 
-from shared.config import Config
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
+from trainer.input.config import InputConfig
 from trainer.input.parse import Chunk, ChunkParser
 from trainer.input.plan import Plan, plan_buckets
 
 PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
-
-
-class InputConfig(Config):
-    """How records become batches."""
-
-    max_buckets: int = pydantic.Field(8, ge=1, le=64)
-    frames_per_batch: int = pydantic.Field(16_000, ge=1)
-    max_clips: int = pydantic.Field(64, ge=1)
-    chunk_records: int = pydantic.Field(512, ge=1)  # parsed and shuffled together
-    interleaved_files: int = pydantic.Field(8, ge=1)
-    prefetch_batches: int = pydantic.Field(4, ge=1)
 
 
 class Position(NamedTuple):
