@@ -158,7 +158,9 @@ def report(data: Place) -> None:
     from pipelines.report import write_report
     from shared.dataset import Dataset
 
-    click.echo(write_report(Dataset.open(data)))
+    with reading(data):
+        path = write_report(Dataset.open(data))
+    click.echo(path)
 
 
 @cli.command()
