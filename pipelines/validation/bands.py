@@ -1,7 +1,8 @@
 """Sums of each mel band, and whether its values are in range, at the speed of the memory.
 
-NumPy has no fast way from float16 to wider numbers: by it this would take as long as the sha256 of the same bytes, and
-so it takes a third of that. The sums of float16 mels are exact, so their order makes no difference.
+NumPy has no fast way from float16 to wider numbers: by it this would take as long as the sha256 of the same bytes, by
+the processor's own instruction it takes a sixth of that. The sums of float16 mels are exact, so their order makes no
+difference.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
 
 from shared.records import MEL_DTYPES
-
-# A float16 that was extended by its sign and moved 13 places to the left has copies of the sign in bits 28 to 30.
-_SIGN_AND_MAGNITUDE = ~0x70000000
 
 
 class BandSums:
@@ -40,6 +40,18 @@ def _compiled(mel_dtype: str) -> Callable[..., bool]:
     return numba.njit(nogil=True, error_model="numpy")(kernel)
 
 
+def _widen(_typing: Any, bits: Any) -> Any:
+    """The float32 of a float16 that is given as int16: numba knows no float16, but LLVM does, and F16C and NEON too."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, words: Any) -> Any:
+        return builder.fpext(builder.bitcast(words[0], ir.HalfType()), ir.FloatType())
+
+    return numba.float32(numba.int16), generate
+
+
+_float16: Any = intrinsic(_widen)
+
+
 # In a record a mel begins at any byte. The view of its numbers is made here, where nobody asks for their alignment and
 # the processor needs none: a copy of each mel would cost a third of its sums.
 
@@ -61,9 +73,7 @@ def _add_float16(mel: np.ndarray, low: int, high: int, sums: np.ndarray, squares
     frames, bands = bits.shape
     for f in range(frames):
         for m in range(bands):
-            # sign, exponent and mantissa to their places in a float32; the bias of its exponent is 112 larger
-            moved = np.int32((np.int32(bits[f, m]) << 13) & np.int32(_SIGN_AND_MAGNITUDE))
-            value = np.float64(moved.view(np.float32) * np.float32(2.0**112))
+            value = np.float64(_float16(bits[f, m]))
             sums[m] += value
             squares[m] += value * value
     return True

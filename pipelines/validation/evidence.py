@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -123,6 +124,16 @@ def _text(features: dict[str, list[Any]], name: str) -> str:
     if not text:
         raise RecordError("text", f"{name} is empty")
     return text
+
+
+def are_in_place(utterance_ids: list[str], *, stem: Stem, keys: list[int]) -> bool:
+    """Whether `check_place` has nothing to say of any of the ids of a file: shards follow the order of keys."""
+    prefix, placed = f"{stem.source}/", list(zip(keys, utterance_ids, strict=True))
+    return (
+        all(map(operator.lt, placed, placed[1:]))
+        and all(name.startswith(prefix) for name in utterance_ids)
+        and all(one * stem.shards >> KEY_BITS == stem.shard for one in (*keys[:1], *keys[-1:]))
+    )
 
 
 def check_place(utterance_id: str, *, stem: Stem, key: int, previous: tuple[int, str]) -> None:

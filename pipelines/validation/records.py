@@ -15,6 +15,7 @@ from pipelines.validation.bands import BandSums
 from pipelines.validation.evidence import (
     Facts,
     RecordError,
+    are_in_place,
     check_place,
     check_row,
     check_tokens,
@@ -55,7 +56,7 @@ class RecordsFile:
         self._outlines = Outlines(contract=contract, speakers=speakers)
         low, high = mel_range(contract)
         self._bands = BandSums(n_mels=contract.features.n_mels, mel_dtype=contract.mel_dtype, low=low, high=high)
-        self._previous = (-1, "")
+        self._placed: list[tuple[int, str]] = []  # index and id of each record that has an id
         self._pieces: list[bytes] = []  # packed tokens of the records that were told by their outline
         self._piece_rows: list[int] = []
         self._faults: list[Fault] = []
@@ -76,6 +77,7 @@ class RecordsFile:
                 self._inspect_record(body, index=index, offset_bytes=offset)
                 tally.add()
             self.sha256 = window.sha256()
+        self._inspect_places()
         self._inspect_tokens()
         return sorted(self._faults, key=lambda fault: fault.record)
 
@@ -128,7 +130,7 @@ class RecordsFile:
             if row is not None and self._is_as_its_row(payload, row=row, offset_bytes=offset_bytes):
                 self._sound.append(row)
                 self._piece_rows.append(index)
-                self._place(row.utterance_id)
+                self._placed.append((index, row.utterance_id))
                 return
             facts = read_facts(payload.tobytes(), contract=self._contract, speakers=self._names)
             name = facts.utterance_id
@@ -136,7 +138,7 @@ class RecordsFile:
             assert facts.mel is not None
             self.tokens += facts.tokens
             self._bands.add(facts.mel)
-            self._place(name)
+            self._placed.append((index, name))
             if self._rows is not None:
                 length = HEADER_BYTES + len(payload) + FOOTER_BYTES
                 check_row(row, facts=facts, offset_bytes=offset_bytes, length_bytes=length)
@@ -162,11 +164,21 @@ class RecordsFile:
         self._pieces.append(payload[tokens_start:tokens_end].tobytes())
         return True
 
-    def _place(self, utterance_id: str) -> None:
-        order = key(utterance_id, purpose="order")
-        self.keys += order.to_bytes(KEY_BYTES, "big")
-        previous, self._previous = self._previous, (order, utterance_id)
-        check_place(utterance_id, stem=self._stem, key=order, previous=previous)
+    def _inspect_places(self) -> None:
+        """Whether the records stand in the order of their ids' hashes, and in the shard that those decide."""
+        names = [name for _, name in self._placed]
+        keys = [key(name, purpose="order") for name in names]
+        self.keys += b"".join(order.to_bytes(KEY_BYTES, "big") for order in keys)
+        if are_in_place(names, stem=self._stem, keys=keys):
+            return
+        previous, told = (-1, ""), {fault.record: fault for fault in self._faults}
+        for (index, name), order in zip(self._placed, keys, strict=True):
+            try:
+                check_place(name, stem=self._stem, key=order, previous=previous)
+            except RecordError as error:  # says more than that the record differs from the row of its index
+                told[index] = Fault(index, name, error)
+            previous = (order, name)
+        self._faults = list(told.values())
 
     def _inspect_tokens(self) -> None:
         """The tokens of all records that were told by their outline, at once; those of a wrong one alone."""
