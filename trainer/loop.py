@@ -16,8 +16,8 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Progress, load_checkpoint, save_checkpoint, saved_checkpoints
 from trainer.config import TrainConfig
-from trainer.input.plan import Plan
-from trainer.input.stream import Position, Stream, plan_dataset
+from trainer.input.plan import Plan, plan_dataset
+from trainer.input.stream import Position, Stream
 from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor, Stopwatch
@@ -57,7 +57,9 @@ class Trainer:
         keras.utils.set_random_seed(config.seed)
         self._config, self._run = config, run
         self._device = "/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"
-        self._plan = plan_dataset(dataset, config=config.input, frames_per_step=config.model.frames_per_step)
+        self._plan = plan_dataset(
+            dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=config.steps
+        )
         self._train, self._validation = (
             Stream(dataset, split=split, plan=self._plan, config=config.input, seed=config.seed)
             for split in ("train", "validation")

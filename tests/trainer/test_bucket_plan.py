@@ -13,7 +13,7 @@ import pytest
 from hypothesis import strategies
 
 from shared.errors import UserError
-from trainer.input.plan import Plan, assign, cheapest_bounds, plan_buckets
+from trainer.input.plan import Staircase, assign, cheapest_bounds, plan_buckets
 
 LENGTHS = strategies.lists(strategies.tuples(strategies.integers(1, 400), strategies.integers(2, 90)), min_size=1)
 
@@ -21,17 +21,17 @@ LENGTHS = strategies.lists(strategies.tuples(strategies.integers(1, 400), strate
 def planned(
     lengths: list[tuple[int, int]],
     *,
-    max_buckets: int = 4,
+    shapes: int = 4,
     frames_per_batch: int = 900,
     frames_per_step: int = 4,
     at_least: tuple[int, int] = (0, 0),
-) -> Plan:
+) -> Staircase:
     frames, tokens = np.array(lengths).T
     return plan_buckets(
         frames,
         tokens,
         at_least=at_least,
-        max_buckets=max_buckets,
+        shapes=shapes,
         frames_per_batch=frames_per_batch,
         max_clips=6,
         frames_per_step=frames_per_step,
@@ -40,9 +40,9 @@ def planned(
 
 @hypothesis.given(LENGTHS, strategies.integers(1, 6), strategies.integers(1, 2000), strategies.integers(1, 7))
 def test_every_record_fits_its_bucket_and_no_smaller_one(
-    lengths: list[tuple[int, int]], max_buckets: int, frames_per_batch: int, frames_per_step: int
+    lengths: list[tuple[int, int]], shapes: int, frames_per_batch: int, frames_per_step: int
 ) -> None:
-    plan = planned(lengths, max_buckets=max_buckets, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
+    plan = planned(lengths, shapes=shapes, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
     padded = 0
     for (frames, tokens), index in zip(lengths, assign(plan.buckets, *np.array(lengths).T), strict=True):
         fitting = [k for k, bucket in enumerate(plan.buckets) if bucket.frames >= frames and bucket.tokens >= tokens]
@@ -54,10 +54,10 @@ def test_every_record_fits_its_bucket_and_no_smaller_one(
 
 @hypothesis.given(LENGTHS, strategies.integers(1, 6), strategies.integers(1, 2000), strategies.integers(1, 7))
 def test_buckets_are_few_rise_in_frames_and_tokens_and_are_aligned(
-    lengths: list[tuple[int, int]], max_buckets: int, frames_per_batch: int, frames_per_step: int
+    lengths: list[tuple[int, int]], shapes: int, frames_per_batch: int, frames_per_step: int
 ) -> None:
-    plan = planned(lengths, max_buckets=max_buckets, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
-    assert 1 <= len(plan.buckets) <= max_buckets
+    plan = planned(lengths, shapes=shapes, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
+    assert 1 <= len(plan.buckets) <= shapes
     for smaller, larger in itertools.pairwise(plan.buckets):
         assert smaller.frames < larger.frames
         assert smaller.tokens <= larger.tokens
@@ -72,7 +72,7 @@ def test_buckets_are_few_rise_in_frames_and_tokens_and_are_aligned(
     strategies.lists(strategies.tuples(strategies.integers(1, 60), strategies.integers(1, 9)), min_size=1, max_size=8),
     strategies.integers(1, 9),
 )
-def test_no_other_cut_is_cheaper(pairs: list[tuple[int, int]], max_buckets: int) -> None:
+def test_no_other_cut_is_cheaper(pairs: list[tuple[int, int]], shapes: int) -> None:
     counts = dict(pairs)
     candidates = np.array(sorted(counts))
     numbers = np.array([counts[candidate] for candidate in candidates])
@@ -82,12 +82,10 @@ def test_no_other_cut_is_cheaper(pairs: list[tuple[int, int]], max_buckets: int)
         return int(np.sum(numbers * smallest_fitting))
 
     others = (
-        [*chosen, candidates[-1]]
-        for size in range(max_buckets)
-        for chosen in itertools.combinations(candidates[:-1], size)
+        [*chosen, candidates[-1]] for size in range(shapes) for chosen in itertools.combinations(candidates[:-1], size)
     )
-    bounds = cheapest_bounds(candidates, numbers, max_buckets=max_buckets)
-    assert len(bounds) <= max_buckets
+    bounds = cheapest_bounds(candidates, numbers, shapes=shapes)
+    assert len(bounds) <= shapes
     assert cost(bounds) == min(map(cost, others))
 
 
@@ -102,9 +100,9 @@ def test_the_last_bucket_holds_at_least_what_was_asked(
 
 @hypothesis.given(LENGTHS, strategies.integers(1, 6), strategies.integers(1, 2000))
 def test_every_planned_bucket_is_filled_by_an_epoch_in_one_chunk(
-    lengths: list[tuple[int, int]], max_buckets: int, frames_per_batch: int
+    lengths: list[tuple[int, int]], shapes: int, frames_per_batch: int
 ) -> None:
-    plan = planned(lengths, max_buckets=max_buckets, frames_per_batch=frames_per_batch)
+    plan = planned(lengths, shapes=shapes, frames_per_batch=frames_per_batch)
     waiting = 0
     for index, bucket in enumerate(plan.buckets):
         waiting += sum(
@@ -118,14 +116,14 @@ def test_every_planned_bucket_is_filled_by_an_epoch_in_one_chunk(
 def test_no_record_is_a_mistake_of_the_user() -> None:
     nothing = np.zeros(0, np.int64)
     with pytest.raises(UserError, match="no training record"):
-        plan_buckets(nothing, nothing, max_buckets=8, frames_per_batch=16_000, max_clips=64, frames_per_step=4)
+        plan_buckets(nothing, nothing, shapes=8, frames_per_batch=16_000, max_clips=64, frames_per_step=4)
 
 
 def test_ljspeech_in_eight_buckets_is_padded_by_less_than_eight_percent(reference: Path) -> None:
     with (reference / "ljspeech_lengths.csv").open(encoding="utf-8", newline="") as file:
         lengths = [(int(row["frames"]), int(row["tokens"])) for row in csv.DictReader(file)]
     frames, tokens = np.array(lengths).T
-    plan = plan_buckets(frames, tokens, max_buckets=8, frames_per_batch=16_000, max_clips=64, frames_per_step=4)
+    plan = plan_buckets(frames, tokens, shapes=8, frames_per_batch=16_000, max_clips=64, frames_per_step=4)
     print(plan)
     assert len(lengths) == 13_100
     assert len(plan.buckets) == 8

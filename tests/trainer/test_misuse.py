@@ -50,7 +50,7 @@ def test_an_unknown_key_in_the_file(mistake: Callable[..., str], data: Path, tmp
         ("steps=0", "steps"),
         ("optimizer.learning_rate=nan", "optimizer.learning_rate"),
         ("loss.mel=-1", "loss.mel"),
-        ("input.max_buckets=0", "input.max_buckets"),
+        ("input.buckets=0", "input.buckets"),
         ("seed=4294967296", "seed"),
         ("steps", "key=value"),
     ],

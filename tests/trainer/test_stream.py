@@ -104,8 +104,8 @@ def test_only_one_batch_of_a_chunk_has_empty_rows_and_they_come_last(dataset: Da
 
 
 def test_every_planned_shape_comes_up_when_the_chunk_holds_the_split(dataset: Dataset) -> None:
-    for max_buckets, frames_per_batch in ((2, 1200), (3, 1500), (5, 1000), (8, 4000)):
-        stream, plan, _ = make_stream(dataset, max_buckets=max_buckets, frames_per_batch=frames_per_batch)
+    for buckets, frames_per_batch in ((2, 1200), (3, 1500), (5, 1000), (8, 4000)):
+        stream, plan, _ = make_stream(dataset, buckets=buckets, frames_per_batch=frames_per_batch)
         shapes = {(*batch["mel"].shape[:2], batch["tokens"].shape[1]) for batch in epochs(stream, until=1)}
         assert shapes == set(plan.buckets)
 
@@ -155,7 +155,7 @@ def test_a_stream_resumed_anywhere_continues_as_if_undisturbed(
 
 @pytest.mark.parametrize("split", ["train", "validation"])
 def test_once_gives_every_record_in_the_order_of_the_shards(dataset: Dataset, split: str) -> None:
-    stream, _, _ = make_stream(dataset, split=split, max_buckets=1)
+    stream, _, _ = make_stream(dataset, split=split, buckets=1)
     found = rows_of(as_numpy(stream.once(device=DEVICE)))
     assert found == read_shards(dataset, split=split)
 

@@ -10,7 +10,7 @@ from shared.config import Config
 class InputConfig(Config):
     """How records become batches."""
 
-    max_buckets: int = pydantic.Field(8, ge=1, le=64)
+    buckets: int = pydantic.Field(8, ge=1, le=64)
     frames_per_batch: int = pydantic.Field(16_000, ge=1)
     max_clips: int = pydantic.Field(64, ge=1)
     chunk_records: int = pydantic.Field(512, ge=1)  # parsed and shuffled together

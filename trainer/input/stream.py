@@ -11,7 +11,7 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.input.config import InputConfig
 from trainer.input.parse import Chunk, ChunkParser
-from trainer.input.plan import Plan, plan_buckets
+from trainer.input.plan import Plan
 
 PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
 
@@ -110,27 +110,6 @@ class Stream:
         batches = batches.with_options(options)
         refuse_python_ops(batches)
         return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self._config.prefetch_batches))
-
-
-def plan_dataset(dataset: Dataset, *, config: InputConfig, frames_per_step: int) -> Plan:
-    """The buckets that cost training least, the last of them large enough for validation too.
-
-    Raises:
-        UserError: there is nothing to train on, or a manifest is damaged.
-    """
-    try:
-        train, validation = dataset.manifest("train"), dataset.manifest("validation")
-    except (OSError, ValueError) as error:  # ValueError: Arrow's, of a damaged file
-        raise UserError(f"{dataset.layout.root}: a manifest cannot be read ({error}); run `make validate`") from error
-    return plan_buckets(
-        train["frames"].to_numpy(),
-        train["tokens"].to_numpy(),
-        at_least=tuple(int(validation[column].to_numpy().max(initial=0)) for column in ("frames", "tokens")),
-        max_buckets=config.max_buckets,
-        frames_per_batch=config.frames_per_batch,
-        max_clips=config.max_clips,
-        frames_per_step=frames_per_step,
-    )
 
 
 def python_ops(dataset: tf.data.Dataset) -> list[str]:
