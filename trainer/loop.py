@@ -78,7 +78,8 @@ class Trainer:
         """Run to the last step."""
         notice = self._resume()
         with Monitor(self._run, step=self._progress.step, steps=self._config.steps) as monitor:
-            monitor.say(f"{self._device}, {_count(self._model):,} parameters, {self._plan}")
+            monitor.say(f"{self._device}, {_count(self._model):,} parameters")
+            monitor.say("\n".join(self._plan.lines(config=self._config.input)))
             monitor.say(notice)
             loss = self._go_on(monitor)
             shapes = len(self._plan.buckets)
@@ -185,7 +186,7 @@ def _pictures(batch: dict[str, tf.Tensor], decoded: Decoded) -> dict[str, np.nda
 def _order_fingerprint(dataset: Dataset, *, config: TrainConfig, plan: Plan) -> str:
     """What decides the order of batches: the shards' bytes, the input settings, the buckets, the seed."""
     shards = [shard.sha256 for shard in dataset.info.shards_of("train")]
-    settings = config.input.model_dump(exclude={"prefetch_batches"})
+    settings = config.input.model_dump(exclude={"prefetch_batches", "costs", "buckets"})
     facts = json.dumps([shards, settings, plan.buckets, config.seed], sort_keys=True)
     return hashlib.blake2b(facts.encode(), digest_size=16).hexdigest()
 
