@@ -38,6 +38,32 @@ def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path) -> No
     click.echo(f"{run}: step {ended.steps}, {outcome}")
 
 
+@cli.command(name="inspect-input")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A picture (.png, .svg, .pdf) to write.")
+def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | None) -> None:
+    """What training as CONFIG says would be fed: shapes of batches, padding, shares; nothing is read but manifests."""
+    start_tensorflow()
+    from rich.console import Console
+
+    from shared.dataset import Dataset
+    from trainer.config import TrainConfig
+    from trainer.input.inspection import inspect_input
+    from trainer.input.picture import check_picture, draw
+    from trainer.input.tables import inspection_tables
+
+    asked = load_config(config, of=TrainConfig, overrides=overrides)
+    if out is not None:
+        check_picture(out)
+    inspection = inspect_input(asked, dataset=Dataset.open(data))
+    Console(highlight=False).print(inspection_tables(inspection, config=asked))
+    if out is not None:
+        draw(inspection, path=out, title=str(data))
+        click.echo(f"\npicture: {out}")
+
+
 @cli.command()
 @_run
 @click.option("--text", required=True, help="What to say.")

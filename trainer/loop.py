@@ -18,6 +18,7 @@ from trainer.checkpoints import Progress, load_checkpoint, save_checkpoint, save
 from trainer.config import TrainConfig
 from trainer.input.plan import Plan, plan_dataset
 from trainer.input.stream import Position, Stream
+from trainer.input.tables import mix_lines
 from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor, Stopwatch
@@ -42,9 +43,9 @@ def train(config: TrainConfig, *, data: Path, run: Path) -> Trained:
         UserError: data or run are not usable, or the loss is no number.
     """
     dataset = Dataset.open(data)
-    enter_run(run, config=config, dataset=dataset)
+    info = enter_run(run, config=config, dataset=dataset)
     try:
-        return Trainer(config, dataset=dataset, run=run).train()
+        return Trainer(config, dataset=dataset, run=run, planned_steps=info.planned_steps).train()
     except (tf.errors.NotFoundError, tf.errors.DataLossError) as error:
         reason = error.message.splitlines()[0].rpartition("}} ")[2]
         raise UserError(f"{data}: a shard cannot be read ({reason}); run `make validate DATA={data}`") from error
@@ -53,12 +54,12 @@ def train(config: TrainConfig, *, data: Path, run: Path) -> Trained:
 class Trainer:
     """Everything that a run holds while it goes on."""
 
-    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path):
+    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, planned_steps: int):
         keras.utils.set_random_seed(config.seed)
         self._config, self._run = config, run
         self._device = "/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"
         self._plan = plan_dataset(
-            dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=config.steps
+            dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=planned_steps
         )
         self._train, self._validation = (
             Stream(dataset, split=split, plan=self._plan, config=config.input, seed=config.seed)
@@ -79,7 +80,7 @@ class Trainer:
         notice = self._resume()
         with Monitor(self._run, step=self._progress.step, steps=self._config.steps) as monitor:
             monitor.say(f"{self._device}, {_count(self._model):,} parameters")
-            monitor.say("\n".join(self._plan.lines(config=self._config.input)))
+            monitor.say("\n".join([*self._plan.lines(config=self._config.input), *mix_lines(self._plan.mix)]))
             monitor.say(notice)
             loss = self._go_on(monitor)
             shapes = len(self._plan.buckets)

@@ -10,24 +10,12 @@ from shared.dataset import Contract, Dataset
 from shared.layout import SPLITS
 from shared.records import MEL_DTYPES
 from trainer.config import TrainConfig
-from trainer.input.mixing import Share, shares
+from trainer.input.outlook import Filled, first_epoch
 from trainer.input.plan import Plan, plan_rows
 from trainer.input.rows import Rows, read_rows
-from trainer.input.staircase import Bucket, assign
+from trainer.input.staircase import Bucket, assign, share_of_padding
 
 INT32_BYTES = 4
-
-
-class Filled(NamedTuple):
-    """What an epoch really puts into each bucket: remainders moved up, the last batches of chunks partly empty."""
-
-    batches: np.ndarray  # [K] int64
-    records: np.ndarray  # [K] int64
-    frames: np.ndarray  # [K] int64, valid
-
-    def padding(self, buckets: tuple[Bucket, ...]) -> float:
-        """The share of all frames of all batches that is padding, empty rows too."""
-        return 1.0 - float(self.frames.sum()) / float(self.batches @ [one.clips * one.frames for one in buckets])
 
 
 class Inspection(NamedTuple):
@@ -36,9 +24,9 @@ class Inspection(NamedTuple):
     plan: Plan
     rows: dict[str, Rows]
     bucket: np.ndarray  # [rows] of each training record; K where it is left out
+    padding: np.ndarray  # [K] of the frames of each bucket, as planned
     first_epoch: Filled
     batch_bytes: tuple[int, ...]  # of each bucket, as it goes to the device
-    mix: dict[str, list[Share]]  # by "language", "source", "speaker"
     longest: list[tuple[str, int, int]]  # utterance, frames and tokens of those that are heard
 
 
@@ -62,9 +50,9 @@ def inspect_input(config: TrainConfig, *, dataset: Dataset) -> Inspection:
         plan,
         rows,
         bucket,
-        first_epoch(train, plan=plan, bucket=bucket, config=config),
+        _padding(train, plan=plan, bucket=bucket),
+        first_epoch(train, plan=plan, bucket=bucket, chunk_bytes=192 << 20, seed=config.seed),
         tuple(batch_bytes(one, contract=dataset.info.contract) for one in plan.buckets),
-        {name: shares(train, getattr(train, name), rates=rates) for name in ("language", "source", "speaker")},
         _longest(train, heard=rates > 0),
     )
 
@@ -73,6 +61,11 @@ def batch_bytes(bucket: Bucket, *, contract: Contract) -> int:
     """A batch as it goes to the device: mel [B, F, M], tokens [B, T], frames and token_counts [B]."""
     mel = bucket.frames * contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
     return bucket.clips * (mel + (bucket.tokens + 2) * INT32_BYTES)
+
+
+def _padding(rows: Rows, *, plan: Plan, bucket: np.ndarray) -> np.ndarray:
+    frames = np.bincount(bucket, plan.rates["train"] * rows.frames, len(plan.buckets) + 1)[:-1]
+    return share_of_padding(frames, plan.staircase.records * [one.frames for one in plan.buckets])
 
 
 def _longest(rows: Rows, *, heard: np.ndarray, shown: int = 5) -> list[tuple[str, int, int]]:

@@ -12,7 +12,7 @@ from shared.errors import UserError
 from shared.layout import SPLITS
 from trainer.input.config import InputConfig
 from trainer.input.costs import Choice, cheapest, explain
-from trainer.input.mixing import mixed_rates
+from trainer.input.mixing import Share, mixed_rates, shares
 from trainer.input.rows import Rows, read_rows
 from trainer.input.staircase import Bucket, Limits, Staircase, measure_lengths, plan_staircases
 
@@ -40,6 +40,7 @@ class Plan(NamedTuple):
 
     staircase: Staircase
     rates: dict[str, np.ndarray]  # by split: times that an epoch hears each row of the manifests, [rows] float32
+    mix: dict[str, list[Share]]  # of training, by "language", "source" and "speaker"
     left_out: dict[str, LeftOut]  # by split, where there are any
     choices: tuple[Choice, ...]  # what every number of shapes up to the number that was asked for would cost
     epochs: float  # of the run
@@ -48,13 +49,20 @@ class Plan(NamedTuple):
     def buckets(self) -> tuple[Bucket, ...]:
         return self.staircase.buckets
 
+    @property
+    def explanation(self) -> str:
+        """How many shapes pay, in one line."""
+        return explain(self.choices, epochs=self.epochs)
+
+    @property
+    def left_out_lines(self) -> list[str]:
+        """A line for each split that leaves out records."""
+        return [f"left out of {split}, longer than input.max_frames: {one}" for split, one in self.left_out.items()]
+
     def lines(self, *, config: InputConfig) -> list[str]:
         """The plan in words, for the start of a run."""
-        chosen = [explain(self.choices, epochs=self.epochs)] if config.buckets is None else []
-        left_out = [
-            f"left out of {split}, over max_frames={config.max_frames}: {one}" for split, one in self.left_out.items()
-        ]
-        return [str(self.staircase), *chosen, *left_out]
+        chosen = [self.explanation] if config.buckets is None else []
+        return [str(self.staircase), *self.staircase.coarseness, *chosen, *self.left_out_lines]
 
 
 def plan_dataset(dataset: Dataset, *, config: InputConfig, frames_per_step: int, steps: int) -> Plan:
@@ -75,11 +83,11 @@ def plan_rows(
     Raises:
         UserError: there is nothing to train on.
     """
-    kept = {split: _kept(one, config=config) for split, one in rows.items()}
-    _refuse_nothing(rows["train"], kept["train"], config=config)
+    train, kept = rows["train"], {split: _kept(one, config=config) for split, one in rows.items()}
+    _refuse_nothing(train, kept["train"], config=config)
     weights = {name: source.weight for name, source in dataset.info.sources.items()}
     rates = {
-        "train": mixed_rates(rows["train"], weights=weights, kept=kept["train"], config=config.mixing),
+        "train": mixed_rates(train, weights=weights, kept=kept["train"], config=config.mixing),
         "validation": kept["validation"].astype(np.float32),
     }
     staircases = _staircases(rows, rates=rates, config=config, frames_per_step=frames_per_step)
@@ -89,6 +97,7 @@ def plan_rows(
     return Plan(
         staircases[choices.index(chosen)],
         rates,
+        {name: shares(train, getattr(train, name), rates=rates["train"]) for name in ("language", "source", "speaker")},
         {split: _left_out(one, kept[split]) for split, one in rows.items() if not kept[split].all()},
         choices,
         epochs,

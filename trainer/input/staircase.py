@@ -66,12 +66,22 @@ class Staircase(NamedTuple):
 
     def __str__(self) -> str:
         shapes = ", ".join(f"{one.clips}×{one.frames}×{one.tokens}" for one in self.buckets)
-        said = f"{len(self.buckets)} bucket shapes (clips×frames×tokens): {shapes}; padding {self.padding:.1%}"
+        return f"{len(self.buckets)} bucket shapes (clips×frames×tokens): {shapes}; padding {self.padding:.1%}"
+
+    @property
+    def coarseness(self) -> list[str]:
+        """In one line what the plan is not exact in, if anything."""
         if self.strides == (1, 1):
-            return said
-        return (
-            f"{said}; of the many lengths, one in {self.strides[0]} (frames) and {self.strides[1]} (tokens) was tried"
-        )
+            return []
+        frames, tokens = self.strides
+        return [
+            f"too many lengths for an exact plan: of those of frames 1 in {frames} was tried, of tokens 1 in {tokens}"
+        ]
+
+
+def share_of_padding(valid: np.ndarray, padded: np.ndarray) -> np.ndarray:
+    """The share of the padded frames that is padding, elementwise; none where there are none."""
+    return 1.0 - np.divide(valid, padded, out=np.ones(len(padded)), where=padded > 0)
 
 
 class Limits(NamedTuple):
