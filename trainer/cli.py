@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -45,6 +46,7 @@ def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path) -> No
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A picture (.png, .svg, .pdf) to write.")
 def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | None) -> None:
     """What training as CONFIG says would be fed: shapes of batches, padding, shares; nothing is read but manifests."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # planning needs no GPU, and a training may be running on it
     start_tensorflow()
     from rich.console import Console
 

@@ -59,7 +59,7 @@ def main() -> None:
 
         candidates = {"raw TFRecordDataset, shuffled, batched": read_raw, "our stream": read_ours}
         results = interleaved(candidates, repeats=REPEATS)
-    print(report(f"loader over {CLIPS} clips, warm cache, {plan}", results, floor=next(iter(candidates))))
+    print(report(f"loader over {CLIPS} clips, warm cache, {plan.staircase}", results, floor=next(iter(candidates))))
 
 
 def _raw(files: list[str]) -> tf.data.Dataset:

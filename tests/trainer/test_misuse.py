@@ -51,6 +51,8 @@ def test_an_unknown_key_in_the_file(mistake: Callable[..., str], data: Path, tmp
         ("optimizer.learning_rate=nan", "optimizer.learning_rate"),
         ("loss.mel=-1", "loss.mel"),
         ("input.buckets=0", "input.buckets"),
+        ("input.mixing.languages=0.5", "input.mixing.languages"),
+        ("input.max_frames=2", "leaves out every training record"),
         ("seed=4294967296", "seed"),
         ("steps", "key=value"),
     ],

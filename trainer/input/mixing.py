@@ -89,8 +89,6 @@ def shares(rows: Rows, column: Column, *, rates: np.ndarray) -> list[Share]:
     size = len(column.names)
     records, heard = (np.bincount(column.codes, values, size) for values in (None, rates))
     hours = np.bincount(column.codes, rates * rows.duration_s, size) / 3600
-    table = [
-        Share(name, int(n), n / records.sum(), h / max(heard.sum(), 1e-9), h / max(n, 1), float(h), float(one_hours))
-        for name, n, h, one_hours in zip(column.names, records, heard, hours, strict=True)
-    ]
+    figures = records, records / records.sum(), heard / heard.sum(), heard / records, heard, hours
+    table = [Share(*row) for row in zip(column.names, *(one.tolist() for one in figures), strict=True)]
     return sorted(table, key=lambda share: -share.records)
