@@ -48,8 +48,13 @@ def explain(choices: tuple[Choice, ...], *, epochs: float) -> str:
     compared = f"; {', '.join(others)}" if others else ""
     return (
         f"{best.shapes} shape{'s' * (best.shapes > 1)} chosen: {best.compile_s:,.0f} s to compile, "
-        f"{best.run_s:,.0f} s of padding ({best.epoch_s:,.1f} s in each of {epochs:,.1f} epochs){compared}"
+        f"{best.run_s:,.0f} s of padding ({seconds_in_words(best.epoch_s)} s in each of {epochs:,.1f} epochs){compared}"
     )
+
+
+def seconds_in_words(seconds: float) -> str:
+    """Whole seconds, or two digits of fewer than ten."""
+    return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"
 
 
 def _neighbours(choices: tuple[Choice, ...], place: int) -> list[Choice]:

@@ -53,7 +53,7 @@ def _draw_lengths(axes: Axes, inspection: Inspection) -> None:
     edges = [np.linspace(0, size, min(MAX_BINS, size) + 1) for size in (last.frames, last.tokens)]
     heard = rates > 0
     counts, *_ = np.histogram2d(rows.frames[heard], rows.tokens[heard], bins=edges, weights=rates[heard])
-    drawn = axes.pcolormesh(*edges, counts.T, norm=LogNorm(vmin=max(counts[counts > 0].min(), 1e-3)), cmap="Blues")
+    drawn = axes.pcolormesh(*edges, counts.T, norm=LogNorm(vmin=counts[counts > 0].min() / 3), cmap="Blues")
     axes.figure.colorbar(drawn, ax=axes, label="records heard in an epoch", shrink=0.6)
     for bucket in buckets:
         axes.plot([0, bucket.frames, bucket.frames], [bucket.tokens, bucket.tokens, 0], color=_STEPS, linewidth=1)

@@ -42,7 +42,7 @@ class Plan(NamedTuple):
     rates: dict[str, np.ndarray]  # by split: times that an epoch hears each row of the manifests, [rows] float32
     mix: dict[str, list[Share]]  # of training, by "language", "source" and "speaker"
     left_out: dict[str, LeftOut]  # by split, where there are any
-    choices: tuple[Choice, ...]  # what every number of shapes up to the number that was asked for would cost
+    choices: tuple[Choice, ...]  # what each number of shapes would cost, those that are no better than fewer left out
     epochs: float  # of the run
 
     @property
@@ -93,7 +93,7 @@ def plan_rows(
     staircases = _staircases(rows, rates=rates, config=config, frames_per_step=frames_per_step)
     epochs = steps / staircases[-1].batches
     choices = tuple(_choice(one, config=config, epochs=epochs) for one in staircases)
-    chosen = cheapest(choices) if config.buckets is None else choices[-1]
+    chosen = cheapest(choices) if config.buckets is None else _most(choices, shapes=config.buckets)
     return Plan(
         staircases[choices.index(chosen)],
         rates,
@@ -129,13 +129,17 @@ def _staircases(
     found = plan_staircases(
         measure_lengths(train.frames, train.tokens, rates=rates["train"], frames_per_step=frames_per_step),
         limits=Limits(config.frames_per_batch, config.max_clips, at_least=longest),
-        shapes=config.buckets or MAX_CHOSEN,
+        shapes=max(config.buckets or 0, MAX_CHOSEN),
         frames_per_step=frames_per_step,
     )
     kept: list[Staircase] = []
     for one in found:
         kept = [fewer for fewer in kept if len(fewer.buckets) < len(one.buckets)] + [one]
     return kept
+
+
+def _most(choices: tuple[Choice, ...], *, shapes: int) -> Choice:
+    return next(choice for choice in reversed(choices) if choice.shapes <= shapes)
 
 
 def _choice(staircase: Staircase, *, config: InputConfig, epochs: float) -> Choice:

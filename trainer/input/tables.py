@@ -10,11 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from trainer.config import TrainConfig
-from trainer.input.costs import Choice
+from trainer.input.costs import Choice, seconds_in_words
 from trainer.input.inspection import Inspection
 from trainer.input.mixing import Share
 
 WIDTH = 80
+MAX_NAME = 18
 SHOWN_SHARES = 12
 # Of many numbers of shapes these are shown, and those beside the chosen one.
 SHOWN_SHAPES = (1, 2, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64)
@@ -79,7 +80,7 @@ def _epochs(inspection: Inspection, *, config: TrainConfig) -> str:
     epoch = inspection.first_epoch
     total_bytes = int(epoch.batches @ inspection.batch_bytes)
     return (
-        f"epoch 0: {epoch.batches.sum():,} batches, {total_bytes / 2**30:.2f} GiB to the device; "
+        f"epoch 0: {epoch.batches.sum():,} batches, {total_bytes / 2**20:,.1f} MiB to the device; "
         f"{config.steps:,} steps are {config.steps / max(epoch.batches.sum(), 1):,.1f} epochs"
     )
 
@@ -92,7 +93,7 @@ def _choices(choices: tuple[Choice, ...], *, chosen: int, epochs: float) -> Tabl
         if one.shapes in SHOWN_SHAPES or one.shapes in near or one is choices[-1]:
             seconds = (one.epoch_s, one.run_s, one.compile_s, one.total_s)
             marks = "◄" if one.shapes == chosen else ""
-            table.add_row(f"{one.shapes}", f"{one.padding:.1%}", *(f"{value:,.0f}" for value in seconds), marks)
+            table.add_row(f"{one.shapes}", f"{one.padding:.1%}", *map(seconds_in_words, seconds), marks)
     return table
 
 
@@ -100,7 +101,7 @@ def _mix(mix: dict[str, list[Share]]) -> Table:
     names = ("records\nstored", "share\nstored", "share\nheard", "times\nheard", "records\nan epoch", "hours\nan epoch")
     table = _table("What an epoch of training hears on average", "", "", *names)
     for column in table.columns[:2]:
-        column.justify, column.overflow, column.no_wrap = "left", "ellipsis", True
+        column.justify = "left"
     for kind, shares in mix.items():
         rows = shares[:SHOWN_SHARES] + ([_together(rest)] if (rest := shares[SHOWN_SHARES:]) else [])
         for place, one in enumerate(rows):
@@ -111,7 +112,7 @@ def _mix(mix: dict[str, list[Share]]) -> Table:
 
 def _share_words(one: Share) -> tuple[str, ...]:
     return (
-        one.name,
+        _shortened(one.name),
         f"{one.records:,}",
         f"{one.stored:.1%}",
         f"{one.heard:.1%}",
@@ -136,7 +137,7 @@ def _together(rest: list[Share]) -> Share:
 
 def _longest(inspection: Inspection) -> Table:
     table = _table("Longest clips", "utterance", "frames", "tokens")
-    table.columns[0].justify, table.columns[0].overflow = "left", "ellipsis"
+    table.columns[0].justify, table.columns[0].no_wrap = "left", False
     for name, frames, tokens in inspection.longest:
         table.add_row(name, f"{frames:,}", f"{tokens:,}")
     return table
@@ -145,5 +146,9 @@ def _longest(inspection: Inspection) -> Table:
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in columns:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     return table
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
