@@ -107,6 +107,7 @@ bench: $(READY)  ## build, validation and loader as ratios to their floors, cost
 	$(BIN)/python -m tests.bench.build
 	$(BIN)/python -m tests.bench.validation
 	$(BIN)/python -m tests.bench.loader
+	$(BIN)/python -m tests.bench.shapes
 	$(BIN)/python -m tests.bench.flink
 
 lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock

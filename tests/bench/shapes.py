@@ -2,7 +2,7 @@
 
     python -m tests.bench.shapes [SIZE]
 
-The source of the constants in `trainer/input/costs.py` and of a token's worth in `trainer/input/plan.py`. Both
+The source of what `trainer/input/costs.py` says of compilation. Both
 programs of each shape, training and evaluation, are compiled and timed; seconds of a step are fitted by
 a + b · frames + c · tokens over the padded shapes, and c / b is what a token costs in frames.
 """
@@ -13,6 +13,7 @@ import os
 import statistics
 import sys
 import time
+from typing import NamedTuple
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -42,13 +43,16 @@ def main(size: str) -> None:
     train = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
     evaluate = EvaluationStep(model, losses=LossConfig())
     batches = [_batch(frames, tokens) for frames, tokens in SHAPES]
-    compile_s = [_timed(train, batch) + _timed(evaluate, batch) for batch in batches]
-    steps_s = [[_timed(train, batch) for batch in batches] for _ in range(REPEATS)]
-    medians_s = [statistics.median(column) for column in zip(*steps_s, strict=True)]
+    first = [[_timed(train, batch) for batch in batches], [_timed(evaluate, batch) for batch in batches]]
+    steps = [[_timed(train, batch).elapsed_s for batch in batches] for _ in range(REPEATS)]
+    medians_s = [statistics.median(column) for column in zip(*steps, strict=True)]
     sizes = np.array([(1.0, CLIPS * frames, CLIPS * tokens) for frames, tokens in SHAPES])
     start_s, frame_s, token_s = np.linalg.lstsq(sizes, np.array(medians_s), rcond=None)[0]
-    print(f"{size}, {precision}, {CLIPS} clips a batch; first calls, both programs: {_words(compile_s)} s")
-    print(f"a step of {SHAPES}: {_words(medians_s)} s")
+    print(f"{size}, {precision}, {CLIPS} clips a batch of {SHAPES}")
+    for name, calls in zip(("training", "evaluation"), first, strict=True):
+        elapsed_s, cpu_s = (_words(list(column)) for column in zip(*calls, strict=True))
+        print(f"first calls of {name}, with compilation: {elapsed_s} s, of CPU time {cpu_s} s")
+    print(f"a step: {_words(medians_s)} s")
     print(f"{start_s:.3f} s + {1000 * frame_s:.4f} s per 1,000 frames; a token costs {token_s / frame_s:.2f} frames")
 
 
@@ -62,11 +66,16 @@ def _batch(frames: int, tokens: int) -> dict[str, tf.Tensor]:
     }
 
 
-def _timed(step: TrainStep | EvaluationStep, batch: dict[str, tf.Tensor]) -> float:
-    started_s = time.perf_counter()
+class Timed(NamedTuple):
+    elapsed_s: float
+    cpu_s: float
+
+
+def _timed(step: TrainStep | EvaluationStep, batch: dict[str, tf.Tensor]) -> Timed:
+    started_s, started_cpu_s = time.perf_counter(), time.process_time()
     losses = step(batch) if isinstance(step, TrainStep) else step(batch)[0]
     float(losses["loss"])  # waits for the device
-    return time.perf_counter() - started_s
+    return Timed(time.perf_counter() - started_s, time.process_time() - started_cpu_s)
 
 
 def _words(seconds: list[float]) -> str:
