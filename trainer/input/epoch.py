@@ -148,8 +148,7 @@ class EpochOrder:
 
 def _ranges(firsts: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     """first, first + 1, … of each, one behind another."""
-    before = tf.cumsum(counts, exclusive=True)
-    return tf.repeat(firsts - before, counts) + tf.range(tf.reduce_sum(counts))
+    return tf.ragged.range(firsts, firsts + counts).values
 
 
 def _by_bucket(bucket: tf.Tensor, *, seed: tf.Tensor | None) -> tf.Tensor:
