@@ -19,7 +19,7 @@ from tests.trainer.batches import DEVICE, as_numpy, epochs, make_stream, read_sh
 from trainer.input.stream import Position, Stream
 
 # one record, fewer than a batch of the smaller bucket, some batches, more than the split
-CHUNKS = (1, 150_000, 600_000, 192 << 20)
+CHUNKS = (1, 150_000, 600_000, 384 << 20)
 
 
 @pytest.mark.parametrize("chunk_bytes", CHUNKS)
@@ -159,7 +159,7 @@ def test_an_epoch_does_not_begin_with_the_same_shards(many_shards: Dataset) -> N
     assert len(starts) > 2
 
 
-@pytest.mark.parametrize(("chunk_bytes", "every"), [(900_000, 1), (150_000, 8), (192 << 20, 6)])
+@pytest.mark.parametrize(("chunk_bytes", "every"), [(900_000, 1), (150_000, 8), (384 << 20, 6)])
 def test_a_stream_resumed_anywhere_continues_as_if_undisturbed(
     many_shards: Dataset, chunk_bytes: int, every: int
 ) -> None:
@@ -181,7 +181,7 @@ def test_once_gives_every_record_in_the_order_of_the_shards(dataset: Dataset, sp
 
 
 def test_once_gives_every_record_whatever_the_buckets_chunks_and_weights(dataset: Dataset) -> None:
-    for split, chunk_bytes in (("train", 150_000), ("train", 192 << 20), ("validation", 1), ("validation", 100_000)):
+    for split, chunk_bytes in (("train", 150_000), ("train", 384 << 20), ("validation", 1), ("validation", 100_000)):
         records = sum(shard.records for shard in dataset.info.shards_of(split))
         stream, _, _ = make_stream(dataset, split=split, chunk_bytes=chunk_bytes, weights=np.full(records, 0.1))
         found = rows_of(as_numpy(stream.once(device=DEVICE)))

@@ -78,22 +78,23 @@ class BatchParser:
         parsed = tf.io.parse_example(raw, self._spec)
         frames, tokens = tf.cast(parsed["frames"], tf.int32), parsed["tokens"]
         token_counts = tf.cast(tokens.row_lengths(), tf.int32)
-        with tf.control_dependencies(self._checks(parsed, rows=rows, frames=frames, token_counts=token_counts)):
+        expected = self._are_expected(parsed, rows=rows, frames=frames, token_counts=token_counts)
+        with tf.control_dependencies([tf.debugging.Assert(expected, ["a record is not the one of the manifest"])]):
             dense = tf.gather(self._vocabulary_table, tokens.to_tensor(default_value=PAD_ID, shape=tf.stack([-1, num_tokens])))
             mel = self._mel(parsed, rows=rows, frames=frames, num_frames=num_frames)
         return {"mel": mel, "frames": frames, "tokens": dense, "token_counts": token_counts, "rows": rows}
 
-    def _checks(
+    def _are_expected(
         self, parsed: dict[str, tf.Tensor], *, rows: tf.Tensor, frames: tf.Tensor, token_counts: tf.Tensor
-    ) -> list[tf.Operation]:
-        """That these records are those of the manifests, from which the order and the shapes were computed."""
-        there, row = rows >= 0, tf.maximum(rows, 0)
-        wanted = (
-            (tf.where(there, tf.gather(self._row_frames, row), 0), frames, "another length of mel"),
-            (tf.where(there, tf.gather(self._row_tokens, row), 0), token_counts, "another number of tokens"),
-            (tf.where(there, tf.gather(self._row_names, row), _hash("")), _hash(parsed["utterance_id"]), "another id"),
+    ) -> tf.Tensor:
+        """Whether these records are those of the manifests, from which the order and the shapes were computed."""
+        row = tf.maximum(rows, 0)
+        there = (
+            (frames == tf.gather(self._row_frames, row))
+            & (token_counts == tf.gather(self._row_tokens, row))
+            & (_hash(parsed["utterance_id"]) == tf.gather(self._row_names, row))
         )
-        return [tf.debugging.assert_equal(known, found, f"{what} than in the manifest") for known, found, what in wanted]
+        return tf.reduce_all(tf.where(rows < 0, (frames == 0) & (token_counts == 0), there))
 
 
 class StoredMel:
@@ -120,9 +121,8 @@ class StoredMel:
             num_frames: [] F.
         """
         frame_bytes = self._n_mels * self._dtype.size
-        found_bytes = tf.strings.length(parsed["mel"])
-        whole = tf.debugging.assert_equal(found_bytes, frames * frame_bytes, "a mel is not of the length that it states")
-        with tf.control_dependencies([whole]):
+        is_whole = tf.reduce_all(tf.strings.length(parsed["mel"]) == frames * frame_bytes)
+        with tf.control_dependencies([tf.debugging.Assert(is_whole, ["a mel is not of the length that it states"])]):
             words = tf.io.decode_raw(parsed["mel"], tf.int64, fixed_length=num_frames * frame_bytes)
         words = tf.reshape(words, [-1, num_frames, frame_bytes // tf.int64.size])
         padding = tf.cast(~tf.sequence_mask(frames, num_frames), tf.int64)[:, :, None]
