@@ -25,7 +25,7 @@ OVERRIDES = (
     "kept_checkpoints=2",
     "input.buckets=2",
     "input.frames_per_batch=800",
-    "input.chunk_records=30",
+    "input.chunk_bytes=1000000",
     "optimizer.warmup_steps=10",
 )
 

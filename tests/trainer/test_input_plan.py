@@ -17,10 +17,8 @@ from shared.errors import UserError
 from tests.trainer.test_mixing import rows_of
 from trainer.input.config import InputConfig
 from trainer.input.costs import Choice, cheapest
-from trainer.input.outlook import first_epoch
 from trainer.input.plan import Plan, plan_dataset, plan_rows
 from trainer.input.rows import Rows
-from trainer.input.staircase import assign
 
 LENGTHS = strategies.lists(strategies.integers(1, 300), min_size=1, max_size=60)
 
@@ -108,34 +106,6 @@ def test_of_choices_that_cost_the_same_the_one_with_fewer_shapes_is_taken() -> N
     assert cheapest((Choice(1, 0.2, 0.0, 0.0, 0.0), Choice(2, 0.1, 0.0, 0.0, 0.0))).shapes == 1
 
 
-@hypothesis.given(LENGTHS, strategies.integers(1, 5), strategies.integers(1, 20), strategies.integers(1, 3))
-def test_the_first_epoch_holds_every_record_once_in_batches_that_hold_them(
-    frames: list[int], buckets: int, chunk_records: int, seed: int
-) -> None:
-    plan, rows = planned(frames, buckets=buckets)
-    train = rows["train"]
-    bucket = assign(plan.buckets, train.frames, train.tokens)
-    filled = first_epoch(train, plan=plan, bucket=bucket, chunk_bytes=chunk_records * 160 * 300, seed=seed)
-    assert filled.records.sum() == len(frames)
-    assert filled.frames.sum() == sum(frames)
-    clips, sizes = np.array(plan.buckets)[:, 0], np.array(plan.buckets)[:, 1]
-    assert (filled.records[:-1] == (filled.batches * clips)[:-1]).all()  # only the last bucket has empty rows
-    assert (filled.frames <= filled.batches * clips * sizes).all()
-    padded = filled.batches @ (clips * sizes)
-    assert filled.total_padding(plan.buckets) == pytest.approx(1 - sum(frames) / padded)
-
-
-def test_in_one_chunk_the_first_epoch_is_what_counting_by_hand_gives() -> None:
-    """800 frames a batch: 8 clips of 96, 4 of 200; 19 short clips leave 3, which 2 long ones join."""
-    plan, rows = planned([96] * 19 + [200] * 2, buckets=2)
-    assert [tuple(one)[:2] for one in plan.buckets] == [(8, 96), (4, 200)]
-    bucket = assign(plan.buckets, rows["train"].frames, rows["train"].tokens)
-    filled = first_epoch(rows["train"], plan=plan, bucket=bucket, chunk_bytes=1 << 30, seed=1)
-    assert filled.batches.tolist() == [2, 2]
-    assert filled.records.tolist() == [16, 5]
-    assert filled.frames.tolist() == [16 * 96, 3 * 96 + 2 * 200]
-
-
 def test_a_million_records_are_planned_in_seconds() -> None:
     random = np.random.default_rng(1)
     duration_s = np.clip(random.gamma(2.0, 2.5, 1_000_000) + 0.5, 0.5, 30.0)
@@ -144,7 +114,7 @@ def test_a_million_records_are_planned_in_seconds() -> None:
     frames = (duration_s * 100).astype(np.int64)
     million = Rows(
         *(frames, np.clip((duration_s * random.normal(4.5, 1.2, len(frames))).astype(np.int64), 2, 400)),
-        *(duration_s, frames * 160),
+        duration_s,
         *(column._replace(codes=np.zeros(len(frames), np.int32)) for column in (one.language, one.source, one.speaker)),
         one.utterance_id,
     )

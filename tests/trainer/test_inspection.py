@@ -13,8 +13,10 @@ import pytest
 from shared.config import load_config
 from shared.dataset import Dataset
 from tests.commands import Outcome
+from tests.trainer.batches import DEVICE
 from trainer.config import TrainConfig
 from trainer.input.inspection import inspect_input
+from trainer.input.stream import Stream
 
 CONFIG = "configs/train_sample.yaml"
 
@@ -54,9 +56,8 @@ def test_every_number_is_that_of_the_manifests(dataset: Dataset) -> None:
         assert inspection.plan.staircase.records[place] == len(own)
         padding = 1 - sum(row["frames"] for row in own) / (len(own) * bucket.frames)
         assert inspection.padding[place] == pytest.approx(padding)
-        mel, tokens, lengths = bucket.frames * 80 * 2, bucket.tokens * 4, 2 * 4
-        assert inspection.batch_bytes[place] == bucket.clips * (mel + tokens + lengths)
-    assert inspection.first_epoch.records.sum() == len(table)
+        mel, tokens, numbers = bucket.frames * 80 * 2, bucket.tokens * 4, 2 * 4 + 8
+        assert inspection.batch_bytes[place] == bucket.clips * (mel + tokens + numbers)
     longest = sorted(table, key=lambda row: -row["frames"])[:5]
     assert [frames for _, frames, _ in inspection.longest] == [row["frames"] for row in longest]
     for share in inspection.plan.mix["language"]:
@@ -64,6 +65,26 @@ def test_every_number_is_that_of_the_manifests(dataset: Dataset) -> None:
         assert share.epoch_hours == pytest.approx(
             sum(row["duration_s"] for row in table if row["language"] == share.name) / 3600
         )
+
+
+def test_the_first_epoch_is_the_one_that_the_stream_gives(many_shards: Dataset) -> None:
+    """Three chunks, so that remainders move up and last batches are partly empty, and repeats by temperature."""
+    overrides = ["input.chunk_bytes=2000000", "input.buckets=3", "input.mixing.languages=3"]
+    config = load_config(CONFIG, of=TrainConfig, overrides=overrides)
+    inspection = inspect_input(config, dataset=many_shards)
+    plan = inspection.plan
+    stream = Stream(many_shards, split="train", plan=plan, config=config.input, seed=config.seed)
+    batches, records, frames = ([0] * len(plan.buckets) for _ in range(3))
+    for batch in stream.epochs(1, device=DEVICE):
+        shape = (*batch["mel"].shape[:2], batch["tokens"].shape[1])
+        place = plan.buckets.index(shape)
+        batches[place] += 1
+        records[place] += int((batch["frames"].numpy() > 0).sum())
+        frames[place] += int(batch["frames"].numpy().sum())
+    filled = inspection.first_epoch
+    assert (filled.batches.tolist(), filled.records.tolist(), filled.frames.tolist()) == (batches, records, frames)
+    padded = sum(count * bucket.clips * bucket.frames for count, bucket in zip(batches, plan.buckets, strict=True))
+    assert filled.total_padding(plan.buckets) == pytest.approx(1 - sum(frames) / padded)
 
 
 def test_left_out_clips_are_told(inspect: Callable[..., Outcome], dataset: Dataset) -> None:

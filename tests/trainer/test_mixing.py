@@ -35,7 +35,6 @@ def rows_of(records: list[tuple[str, str, str]], *, frames: list[int] | None = N
         frames=lengths,
         tokens=np.full(len(records), 9),
         duration_s=lengths * 0.01,
-        length_bytes=lengths * 160,
         language=column(languages),
         source=column(sources),
         speaker=column(speakers),

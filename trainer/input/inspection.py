@@ -10,12 +10,14 @@ from shared.dataset import Contract, Dataset
 from shared.layout import SPLITS
 from shared.records import MEL_DTYPES
 from trainer.config import TrainConfig
+from trainer.input.blocks import cut_blocks, read_records
+from trainer.input.epoch import EpochOrder
 from trainer.input.outlook import Filled, first_epoch
 from trainer.input.plan import Plan, plan_rows
 from trainer.input.rows import Rows, read_rows
 from trainer.input.staircase import Bucket, assign, share_of_padding
 
-INT32_BYTES = 4
+INT32_BYTES, INT64_BYTES = 4, 8
 
 
 class Inspection(NamedTuple):
@@ -46,21 +48,35 @@ def inspect_input(config: TrainConfig, *, dataset: Dataset) -> Inspection:
     )
     train, rates = rows["train"], plan.rates["train"]
     bucket = np.where(rates > 0, assign(plan.buckets, train.frames, train.tokens), len(plan.buckets))
+    order = _order(dataset, plan=plan, bucket=bucket, config=config)
     return Inspection(
         plan,
         rows,
         bucket,
         _padding(train, plan=plan, bucket=bucket),
-        first_epoch(train, plan=plan, bucket=bucket, chunk_bytes=192 << 20, seed=config.seed),
+        first_epoch(order, frames=train.frames, buckets=plan.buckets),
         tuple(batch_bytes(one, contract=dataset.info.contract) for one in plan.buckets),
         _longest(train, heard=rates > 0),
     )
 
 
+def _order(dataset: Dataset, *, plan: Plan, bucket: np.ndarray, config: TrainConfig) -> EpochOrder:
+    """The order of the training stream."""
+    chunk_bytes = config.input.chunk_bytes
+    return EpochOrder(
+        cut_blocks(read_records(dataset, split="train"), chunk_bytes=chunk_bytes),
+        bucket=bucket,
+        weights=plan.rates["train"],
+        buckets=plan.buckets,
+        chunk_bytes=chunk_bytes,
+        seed=config.seed,
+    )
+
+
 def batch_bytes(bucket: Bucket, *, contract: Contract) -> int:
-    """A batch as it goes to the device: mel [B, F, M], tokens [B, T], frames and token_counts [B]."""
+    """A batch as it goes to the device: mel [B, F, M], tokens [B, T], frames, token_counts and rows [B]."""
     mel = bucket.frames * contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
-    return bucket.clips * (mel + (bucket.tokens + 2) * INT32_BYTES)
+    return bucket.clips * (mel + (bucket.tokens + 2) * INT32_BYTES + INT64_BYTES)
 
 
 def _padding(rows: Rows, *, plan: Plan, bucket: np.ndarray) -> np.ndarray:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
-from trainer.input.plan import Plan
-from trainer.input.rows import Rows
+from trainer.input.epoch import EpochOrder
 from trainer.input.staircase import Bucket, share_of_padding
-
-BLOCK_RECORDS = 64
 
 
 class Filled(NamedTuple):
@@ -29,38 +27,18 @@ class Filled(NamedTuple):
         return 1.0 - float(self.frames.sum()) / float(self.batches @ [one.clips * one.frames for one in buckets])
 
 
-def first_epoch(rows: Rows, *, plan: Plan, bucket: np.ndarray, chunk_bytes: int, seed: int) -> Filled:
-    """Epoch 0 of the training rows.
-
-    Args:
-        bucket: of each row, [rows]; K where it is in none.
-    """
-    filled = Filled(*np.zeros((3, len(plan.buckets)), np.int64))
-    for chunk in _chunks(rows, rates=plan.rates["train"], chunk_bytes=chunk_bytes, seed=seed):
-        _fill(filled, bucket[chunk], rows.frames[chunk], buckets=plan.buckets)
+def first_epoch(order: EpochOrder, *, frames: np.ndarray, buckets: tuple[Bucket, ...]) -> Filled:
+    """Epoch 0 of records of so many frames, [rows], by the order in which the stream gives them."""
+    clips = np.array([one.clips for one in buckets])
+    filled = Filled(*np.zeros((3, len(buckets)), np.int64))
+    with tf.device("/CPU:0"):
+        epoch = order.epoch(tf.constant(0, tf.int64))
+        for number in range(len(epoch.chunk_starts) - 1):
+            chunk = order.chunk(epoch, tf.constant(number, tf.int64))
+            rows, starts, bucket = chunk.rows.numpy(), chunk.starts.numpy(), chunk.buckets.numpy()
+            ends = np.minimum(starts + clips[bucket], len(rows))
+            heard = np.concatenate([[0], np.cumsum(frames[rows])])
+            added = np.ones_like(starts), ends - starts, heard[ends] - heard[starts]
+            for total, values in zip(filled, added, strict=True):
+                np.add.at(total, bucket, values)
     return filled
-
-
-def _chunks(rows: Rows, *, rates: np.ndarray, chunk_bytes: int, seed: int) -> list[np.ndarray]:
-    """Rows in blocks of consecutive ones, shuffled and cut at so many bytes."""
-    random = np.random.default_rng(seed)
-    times = np.floor(rates + random.random(len(rates))).astype(np.int64)
-    heard = np.repeat(np.arange(len(times)), times)
-    blocks = np.array_split(heard, range(BLOCK_RECORDS, len(heard), BLOCK_RECORDS))
-    random.shuffle(blocks)
-    order = np.concatenate(blocks)
-    chunk = np.cumsum(rows.length_bytes[order]) // chunk_bytes
-    return np.split(order, np.nonzero(np.diff(chunk))[0] + 1)
-
-
-def _fill(filled: Filled, bucket: np.ndarray, frames: np.ndarray, *, buckets: tuple[Bucket, ...]) -> None:
-    """Add a chunk: each bucket in full batches, what is left over to the next one up."""
-    waiting = np.zeros(0, np.int64)
-    for place, one in enumerate(buckets):
-        waiting = np.concatenate([waiting, frames[bucket == place]])
-        last = place == len(buckets) - 1
-        batches = -(-len(waiting) // one.clips) if last else len(waiting) // one.clips
-        taken, waiting = waiting[: batches * one.clips], waiting[batches * one.clips :]
-        filled.batches[place] += batches
-        filled.records[place] += len(taken)
-        filled.frames[place] += taken.sum()

@@ -34,7 +34,6 @@ class Rows(NamedTuple):
     frames: np.ndarray  # [rows] int64
     tokens: np.ndarray  # [rows] int64
     duration_s: np.ndarray  # [rows] float64
-    length_bytes: np.ndarray  # [rows] int64, of the record in its shard
     language: Column
     source: Column
     speaker: Column
@@ -57,7 +56,6 @@ def read_rows(dataset: Dataset, *, split: str) -> Rows:
         frames=table["frames"].to_numpy(),
         tokens=table["tokens"].to_numpy(),
         duration_s=table["duration_s"].to_numpy(),
-        length_bytes=table["length_bytes"].to_numpy(),
         language=Column.of(table["language"]),
         source=Column.of(pa.chunked_array([sources.take(pa.array(shards.codes))])),
         speaker=Column.of(table["speaker"]),
