@@ -50,8 +50,8 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     start_tensorflow()
     from rich.console import Console
 
-    from shared.dataset import Dataset
     from trainer.config import TrainConfig
+    from trainer.input.guards import open_dataset
     from trainer.input.inspection import inspect_input
     from trainer.input.picture import check_picture, draw
     from trainer.input.tables import inspection_tables
@@ -59,7 +59,7 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     asked = load_config(config, of=TrainConfig, overrides=overrides)
     if out is not None:
         check_picture(out)
-    inspection = inspect_input(asked, dataset=Dataset.open(data))
+    inspection = inspect_input(asked, dataset=open_dataset(data))
     Console(highlight=False).print(inspection_tables(inspection, config=asked))
     if out is not None:
         draw(inspection, path=out, title=str(data))
