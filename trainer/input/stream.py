@@ -35,6 +35,7 @@ _UNREADABLE = (
     tf.errors.NotFoundError,
     tf.errors.PermissionDeniedError,
     tf.errors.UnknownError,
+    UnicodeDecodeError,  # TensorFlow's own, from a message in which it quotes a record that is no text
 )
 
 
@@ -235,13 +236,13 @@ class Stream:
         return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self._config.prefetch_batches))
 
     def _skip_damage(
-        self, error: tf.errors.OpError, *, order: EpochOrder, position: Position, tell: Callable[[str], object]
+        self, error: tf.errors.OpError | UnicodeDecodeError, *, order: EpochOrder, position: Position, tell: Callable[[str], object]
     ) -> None:
         """Take the corrupt records out of those that are read from now on; their places in batches stay empty."""
         found = self._find_damage(order, position)
         root, allowed = self._dataset.layout.root, self._config.corrupt_records
         if not found:
-            reason = error.message.splitlines()[0].rpartition("}} ")[2]
+            reason = str(error).splitlines()[0].rpartition("}} ")[2]
             raise UserError(
                 f"{root}: reading failed ({reason}), yet every record there is whole when it is read again: the disk "
                 f"or the network may be failing; run the same command again, or `make validate DATA={root}`"
