@@ -12,12 +12,13 @@ from shared.config import Config
 class CostConfig(Config):
     """What a shape and a frame cost on the machine that trains; decides the number of shapes where none is given.
 
-    The defaults are for `model.size: normal` on one data-centre GPU, and are estimates: compilation from nano's on two
-    cores (`python -m tests.bench.shapes`) by the number of layers; a step from its 0.8 TFLOP for 1,000 frames at 80
-    TFLOP/s. Of a run at hand, `frames_s` is 1,000 over the frames/s in its log.
+    The defaults are for `model.size: normal` on one data-centre GPU, and are estimates. Compilation: nano's two
+    programs took 50 s of CPU time on a busy machine (`python -m tests.bench.shapes`); normal has five times its
+    blocks, and a server's core is some twice as fast. A step: 0.8 TFLOP for 1,000 frames, at 80 TFLOP/s. Of a run at
+    hand, `frames_s` is 1,000 over the frames/s in its log.
     """
 
-    compile_s: float = pydantic.Field(60.0, ge=0)  # of a shape's two programs, training and validation
+    compile_s: float = pydantic.Field(120.0, ge=0)  # of a shape's two programs, training and validation
     frames_s: float = pydantic.Field(0.01, ge=0)  # of a step, for each 1,000 padded frames
 
 
