@@ -85,8 +85,10 @@ def test_a_position_deep_in_an_epoch_is_entered_as_fast_as_its_start(dataset: Da
         min(enter(position, **others) for _ in range(3))
         for position, others in ((Position(), {}), (deep, {}), (deep, {"readers": 1}))
     )
-    print(f"{records} records a chunk; CPU time to the first batch: at the start {shallow_s:.2f} s, "
-          f"100,000 records deep {deep_s:.2f} s, with one reader {others_s:.2f} s")
+    print(
+        f"{records} records a chunk; CPU time to the first batch: at the start {shallow_s:.2f} s, "
+        f"100,000 records deep {deep_s:.2f} s, with one reader {others_s:.2f} s"
+    )
     assert max(deep_s, others_s) < 1.5 * shallow_s
 
 
@@ -107,9 +109,19 @@ def test_memory_stays_flat_over_three_epochs_after_the_first(dataset: Dataset, t
     (tmp_path / "crowd" / "dataset.json").write_text(info, encoding="utf-8")
     (tmp_path / "crowd" / "_SUCCESS").write_text("")
     process = subprocess.run(
-        [sys.executable, "-m", "tests.trainer.streaming", "memory", str(tmp_path / "crowd"), "4",
-         json.dumps({"chunk_bytes": 15 << 20, "frames_per_batch": 16_000})],
-        capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+        [
+            sys.executable,
+            "-m",
+            "tests.trainer.streaming",
+            "memory",
+            str(tmp_path / "crowd"),
+            "4",
+            json.dumps({"chunk_bytes": 15 << 20, "frames_per_batch": 16_000}),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
     )
     assert process.returncode == 0, process.stderr
     sizes_mib = [float(line) for line in process.stdout.split()]

@@ -204,9 +204,7 @@ def test_records_longer_than_the_last_bucket_are_in_no_batch_and_counted(dataset
     stream = Stream(dataset, split="train", plan=short, config=config, seed=1)
     bucket = plan.buckets[0]
     fitting = [
-        row
-        for row in read_shards(dataset, split="train")
-        if row[1] <= bucket.frames and len(row[2]) <= bucket.tokens
+        row for row in read_shards(dataset, split="train") if row[1] <= bucket.frames and len(row[2]) <= bucket.tokens
     ]
     assert collections.Counter(rows_of(epochs(stream, until=1))) == collections.Counter(fitting)
     assert stream.too_long == len(read_shards(dataset, split="train")) - len(fitting) > 0

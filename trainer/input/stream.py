@@ -48,10 +48,10 @@ class Position(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Of `parts` equal parts of each batch, those that a process takes: `count` from `first` on."""
+    """Of `parts` equal parts of each batch, those that a process takes: `taken` from `first` on."""
 
     first: int = 0
-    count: int = 1
+    taken: int = 1
     parts: int = 1
 
 
@@ -185,14 +185,10 @@ class Stream:
             except _UNREADABLE as error:
                 self._skip_damage(error, order=order, position=Position(*map(int, reached)), tell=tell)
 
-    def _batches(
-        self, order: EpochOrder, position: Position, *, until: int | None, share: Share
-    ) -> tf.data.Dataset:
+    def _batches(self, order: EpochOrder, position: Position, *, until: int | None, share: Share) -> tf.data.Dataset:
         left_out = {damage.row for damage in self.damaged}
         with tf.device(_HOST):
-            reader = BlockReader(
-                self._blocks, records=self._records, left_out=left_out, readers=self._config.readers
-            )
+            reader = BlockReader(self._blocks, records=self._records, left_out=left_out, readers=self._config.readers)
             first = tf.constant(position, tf.int64)
 
         def chunks(number: tf.Tensor) -> tf.data.Dataset:
@@ -212,11 +208,11 @@ class Stream:
 
         def cut(place: tf.Tensor, start: tf.Tensor, chunk: Loaded) -> tf.data.Dataset:
             end = tf.size(chunk.order.starts, tf.int64)
-            numbers = tf.data.Dataset.range(start * share.count, end * share.count)
+            numbers = tf.data.Dataset.range(start * share.taken, end * share.taken)
             return numbers.map(lambda number: cut_part(place, chunk, number))
 
         def cut_part(place: tf.Tensor, chunk: Loaded, number: tf.Tensor) -> Batch:
-            batch, part = number // share.count, share.first + number % share.count
+            batch, part = number // share.taken, share.first + number % share.taken
             content = self._parser.cut(
                 chunk, batch=tf.cast(batch, tf.int32), part=tf.cast(part, tf.int32), parts=share.parts
             )
@@ -236,7 +232,12 @@ class Stream:
         return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self._config.prefetch_batches))
 
     def _skip_damage(
-        self, error: tf.errors.OpError | UnicodeDecodeError, *, order: EpochOrder, position: Position, tell: Callable[[str], object]
+        self,
+        error: tf.errors.OpError | UnicodeDecodeError,
+        *,
+        order: EpochOrder,
+        position: Position,
+        tell: Callable[[str], object],
     ) -> None:
         """Take the corrupt records out of those that are read from now on; their places in batches stay empty."""
         found = self._find_damage(order, position)
@@ -249,9 +250,10 @@ class Stream:
             ) from error
         self.damaged += found
         if len(self.damaged) > allowed:
+            near = f", and {len(found) - 1} near it" if found[1:] else ""
             raise UserError(
-                f"{found[0]}{f', and {len(found) - 1} near it' if found[1:] else ''}; `make validate DATA={root}` finds "
-                f"all such, `make repair DATA={root}` mends them; input.corrupt_records, now {allowed}, skips so many"
+                f"{found[0]}{near}; `make validate DATA={root}` finds all such, `make repair DATA={root}` mends them; "
+                f"input.corrupt_records, now {allowed}, skips so many"
             ) from error
         for number, damage in enumerate(found, len(self.damaged) - len(found) + 1):
             tell(f"{damage}; skipped, {number} of {allowed} that input.corrupt_records allows")
