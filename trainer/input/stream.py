@@ -31,9 +31,12 @@ _HOST = "/CPU:0"
 # What reading raises where a record is corrupt, or a file cannot be read; anything else is a fault of ours.
 _UNREADABLE = (
     tf.errors.DataLossError,
+    tf.errors.FailedPreconditionError,
+    tf.errors.InternalError,
     tf.errors.InvalidArgumentError,
     tf.errors.NotFoundError,
     tf.errors.PermissionDeniedError,
+    tf.errors.UnavailableError,
     tf.errors.UnknownError,
     UnicodeDecodeError,  # TensorFlow's own, from a message in which it quotes a record that is no text
 )
@@ -77,7 +80,7 @@ class Stream:
         """
         refuse_missing_shards(dataset, split=split)
         self._split = split
-        self._dataset, self._config, self._seed, self._buckets = dataset, config, seed, plan.buckets
+        self.config, self._dataset, self._seed, self._buckets = config, dataset, seed, plan.buckets
         self._records = read_records(dataset, split=split)
         self._blocks = cut_blocks(self._records, chunk_bytes=config.chunk_bytes)
         self._weights = source_weights(dataset, split=split) if weights is None else weights
@@ -102,7 +105,7 @@ class Stream:
             "shards": [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)],
             "weights": hashlib.blake2b(self._weights.tobytes()).hexdigest(),
             "buckets": self._buckets,
-            "chunk_bytes": self._config.chunk_bytes,
+            "chunk_bytes": self.config.chunk_bytes,
             "seed": self._seed,
         }
         return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
@@ -166,7 +169,7 @@ class Stream:
             bucket=self._bucket,
             weights=weights,
             buckets=self._buckets,
-            chunk_bytes=self._config.chunk_bytes,
+            chunk_bytes=self.config.chunk_bytes,
             seed=seed,
         )
 
@@ -174,6 +177,8 @@ class Stream:
         self, order: EpochOrder, position: Position, *, until: int | None, device: str, tell: Callable[[str], object]
     ) -> Iterator[Batch]:
         """Batches on the device; after a corrupt record that may be skipped, a new graph without it goes on."""
+        if until is None and not (self._weights[self._bucket < len(self._buckets)] > 0).any():
+            raise UserError(f"{self._dataset.layout.root}: no record fits a bucket and has a weight: nothing to stream")
         reached: Position | tf.Tensor = position
         while True:
             batches = self._batches(order, Position(*map(int, reached)), until=until, share=Share())
@@ -188,7 +193,7 @@ class Stream:
     def _batches(self, order: EpochOrder, position: Position, *, until: int | None, share: Share) -> tf.data.Dataset:
         left_out = {damage.row for damage in self.damaged}
         with tf.device(_HOST):
-            reader = BlockReader(self._blocks, records=self._records, left_out=left_out, readers=self._config.readers)
+            reader = BlockReader(self._blocks, records=self._records, left_out=left_out, readers=self.config.readers)
             first = tf.constant(position, tf.int64)
 
         def chunks(number: tf.Tensor) -> tf.data.Dataset:
@@ -229,7 +234,7 @@ class Stream:
         return batches
 
     def _to_device(self, batches: tf.data.Dataset, *, device: str) -> tf.data.Dataset:
-        return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self._config.prefetch_batches))
+        return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self.config.prefetch_batches))
 
     def _skip_damage(
         self,
@@ -241,7 +246,7 @@ class Stream:
     ) -> None:
         """Take the corrupt records out of those that are read from now on; their places in batches stay empty."""
         found = self._find_damage(order, position)
-        root, allowed = self._dataset.layout.root, self._config.corrupt_records
+        root, allowed = self._dataset.layout.root, self.config.corrupt_records
         if not found:
             reason = str(error).splitlines()[0].rpartition("}} ")[2]
             raise UserError(
