@@ -42,7 +42,7 @@ def main() -> None:
         inputs = InputConfig(buckets=8, frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)
         plan = plan_dataset(dataset, config=inputs, frames_per_step=4, steps=100)
         stream = Stream(dataset, split="train", plan=plan, config=inputs, seed=1)
-        ours = iter(stream.endless(device="/CPU:0"))
+        ours = stream.endless(device="/CPU:0")
 
         def read_raw() -> int:
             clips = 0

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from shared.dataset import Dataset
+from shared.files import write_json
 from shared.layout import Layout, Stem
 from shared.records import Record, encode
 from shared.tables import MANIFEST, write_table
@@ -36,7 +37,10 @@ def crowd(dataset: Dataset, *, folder: Path, shards: int, records: int) -> Datas
         write_table(layout.manifest(stem), written.set_column(1, MANIFEST.field("shard"), column), durable=False)
     infos = tuple(first.model_copy(update={**facts, "name": stem}) for stem in stems)
     sources = {"crowd": source.model_copy(update={"shards": infos, "weight": 1.0})}
-    return Dataset(layout, dataset.info.model_copy(update={"sources": sources}))
+    info = dataset.info.model_copy(update={"sources": sources})
+    write_json(layout.info, info)
+    layout.success.touch()
+    return Dataset(layout, info)
 
 
 def _write(layout: Layout, *, stem: str, records: int, like: Dataset) -> pa.Table:

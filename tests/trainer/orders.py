@@ -53,9 +53,7 @@ class Order(NamedTuple):
         blocks = cut_blocks(records, chunk_bytes=chunk_bytes)
         bucket = assign(buckets, records.frames, records.tokens)
         weights = np.ones(len(bucket)) if weights is None else weights
-        order = EpochOrder(
-            blocks, bucket=bucket, weights=weights, buckets=buckets, chunk_bytes=chunk_bytes, seed=seed
-        )
+        order = EpochOrder(blocks, bucket=bucket, weights=weights, buckets=buckets, chunk_bytes=chunk_bytes, seed=seed)
         return cls(order, blocks, bucket)
 
     def chunks(self, number: int) -> tuple[Epoch, list[ChunkOrder]]:

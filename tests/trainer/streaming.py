@@ -3,8 +3,8 @@
     python -m tests.trainer.streaming rows DATA OUT EPOCHS SETTINGS [EPOCH CHUNK BATCH]
     python -m tests.trainer.streaming memory DATA EPOCHS SETTINGS
 
-`rows` appends a line `[next, rows, sha256 of the batch]` for each batch, from a position on. `memory` prints its
-resident memory after each epoch, in MiB. SETTINGS is JSON.
+`rows` appends a line `[next, rows, sha256 of the batch]` for each batch, from a position on. `memory` prints the
+most resident memory that it had at a batch of each epoch, in MiB. SETTINGS is JSON.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ def digest(batch: dict) -> str:
 
 def print_memory(data: str, until: str, settings: str) -> None:
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
-    epoch = 0
+    epoch, most_mib = 0, 0.0
     for batch in stream.epochs(int(until) + 1, device=DEVICE):
         if (number := int(batch["next"][0])) > epoch:
-            print(resident_mib(), flush=True)
-            epoch = number
+            print(most_mib, flush=True)
+            epoch, most_mib = number, 0.0
+        most_mib = max(most_mib, resident_mib())
 
 
 def resident_mib() -> float:

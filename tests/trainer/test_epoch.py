@@ -22,7 +22,9 @@ BUCKETS = (Bucket(3, 100, 20), Bucket(2, 200, 30), Bucket(2, 300, 60))
 # frames, tokens, weight; some fit no bucket
 ROWS = strategies.lists(
     strategies.tuples(
-        strategies.integers(1, 320), strategies.integers(2, 70), strategies.sampled_from([0.0, 0.25, 0.7, 1.0, 1.5, 3.0])
+        strategies.integers(1, 320),
+        strategies.integers(2, 70),
+        strategies.sampled_from([0.0, 0.25, 0.7, 1.0, 1.5, 3.0]),
     ),
     min_size=1,
     max_size=60,
@@ -48,13 +50,13 @@ def test_each_block_comes_as_often_as_its_most_heard_row_with_the_rows_due(
     epoch, chunks = order.chunks(number)
     assert (np.abs(epoch.times - weights) < 1).all()
     wanted, found = collections.Counter(), collections.Counter()
-    for block, (first, count) in enumerate(zip(order.blocks.first, order.blocks.count, strict=True)):
+    for block, (first, count) in enumerate(zip(order.blocks.first, order.blocks.records, strict=True)):
         rows_of_block = range(first, first + count)
         for coming in range(max(epoch.times[row] for row in rows_of_block)):
             wanted[block, tuple(row for row in rows_of_block if epoch.times[row] > coming)] += 1
     for chunk in chunks:
         members = [(block, row) for block in chunk.blocks for row in rows_in(order, block)]
-        coming_of = np.repeat(np.arange(len(chunk.blocks)), order.blocks.count[chunk.blocks])
+        coming_of = np.repeat(np.arange(len(chunk.blocks)), order.blocks.records[chunk.blocks])
         heard: dict[int, list[int]] = {coming: [] for coming in range(len(chunk.blocks))}
         for row, place in zip(chunk.rows, chunk.places, strict=True):
             assert members[place][1] == row
@@ -65,7 +67,7 @@ def test_each_block_comes_as_often_as_its_most_heard_row_with_the_rows_due(
 
 
 def rows_in(order: Order, block: int) -> range:
-    return range(order.blocks.first[block], order.blocks.first[block] + order.blocks.count[block])
+    return range(order.blocks.first[block], order.blocks.first[block] + order.blocks.records[block])
 
 
 @hypothesis.settings(max_examples=40)
@@ -106,11 +108,13 @@ def test_blocks_hold_every_record_once_and_none_of_two_shards(
     frames, tokens, _ = (np.array(column) for column in zip(*rows, strict=True))
     records = records_of(frames, tokens, shards=shards)
     blocks = Order.make(records, BUCKETS, chunk_bytes=chunk_bytes).blocks
-    held = [row for first, count in zip(blocks.first, blocks.count, strict=True) for row in range(first, first + count)]
+    held = [
+        row for first, count in zip(blocks.first, blocks.records, strict=True) for row in range(first, first + count)
+    ]
     assert held == list(range(len(rows)))
-    assert blocks.count.max() <= MAX_BLOCK_RECORDS
+    assert blocks.records.max() <= MAX_BLOCK_RECORDS
     for number, first in enumerate(blocks.first):
-        members = range(first, first + blocks.count[number])
+        members = range(first, first + blocks.records[number])
         assert {records.file[row] for row in members} == {blocks.file[number]}
         assert blocks.offset_bytes[number] == records.offset_bytes[first]
         assert blocks.size_bytes[number] == sum(records.length_bytes[row] for row in members)
@@ -149,5 +153,5 @@ def test_a_real_epoch_of_ljspeech_wastes_at_most_a_point_more_than_the_plan(refe
                 heard += rows
         assert sorted(heard) == list(range(len(frames)))
         waste = 1 - frames.sum() / padded
-        print(f"{len(plan.buckets)} buckets, epoch {number}: {waste:.2%} of frames are padding, planned {plan.padding:.2%}")
+        print(f"{len(plan.buckets)} buckets, epoch {number}: padding {waste:.2%}, planned {plan.padding:.2%}")
         assert waste < plan.padding + 0.01

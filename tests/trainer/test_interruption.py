@@ -19,7 +19,7 @@ from trainer.input.stream import Position
 SETTINGS = {"chunk_bytes": 900_000, "frames_per_batch": 1000}
 EPOCHS = 40
 KILLS = 20
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 
 
 def start(*words: object, settings: dict) -> subprocess.Popen[str]:
@@ -85,8 +85,10 @@ def test_a_position_deep_in_an_epoch_is_entered_as_fast_as_its_start(dataset: Da
         min(enter(position, **others) for _ in range(3))
         for position, others in ((Position(), {}), (deep, {}), (deep, {"readers": 1}))
     )
-    print(f"{records} records a chunk; CPU time to the first batch: at the start {shallow_s:.2f} s, "
-          f"100,000 records deep {deep_s:.2f} s, with one reader {others_s:.2f} s")
+    print(
+        f"{records} records a chunk; CPU time to the first batch: at the start {shallow_s:.2f} s, "
+        f"100,000 records deep {deep_s:.2f} s, with one reader {others_s:.2f} s"
+    )
     assert max(deep_s, others_s) < 1.5 * shallow_s
 
 
@@ -102,17 +104,12 @@ def first_chunk(dataset: Dataset, settings: dict) -> list[dict]:
 
 @pytest.mark.slow
 def test_memory_stays_flat_over_three_epochs_after_the_first(dataset: Dataset, tmp_path: Path) -> None:
+    """Chunks are small beside the process: what their number in memory happens to be must not hide growth."""
     large = crowd(dataset, folder=tmp_path / "crowd", shards=4, records=5_000)
-    info = large.info.model_dump_json()
-    (tmp_path / "crowd" / "dataset.json").write_text(info, encoding="utf-8")
-    (tmp_path / "crowd" / "_SUCCESS").write_text("")
-    process = subprocess.run(
-        [sys.executable, "-m", "tests.trainer.streaming", "memory", str(tmp_path / "crowd"), "4",
-         json.dumps({"chunk_bytes": 15 << 20, "frames_per_batch": 16_000})],
-        capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
-    )
-    assert process.returncode == 0, process.stderr
-    sizes_mib = [float(line) for line in process.stdout.split()]
-    print("resident memory after each epoch, MiB:", sizes_mib)
+    process = start("memory", large.layout.root, 4, settings={"chunk_bytes": 4 << 20, "frames_per_batch": 4_000})
+    stdout, stderr = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, stderr
+    sizes_mib = [float(line) for line in stdout.split()]
+    print("most resident memory in each epoch, MiB:", sizes_mib)
     assert len(sizes_mib) == 4
     assert max(sizes_mib[1:]) <= 1.02 * sizes_mib[0]

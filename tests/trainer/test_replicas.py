@@ -48,7 +48,9 @@ def test_replicas_share_the_global_batches_and_hear_every_record_once(many_shard
         assert sorted(rows) == list(range(records)), epoch
     for number in range(replicas):
         alone = parts(many_shards, Share(number, 1, replicas))
-        assert [part["rows"].tolist() for part in alone] == [part["rows"].tolist() for part in together[number::replicas]]
+        assert [part["rows"].tolist() for part in alone] == [
+            part["rows"].tolist() for part in together[number::replicas]
+        ]
 
 
 def run(*words: str | Path) -> subprocess.Popen[str]:

@@ -14,6 +14,7 @@ from pipelines.build import build_dataset
 from pipelines.config import BuildConfig
 from shared.config import load_config
 from shared.dataset import Dataset
+from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.trainer.batches import DEVICE, as_numpy, epochs, make_stream, read_shards, rows_of
 from trainer.input.stream import Position
@@ -207,3 +208,9 @@ def test_records_longer_than_max_frames_are_in_no_batch(dataset: Dataset) -> Non
         assert collections.Counter(rows_of(epochs(stream, until=1))) == collections.Counter(fitting)
         assert collections.Counter(rows_of(as_numpy(stream.once(device=DEVICE)))) == collections.Counter(fitting)
     assert plan.left_out["train"].records == (lengths > longest).sum() > 0
+
+
+def test_a_stream_of_nothing_is_refused_and_does_not_run_for_ever(dataset: Dataset) -> None:
+    rows = len(read_shards(dataset, split="train"))
+    with pytest.raises(UserError, match="nothing to stream"):
+        next(make_stream(dataset, weights=np.zeros(rows))[0].endless(device=DEVICE))

@@ -6,6 +6,7 @@ the order of `dataset.json` and of the manifests.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ class Blocks(NamedTuple):
     file: np.ndarray
     offset_bytes: np.ndarray
     first: np.ndarray  # row
-    count: np.ndarray
+    records: np.ndarray  # how many
     size_bytes: np.ndarray
 
 
@@ -101,7 +102,7 @@ def readable_runs(blocks: Blocks, records: Records, *, left_out: Collection[int]
 
 def _spans(file: np.ndarray) -> list[tuple[int, int]]:
     edges = np.flatnonzero(np.diff(file, prepend=-1, append=-1))
-    return [(int(begin), int(end)) for begin, end in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(begin), int(end)) for begin, end in itertools.pairwise(edges)]
 
 
 def _between(records: Records, starts: np.ndarray) -> Blocks:
@@ -112,6 +113,6 @@ def _between(records: Records, starts: np.ndarray) -> Blocks:
         file=records.file[starts],
         offset_bytes=records.offset_bytes[starts],
         first=starts,
-        count=ends - starts,
+        records=ends - starts,
         size_bytes=total_bytes[ends] - total_bytes[starts],
     )

@@ -73,11 +73,14 @@ def _why_corrupt(row: int, *, records: Records, contract: Contract) -> str | Non
         return f"{len(tokens)} tokens, the manifest says {records.tokens[row]}"
     if (tokens >= NUM_NLLB_IDS).any():
         return f"token {tokens.max()} is none of NLLB's {NUM_NLLB_IDS}"
-    sizes = [len(mel) for mel in features.get("mel", [])]
+    sizes = [len(mel) for mel in features.get("mel", []) if isinstance(mel, bytes)]
     if sizes != [frames * frame_bytes]:
         return f"a mel of {_shown(sizes)} bytes, wanted {frames * frame_bytes} for {frames} frames"
     return None
 
 
 def _shown(values: list | None) -> str:
-    return ", ".join(value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in values or ()) or "absent"
+    return (
+        ", ".join(value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in values or ())
+        or "absent"
+    )

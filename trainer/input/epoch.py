@@ -61,10 +61,10 @@ class EpochOrder:
             bucket: [rows] the bucket of each record; those that have none (len(buckets)) are left out.
             weights: [rows] how often an epoch hears each, on average.
         """
-        self._first, self._count = tf.constant(blocks.first, tf.int64), tf.constant(blocks.count, tf.int64)
+        self._first, self._count = tf.constant(blocks.first, tf.int64), tf.constant(blocks.records, tf.int64)
         self._size_bytes = tf.constant(blocks.size_bytes, tf.int64)
         self._window_bytes = max(chunk_bytes - int(blocks.size_bytes.max(initial=0)), 1)
-        self._block_of = tf.constant(np.repeat(np.arange(len(blocks.first)), blocks.count), tf.int32)
+        self._block_of = tf.constant(np.repeat(np.arange(len(blocks.first)), blocks.records), tf.int32)
         self._bucket = tf.constant(bucket, tf.int32)
         self._weights = tf.constant(np.where(bucket < len(buckets), weights, 0.0), tf.float64)
         self._clips = [one.clips for one in buckets]
@@ -88,9 +88,7 @@ class EpochOrder:
         # float32: its sums with weights and epochs are exact in float64
         lots = tf.random.stateless_uniform(tf.shape(self._first), [-1, self._seed])
         lots = tf.gather(tf.cast(lots, tf.float64), self._block_of)
-        before, after = (
-            tf.floor(self._weights * tf.cast(number + later, tf.float64) + lots) for later in (0, 1)
-        )
+        before, after = (tf.floor(self._weights * tf.cast(number + later, tf.float64) + lots) for later in (0, 1))
         return tf.cast(after - before, tf.int32)
 
     def _cut(self, sizes: tf.Tensor) -> tf.Tensor:

@@ -1,4 +1,4 @@
-"""What training refuses to start with: a graph that calls Python, a folder that is no dataset, shards that are not whole."""
+"""What training refuses to start with: Python in the graph, a folder that is no dataset, shards that are not whole."""
 
 from __future__ import annotations
 

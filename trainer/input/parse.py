@@ -45,9 +45,7 @@ class Loaded(NamedTuple):
 class BatchParser:
     """Cuts batches of the planned shapes out of chunks."""
 
-    def __init__(
-        self, buckets: tuple[Bucket, ...], *, records: Records, contract: Contract, vocabulary: Vocabulary
-    ):
+    def __init__(self, buckets: tuple[Bucket, ...], *, records: Records, contract: Contract, vocabulary: Vocabulary):
         self._clips, self._frames, self._tokens = (tf.constant(bound, tf.int32) for bound in zip(*buckets, strict=True))
         self._mel = StoredMel(contract)
         self._spec = parse_spec((*READ, *self._mel.read))
@@ -80,7 +78,9 @@ class BatchParser:
         token_counts = tf.cast(tokens.row_lengths(), tf.int32)
         expected = self._are_expected(parsed, rows=rows, frames=frames, token_counts=token_counts)
         with tf.control_dependencies([tf.debugging.Assert(expected, ["a record is not the one of the manifest"])]):
-            dense = tf.gather(self._vocabulary_table, tokens.to_tensor(default_value=PAD_ID, shape=tf.stack([-1, num_tokens])))
+            dense = tf.gather(
+                self._vocabulary_table, tokens.to_tensor(default_value=PAD_ID, shape=tf.stack([-1, num_tokens]))
+            )
             mel = self._mel(parsed, rows=rows, frames=frames, num_frames=num_frames)
         return {"mel": mel, "frames": frames, "tokens": dense, "token_counts": token_counts, "rows": rows}
 

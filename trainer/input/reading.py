@@ -19,7 +19,7 @@ class BlockReader:
         runs, first_run = readable_runs(blocks, records, left_out=left_out)
         self._files = tf.constant([str(file) for file in records.files], tf.string)
         self._file, self._offset_bytes, self._count = (
-            tf.constant(column, tf.int64) for column in (runs.file, runs.offset_bytes, runs.count)
+            tf.constant(column, tf.int64) for column in (runs.file, runs.offset_bytes, runs.records)
         )
         self._first_run = tf.constant(first_run, tf.int64)
         self._left_out = tf.constant(np.array(sorted(left_out)), tf.int64) if left_out else None

@@ -30,5 +30,7 @@ def distribute(
         share = Share(context.input_pipeline_id * count, count, context.num_replicas_in_sync)
         return stream.batches(position, until=until, share=share)
 
-    options = tf.distribute.InputOptions(experimental_fetch_to_device=True)
+    options = tf.distribute.InputOptions(
+        experimental_fetch_to_device=True, experimental_per_replica_buffer_size=stream.config.prefetch_batches
+    )
     return strategy.distribute_datasets_from_function(parts_of, options)

@@ -32,9 +32,12 @@ _HOST = "/CPU:0"
 # What reading raises where a record is corrupt, or a file cannot be read; anything else is a fault of ours.
 _UNREADABLE = (
     tf.errors.DataLossError,
+    tf.errors.FailedPreconditionError,
+    tf.errors.InternalError,
     tf.errors.InvalidArgumentError,
     tf.errors.NotFoundError,
     tf.errors.PermissionDeniedError,
+    tf.errors.UnavailableError,
     tf.errors.UnknownError,
     UnicodeDecodeError,  # TensorFlow's own, from a message in which it quotes a record that is no text
 )
@@ -49,10 +52,10 @@ class Position(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Of `parts` equal parts of each batch, those that a process takes: `count` from `first` on."""
+    """Of `parts` equal parts of each batch, those that a process takes: `taken` from `first` on."""
 
     first: int = 0
-    count: int = 1
+    taken: int = 1
     parts: int = 1
 
 
@@ -78,7 +81,7 @@ class Stream:
         """
         refuse_missing_shards(dataset, split=split)
         self._split = split
-        self._dataset, self._config, self._seed, self._buckets = dataset, config, seed, plan.buckets
+        self.config, self._dataset, self._seed, self._buckets = config, dataset, seed, plan.buckets
         self._records = read_records(dataset, split=split)
         self._blocks = cut_blocks(self._records, chunk_bytes=config.chunk_bytes)
         self._weights = plan.rates[split] if weights is None else weights
@@ -98,7 +101,7 @@ class Stream:
             "shards": [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)],
             "weights": hashlib.blake2b(self._weights.tobytes()).hexdigest(),
             "buckets": self._buckets,
-            "chunk_bytes": self._config.chunk_bytes,
+            "chunk_bytes": self.config.chunk_bytes,
             "seed": self._seed,
         }
         return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
@@ -162,7 +165,7 @@ class Stream:
             bucket=self._bucket,
             weights=weights,
             buckets=self._buckets,
-            chunk_bytes=self._config.chunk_bytes,
+            chunk_bytes=self.config.chunk_bytes,
             seed=seed,
         )
 
@@ -170,6 +173,8 @@ class Stream:
         self, order: EpochOrder, position: Position, *, until: int | None, device: str, tell: Callable[[str], object]
     ) -> Iterator[Batch]:
         """Batches on the device; after a corrupt record that may be skipped, a new graph without it goes on."""
+        if until is None and not (self._weights[self._bucket < len(self._buckets)] > 0).any():
+            raise UserError(f"{self._dataset.layout.root}: no record fits a bucket and has a weight: nothing to stream")
         reached: Position | tf.Tensor = position
         while True:
             batches = self._batches(order, Position(*map(int, reached)), until=until, share=Share())
@@ -181,14 +186,10 @@ class Stream:
             except _UNREADABLE as error:
                 self._skip_damage(error, order=order, position=Position(*map(int, reached)), tell=tell)
 
-    def _batches(
-        self, order: EpochOrder, position: Position, *, until: int | None, share: Share
-    ) -> tf.data.Dataset:
+    def _batches(self, order: EpochOrder, position: Position, *, until: int | None, share: Share) -> tf.data.Dataset:
         left_out = {damage.row for damage in self.damaged}
         with tf.device(_HOST):
-            reader = BlockReader(
-                self._blocks, records=self._records, left_out=left_out, readers=self._config.readers
-            )
+            reader = BlockReader(self._blocks, records=self._records, left_out=left_out, readers=self.config.readers)
             first = tf.constant(position, tf.int64)
 
         def chunks(number: tf.Tensor) -> tf.data.Dataset:
@@ -208,11 +209,11 @@ class Stream:
 
         def cut(place: tf.Tensor, start: tf.Tensor, chunk: Loaded) -> tf.data.Dataset:
             end = tf.size(chunk.order.starts, tf.int64)
-            numbers = tf.data.Dataset.range(start * share.count, end * share.count)
+            numbers = tf.data.Dataset.range(start * share.taken, end * share.taken)
             return numbers.map(lambda number: cut_part(place, chunk, number))
 
         def cut_part(place: tf.Tensor, chunk: Loaded, number: tf.Tensor) -> Batch:
-            batch, part = number // share.count, share.first + number % share.count
+            batch, part = number // share.taken, share.first + number % share.taken
             content = self._parser.cut(
                 chunk, batch=tf.cast(batch, tf.int32), part=tf.cast(part, tf.int32), parts=share.parts
             )
@@ -229,14 +230,19 @@ class Stream:
         return batches
 
     def _to_device(self, batches: tf.data.Dataset, *, device: str) -> tf.data.Dataset:
-        return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self._config.prefetch_batches))
+        return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self.config.prefetch_batches))
 
     def _skip_damage(
-        self, error: tf.errors.OpError | UnicodeDecodeError, *, order: EpochOrder, position: Position, tell: Callable[[str], object]
+        self,
+        error: tf.errors.OpError | UnicodeDecodeError,
+        *,
+        order: EpochOrder,
+        position: Position,
+        tell: Callable[[str], object],
     ) -> None:
         """Take the corrupt records out of those that are read from now on; their places in batches stay empty."""
         found = self._find_damage(order, position)
-        root, allowed = self._dataset.layout.root, self._config.corrupt_records
+        root, allowed = self._dataset.layout.root, self.config.corrupt_records
         if not found:
             reason = str(error).splitlines()[0].rpartition("}} ")[2]
             raise UserError(
@@ -245,9 +251,10 @@ class Stream:
             ) from error
         self.damaged += found
         if len(self.damaged) > allowed:
+            near = f", and {len(found) - 1} near it" if found[1:] else ""
             raise UserError(
-                f"{found[0]}{f', and {len(found) - 1} near it' if found[1:] else ''}; `make validate DATA={root}` finds "
-                f"all such, `make repair DATA={root}` mends them; input.corrupt_records, now {allowed}, skips so many"
+                f"{found[0]}{near}; `make validate DATA={root}` finds all such, `make repair DATA={root}` mends them; "
+                f"input.corrupt_records, now {allowed}, skips so many"
             ) from error
         for number, damage in enumerate(found, len(self.damaged) - len(found) + 1):
             tell(f"{damage}; skipped, {number} of {allowed} that input.corrupt_records allows")
