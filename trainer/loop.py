@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +14,10 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Progress, load_checkpoint, save_checkpoint, saved_checkpoints
 from trainer.config import TrainConfig
-from trainer.input.plan import Plan
-from trainer.input.stream import Position, Stream, plan_dataset
+from trainer.input.guards import open_dataset
+from trainer.input.plan import plan_dataset
+from trainer.input.stream import Position, Stream
+from trainer.input.tables import mix_lines
 from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor, Stopwatch
@@ -41,23 +41,21 @@ def train(config: TrainConfig, *, data: Path, run: Path) -> Trained:
     Raises:
         UserError: data or run are not usable, or the loss is no number.
     """
-    dataset = Dataset.open(data)
-    enter_run(run, config=config, dataset=dataset)
-    try:
-        return Trainer(config, dataset=dataset, run=run).train()
-    except (tf.errors.NotFoundError, tf.errors.DataLossError) as error:
-        reason = error.message.splitlines()[0].rpartition("}} ")[2]
-        raise UserError(f"{data}: a shard cannot be read ({reason}); run `make validate DATA={data}`") from error
+    dataset = open_dataset(data)
+    info = enter_run(run, config=config, dataset=dataset)
+    return Trainer(config, dataset=dataset, run=run, planned_steps=info.planned_steps).train()
 
 
 class Trainer:
     """Everything that a run holds while it goes on."""
 
-    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path):
+    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, planned_steps: int):
         keras.utils.set_random_seed(config.seed)
         self._config, self._run = config, run
         self._device = "/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"
-        self._plan = plan_dataset(dataset, config=config.input, frames_per_step=config.model.frames_per_step)
+        self._plan = plan_dataset(
+            dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=planned_steps
+        )
         self._train, self._validation = (
             Stream(dataset, split=split, plan=self._plan, config=config.input, seed=config.seed)
             for split in ("train", "validation")
@@ -69,14 +67,14 @@ class Trainer:
         self._optimizer = AdamW(config.optimizer, steps=config.steps, variables=self._model.trainable_variables)
         self._step = TrainStep(self._model, self._optimizer, losses=config.loss, seed=config.seed)
         self._evaluation = EvaluationStep(self._model, losses=config.loss)
-        self._order = _order_fingerprint(dataset, config=config, plan=self._plan)
-        self._progress = Progress(0, Position(), self._order)
+        self._progress = Progress(0, Position(), self._train.fingerprint)
 
     def train(self) -> Trained:
         """Run to the last step."""
         notice = self._resume()
         with Monitor(self._run, step=self._progress.step, steps=self._config.steps) as monitor:
-            monitor.say(f"{self._device}, {_count(self._model):,} parameters, {self._plan}")
+            monitor.say(f"{self._device}, {_count(self._model):,} parameters")
+            monitor.say("\n".join([*self._plan.lines(config=self._config.input), *mix_lines(self._plan.mix)]))
             monitor.say(notice)
             loss = self._go_on(monitor)
             shapes = len(self._plan.buckets)
@@ -90,20 +88,20 @@ class Trainer:
             return "starting from fresh weights"
         progress = load_checkpoint(saved[-1].path, model=self._model, optimizer=self._optimizer)
         self._progress = progress
-        if progress.order == self._order:
+        if progress.order == self._train.fingerprint:
             return f"going on after step {progress.step}, {_words(progress.position)}"
-        self._progress = Progress(progress.step, Position(progress.position.epoch + 1), self._order)
+        self._progress = Progress(progress.step, Position(progress.position.epoch + 1), self._train.fingerprint)
         return f"going on after step {progress.step} with a new epoch: data or input settings changed"
 
     def _go_on(self, monitor: Monitor) -> float:
         watch, loss = Stopwatch(), float("nan")
-        batches = iter(self._train.endless(self._progress.position, device=self._device))
+        batches = self._train.endless(self._progress.position, device=self._device, tell=monitor.say)
         for step, batch in zip(
             range(self._progress.step + 1, self._config.steps + 1), watch.batches(batches), strict=False
         ):
             position = batch.pop("next")
             values = self._step(batch)
-            self._progress = Progress(step, position, self._order)
+            self._progress = Progress(step, position, self._progress.order)
             watch.count(values.pop("frames"))
             monitor.advance(step)
             if self._is_due(step, self._config.log_every):
@@ -136,7 +134,7 @@ class Trainer:
         """Losses over the validation split, each batch weighted by its valid frames; a picture of its first clip."""
         sums: dict[str, float] = {}
         total, first = 0.0, None
-        for batch in self._validation.once(device=self._device):
+        for batch in self._validation.once(device=self._device, tell=monitor.say):
             losses, decoded = self._evaluation(batch)
             weight = float(tf.reduce_sum(batch["frames"]))
             total += weight
@@ -178,14 +176,6 @@ def _pictures(batch: dict[str, tf.Tensor], decoded: Decoded) -> dict[str, np.nda
         "target_over_prediction": np.clip((np.concatenate(mels) - low) / max(high - low, 1e-6), 0, 1),
         "alignment": alignment / max(alignment.max(), 1e-6),
     }
-
-
-def _order_fingerprint(dataset: Dataset, *, config: TrainConfig, plan: Plan) -> str:
-    """What decides the order of batches: the shards' bytes, the input settings, the buckets, the seed."""
-    shards = [shard.sha256 for shard in dataset.info.shards_of("train")]
-    settings = config.input.model_dump(exclude={"prefetch_batches"})
-    facts = json.dumps([shards, settings, plan.buckets, config.seed], sort_keys=True)
-    return hashlib.blake2b(facts.encode(), digest_size=16).hexdigest()
 
 
 def _words(position: Position) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import takewhile
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Dataset
 from trainer.input.config import InputConfig
-from trainer.input.plan import Plan
-from trainer.input.stream import Position, Stream, plan_dataset
+from trainer.input.plan import Plan, plan_dataset
+from trainer.input.stream import Position, Stream
 
 DEVICE = "/CPU:0"
 
@@ -50,12 +50,17 @@ def rows_of(batches: Iterable[dict]) -> list[Row]:
 
 
 def make_stream(
-    dataset: Dataset, *, split: str = "train", seed: int = 1, **settings: Any
+    dataset: Dataset,
+    *,
+    split: str = "train",
+    seed: int = 1,
+    weights: np.ndarray | None = None,
+    **settings: Any,
 ) -> tuple[Stream, Plan, InputConfig]:
     """A stream over two buckets, or as the settings say."""
-    config = InputConfig(**{"max_buckets": 2, "frames_per_batch": 1500, **settings})
-    plan = plan_dataset(dataset, config=config, frames_per_step=4)
-    return Stream(dataset, split=split, plan=plan, config=config, seed=seed), plan, config
+    config = InputConfig(**{"buckets": 2, "frames_per_batch": 1500, **settings})
+    plan = plan_dataset(dataset, config=config, frames_per_step=4, steps=100)
+    return Stream(dataset, split=split, plan=plan, config=config, seed=seed, weights=weights), plan, config
 
 
 def as_numpy(batches: Iterable[dict]) -> Iterator[dict]:
@@ -64,5 +69,4 @@ def as_numpy(batches: Iterable[dict]) -> Iterator[dict]:
 
 def epochs(stream: Stream, *, until: int, position: Position = Position()) -> list[dict]:  # noqa: B008 (immutable)
     """The batches from a position on up to the end of epoch `until - 1`, in numpy."""
-    batches = as_numpy(stream.endless(position, device=DEVICE))
-    return list(takewhile(lambda batch: batch["next"][0] < until, batches))
+    return list(as_numpy(stream.epochs(until, position=position, device=DEVICE)))

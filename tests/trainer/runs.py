@@ -23,9 +23,9 @@ OVERRIDES = (
     "validate_every=1000",
     f"checkpoint_every={CHECKPOINT_EVERY}",
     "kept_checkpoints=2",
-    "input.max_buckets=2",
+    "input.buckets=2",
     "input.frames_per_batch=800",
-    "input.chunk_records=30",
+    "input.chunk_bytes=1000000",
     "optimizer.warmup_steps=10",
 )
 

@@ -50,7 +50,9 @@ def test_an_unknown_key_in_the_file(mistake: Callable[..., str], data: Path, tmp
         ("steps=0", "steps"),
         ("optimizer.learning_rate=nan", "optimizer.learning_rate"),
         ("loss.mel=-1", "loss.mel"),
-        ("input.max_buckets=0", "input.max_buckets"),
+        ("input.buckets=0", "input.buckets"),
+        ("input.mixing.languages=0.5", "input.mixing.languages"),
+        ("input.max_frames=2", "leaves out every training record"),
         ("seed=4294967296", "seed"),
         ("steps", "key=value"),
     ],
@@ -102,9 +104,72 @@ def test_a_dataset_whose_manifest_is_spoiled(
     assert "a manifest cannot be read" in mistake(data=tmp_path / "data")
 
 
-def test_a_dataset_whose_shard_is_spoiled(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
+def test_a_dataset_with_a_corrupt_record(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
     shutil.copytree(data, tmp_path / "data")
-    spoil_file(next((tmp_path / "data" / "shards").glob("*-train-*")))
+    shard = next((tmp_path / "data" / "shards").glob("*-train-*"))
+    spoil_file(shard)
     message = mistake(data=tmp_path / "data")
-    assert "a shard cannot be read (" in message
+    assert f"{shard}: the record of " in message
+    assert "is corrupt (" in message
     assert "make validate" in message
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (Path.unlink, "cannot be read (No such file or directory)"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "bytes, wanted "),
+        (lambda path: shutil.copy(next(path.parent.glob("english-*")), path), "bytes, wanted "),
+    ],
+    ids=["absent", "cut short", "of another"],
+)
+def test_a_dataset_whose_shard_is_not_whole(
+    mistake: Callable[..., str], data: Path, tmp_path: Path, spoil: Callable[[Path], object], told: str
+) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    shard = next((tmp_path / "data" / "shards").glob("persian-train-*"))
+    spoil(shard)
+    message = mistake(data=tmp_path / "data")
+    assert f"{shard}: a shard" in message
+    assert told in message
+    assert "make repair" in message
+
+
+def test_a_dataset_whose_manifest_is_that_of_another_shard(
+    mistake: Callable[..., str], data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    manifests = tmp_path / "data" / "manifest"
+    shutil.copy(next(manifests.glob("english-train-*")), next(manifests.glob("german-train-*")))
+    assert "a manifest does not tell of its shard" in mistake(data=tmp_path / "data")
+
+
+def test_a_folder_of_datasets_is_told_from_a_dataset(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        shutil.copytree(data, tmp_path / "all" / name)
+    message = mistake(data=tmp_path / "all")
+    assert f"a folder of 2 datasets (first, second), none itself; train on one, DATA={tmp_path}/all/first" in message
+
+
+def test_shards_of_another_dataset_in_the_folder_are_not_passed_over(
+    mistake: Callable[..., str], data: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    shards = tmp_path / "data" / "shards"
+    shutil.copy(next(shards.glob("*")), shards / "other-train-00000-of-00001.tfrecord")
+    message = mistake(data=tmp_path / "data")
+    assert "1 file in shards/ of another dataset (other-train-00000-of-00001.tfrecord)" in message
+    assert "move them away" in message
+
+
+def test_a_dataset_with_nothing_to_train_on(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
+    shutil.copytree(data, tmp_path / "data")
+    path = tmp_path / "data" / "dataset.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    for source in document["sources"].values():
+        for shard in source["shards"]:
+            if shard["split"] == "train":
+                (tmp_path / "data" / "shards" / f"{shard['name']}.tfrecord").unlink()
+        source["shards"] = [shard for shard in source["shards"] if shard["split"] != "train"]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert "no training record in 3 shards" in mistake(data=tmp_path / "data")

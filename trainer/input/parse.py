@@ -1,9 +1,7 @@
-"""A chunk of raw records into batches: one parse, one sort, then consecutive slices.
+"""Raw records of a batch into tensors of its planned shape.
 
-Grouping, parsing and decoding are done for a whole chunk in vectorised operations; what is done record by
-record in tf.data costs 15 to 30 µs each. A bucket's left-over records move up into the next larger bucket of
-the same chunk, so that only the last batch of a chunk can be partly empty, and no record waits for the next
-chunk: the stream has no state but its position.
+Whatever is done for a record by itself costs tf.data 15 to 30 µs, so a batch is parsed and decoded in a few
+vectorised operations.
 """
 
 from __future__ import annotations
@@ -15,111 +13,121 @@ import tensorflow as tf
 
 from shared.dataset import Contract
 from shared.records import FIELDS, MEL_DTYPES
-from shared.vocabulary import PAD_ID
+from shared.vocabulary import PAD_ID, Vocabulary
+from trainer.input.blocks import Records
+from trainer.input.epoch import ChunkOrder
 from trainer.input.plan import Bucket
 
-# What training reads of a record; the rest of its bytes is passed over by the parser.
-READ = ("frames", "mel", "tokens")
+# What a record is known and checked by; the decoder of mels names what it needs itself.
+READ = ("frames", "tokens", "utterance_id")
 
+# A record without a field is refused by the checks: it is not the one that the manifest tells of.
 _PARSERS = {
-    "bytes": tf.io.FixedLenFeature([], tf.string),
-    "int64": tf.io.FixedLenFeature([], tf.int64),
+    "bytes": tf.io.FixedLenFeature([], tf.string, b""),
+    "int64": tf.io.FixedLenFeature([], tf.int64, 0),
     "int64 list": tf.io.RaggedFeature(tf.int64),
 }
-PARSE_SPEC = {field.name: _PARSERS[field.kind] for field in FIELDS if field.name in READ}
 
 
-class Chunk(NamedTuple):
-    """Sorted records of a chunk, an empty one behind the last, and the slices that are its batches.
-
-    The mels, nearly all of the bytes, stay where the parser put them; a batch takes its own by `order`.
-    """
-
-    mel: tf.Tensor  # [R] string, as read
-    order: tf.Tensor  # [R + 1] int32, place of each sorted record in `mel`
-    frames: tf.Tensor  # [R + 1] int32
-    tokens: tf.Tensor  # [R + 1, T] int32, dense ids
-    token_counts: tf.Tensor  # [R + 1] int32
-    starts: tf.Tensor  # [batches] int32, first record of each batch
-    buckets: tf.Tensor  # [batches] int32
+def parse_spec(names: tuple[str, ...]) -> dict:
+    """How TensorFlow parses these fields of a record; the rest of its bytes is passed over."""
+    return {field.name: _PARSERS[field.kind] for field in FIELDS if field.name in names}
 
 
-class ChunkParser:
-    """Cuts chunks of serialised records into batches of the planned shapes."""
+class Loaded(NamedTuple):
+    """A chunk with its records."""
 
-    def __init__(self, buckets: tuple[Bucket, ...], *, contract: Contract, vocabulary_table: tf.Tensor):
+    order: ChunkOrder
+    places: tf.Tensor  # [R] int32, of each row of the order in `raw`; −1 for a row that is left out as corrupt
+    raw: tf.Tensor  # [n] string
+
+
+class BatchParser:
+    """Cuts batches of the planned shapes out of chunks."""
+
+    def __init__(self, buckets: tuple[Bucket, ...], *, records: Records, contract: Contract, vocabulary: Vocabulary):
         self._clips, self._frames, self._tokens = (tf.constant(bound, tf.int32) for bound in zip(*buckets, strict=True))
-        self._num_buckets = len(buckets)
-        self._spec, self._mel_type = contract.features, tf.dtypes.as_dtype(contract.mel_dtype)
-        self._silence_word = silence_word(contract)
-        self._vocabulary_table = vocabulary_table
-
-    def sort(self, raw: tf.Tensor, *, seed: tf.Tensor | None) -> Chunk:
-        """Parse serialised records [R] and order them by bucket, at random within each where there is a seed [2]."""
-        parsed = tf.io.parse_example(raw, PARSE_SPEC)
-        frames = tf.cast(parsed["frames"], tf.int32)
-        token_counts = tf.cast(parsed["tokens"].row_lengths(), tf.int32)
-        tokens = tf.gather(self._vocabulary_table, parsed["tokens"].to_tensor(default_value=PAD_ID))
-        bucket = tf.maximum(tf.searchsorted(self._frames, frames), tf.searchsorted(self._tokens, token_counts))
-        order = _order(bucket, seed=seed)
-        starts, buckets = self._slices(bucket)
-        shuffled = _permutation(tf.size(starts), seed=seed)
-        return Chunk(
-            mel=parsed["mel"],
-            order=tf.concat([order, [0]], 0),
-            frames=_gather_padded(frames, order),
-            tokens=_gather_padded(tokens, order),
-            token_counts=_gather_padded(token_counts, order),
-            starts=tf.gather(starts, shuffled),
-            buckets=tf.gather(buckets, shuffled),
+        self._mel = StoredMel(contract)
+        self._spec = parse_spec((*READ, *self._mel.read))
+        self._row_frames, self._row_tokens = (
+            tf.constant(column, tf.int32) for column in (records.frames, records.tokens)
         )
+        self._row_names = _hash(tf.constant(records.utterance_id.to_pylist(), tf.string))
+        self._vocabulary_table = tf.constant(vocabulary.table())
 
-    def _slices(self, bucket: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Start and bucket of each batch over records sorted by bucket; K is small, so this is unrolled."""
-        counts = tf.math.bincount(bucket, minlength=self._num_buckets, maxlength=self._num_buckets)
-        starts, buckets, taken, waiting = [], [], tf.constant(0), tf.constant(0)
-        for k in range(self._num_buckets):
-            waiting += counts[k]
-            clips = self._clips[k]
-            full = waiting // clips if k < self._num_buckets - 1 else -(-waiting // clips)
-            starts.append(taken + tf.range(full) * clips)
-            buckets.append(tf.fill([full], k))
-            taken += full * clips
-            waiting -= full * clips
-        return tf.concat(starts, 0), tf.concat(buckets, 0)
-
-    def cut(self, chunk: Chunk, batch: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Batch number `batch` of the chunk.
+    def cut(self, chunk: Loaded, *, batch: tf.Tensor, part: tf.Tensor, parts: int) -> dict[str, tf.Tensor]:
+        """Every `parts`-th row of batch number `batch` of the chunk from `part` on, all [].
 
         Returns:
-            mel [B, F, M] in the stored dtype, frames [B], tokens [B, T], token_counts [B]; rows past the last
-            record have no frames and no tokens. Padding of mel is log-silence, of tokens 0.
+            mel [B, F, M] in the stored dtype, frames [B], tokens [B, T], token_counts [B] int32, rows [B] int64: the
+            records' numbers in the split. Rows past the last record have no frames, no tokens and the number −1.
+            Padding of mel is log-silence, of tokens 0.
         """
-        bucket = chunk.buckets[batch]
+        bucket, start = chunk.order.buckets[batch], chunk.order.starts[batch]
         clips, num_frames, num_tokens = self._clips[bucket], self._frames[bucket], self._tokens[bucket]
-        rows = tf.minimum(chunk.starts[batch] + tf.range(clips), tf.size(chunk.mel))
-        frames, mel = tf.gather(chunk.frames, rows), tf.gather(chunk.mel, tf.gather(chunk.order, rows))
-        # an empty row points at some record; batches without one are spared the copy that the select makes
-        mel = tf.cond(tf.reduce_all(frames > 0), lambda: mel, lambda: tf.where(frames > 0, mel, b""))
-        return {
-            "mel": self._decode(mel, frames=frames, num_frames=num_frames),
-            "frames": frames,
-            "tokens": _fit_width(tf.gather(chunk.tokens, rows), num_tokens),
-            "token_counts": tf.gather(chunk.token_counts, rows),
-        }
+        slots = part + parts * tf.range(-(-clips // parts))
+        slots = start + tf.boolean_mask(slots, (slots < clips) & (start + slots < tf.size(chunk.places)))
+        slots = tf.boolean_mask(slots, tf.gather(chunk.places, slots) >= 0)
+        empty = -(-clips // parts) - tf.size(slots)
+        rows, raw = tf.gather(chunk.order.rows, slots), tf.gather(chunk.raw, tf.gather(chunk.places, slots))
+        # most batches have no empty row and are spared the copy
+        raw = tf.cond(empty > 0, lambda: tf.concat([raw, tf.fill([empty], b"")], 0), lambda: raw)
+        rows = tf.pad(rows, [[0, empty]], constant_values=-1)
+        parsed = tf.io.parse_example(raw, self._spec)
+        frames, tokens = tf.cast(parsed["frames"], tf.int32), parsed["tokens"]
+        token_counts = tf.cast(tokens.row_lengths(), tf.int32)
+        expected = self._are_expected(parsed, rows=rows, frames=frames, token_counts=token_counts)
+        with tf.control_dependencies([tf.debugging.Assert(expected, ["a record is not the one of the manifest"])]):
+            dense = tf.gather(
+                self._vocabulary_table, tokens.to_tensor(default_value=PAD_ID, shape=tf.stack([-1, num_tokens]))
+            )
+            mel = self._mel(parsed, rows=rows, frames=frames, num_frames=num_frames)
+        return {"mel": mel, "frames": frames, "tokens": dense, "token_counts": token_counts, "rows": rows}
 
-    def _decode(self, mel: tf.Tensor, *, frames: tf.Tensor, num_frames: tf.Tensor) -> tf.Tensor:
-        """[B, F, M] of raw bytes [B], padded with log-silence.
+    def _are_expected(
+        self, parsed: dict[str, tf.Tensor], *, rows: tf.Tensor, frames: tf.Tensor, token_counts: tf.Tensor
+    ) -> tf.Tensor:
+        """Whether these records are those of the manifests, from which the order and the shapes were computed."""
+        row = tf.maximum(rows, 0)
+        there = (
+            (frames == tf.gather(self._row_frames, row))
+            & (token_counts == tf.gather(self._row_tokens, row))
+            & (_hash(parsed["utterance_id"]) == tf.gather(self._row_names, row))
+        )
+        return tf.reduce_all(tf.where(rows < 0, (frames == 0) & (token_counts == 0), there))
+
+
+class StoredMel:
+    """The mels of a batch as they stand in the records."""
+
+    read = ("mel",)
+
+    def __init__(self, contract: Contract):
+        self._n_mels, self._dtype = contract.features.n_mels, tf.dtypes.as_dtype(contract.mel_dtype)
+        self._silence_word = silence_word(contract)
+
+    def __call__(
+        self, parsed: dict[str, tf.Tensor], *, rows: tf.Tensor, frames: tf.Tensor, num_frames: tf.Tensor
+    ) -> tf.Tensor:
+        """[B, F, M], padded with log-silence.
 
         Decoded as int64, several values in each, since the decoder is fastest on them; it pads with zero bits, to
         which the bits of silence are added: 43 µs of CPU time a clip, where a select on float16 takes 72.
+
+        Args:
+            parsed: the fields in `read`, [B] each.
+            rows: [B] the records' numbers, −1 where there is none.
+            frames: [B] their lengths.
+            num_frames: [] F.
         """
-        frame_bytes = self._spec.n_mels * self._mel_type.size
-        words = tf.io.decode_raw(mel, tf.int64, fixed_length=num_frames * frame_bytes)
+        frame_bytes = self._n_mels * self._dtype.size
+        is_whole = tf.reduce_all(tf.strings.length(parsed["mel"]) == frames * frame_bytes)
+        with tf.control_dependencies([tf.debugging.Assert(is_whole, ["a mel is not of the length that it states"])]):
+            words = tf.io.decode_raw(parsed["mel"], tf.int64, fixed_length=num_frames * frame_bytes)
         words = tf.reshape(words, [-1, num_frames, frame_bytes // tf.int64.size])
         padding = tf.cast(~tf.sequence_mask(frames, num_frames), tf.int64)[:, :, None]
-        values = tf.bitcast(words + padding * self._silence_word, self._mel_type)
-        return tf.reshape(values, [-1, num_frames, self._spec.n_mels])
+        values = tf.bitcast(words + padding * self._silence_word, self._dtype)
+        return tf.reshape(values, [-1, num_frames, self._n_mels])
 
 
 def silence_word(contract: Contract) -> int:
@@ -129,26 +137,5 @@ def silence_word(contract: Contract) -> int:
     return int(silence.view("<i8")[0])
 
 
-def _order(bucket: tf.Tensor, *, seed: tf.Tensor | None) -> tf.Tensor:
-    """The records by bucket, [R] int32."""
-    key = tf.cast(bucket, tf.float64)
-    if seed is not None:
-        key += tf.random.stateless_uniform(tf.shape(bucket), seed, dtype=tf.float64)
-    return tf.argsort(key, stable=True)
-
-
-def _permutation(size: tf.Tensor, *, seed: tf.Tensor | None) -> tf.Tensor:
-    numbers = tf.range(size)
-    return numbers if seed is None else tf.random.experimental.stateless_shuffle(numbers, seed)
-
-
-def _gather_padded(values: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
-    """The ordered rows and one of zeros behind them."""
-    ordered = tf.gather(values, order)
-    return tf.concat([ordered, tf.zeros_like(ordered[:1])], 0)
-
-
-def _fit_width(tokens: tf.Tensor, width: tf.Tensor) -> tf.Tensor:
-    """[B, width]: cut off columns that are padding in every row, or add such columns."""
-    tokens = tokens[:, :width]
-    return tf.pad(tokens, [[0, 0], [0, width - tf.shape(tokens)[1]]])
+def _hash(names: tf.Tensor | str) -> tf.Tensor:
+    return tf.strings.to_hash_bucket_fast(names, 2**63 - 1)

@@ -2,18 +2,45 @@
 
 from __future__ import annotations
 
+import hashlib
+import itertools
+import json
+import warnings
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
+from trainer.input.blocks import cut_blocks, read_records
 from trainer.input.config import InputConfig
-from trainer.input.parse import Chunk, ChunkParser
-from trainer.input.plan import Plan, plan_buckets
+from trainer.input.damage import Damage, find_damage
+from trainer.input.epoch import Epoch, EpochOrder
+from trainer.input.guards import refuse_missing_shards, refuse_python_ops
+from trainer.input.parse import BatchParser, Loaded
+from trainer.input.plan import Plan
+from trainer.input.reading import BlockReader
+from trainer.input.staircase import assign
 
-PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
+Batch = dict[str, tf.Tensor]
+
+_HOST = "/CPU:0"
+
+# What reading raises where a record is corrupt, or a file cannot be read; anything else is a fault of ours.
+_UNREADABLE = (
+    tf.errors.DataLossError,
+    tf.errors.FailedPreconditionError,
+    tf.errors.InternalError,
+    tf.errors.InvalidArgumentError,
+    tf.errors.NotFoundError,
+    tf.errors.PermissionDeniedError,
+    tf.errors.UnavailableError,
+    tf.errors.UnknownError,
+    UnicodeDecodeError,  # TensorFlow's own, from a message in which it quotes a record that is no text
+)
 
 
 class Position(NamedTuple):
@@ -24,125 +51,231 @@ class Position(NamedTuple):
     batch: int = 0
 
 
+class Share(NamedTuple):
+    """Of `parts` equal parts of each batch, those that a process takes: `taken` from `first` on."""
+
+    first: int = 0
+    taken: int = 1
+    parts: int = 1
+
+
 class Stream:
     """Batches of one split of a dataset."""
 
-    def __init__(self, dataset: Dataset, *, split: str, plan: Plan, config: InputConfig, seed: int):
-        self._config, self._seed = config, seed
-        shards = dataset.info.shards_of(split)
-        self._files = [str(dataset.layout.shard(shard.name)) for shard in shards]
-        self._weights = [dataset.info.weight_of(shard) for shard in shards]
-        vocabulary = Vocabulary.load(dataset.layout.vocabulary)
-        self._parser = ChunkParser(
-            plan.buckets, contract=dataset.info.contract, vocabulary_table=tf.constant(vocabulary.table())
-        )
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        split: str,
+        plan: Plan,
+        config: InputConfig,
+        seed: int,
+        weights: np.ndarray | None = None,
+    ):
+        """
+        Args:
+            weights: [rows] how often an epoch hears each record of the split, on average; as the plan says if None.
 
-    def endless(self, position: Position = Position(), *, device: str) -> tf.data.Dataset:  # noqa: B008 (immutable)
+        Raises:
+            UserError: a manifest or a shard is absent, or they do not belong together.
+        """
+        refuse_missing_shards(dataset, split=split)
+        self._split = split
+        self.config, self._dataset, self._seed, self._buckets = config, dataset, seed, plan.buckets
+        self._records = read_records(dataset, split=split)
+        self._blocks = cut_blocks(self._records, chunk_bytes=config.chunk_bytes)
+        self._weights = plan.rates[split] if weights is None else weights
+        self._bucket = assign(plan.buckets, self._records.frames, self._records.tokens)
+        vocabulary = Vocabulary.load(dataset.layout.vocabulary)
+        with tf.device(_HOST):
+            self._order = self._make_order(weights=self._weights, seed=seed)
+            self._parser = BatchParser(
+                plan.buckets, records=self._records, contract=dataset.info.contract, vocabulary=vocabulary
+            )
+        self.damaged: list[Damage] = []  # records that were met and skipped
+
+    @property
+    def fingerprint(self) -> str:
+        """Of everything that decides the order of batches; positions of another fingerprint mean other batches."""
+        facts = {
+            "shards": [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)],
+            "weights": hashlib.blake2b(self._weights.tobytes()).hexdigest(),
+            "buckets": self._buckets,
+            "chunk_bytes": self.config.chunk_bytes,
+            "seed": self._seed,
+        }
+        return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
+
+    def utterance_ids(self, rows: np.ndarray) -> list[str]:
+        """The names of a batch's records; of its empty rows, none."""
+        return [self._records.utterance_id[int(row)].as_py() for row in rows if row >= 0]
+
+    def endless(
+        self,
+        position: Position = Position(),  # noqa: B008 (immutable)
+        *,
+        device: str,
+        tell: Callable[[str], object] = warnings.warn,
+    ) -> Iterator[Batch]:
         """Epoch after epoch from `position` on, each in an order of its own; every batch says where the next one is.
 
-        Order depends on the seed and the configuration alone, so the continuation from a position is the one
-        that an undisturbed stream would have had. The last step is the prefetch to the device.
+        The continuation from a position is the one that an undisturbed stream would have had, whatever `readers`
+        are. `tell` hears of each corrupt record that was skipped, where the settings allow any.
+
+        Raises:
+            UserError: a shard cannot be read, or more records are corrupt than the settings allow.
         """
-        first = tf.constant(position, tf.int64)
-        epochs = tf.data.Dataset.counter(position.epoch)
-        batches = epochs.flat_map(lambda epoch: self._epoch(epoch, first=first))
-        return self._to_device(batches, device=device)
+        return self._deliver(self._order, position, until=None, device=device, tell=tell)
 
-    def once(self, *, device: str) -> tf.data.Dataset:
-        """Every record once, in the same order each time: by bucket within each chunk."""
-        raw = tf.data.TFRecordDataset(self._files)
-        chunks = raw.batch(self._config.chunk_records).map(lambda raw: self._parser.sort(raw, seed=None))
-        batches = chunks.flat_map(lambda chunk: self._batches(chunk, start=tf.constant(0, tf.int64)))
-        return self._to_device(batches.map(lambda _, content: content), device=device)
+    def epochs(
+        self,
+        until: int,
+        *,
+        position: Position = Position(),  # noqa: B008 (immutable)
+        device: str,
+        tell: Callable[[str], object] = warnings.warn,
+    ) -> Iterator[Batch]:
+        """The same up to the end of epoch `until - 1`."""
+        return self._deliver(self._order, position, until=until, device=device, tell=tell)
 
-    def _epoch(self, epoch: tf.Tensor, *, first: tf.Tensor) -> tf.data.Dataset:
-        resumed = tf.cast(epoch == first[0], tf.int64)
-        first_chunk, first_batch = first[1] * resumed, first[2] * resumed
-        chunks = (
-            self._raw(epoch)
-            .skip(first_chunk * self._config.chunk_records)
-            .batch(self._config.chunk_records)
-            .enumerate(first_chunk)
+    def once(self, *, device: str, tell: Callable[[str], object] = warnings.warn) -> Iterator[Batch]:
+        """Every record that is not left out once, in the same order each time: by bucket within each chunk."""
+        with tf.device(_HOST):
+            order = self._make_order(weights=(self._weights > 0).astype(np.float32), seed=None)
+        for batch in self._deliver(order, Position(), until=1, device=device, tell=tell):
+            del batch["next"]
+            yield batch
+
+    def batches(
+        self,
+        position: Position,
+        *,
+        until: int | None = None,
+        share: Share = Share(),  # noqa: B008 (immutable)
+    ) -> tf.data.Dataset:
+        """The graph of `endless` or `epochs` on the host, for who deals its batches to devices himself.
+
+        An element is a part of a batch; those of one batch that are in the share follow one another.
+        """
+        return self._batches(self._order, position, until=until, share=share)
+
+    def _make_order(self, *, weights: np.ndarray, seed: int | None) -> EpochOrder:
+        return EpochOrder(
+            self._blocks,
+            bucket=self._bucket,
+            weights=weights,
+            buckets=self._buckets,
+            chunk_bytes=self.config.chunk_bytes,
+            seed=seed,
         )
 
-        def sort(number: tf.Tensor, raw: tf.Tensor) -> tuple[tf.Tensor, Chunk]:
-            return number, self._parser.sort(raw, seed=self._fold_seed(epoch, number + 1))
+    def _deliver(
+        self, order: EpochOrder, position: Position, *, until: int | None, device: str, tell: Callable[[str], object]
+    ) -> Iterator[Batch]:
+        """Batches on the device; after a corrupt record that may be skipped, a new graph without it goes on."""
+        if until is None and not (self._weights[self._bucket < len(self._buckets)] > 0).any():
+            raise UserError(f"{self._dataset.layout.root}: no record fits a bucket and has a weight: nothing to stream")
+        reached: Position | tf.Tensor = position
+        while True:
+            batches = self._batches(order, Position(*map(int, reached)), until=until, share=Share())
+            try:
+                for batch in self._to_device(batches, device=device):
+                    reached = batch["next"]
+                    yield batch
+                return
+            except _UNREADABLE as error:
+                self._skip_damage(error, order=order, position=Position(*map(int, reached)), tell=tell)
 
-        def batches(number: tf.Tensor, chunk: Chunk) -> tf.data.Dataset:
-            start = tf.where(number == first_chunk, first_batch, 0)
-            return self._batches(chunk, start=start).map(
-                lambda batch, content: {**content, "next": tf.stack([epoch, number, batch + 1])}
+    def _batches(self, order: EpochOrder, position: Position, *, until: int | None, share: Share) -> tf.data.Dataset:
+        left_out = {damage.row for damage in self.damaged}
+        with tf.device(_HOST):
+            reader = BlockReader(self._blocks, records=self._records, left_out=left_out, readers=self.config.readers)
+            first = tf.constant(position, tf.int64)
+
+        def chunks(number: tf.Tensor) -> tf.data.Dataset:
+            epoch = order.epoch(number)
+            begin = tf.where(number == first[0], first[1], 0)
+            numbers = tf.data.Dataset.range(begin, tf.size(epoch.chunk_starts, tf.int64) - 1)
+            return numbers.flat_map(lambda chunk: load(epoch, chunk))
+
+        def load(epoch: Epoch, number: tf.Tensor) -> tf.data.Dataset:
+            place = tf.stack([epoch.number, number])
+            chunk = order.chunk(epoch, number)
+            start = tf.where(tf.reduce_all(place == first[:2]), first[2], 0)
+            places = reader.places(read=order.rows_of(chunk.blocks), rows=chunk.rows, places=chunk.places)
+            is_wanted = start < tf.size(chunk.starts, tf.int64)
+            raw = reader.read(chunk.blocks).take(tf.cast(is_wanted, tf.int64))
+            return raw.map(lambda raw: (place, start, Loaded(chunk, places, raw)))
+
+        def cut(place: tf.Tensor, start: tf.Tensor, chunk: Loaded) -> tf.data.Dataset:
+            end = tf.size(chunk.order.starts, tf.int64)
+            numbers = tf.data.Dataset.range(start * share.taken, end * share.taken)
+            return numbers.map(lambda number: cut_part(place, chunk, number))
+
+        def cut_part(place: tf.Tensor, chunk: Loaded, number: tf.Tensor) -> Batch:
+            batch, part = number // share.taken, share.first + number % share.taken
+            content = self._parser.cut(
+                chunk, batch=tf.cast(batch, tf.int32), part=tf.cast(part, tf.int32), parts=share.parts
             )
+            return {**content, "next": tf.concat([place, [batch + 1]], 0)}
 
-        # the next chunk is parsed while this one is cut
-        return chunks.map(sort).prefetch(1).flat_map(batches)
-
-    def _raw(self, epoch: tf.Tensor) -> tf.data.Dataset:
-        """Serialised records, files in an order of the epoch's own, several at a time.
-
-        A file of weight 2 comes twice; one of weight 0.5 in every other epoch, by lot.
-        """
-        seed = self._fold_seed(epoch, tf.zeros([], tf.int64))
-        lots = tf.random.stateless_uniform([len(self._files)], seed, dtype=tf.float64)
-        times = tf.floor(tf.constant(self._weights, tf.float64) + lots)
-        chosen = tf.repeat(self._files, tf.cast(times, tf.int32))
-        files = tf.random.experimental.stateless_shuffle(chosen, seed)
-        at_once = min(self._config.interleaved_files, len(self._files))
-        return tf.data.Dataset.from_tensor_slices(files).interleave(
-            tf.data.TFRecordDataset,
-            cycle_length=at_once,
-            block_length=16,
-            num_parallel_calls=min(2, at_once),
-            deterministic=True,
-        )
-
-    def _fold_seed(self, epoch: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
-        return tf.stack([epoch * (1 << 32) + number, tf.constant(self._seed, tf.int64)])
-
-    def _batches(self, chunk: Chunk, *, start: tf.Tensor) -> tf.data.Dataset:
-        """(place in the chunk, batch) from place `start` on."""
-        numbers = tf.data.Dataset.range(start, tf.size(chunk.starts, out_type=tf.int64))
-        return numbers.map(lambda number: (number, self._parser.cut(chunk, tf.cast(number, tf.int32))))
-
-    def _to_device(self, batches: tf.data.Dataset, *, device: str) -> tf.data.Dataset:
+        counter = tf.data.Dataset.counter(position.epoch)
+        numbers = counter if until is None else tf.data.Dataset.range(position.epoch, until)
+        # the next chunk is read while this one is cut, also across the end of an epoch
+        batches = numbers.flat_map(chunks).prefetch(1).flat_map(cut)
         options = tf.data.Options()
         options.deterministic = True
         batches = batches.with_options(options)
         refuse_python_ops(batches)
-        return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self._config.prefetch_batches))
+        return batches
+
+    def _to_device(self, batches: tf.data.Dataset, *, device: str) -> tf.data.Dataset:
+        return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self.config.prefetch_batches))
+
+    def _skip_damage(
+        self,
+        error: tf.errors.OpError | UnicodeDecodeError,
+        *,
+        order: EpochOrder,
+        position: Position,
+        tell: Callable[[str], object],
+    ) -> None:
+        """Take the corrupt records out of those that are read from now on; their places in batches stay empty."""
+        found = self._find_damage(order, position)
+        root, allowed = self._dataset.layout.root, self.config.corrupt_records
+        if not found:
+            reason = str(error).splitlines()[0].rpartition("}} ")[2]
+            raise UserError(
+                f"{root}: reading failed ({reason}), yet every record there is whole when it is read again: the disk "
+                f"or the network may be failing; run the same command again, or `make validate DATA={root}`"
+            ) from error
+        self.damaged += found
+        if len(self.damaged) > allowed:
+            near = f", and {len(found) - 1} near it" if found[1:] else ""
+            raise UserError(
+                f"{found[0]}{near}; `make validate DATA={root}` finds all such, `make repair DATA={root}` mends them; "
+                f"input.corrupt_records, now {allowed}, skips so many"
+            ) from error
+        for number, damage in enumerate(found, len(self.damaged) - len(found) + 1):
+            tell(f"{damage}; skipped, {number} of {allowed} that input.corrupt_records allows")
+
+    def _find_damage(self, order: EpochOrder, position: Position) -> list[Damage]:
+        """The corrupt records of the first chunk with any from `position` on: batches come up to where it fails."""
+        known = {damage.row for damage in self.damaged}
+        for rows in itertools.islice(_rows_from(position, order=order), 3):
+            fresh = [row for row in dict.fromkeys(rows) if row not in known]
+            if found := find_damage(fresh, records=self._records, contract=self._dataset.info.contract):
+                return found
+        return []
 
 
-def plan_dataset(dataset: Dataset, *, config: InputConfig, frames_per_step: int) -> Plan:
-    """The buckets that cost training least, the last of them large enough for validation too.
-
-    Raises:
-        UserError: there is nothing to train on, or a manifest is damaged.
-    """
-    try:
-        train, validation = dataset.manifest("train"), dataset.manifest("validation")
-    except (OSError, ValueError) as error:  # ValueError: Arrow's, of a damaged file
-        raise UserError(f"{dataset.layout.root}: a manifest cannot be read ({error}); run `make validate`") from error
-    return plan_buckets(
-        train["frames"].to_numpy(),
-        train["tokens"].to_numpy(),
-        at_least=tuple(int(validation[column].to_numpy().max(initial=0)) for column in ("frames", "tokens")),
-        max_buckets=config.max_buckets,
-        frames_per_batch=config.frames_per_batch,
-        max_clips=config.max_clips,
-        frames_per_step=frames_per_step,
-    )
-
-
-def python_ops(dataset: tf.data.Dataset) -> list[str]:
-    """Names of the operations in the input graph, functions included, that would call back into Python."""
-    graph = tf.compat.v1.GraphDef.FromString(dataset._as_serialized_graph().numpy())
-    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
-    return [node.name for node in nodes if node.op in PYTHON_OPS]
-
-
-def refuse_python_ops(dataset: tf.data.Dataset) -> None:
-    """Raises UserError where the graph would wait for Python's interpreter lock at each batch."""
-    if found := python_ops(dataset):
-        raise UserError(
-            f"the input graph calls Python in {', '.join(found)}; training does not start with such a graph"
-        )
+def _rows_from(position: Position, *, order: EpochOrder) -> Iterator[list[int]]:
+    """The rows that the chunk of a position reads, then those of each after it."""
+    number = position.chunk
+    for epoch_number in itertools.count(position.epoch):
+        with tf.device(_HOST):
+            epoch = order.epoch(tf.constant(epoch_number, tf.int64))
+        for chunk in range(number, len(epoch.chunk_starts) - 1):
+            with tf.device(_HOST):
+                yield order.rows_of(order.chunk(epoch, tf.constant(chunk, tf.int64)).blocks).numpy().tolist()
+        number = 0

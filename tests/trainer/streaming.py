@@ -1,0 +1,59 @@
+"""A process that streams batches and does nothing else: to be killed, or to be weighed.
+
+    python -m tests.trainer.streaming rows DATA OUT EPOCHS SETTINGS [EPOCH CHUNK BATCH]
+    python -m tests.trainer.streaming memory DATA EPOCHS SETTINGS
+
+`rows` appends a line `[next, rows, sha256 of the batch]` for each batch, from a position on. `memory` prints the
+most resident memory that it had at a batch of each epoch, in MiB. SETTINGS is JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from shared.dataset import Dataset
+from tests.trainer.batches import DEVICE, as_numpy, make_stream
+from trainer.input.stream import Position
+
+CONTENT = ("mel", "frames", "tokens", "token_counts", "rows")
+
+
+def write_rows(data: str, out: str, until: str, settings: str, *position: str) -> None:
+    stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
+    with Path(out).open("a", encoding="utf-8") as file:
+        for batch in as_numpy(stream.epochs(int(until), position=Position(*map(int, position)), device=DEVICE)):
+            file.write(json.dumps([batch["next"].tolist(), batch["rows"].tolist(), digest(batch)]) + "\n")
+            file.flush()
+
+
+def digest(batch: dict) -> str:
+    """Of the content of a batch, shapes and all."""
+    parts = (part for name in CONTENT for part in (str(batch[name].shape).encode(), batch[name].tobytes()))
+    return hashlib.sha256(b"".join(parts)).hexdigest()
+
+
+def print_memory(data: str, until: str, settings: str) -> None:
+    stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
+    epoch, most_mib = 0, 0.0
+    for batch in stream.epochs(int(until) + 1, device=DEVICE):
+        if (number := int(batch["next"][0])) > epoch:
+            print(most_mib, flush=True)
+            epoch, most_mib = number, 0.0
+        most_mib = max(most_mib, resident_mib())
+
+
+def resident_mib() -> float:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    (kib,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
+    return int(kib) / 1024
+
+
+if __name__ == "__main__":
+    {"rows": write_rows, "memory": print_memory}[sys.argv[1]](*sys.argv[2:])

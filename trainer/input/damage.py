@@ -1,0 +1,86 @@
+"""Which records of a chunk are corrupt: read again outside the graph, which cannot say more than that one is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from shared.dataset import Contract
+from shared.errors import UserError
+from shared.place import Place
+from shared.records import MEL_DTYPES, decode
+from shared.tfrecord import CorruptFrame, read_frame
+from shared.vocabulary import NUM_NLLB_IDS
+from trainer.input.blocks import Records
+
+
+class Damage(NamedTuple):
+    """One record that cannot be trained on."""
+
+    row: int
+    shard: Place
+    offset_bytes: int
+    utterance_id: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.shard}: the record of {self.utterance_id} at byte {self.offset_bytes} is corrupt ({self.reason})"
+
+
+def find_damage(rows: Iterable[int], *, records: Records, contract: Contract) -> list[Damage]:
+    """The corrupt ones of some rows.
+
+    Raises:
+        UserError: a shard cannot be read at all.
+    """
+    found = []
+    for row in rows:
+        shard, offset_bytes = records.files[records.file[row]], int(records.offset_bytes[row])
+        try:
+            reason = _why_corrupt(row, records=records, contract=contract)
+        except OSError as error:
+            raise UserError(
+                f"{shard}: a shard cannot be read ({error.strerror}); run `make validate DATA={shard.parent.parent}`"
+            ) from error
+        if reason is not None:
+            found.append(Damage(row, shard, offset_bytes, records.utterance_id[row].as_py(), reason))
+    return found
+
+
+def _why_corrupt(row: int, *, records: Records, contract: Contract) -> str | None:
+    with records.files[records.file[row]].open("rb") as file:
+        try:
+            frame = read_frame(file, index=row, offset_bytes=int(records.offset_bytes[row]))
+            features = decode(frame.payload) if frame is not None else None
+        except CorruptFrame as error:
+            return error.reason
+        except ValueError as error:
+            return str(error)
+    if features is None:
+        return "the file ends before it"
+    frames, tokens = int(records.frames[row]), np.array(features.get("tokens", []), np.uint64)
+    frame_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
+    wanted = {
+        "utterance_id": [records.utterance_id[row].as_py().encode()],
+        "frames": [frames],
+    }
+    for name, value in wanted.items():
+        if features.get(name) != value:
+            return f"{name} is {_shown(features.get(name))}, the manifest says {_shown(value)}"
+    if len(tokens) != records.tokens[row]:
+        return f"{len(tokens)} tokens, the manifest says {records.tokens[row]}"
+    if (tokens >= NUM_NLLB_IDS).any():
+        return f"token {tokens.max()} is none of NLLB's {NUM_NLLB_IDS}"
+    sizes = [len(mel) for mel in features.get("mel", []) if isinstance(mel, bytes)]
+    if sizes != [frames * frame_bytes]:
+        return f"a mel of {_shown(sizes)} bytes, wanted {frames * frame_bytes} for {frames} frames"
+    return None
+
+
+def _shown(values: list | None) -> str:
+    return (
+        ", ".join(value.decode(errors="replace") if isinstance(value, bytes) else str(value) for value in values or ())
+        or "absent"
+    )

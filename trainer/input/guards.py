@@ -1,0 +1,86 @@
+"""What training refuses to start with: Python in the graph, a folder that is no dataset, shards that are not whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.layout import Layout
+
+PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
+
+
+def python_ops(dataset: tf.data.Dataset) -> list[str]:
+    """Names of the operations in the input graph, functions included, that would call back into Python."""
+    graph = tf.compat.v1.GraphDef.FromString(dataset._as_serialized_graph().numpy())
+    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    return [node.name for node in nodes if node.op in PYTHON_OPS]
+
+
+def refuse_python_ops(dataset: tf.data.Dataset) -> None:
+    """Raises UserError where the graph would wait for Python's interpreter lock at each batch."""
+    if found := python_ops(dataset):
+        raise UserError(
+            f"the input graph calls Python in {', '.join(found)}; training does not start with such a graph"
+        )
+
+
+def open_dataset(data: Path) -> Dataset:
+    """A dataset to train on.
+
+    Raises:
+        UserError: there is none, it is one level down, shards of another one lie in it, or it has nothing to train on.
+    """
+    try:
+        dataset = Dataset.open(data)
+    except UserError as error:
+        below = sorted(path.parent.name for path in data.glob("*/_SUCCESS"))
+        if not below or Layout(data).info.exists():
+            raise
+        one = "a dataset" if len(below) == 1 else f"{len(below)} datasets"
+        raise UserError(
+            f"{data}: a folder of {one} ({_some(below)}), none itself; train on one, DATA={data / below[0]}"
+        ) from error
+    _refuse_strangers(dataset)
+    if not any(shard.records for shard in dataset.info.shards_of("train")):
+        raise UserError(
+            f"{data}: no training record in {_count(len(dataset.info.shards), 'shard')}; "
+            "is validation_fraction too high, or were all rejected (`make report` tells)?"
+        )
+    return dataset
+
+
+def _refuse_strangers(dataset: Dataset) -> None:
+    """Training would pass over them in silence, where someone copied two datasets into one folder."""
+    known = {dataset.layout.shard(shard.name) for shard in dataset.info.shards}
+    strangers = sorted(path.name for path in (dataset.layout.root / "shards").glob("*.tfrecord") if path not in known)
+    if strangers:
+        raise UserError(
+            f"{dataset.layout.root}: {_count(len(strangers), 'file')} in shards/ of another dataset "
+            f"({_some(strangers)}), which dataset.json does not list; move them away: two datasets are joined by "
+            "naming both as sources of one build"
+        )
+
+
+def refuse_missing_shards(dataset: Dataset, *, split: str) -> None:
+    """Raises UserError where a shard of the split is absent or has not the size that dataset.json gives it."""
+    remedy = f"run `make validate DATA={dataset.layout.root}`, then `make repair DATA={dataset.layout.root}`"
+    for shard in dataset.info.shards_of(split):
+        path = dataset.layout.shard(shard.name)
+        try:
+            found = path.stat().st_size
+        except OSError as error:
+            raise UserError(f"{path}: a shard cannot be read ({error.strerror}); {remedy}") from error
+        if found != shard.bytes:
+            raise UserError(f"{path}: a shard of {found} bytes, wanted {shard.bytes}; {remedy}")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

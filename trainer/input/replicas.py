@@ -1,0 +1,36 @@
+"""The stream on several devices and machines: each global batch dealt out by its rows.
+
+The order is made first, for all, and a batch is then dealt like cards, row i to replica i mod R. So the batches are
+the same on any number of replicas, and all replicas have as many of them, whatever the sizes of the shards. The price:
+each process reads all records from the disk, and decodes its own.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from trainer.input.stream import Position, Share, Stream
+
+
+def distribute(
+    stream: Stream,
+    strategy: tf.distribute.Strategy,
+    *,
+    position: Position = Position(),  # noqa: B008 (immutable)
+    until: int | None = None,
+) -> tf.distribute.DistributedDataset:
+    """The batches of `stream.endless`, or of `stream.epochs` with `until`, dealt to the replicas of a strategy.
+
+    Where R does not divide the clips of a batch, some replicas have a row more that is empty: the parts of a batch are
+    of one shape. Each part is fetched to its device before it is asked for.
+    """
+
+    def parts_of(context: tf.distribute.InputContext) -> tf.data.Dataset:
+        count = context.num_replicas_in_sync // context.num_input_pipelines
+        share = Share(context.input_pipeline_id * count, count, context.num_replicas_in_sync)
+        return stream.batches(position, until=until, share=share)
+
+    options = tf.distribute.InputOptions(
+        experimental_fetch_to_device=True, experimental_per_replica_buffer_size=stream.config.prefetch_batches
+    )
+    return strategy.distribute_datasets_from_function(parts_of, options)
