@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Literal, NamedTuple
 
@@ -100,14 +100,19 @@ class Stretch(NamedTuple):
         }
 
 
-def join(stretches: list[Stretch]) -> Stretch:
+def join(stretches: Sequence[Stretch]) -> Stretch:
     """One stretch of several, one or more."""
-    columns = zip(*stretches, strict=True)
-    joined = {
-        name: np.concatenate(column) if isinstance(column[0], np.ndarray) else sum(column, start=type(column[0])())
-        for name, column in zip(Stretch._fields, columns, strict=True)
-    }
-    return Stretch(**joined)
+    return Stretch(
+        seconds=sum(one.seconds for one in stretches),
+        steps=sum(one.steps for one in stretches),
+        frames=sum(one.frames for one in stretches),
+        clips=sum(one.clips for one in stretches),
+        waits_s=np.concatenate([one.waits_s for one in stretches]),
+        computes_s=np.concatenate([one.computes_s for one in stretches]),
+        stalled_s=sum(one.stalled_s for one in stretches),
+        wait_cpu_s=sum(one.wait_cpu_s for one in stretches),
+        apart=tuple(one for stretch in stretches for one in stretch.apart),
+    )
 
 
 class Stopwatch:

@@ -131,9 +131,14 @@ def test_a_driver_that_is_lost_on_the_way_is_told_once_and_what_was_sampled_stay
 
 def test_the_thread_ends_with_the_block_also_by_an_error() -> None:
     driver = Driver([50])
-    with pytest.raises(RuntimeError), GpuSampler(used=True, nvml=driver, interval_s=0.001):
-        assert sampler_threads() != []
-        raise RuntimeError
+
+    def fail() -> None:
+        with GpuSampler(used=True, nvml=driver, interval_s=0.001):
+            assert sampler_threads() != []
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert sampler_threads() == []
     assert driver.shut_down
 
