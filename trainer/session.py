@@ -64,6 +64,7 @@ class Session:
             memory_mib=resident_mib(),
             programs=programs,
             verdict=verdict(signs_of(whole, self._reading()), config=config),
+            apart=whole.apart,
         )
 
     def _reading(self) -> Reading | None:

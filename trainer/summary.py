@@ -9,6 +9,7 @@ import pydantic
 from shared.errors import UserError
 from shared.files import write_json
 from trainer.gpu import Use
+from trainer.waiting import Apart
 
 
 class Programs(pydantic.BaseModel):
@@ -46,6 +47,7 @@ class Summary(pydantic.BaseModel):
     memory_mib: float | None  # of the process, in RAM, at the end
     programs: Programs
     verdict: str
+    apart: tuple[Apart, ...] = pydantic.Field(exclude=True)  # what figures and GPUs are without
 
     def lines(self) -> list[str]:
         """For the terminal."""

@@ -95,6 +95,7 @@ class Stretch(NamedTuple):
             "clips_per_second": self.clips / self.seconds,
             "stall": self.stall,
             "wait": self.wait,
+            "compute": float(self.computes_s.sum()) / self.seconds,
             **_spread("wait", self.waits_s),
             **_spread("compute", self.computes_s),
         }
