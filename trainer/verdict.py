@@ -61,7 +61,7 @@ def _in_bursts(waits_s: np.ndarray) -> bool:
 def verdict(signs: Signs, *, config: InputConfig) -> str:
     """One line: whether the input keeps up, or why it seems not to, and what may mend it."""
     if signs.steps < MIN_STEPS:
-        return f"stall {signs.stall:.1%} over {signs.steps} steps: too few to judge the input by"
+        return f"stall {signs.stall:.1%}; steps that were timed: {signs.steps}, too few to judge the input by"
     if signs.stall <= MAX_STALL:
         return f"input keeps up: stall {signs.stall:.1%}, wanted at most {MAX_STALL:.0%}"
     return f"input too slow: stall {signs.stall:.1%}, wanted at most {MAX_STALL:.0%}; {_remedy(signs, config)}"

@@ -32,7 +32,7 @@ def test_up_to_two_percent_the_input_keeps_up() -> None:
 
 
 def test_a_few_steps_are_no_ground_for_a_verdict() -> None:
-    assert told(steps=19) == "stall 30.0% over 19 steps: too few to judge the input by"
+    assert told(steps=19) == "stall 30.0%; steps that were timed: 19, too few to judge the input by"
 
 
 def test_sleeping_readers_and_a_busy_disk_call_for_more_readers_and_a_faster_disk() -> None:
