@@ -23,7 +23,7 @@ BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: inspect-input train synthesize quickstart test test-quick lint types bench lock clean
+.PHONY: inspect-input train synthesize quickstart test test-quick lint types bench bench-gpu lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -108,7 +108,11 @@ bench: $(READY)  ## build, validation and loader as ratios to their floors, cost
 	$(BIN)/python -m tests.bench.validation
 	$(BIN)/python -m tests.bench.loader
 	$(BIN)/python -m tests.bench.shapes
+	$(BIN)/python -m tests.bench.waiting
 	$(BIN)/python -m tests.bench.flink
+
+bench-gpu: $(READY)  ## a GPU's utilisation, stall and step time over 200 steps: GPU=1 ARGS="--out docs/gpu.md"
+	$(BIN)/python -m tests.bench.gpu $(ARGS)
 
 lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from pathlib import Path
@@ -28,14 +27,16 @@ def cli() -> None:
 @click.argument("overrides", nargs=-1)
 @click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
 @_run
-def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path) -> None:
+@click.option("--plain-malloc", is_flag=True, help="Leave glibc's allocator as it comes: less memory, slower input.")
+def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path, plain_malloc: bool) -> None:
     """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
-    start_tensorflow()
+    allocator = start_tensorflow(plain_malloc=plain_malloc)
     from trainer.config import TrainConfig
     from trainer.loop import train as train_to_the_end
 
-    ended = train_to_the_end(load_config(config, of=TrainConfig, overrides=overrides), data=data, run=run)
-    outcome = f"loss {ended.loss:.4f}" if not math.isnan(ended.loss) else "nothing left to do: raise steps to train on"
+    settings = load_config(config, of=TrainConfig, overrides=overrides)
+    ended = train_to_the_end(settings, data=data, run=run, allocator=allocator)
+    outcome = f"loss {ended.loss:.4f}" if ended.summary else "nothing left to do: raise steps to train on"
     click.echo(f"{run}: step {ended.steps}, {outcome}")
 
 

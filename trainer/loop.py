@@ -1,4 +1,4 @@
-"""The training loop: batches, steps, figures, validation, checkpoints."""
+"""The training loop: batches, steps, validation, checkpoints."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from trainer.input.guards import open_dataset
 from trainer.input.plan import plan_dataset
 from trainer.input.stream import Position, Stream
 from trainer.input.tables import mix_lines
-from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
-from trainer.monitor import Monitor, Stopwatch
+from trainer.monitor import Monitor
 from trainer.optimizer import AdamW
 from trainer.run import enter_run, make_model
+from trainer.session import Session
 from trainer.step import EvaluationStep, TrainStep
+from trainer.summary import Programs, Summary, write_summary
+from trainer.validation import validate
 
 
 class Trained(NamedTuple):
@@ -31,19 +33,21 @@ class Trained(NamedTuple):
 
     steps: int
     loss: float
-    programs: int
-    shapes: int
+    summary: Summary | None  # None where there was no step left to do
 
 
-def train(config: TrainConfig, *, data: Path, run: Path) -> Trained:
+def train(config: TrainConfig, *, data: Path, run: Path, allocator: str) -> Trained:
     """Train from the run's last checkpoint, or from fresh weights, to `config.steps`.
+
+    `allocator` says how memory is allocated; it goes into the log.
 
     Raises:
         UserError: data or run are not usable, or the loss is no number.
     """
     dataset = open_dataset(data)
     info = enter_run(run, config=config, dataset=dataset)
-    return Trainer(config, dataset=dataset, run=run, planned_steps=info.planned_steps).train()
+    trainer = Trainer(config, dataset=dataset, run=run, planned_steps=info.planned_steps)
+    return trainer.train(allocator=allocator)
 
 
 class Trainer:
@@ -69,17 +73,33 @@ class Trainer:
         self._evaluation = EvaluationStep(self._model, losses=config.loss)
         self._progress = Progress(0, Position(), self._train.fingerprint)
 
-    def train(self) -> Trained:
+    def train(self, *, allocator: str) -> Trained:
         """Run to the last step."""
         notice = self._resume()
-        with Monitor(self._run, step=self._progress.step, steps=self._config.steps) as monitor:
+        with (
+            Monitor(self._run, step=self._progress.step, steps=self._config.steps) as monitor,
+            Session(on_gpu=self._device.startswith("/GPU")) as session,
+        ):
             monitor.say(f"{self._device}, {_count(self._model):,} parameters")
             monitor.say("\n".join([*self._plan.lines(config=self._config.input), *mix_lines(self._plan.mix)]))
-            monitor.say(notice)
-            loss = self._go_on(monitor)
-            shapes = len(self._plan.buckets)
-            monitor.say(f"XLA programs compiled: {self._step.programs} (bucket shapes: {shapes})")
-        return Trained(self._progress.step, loss, self._step.programs, shapes)
+            for line in filter(None, (allocator, session.take_notice(), notice)):
+                monitor.say(line)
+            if self._progress.step >= self._config.steps:
+                return Trained(self._progress.step, float("nan"), None)
+            loss = self._go_on(monitor, session=session)
+            summary = session.summarise(
+                last_step=self._progress.step,
+                device=self._device,
+                allocator=allocator,
+                programs=Programs(
+                    train=self._step.programs, validation=self._evaluation.programs, shapes=len(self._plan.buckets)
+                ),
+                config=self._config.input,
+            )
+            write_summary(summary, run=self._run)
+            for line in summary.lines():
+                monitor.say(line)
+        return Trained(self._progress.step, loss, summary)
 
     def _resume(self) -> str:
         """Load the last checkpoint, if there is one; what was done, in words."""
@@ -93,33 +113,38 @@ class Trainer:
         self._progress = Progress(progress.step, Position(progress.position.epoch + 1), self._train.fingerprint)
         return f"going on after step {progress.step} with a new epoch: data or input settings changed"
 
-    def _go_on(self, monitor: Monitor) -> float:
-        watch, loss = Stopwatch(), float("nan")
+    def _go_on(self, monitor: Monitor, *, session: Session) -> float:
+        watch, loss = session.watch, float("nan")
         batches = self._train.endless(self._progress.position, device=self._device, tell=monitor.say)
         for step, batch in zip(
             range(self._progress.step + 1, self._config.steps + 1), watch.batches(batches), strict=False
         ):
             position = batch.pop("next")
+            programs = self._step.programs
             values = self._step(batch)
+            watch.hand_over(values.pop("counts"), compiled=self._step.programs > programs)
             self._progress = Progress(step, position, self._progress.order)
-            watch.count(values.pop("frames"))
             monitor.advance(step)
             if self._is_due(step, self._config.log_every):
-                loss = self._log(monitor, values=values, watch=watch)
+                loss = self._log(monitor, values=values, session=session)
             if self._is_due(step, self._config.validate_every):
-                self._validate(monitor)
+                with watch.aside():
+                    self._validate(monitor)
             if self._is_due(step, self._config.checkpoint_every):
-                self._refuse_non_finite(values)
-                self._save()
+                with watch.aside():
+                    self._refuse_non_finite(values)
+                    self._save()
         return loss
 
     def _is_due(self, step: int, interval: int) -> bool:
         return step % interval == 0 or step == self._config.steps
 
-    def _log(self, monitor: Monitor, *, values: dict[str, tf.Tensor], watch: Stopwatch) -> float:
+    def _log(self, monitor: Monitor, *, values: dict[str, tf.Tensor], session: Session) -> float:
         self._refuse_non_finite(values)
         figures = {name: float(value) for name, value in values.items()}
-        monitor.log("train", step=self._progress.step, values=figures | watch.read())
+        monitor.log("train", step=self._progress.step, values=figures | session.figures())
+        if notice := session.take_notice():
+            monitor.say(notice)
         return figures["loss"]
 
     def _refuse_non_finite(self, values: dict[str, tf.Tensor]) -> None:
@@ -131,21 +156,12 @@ class Trainer:
                 )
 
     def _validate(self, monitor: Monitor) -> None:
-        """Losses over the validation split, each batch weighted by its valid frames; a picture of its first clip."""
-        sums: dict[str, float] = {}
-        total, first = 0.0, None
-        for batch in self._validation.once(device=self._device, tell=monitor.say):
-            losses, decoded = self._evaluation(batch)
-            weight = float(tf.reduce_sum(batch["frames"]))
-            total += weight
-            for name, value in losses.items():
-                sums[name] = sums.get(name, 0.0) + weight * float(value)
-            first = first or (batch, decoded)
-        if first is None:
+        batches = self._validation.once(device=self._device, tell=monitor.say)
+        validated = validate(batches, step=self._evaluation)
+        if validated is None:
             return
-        means = {name: value / total for name, value in sums.items()}
-        monitor.log("validation", step=self._progress.step, values=means)
-        for name, image in _pictures(*first).items():
+        monitor.log("validation", step=self._progress.step, values=validated.losses)
+        for name, image in validated.pictures.items():
             monitor.picture(name, step=self._progress.step, image=image)
 
     def _save(self) -> None:
@@ -160,22 +176,6 @@ class Trainer:
         )
 
 
-def _pictures(batch: dict[str, tf.Tensor], decoded: Decoded) -> dict[str, np.ndarray]:
-    """Target over prediction, and the alignment on the text, of a batch's first clip.
-
-    Values in [0, 1]; low bands and the first token are below, time runs to the right.
-    """
-    frames, tokens = int(batch["frames"][0]), int(batch["token_counts"][0])
-    padding, r = batch["tokens"].shape[1] - tokens, batch["mel"].shape[1] // decoded.stop_logits.shape[1]
-    mels = [np.asarray(mel[0, :frames], np.float32).T[::-1] for mel in (batch["mel"], decoded.refined)]
-    low, high = mels[0].min(), mels[0].max()
-    weights = np.asarray(decoded.alignment[0]).mean(axis=0)  # [N, L + T], the text's tokens last
-    text = slice(weights.shape[1] - padding - tokens, weights.shape[1] - padding)
-    alignment = weights[: -(-frames // r), text].T[::-1]
-    return {
-        "target_over_prediction": np.clip((np.concatenate(mels) - low) / max(high - low, 1e-6), 0, 1),
-        "alignment": alignment / max(alignment.max(), 1e-6),
-    }
 
 
 def _words(position: Position) -> str:

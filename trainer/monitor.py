@@ -4,55 +4,25 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-
-class Stopwatch:
-    """Where the time of the steps since the last reading went."""
-
-    def __init__(self) -> None:
-        self._frames = tf.constant(0)
-        self._waited_s = 0.0
-        self._since_s = time.monotonic()
-
-    def batches(self, stream: Iterator[Any]) -> Iterator[Any]:
-        """The stream, with the time that each batch was waited for."""
-        while True:
-            asked_s = time.monotonic()
-            batch = next(stream, None)
-            self._waited_s += time.monotonic() - asked_s
-            if batch is None:
-                return
-            yield batch
-
-    def count(self, frames: tf.Tensor) -> None:
-        """Add a step's valid frames [] where they are: to read them at each step would wait for the device."""
-        self._frames = self._frames + frames
-
-    def read(self) -> dict[str, float]:
-        """Valid frames a second and the share of the time that went into waiting for data; then starts anew."""
-        frames = float(self._frames)
-        elapsed_s = max(time.monotonic() - self._since_s, 1e-9)
-        reading = {"frames_per_second": frames / elapsed_s, "data_wait": self._waited_s / elapsed_s}
-        self._frames, self._waited_s, self._since_s = tf.constant(0), 0.0, time.monotonic()
-        return reading
+from shared.files import write_bytes
 
 
 class Monitor:
     """The outputs of one run; rows of an earlier run beyond its checkpoint, which is `step`, are dropped."""
 
     def __init__(self, run: Path, *, step: int, steps: int):
-        self._path = run / "metrics.jsonl"
-        _drop_after(self._path, step=step)
-        self._file = self._path.open("a", encoding="utf-8")
+        path = run / "metrics.jsonl"
+        damaged = _drop_after(path, step=step)
+        self._file = path.open("a", encoding="utf-8")
         self._writer = tf.summary.create_file_writer(str(run / "tensorboard"))
+        _purge_after(self._writer, step=step)
         self._console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("step"),
@@ -65,6 +35,8 @@ class Monitor:
             console=self._console,
         )
         self._task = self._bar.add_task("", total=steps, completed=step)
+        if damaged:
+            self.say(f"{path}: damaged rows dropped: {damaged}")
 
     def __enter__(self) -> Monitor:
         self._bar.start()
@@ -90,8 +62,7 @@ class Monitor:
             for name, value in values.items():
                 tf.summary.scalar(f"{kind}/{name}", value)
         if kind == "train":
-            rate = f"{values['frames_per_second']:,.0f} frames/s, waiting for data {values['data_wait']:.1%}"
-            self._bar.update(self._task, description=f"loss {values['loss']:.3f}, mel {values['mel']:.3f}, {rate}")
+            self._bar.update(self._task, description=_description(values))
 
     def picture(self, name: str, *, step: int, image: np.ndarray) -> None:
         """A picture [height, width] with values in [0, 1]."""
@@ -99,10 +70,38 @@ class Monitor:
             tf.summary.image(name, image[None, :, :, None])
 
 
-def _drop_after(path: Path, *, step: int) -> None:
-    """Keep whole rows up to `step`."""
+def _description(values: dict[str, float]) -> str:
+    """What stands beside the bar; a stretch in which every step compiled has no rates."""
+    words = f"loss {values['loss']:.3f}, mel {values['mel']:.3f}"
+    if "stall" in values:
+        words += f", {values['frames_per_second']:,.0f} frames/s, stall {values['stall']:.1%}"
+    if "gpu0_utilisation" in values:
+        words += f", GPU {values['gpu0_utilisation']:.0f} %"
+    return words
+
+
+def _drop_after(path: Path, *, step: int) -> int:
+    """Keep whole rows up to `step`; how many damaged ones were dropped."""
     if not path.exists():
-        return
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
-    path.write_text("".join(kept), encoding="utf-8")
+        return 0
+    lines = path.read_bytes().splitlines(keepends=True)
+    steps = [_step_of(line) for line in lines]
+    kept = (line for line, found in zip(lines, steps, strict=True) if found is not None and found <= step)
+    write_bytes(path, b"".join(kept))
+    return steps.count(None)
+
+
+def _step_of(line: bytes) -> int | None:
+    """The step of a row; None where it is not whole."""
+    try:
+        found = json.loads(line)["step"] if line.endswith(b"\n") else None
+    except (ValueError, KeyError, TypeError):
+        return None
+    return found if isinstance(found, int) else None
+
+
+def _purge_after(writer: tf.summary.SummaryWriter, *, step: int) -> None:
+    """Have TensorBoard forget what files before this one say of later steps: a session that starts at a step does."""
+    start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
+    event = tf.compat.v1.Event(wall_time=time.time(), step=step + 1, session_log=start)
+    tf.raw_ops.ImportEvent(writer=writer._resource, event=event.SerializeToString())

@@ -1,4 +1,4 @@
-"""Bringing TensorFlow in without what it says about a machine that has no GPU."""
+"""Bringing TensorFlow in: the allocator before it, and without what it says about a machine that has no GPU."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
+from trainer.allocator import tune_allocator
+
 # Written by its C++ side before any log level holds; everything else that it writes is passed on.
 _NOTES = re.compile(rb"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit")
 
 
-def start_tensorflow() -> None:
-    """Import TensorFlow and let it look for devices."""
+def start_tensorflow(*, plain_malloc: bool = False) -> str:
+    """Import TensorFlow and let it look for devices; what was done about the allocator, in words."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # the numbers that NVML and nvidia-smi use
+    allocator = "allocator: as it is (--plain-malloc)" if plain_malloc else tune_allocator()
     with _without_notes():
         import tensorflow as tf
 
         tf.config.list_logical_devices()
+    return allocator
 
 
 @contextlib.contextmanager

@@ -22,7 +22,10 @@ class TrainStep:
         self._compiled = tf.function(self._update, jit_compile=True, autograph=False)
 
     def __call__(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """Update the model; losses, gradients' norm, learning rate and valid frames, as scalars on the device."""
+        """Update the model; losses, gradients' norm and learning rate as scalars, `counts` of frames and clips [2].
+
+        All are floats: TensorFlow keeps int32 in the host's memory, and a call should not wait for a copy to it.
+        """
         return self._compiled(batch)
 
     @property
@@ -36,7 +39,8 @@ class TrainStep:
             _, _, losses = teacher_force(self._model, batch, losses=self._losses, noise=noise)
         variables = self._model.trainable_variables
         gradients = tape.gradient(losses["loss"], [variable.value for variable in variables])
-        return {**losses, **self._optimizer.apply(gradients), "frames": tf.reduce_sum(batch["frames"])}
+        counts = tf.stack([tf.reduce_sum(batch["frames"]), tf.math.count_nonzero(batch["frames"], dtype=tf.int32)])
+        return {**losses, **self._optimizer.apply(gradients), "counts": tf.cast(counts, tf.float32)}
 
 
 class EvaluationStep:
@@ -49,6 +53,11 @@ class EvaluationStep:
     def __call__(self, batch: Batch) -> tuple[dict[str, tf.Tensor], Decoded]:
         """The losses of a batch, and what was decoded."""
         return self._compiled(batch)
+
+    @property
+    def programs(self) -> int:
+        """XLA programs compiled so far, as of the training step."""
+        return self._compiled.experimental_get_tracing_count()
 
     def _evaluate(self, batch: Batch) -> tuple[dict[str, tf.Tensor], Decoded]:
         decoded, _, losses = teacher_force(self._model, batch, losses=self._losses, noise=None)

@@ -30,7 +30,7 @@ def words(data: Path, *overrides: str, run: Path) -> list[str]:
 
 
 def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Path, tmp_path: Path) -> None:
-    outcome = command(*words(data, "steps=2", run=tmp_path))
+    outcome = command(*words(data, "steps=2", run=tmp_path), "--plain-malloc")
     assert outcome.code == 0, outcome.err
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [(row["step"], row["kind"]) for row in rows] == [(2, "train"), (2, "validation")]
@@ -38,6 +38,20 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
     assert rows[1].keys() == {"step", "kind", "loss", "mel", "kl", "flux", "stop"}
     assert [saved.step for saved in saved_checkpoints(tmp_path)] == [2]
     assert f"step 2, loss {rows[0]['loss']:.4f}" in outcome.out
+    assert "allocator: as it is (--plain-malloc)" in outcome.err
+    summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
+    assert (summary["first_step"], summary["last_step"]) == (1, 2)
+    assert summary["figures"]["frames_per_second"] == pytest.approx(rows[0]["frames_per_second"], rel=0.1)
+    assert "steps that were timed: 1, too few to judge the input by" in summary["verdict"]
+
+
+def test_a_run_without_a_step_left_says_so_and_keeps_its_summary(command: Callable, data: Path, tmp_path: Path) -> None:
+    assert command(*words(data, "steps=1", run=tmp_path)).code == 0
+    before = (tmp_path / "summary.json").read_bytes()
+    outcome = command(*words(data, "steps=1", run=tmp_path))
+    assert outcome.code == 0
+    assert "nothing left to do" in outcome.out
+    assert (tmp_path / "summary.json").read_bytes() == before
 
 
 def test_a_run_that_diverges_stops_and_leaves_no_checkpoint_of_it(

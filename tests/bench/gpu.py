@@ -1,0 +1,136 @@
+"""A GPU that trains: its utilisation by NVML and by nvidia-smi, stall and step time, over 200 steps of a `normal` XTTS.
+
+    python -m tests.bench.gpu [--size normal] [--steps 200] [--data DATA] [--out docs/gpu.md]
+
+The training is the product's own; steps in which XLA compiled are not counted. Without a GPU it says so, exit code 2.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trainer.startup import start_tensorflow
+
+CLIPS = 1_600
+SHAPES = 4
+NVIDIA_SMI = shlex.split("nvidia-smi --id=0 --query-gpu=utilization.gpu --format=csv,noheader,nounits --loop-ms=500")
+MIN_UTILISATION, MAX_STALL, MAX_DIFFERENCE = 95.0, 0.01, 5.0  # percent, share, percentage points
+
+
+@click.command()
+@click.option("--size", default="normal", show_default=True)
+@click.option("--steps", type=click.IntRange(min=20), default=200, show_default=True)
+@click.option("--data", type=click.Path(path_type=Path), help="A dataset; otherwise one is made.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="Where the page goes, else to the terminal."
+)
+def main(size: str, steps: int, data: Path | None, out: Path | None) -> None:
+    """Measure, and write a page of figures."""
+    allocator = start_tensorflow()
+    import tensorflow as tf
+
+    if not (cards := tf.config.list_physical_devices("GPU")):
+        click.echo(
+            "no GPU that TensorFlow sees on this machine: nothing is measured (`make bench-gpu GPU=1`?)", err=True
+        )
+        sys.exit(2)
+    card = tf.config.experimental.get_device_details(cards[0]).get("device_name", "unknown")
+    with tempfile.TemporaryDirectory() as folder:
+        summary, by_smi = _train(
+            data or _make_data(Path(folder)), Path(folder), size=size, steps=steps, allocator=allocator
+        )
+    page = _page(summary, by_smi=by_smi, card=card, size=size)
+    out.write_text(page, encoding="utf-8") if out else click.echo(page)
+
+
+def _make_data(folder: Path) -> Path:
+    from pipelines.build import build_dataset
+    from tests.bench.corpus import bench_config
+
+    logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    build_dataset(bench_config(folder, clips=CLIPS), data=folder / "data")
+    return folder / "data"
+
+
+def _train(data: Path, folder: Path, *, size: str, steps: int, allocator: str) -> tuple[Any, float | None]:
+    """The training's summary, and the mean utilisation by nvidia-smi outside of what the summary sets apart."""
+    from trainer.config import TrainConfig
+    from trainer.gpu import SAMPLE_PERIOD_S
+    from trainer.loop import train
+
+    settings = {"model": {"size": size}, "input": {"buckets": SHAPES}, "steps": steps + SHAPES, "log_every": 20}
+    with subprocess.Popen(NVIDIA_SMI, stdout=subprocess.PIPE, text=True) as watcher:
+        samples: list[tuple[float, float]] = []
+        threading.Thread(target=_collect, args=(watcher, samples), daemon=True).start()
+        try:
+            ended = train(TrainConfig.model_validate(settings), data=data, run=folder / "run", allocator=allocator)
+        finally:
+            watcher.terminate()
+    assert ended.summary is not None
+    apart = ended.summary.apart  # the first batch opens it, the last checkpoint ends it
+    counted = [
+        value
+        for at_s, value in samples
+        if apart[0].start_s <= at_s <= apart[-1].end_s
+        and not any(one.start_s <= at_s <= one.end_s + SAMPLE_PERIOD_S for one in apart)
+    ]
+    return ended.summary, statistics.fmean(counted) if counted else None
+
+
+def _collect(watcher: subprocess.Popen[str], samples: list[tuple[float, float]]) -> None:
+    """Each percentage as it comes, and when."""
+    assert watcher.stdout is not None
+    samples.extend((time.monotonic(), float(line)) for line in watcher.stdout if line.strip().isdigit())
+
+
+def _page(summary: Any, *, by_smi: float | None, card: str, size: str) -> str:
+    """Markdown: the card, the command, the figures against what is wanted, and all of the summary."""
+    by_nvml = summary.gpus[0].utilisation if summary.gpus else None
+    computing = 100 * summary.figures["compute"]
+    rows = [
+        ("utilisation by NVML", _percent(by_nvml), f"≥ {MIN_UTILISATION:.0f} %", _at_least(by_nvml, MIN_UTILISATION)),
+        ("utilisation by nvidia-smi", _percent(by_smi), "as NVML", _near(by_smi, by_nvml)),
+        ("computing by the step trace", _percent(computing), "as NVML", _near(computing, by_nvml)),
+        ("stall", f"{summary.figures['stall']:.2%}", f"≤ {MAX_STALL:.0%}", summary.figures["stall"] <= MAX_STALL),
+        ("a step computes, median", f"{summary.figures['compute_median_ms']:.1f} ms", "", None),
+        ("clips/s", f"{summary.figures['clips_per_second']:,.0f}", "", None),
+    ]
+    table = "\n".join(f"| {name} | {value} | {wanted} | {_verdict(met)} |" for name, value, wanted, met in rows)
+    command = shlex.join(["python", "-m", "tests.bench.gpu", *sys.argv[1:]])
+    return (
+        f"# Training `{size}` on {card}\n\n    {command}\n\n"
+        f"| figure | measured | wanted | |\n|---|---|---|---|\n{table}\n\n"
+        f"```json\n{json.dumps(summary.model_dump(mode='json'), indent=1)}\n```\n"
+    )
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.1f} %"
+
+
+def _at_least(value: float | None, wanted: float) -> bool | None:
+    return None if value is None else value >= wanted
+
+
+def _near(value: float | None, other: float | None) -> bool | None:
+    return None if value is None or other is None else abs(value - other) <= MAX_DIFFERENCE
+
+
+def _verdict(met: bool | None) -> str:
+    return "" if met is None else ("met" if met else "missed")
+
+
+if __name__ == "__main__":
+    main()

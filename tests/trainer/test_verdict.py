@@ -1,0 +1,81 @@
+"""The verdict on the input: what was seen decides what is advised."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from trainer.input.config import InputConfig
+from trainer.process import Reading
+from trainer.verdict import Signs, signs_of, verdict
+from trainer.waiting import Stretch
+
+SLOW = Signs(steps=200, stall=0.3, busy_cores=0.1, cores=8, in_bursts=False, storage_mb_per_s=40.0, from_storage=0.9)
+
+
+def told(**changed: object) -> str:
+    return verdict(SLOW._replace(**changed), config=InputConfig())
+
+
+def stretch_of(waits_s: list[float], *, wait_cpu_s: float = 0.0) -> Stretch:
+    """Steps of a second each, on a CPU."""
+    waits, computes = np.array(waits_s, np.float32), np.ones(len(waits_s), np.float32)
+    waited_s = float(waits.sum())
+    return Stretch(len(waits) + waited_s, len(waits), 0, 0, waits, computes, waited_s, wait_cpu_s, ())
+
+
+def test_up_to_two_percent_the_input_keeps_up() -> None:
+    assert told(stall=0.02) == "input keeps up: stall 2.0%, wanted at most 2%"
+    assert told(stall=0.021).startswith("input too slow: stall 2.1%, wanted at most 2%; ")
+
+
+def test_a_few_steps_are_no_ground_for_a_verdict() -> None:
+    assert told(steps=19) == "stall 30.0%; steps that were timed: 19, too few to judge the input by"
+
+
+def test_sleeping_readers_and_a_busy_disk_call_for_more_readers_and_a_faster_disk() -> None:
+    assert re.search(r"kept 0\.1 of 8 cores busy, and storage gave 40 MB/s: raise input\.\w+ .* faster disk", told())
+
+
+def test_without_knowledge_of_the_disk_none_is_blamed() -> None:
+    for changed in ({"storage_mb_per_s": None, "from_storage": None}, {"storage_mb_per_s": 0.0, "from_storage": 0.0}):
+        words = told(**changed)
+        assert "over a network" in words
+        assert "other programs" in words
+        assert "faster disk" not in words
+
+
+def test_busy_cores_call_for_more_of_them() -> None:
+    assert "more cores" in told(busy_cores=7.5)
+    assert "more cores" in told(busy_cores=7.5, in_bursts=True)
+
+
+def test_bursts_call_for_smaller_chunks() -> None:
+    assert "lower input.chunk_" in told(busy_cores=1.0, in_bursts=True)
+
+
+def test_free_cores_call_for_more_readers() -> None:
+    assert "cores are free; raise input." in told(busy_cores=1.0)
+
+
+@pytest.mark.parametrize("busy_cores", [0.1, 1.0, 7.9])
+@pytest.mark.parametrize("in_bursts", [False, True])
+@pytest.mark.parametrize("from_storage", [None, 0.0, 1.0])
+def test_every_setting_that_is_named_exists(busy_cores: float, in_bursts: bool, from_storage: float | None) -> None:
+    words = told(busy_cores=busy_cores, in_bursts=in_bursts, from_storage=from_storage)
+    assert set(re.findall(r"input\.(\w+)", words)) <= InputConfig.model_fields.keys()
+
+
+def test_signs_come_from_the_waits_themselves() -> None:
+    signs = signs_of(stretch_of([1.0] * 100, wait_cpu_s=150.0), Reading(asked_bytes=10**9, stored_bytes=4 * 10**8))
+    assert (signs.steps, signs.stall, signs.busy_cores) == (100, 0.5, 1.5)
+    assert (signs.storage_mb_per_s, signs.from_storage) == (2.0, 0.4)
+    assert not signs.in_bursts
+
+
+def test_waiting_that_few_steps_have_comes_in_bursts() -> None:
+    assert signs_of(stretch_of(([10.0] + [0.0] * 24) * 4), None).in_bursts
+    assert not signs_of(stretch_of([0.5, 1.0] * 50), None).in_bursts
+    assert not signs_of(stretch_of([0.0] * 50), None).in_bursts

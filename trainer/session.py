@@ -1,0 +1,72 @@
+"""One session of training, from its start or resumption to its last step: what it measures, and what that came to."""
+
+from __future__ import annotations
+
+import contextlib
+
+from trainer.gpu import GpuSampler
+from trainer.input.config import InputConfig
+from trainer.process import Reading, bytes_read, resident_mib
+from trainer.summary import Programs, Summary
+from trainer.verdict import signs_of, verdict
+from trainer.waiting import Stopwatch, Stretch, join
+
+
+class Session:
+    """Holds the stopwatch of the steps and the sampler of the GPUs while it is entered."""
+
+    def __init__(self, *, on_gpu: bool):
+        self.watch = Stopwatch(asynchronous=on_gpu)
+        self._gpus = GpuSampler(used=on_gpu)
+        self._stretches: list[Stretch] = []
+        self._read_before = bytes_read()
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Session:
+        self._stack.enter_context(self.watch)
+        self._stack.enter_context(self._gpus)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def take_notice(self) -> str | None:
+        """What there is to say about the measuring, once."""
+        return self._gpus.take_notice()
+
+    def figures(self) -> dict[str, float]:
+        """What was measured since the last reading, by name; waits for the device."""
+        stretch = self.watch.read()
+        self._stretches.append(stretch)
+        figures = stretch.figures()
+        for use in self._gpus.read(stretch.apart):
+            figures |= use.figures()
+        memory_mib = resident_mib()
+        return figures if memory_mib is None else {**figures, "memory_mib": memory_mib}
+
+    def summarise(
+        self, *, last_step: int, device: str, allocator: str, programs: Programs, config: InputConfig
+    ) -> Summary:
+        """What the session came to; `allocator` in words."""
+        self.figures()  # of what came after the last reading
+        whole = join(self._stretches)
+        return Summary(
+            first_step=last_step - whole.steps + 1,
+            last_step=last_step,
+            device=device,
+            allocator=allocator,
+            training_s=whole.seconds,
+            first_batch_s=whole.apart_s("first batch"),
+            compilation_s=whole.apart_s("compilation"),
+            aside_s=whole.apart_s("aside"),
+            figures=whole.figures(),
+            gpus=self._gpus.totals(),
+            memory_mib=resident_mib(),
+            programs=programs,
+            verdict=verdict(signs_of(whole, self._reading()), config=config),
+            apart=whole.apart,
+        )
+
+    def _reading(self) -> Reading | None:
+        now = bytes_read()
+        return now.since(self._read_before) if now and self._read_before else None

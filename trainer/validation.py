@@ -1,0 +1,53 @@
+"""Validation: losses over the split that is not trained on, and pictures of its first clip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from trainer.model.decoder import Decoded
+from trainer.step import Batch, EvaluationStep
+
+
+class Validated(NamedTuple):
+    """Losses by name, and pictures by name with values in [0, 1]."""
+
+    losses: dict[str, float]
+    pictures: dict[str, np.ndarray]
+
+
+def validate(batches: Iterable[Batch], *, step: EvaluationStep) -> Validated | None:
+    """Losses over all batches, each weighted by its valid frames; None without a batch."""
+    sums: dict[str, float] = {}
+    total, first = 0.0, None
+    for batch in batches:
+        losses, decoded = step(batch)
+        weight = float(tf.reduce_sum(batch["frames"]))
+        total += weight
+        for name, value in losses.items():
+            sums[name] = sums.get(name, 0.0) + weight * float(value)
+        first = first or (batch, decoded)
+    if first is None:
+        return None
+    return Validated({name: value / total for name, value in sums.items()}, _pictures(*first))
+
+
+def _pictures(batch: Batch, decoded: Decoded) -> dict[str, np.ndarray]:
+    """Target over prediction, and the alignment on the text, of a batch's first clip.
+
+    Low bands and the first token are below, time runs to the right.
+    """
+    frames, tokens = int(batch["frames"][0]), int(batch["token_counts"][0])
+    padding, r = batch["tokens"].shape[1] - tokens, batch["mel"].shape[1] // decoded.stop_logits.shape[1]
+    mels = [np.asarray(mel[0, :frames], np.float32).T[::-1] for mel in (batch["mel"], decoded.refined)]
+    low, high = mels[0].min(), mels[0].max()
+    weights = np.asarray(decoded.alignment[0]).mean(axis=0)  # [N, L + T], the text's tokens last
+    text = slice(weights.shape[1] - padding - tokens, weights.shape[1] - padding)
+    alignment = weights[: -(-frames // r), text].T[::-1]
+    return {
+        "target_over_prediction": np.clip((np.concatenate(mels) - low) / max(high - low, 1e-6), 0, 1),
+        "alignment": alignment / max(alignment.max(), 1e-6),
+    }

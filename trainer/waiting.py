@@ -1,0 +1,229 @@
+"""Where the time of training goes: each step's wait for data and its computation, and the time lost to waiting.
+
+    loop    ─ asks ── got, hands over ─ asks ──────────────── got, hands over ─ …
+    device  ───────── ███████████ step 1 ███████████ done ─── ████ step 2 ████ …
+                                        ├── waited ──────────┤
+                                                      ├ stall ┤
+
+A wait is the time that the loop is blocked in `next()`. It costs something only from the moment on at which the
+device has done everything that was handed over to it: that part is the stall.
+
+On a CPU a step is done when its call returns, so every wait is a stall. On a GPU the call returns early, and a thread
+of its own reads each step's counts, a few bytes, to learn when the step is done. The loop itself is never held up.
+While the loop is blocked in `next()` nothing more is handed over, so the moment of the last step is exact to that
+read, some 0.1 ms; otherwise a read may be late by a step that was handed over meanwhile, which moves computing time
+from one step to its neighbour and leaves sums as they are.
+
+Set apart, and part of no rate or fraction: the wait for the first batch, steps in which XLA compiled a program, and
+what is done aside of training (validation, checkpoints).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+READERS = 4  # steps that may be under way on the device and each have a thread that waits for it
+
+Counts = tuple[int, int]  # valid frames and clips of a step
+
+
+class Apart(NamedTuple):
+    """Time that is set apart, and why; from when to when by the clock."""
+
+    reason: Literal["first batch", "compilation", "aside"]
+    start_s: float
+    end_s: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.start_s
+
+
+class _Step(NamedTuple):
+    asked_s: float | None  # None of the first batch
+    got_s: float
+    compiled: bool
+    done: Future[tuple[float, Counts]]
+
+
+class _Times(NamedTuple):
+    wait_s: float | None
+    stall_s: float
+    compute_s: float | None
+    counts: Counts
+
+
+class Stretch(NamedTuple):
+    """What a stretch of training took; `seconds` without what is set apart."""
+
+    seconds: float
+    steps: int
+    frames: int  # valid ones, of steps without a compilation, as are the clips
+    clips: int
+    waits_s: np.ndarray  # [steps but the first] blocked in next()
+    computes_s: np.ndarray  # [steps without a compilation] on the device
+    stalled_s: float
+    wait_cpu_s: float  # CPU time of all threads of the process during the waits
+    apart: tuple[Apart, ...]
+
+    @property
+    def stall(self) -> float:
+        """The share of the time in which the device stood idle for want of data."""
+        return self.stalled_s / self.seconds
+
+    @property
+    def wait(self) -> float:
+        """The share of the time in which the loop was blocked, whether or not the device was busy meanwhile."""
+        return float(self.waits_s.sum()) / self.seconds
+
+    def apart_s(self, reason: str) -> float:
+        """Seconds set apart for a reason."""
+        return sum(one.seconds for one in self.apart if one.reason == reason)
+
+    def figures(self) -> dict[str, float]:
+        """Rates, shares and milliseconds by name; nothing where each step compiled a program."""
+        if not len(self.computes_s):
+            return {}
+        return {
+            "frames_per_second": self.frames / self.seconds,
+            "clips_per_second": self.clips / self.seconds,
+            "stall": self.stall,
+            "wait": self.wait,
+            "compute": float(self.computes_s.sum()) / self.seconds,
+            **_spread("wait", self.waits_s),
+            **_spread("compute", self.computes_s),
+        }
+
+
+def join(stretches: Sequence[Stretch]) -> Stretch:
+    """One stretch of several, one or more."""
+    return Stretch(
+        seconds=sum(one.seconds for one in stretches),
+        steps=sum(one.steps for one in stretches),
+        frames=sum(one.frames for one in stretches),
+        clips=sum(one.clips for one in stretches),
+        waits_s=np.concatenate([one.waits_s for one in stretches]),
+        computes_s=np.concatenate([one.computes_s for one in stretches]),
+        stalled_s=sum(one.stalled_s for one in stretches),
+        wait_cpu_s=sum(one.wait_cpu_s for one in stretches),
+        apart=tuple(one for stretch in stretches for one in stretch.apart),
+    )
+
+
+class Stopwatch:
+    """Times the steps of a loop: `batches`, then `hand_over` for each of them, and `read` every so often."""
+
+    def __init__(self, *, asynchronous: bool, clock: Callable[[], float] = time.monotonic):
+        """`asynchronous` where a step's call returns before the device has done it."""
+        self._clock, self._asynchronous = clock, asynchronous
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="step-end")
+        self._asked_s: float | None = None
+        self._got_s = self._done_s = self._since_s = clock()
+        self._is_first = True
+        self._start_anew()
+
+    def __enter__(self) -> Stopwatch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._readers.shutdown(wait=False, cancel_futures=True)
+
+    def batches(self, stream: Iterator[Any]) -> Iterator[Any]:
+        """The stream, with the time that each batch was waited for."""
+        while True:
+            cpu_s, asked_s = time.process_time(), self._clock()
+            batch = next(stream, None)
+            self._got_s = self._clock()
+            if batch is None:
+                return
+            if self._is_first:
+                self._is_first, self._asked_s = False, None
+                self._apart.append(Apart("first batch", asked_s, self._got_s))
+            else:
+                self._asked_s = asked_s
+                self._wait_cpu_s += time.process_time() - cpu_s
+            yield batch
+
+    def hand_over(self, counts: Any, *, compiled: bool) -> None:
+        """Note the last batch's step, just called; its valid frames and clips [2] are read when they are there."""
+        handed_s = self._clock()
+        if compiled:
+            self._apart.append(Apart("compilation", self._got_s, handed_s))
+        if self._asynchronous:
+            done = self._readers.submit(self._observe, counts)
+        else:
+            done = Future()
+            done.set_result((handed_s, _counts(counts)))
+        self._steps.append(_Step(self._asked_s, self._got_s, compiled, done))
+
+    def _observe(self, counts: Any) -> tuple[float, Counts]:
+        """When a step is done, and its counts; blocks until then."""
+        read = _counts(counts)
+        return self._clock(), read
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Time that is no training, such as validation: what was handed over is waited for first."""
+        if self._steps:
+            self._steps[-1].done.result()
+        start_s = self._clock()
+        try:
+            yield
+        finally:
+            self._apart.append(Apart("aside", start_s, self._clock()))
+
+    def read(self) -> Stretch:
+        """The stretch since the last reading; waits for the device, so read where values are read anyhow."""
+        times = [self._judge(step) for step in self._steps]
+        now_s = self._clock()
+        counted = [one.counts for one in times if one.compute_s is not None]
+        stretch = Stretch(
+            seconds=max(now_s - self._since_s - sum(one.seconds for one in self._apart), 1e-9),
+            steps=len(self._steps),
+            frames=sum(frames for frames, _ in counted),
+            clips=sum(clips for _, clips in counted),
+            waits_s=_array(one.wait_s for one in times),
+            computes_s=_array(one.compute_s for one in times),
+            stalled_s=sum(one.stall_s for one in times),
+            wait_cpu_s=self._wait_cpu_s,
+            apart=tuple(self._apart),
+        )
+        self._since_s = now_s
+        self._start_anew()
+        return stretch
+
+    def _judge(self, step: _Step) -> _Times:
+        """A step's times, the steps before it having been judged."""
+        done_s, counts = step.done.result()
+        free_s, self._done_s = self._done_s, max(self._done_s, done_s)
+        compute_s = None if step.compiled else max(0.0, done_s - max(step.got_s, free_s))
+        if step.asked_s is None:
+            return _Times(None, 0.0, compute_s, counts)
+        stall_s = max(0.0, step.got_s - max(step.asked_s, free_s))
+        return _Times(step.got_s - step.asked_s, stall_s, compute_s, counts)
+
+    def _start_anew(self) -> None:
+        self._steps: list[_Step] = []
+        self._apart: list[Apart] = []
+        self._wait_cpu_s = 0.0
+
+
+def _counts(counts: Any) -> Counts:
+    frames, clips = np.asarray(counts)  # of a tensor: waits for it with the interpreter lock released
+    return int(frames), int(clips)
+
+
+def _array(values_s: Iterable[float | None]) -> np.ndarray:
+    return np.array([value for value in values_s if value is not None], np.float32)
+
+
+def _spread(name: str, values_s: np.ndarray) -> dict[str, float]:
+    """Median, 95th percentile and maximum in milliseconds; zeros where there are none."""
+    median, p95, most = np.percentile(values_s, [50, 95, 100]) * 1000 if len(values_s) else (0.0, 0.0, 0.0)
+    return {f"{name}_median_ms": float(median), f"{name}_p95_ms": float(p95), f"{name}_max_ms": float(most)}
