@@ -37,6 +37,12 @@ def log_mel(samples: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     return np.log(np.maximum(mel, np.float32(spec.floor)))
 
 
+def moments(mel: np.ndarray) -> np.ndarray:
+    """Mean and standard deviation of each band of a mel [F, M], [2, M] float32."""
+    wide = mel.astype(np.float64)
+    return np.stack([wide.mean(axis=0), wide.std(axis=0)]).astype(np.float32)
+
+
 def magnitudes(overlapping: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     """|X| of frames [F, n_fft], [F, n_fft // 2 + 1] float32."""
     spectrum = scipy.fft.rfft(overlapping * window(spec), axis=-1)
