@@ -152,11 +152,12 @@ def wavs(draw: st.DrawFn) -> bytes:
     """Wavs with chunks in any order, some of them damaged by a byte or two."""
     channels = draw(st.integers(1, 3))
     parts = [form(channels=channels, extension=draw(st.sampled_from([b"", b"\0\0"])))]
-    parts.append(chunk(b"data", bytes(draw(st.binary(max_size=60)))))
+    parts.append(chunk(b"data", draw(st.binary(min_size=6, max_size=60))))
     for _ in range(draw(st.integers(0, 2))):
-        parts.append(chunk(draw(st.sampled_from([b"LIST", b"fact", b"data", b"fmt "])), draw(st.binary(max_size=30))))
-    file = bytearray(riff(*draw(st.permutations(parts))))
-    for _ in range(draw(st.integers(0, 2))):
+        name = draw(st.sampled_from([b"LIST", b"fact", b"LIST", b"fact", b"data", b"fmt "]))
+        parts.append(chunk(name, draw(st.binary(max_size=30))))
+    file = bytearray(riff(*(parts if draw(st.booleans()) else draw(st.permutations(parts)))))
+    for _ in range(draw(st.sampled_from([0, 0, 0, 1, 2]))):
         file[draw(st.integers(0, len(file) - 1))] = draw(st.integers(0, 255))
     return bytes(file)
 
@@ -171,7 +172,9 @@ def test_whatever_preparation_accepts_the_graph_reads_to_the_same_samples(file: 
 
 @given(file=st.one_of(wavs(), st.binary(max_size=80), st.binary(max_size=80).map(lambda data: riff(form(), data))))
 def test_no_bytes_raise_anything_but_a_named_complaint(file: bytes) -> None:
+    said = NAME
     try:
         read_all([file], num_samples=[10])
     except tf.errors.InvalidArgumentError as error:
-        assert (complaint(error) or "").startswith(NAME)
+        said = complaint(error) or error.message
+    assert said.startswith(NAME)
