@@ -18,7 +18,7 @@ from trainer.input.wav import Pcm, check, read_pcm, to_mono
 # A clip that is 1 % louder moves every mean by so much; float32's rounding by a millionth.
 MEAN_TOLERANCE = 0.01
 
-_COMPLAINT = re.compile(r"assertion failed: \[(.*? recording of .*)\]")
+_COMPLAINT = re.compile(r"assertion failed: \[(.* recording of .*)\]")
 
 
 class ComputedMel:
@@ -30,7 +30,8 @@ class ComputedMel:
         """The lists are by row; paths are those of the manifest."""
         self._spec = contract.features
         self._log_mel = LogMel(contract.features)
-        self._ids, self._paths = tf.constant(utterance_ids, tf.string), tf.constant(paths, tf.string)
+        self._paths = tf.constant(paths, tf.string)
+        self._names = tf.strings.join([self._paths, ": the recording of ", tf.constant(utterance_ids, tf.string)])
         rate_hz = contract.features.sample_rate_hz
         self._samples = tf.constant([round(duration_s * rate_hz) for duration_s in durations_s], tf.int32)
 
@@ -42,18 +43,30 @@ class ComputedMel:
         Args:
             parsed: the fields in `read`, [B] each.
             rows: [B] the records' numbers; behind them −1 where there is none.
-            frames: [B] their lengths, which those of the recordings imply.
+            frames: [B] their lengths.
             num_frames: [] F.
 
         Raises:
             tf.errors.InvalidArgumentError: an audio file is not the one that was measured; `complaint` has the words.
             tf.errors.OpError: it cannot be read.
         """
-        spec = self._spec
-        present = tf.boolean_mask(rows, rows >= 0)
-        paths, samples = tf.gather(self._paths, present), tf.gather(self._samples, present)
-        names = tf.strings.join([paths, ": the recording of ", tf.gather(self._ids, present)])
-        files = tf.map_fn(tf.io.read_file, paths)
+        there = rows >= 0
+        rows, frames, moments = (tf.boolean_mask(values, there) for values in (rows, frames, parsed["mel"]))
+        empty = tf.size(there) - tf.size(rows)
+        nothing = tf.zeros([0, num_frames, self._spec.n_mels])  # of no clip `map_fn` could not tell the shape
+        mels = tf.cond(
+            tf.size(rows) > 0,
+            lambda: self._compute(rows, frames=frames, moments=moments, num_frames=num_frames),
+            lambda: nothing,
+        )
+        mels = tf.pad(mels, [[0, empty], [0, 0], [0, 0]], constant_values=self._spec.log_silence)
+        return tf.reshape(mels, [-1, num_frames, self._spec.n_mels])
+
+    def _compute(self, rows: tf.Tensor, *, frames: tf.Tensor, moments: tf.Tensor, num_frames: tf.Tensor) -> tf.Tensor:
+        """The mels of some recordings, padded, each held against its record: frames [B], moments [B] string."""
+        spec, samples = self._spec, tf.gather(self._samples, rows)
+        names = tf.gather(self._names, rows)
+        files = tf.map_fn(tf.io.read_file, tf.gather(self._paths, rows))
         pcm = read_pcm(files, rate_hz=spec.sample_rate_hz, num_samples=samples, names=names)
 
         def compute(one: Pcm) -> tuple[tf.Tensor, tf.Tensor]:
@@ -61,15 +74,20 @@ class ComputedMel:
             missing = [[0, num_frames - tf.shape(mel)[0]], [0, 0]]
             return tf.pad(mel, missing, constant_values=spec.log_silence), tf.reduce_mean(mel, axis=0)
 
-        shape = tf.TensorSpec([None, spec.n_mels], tf.float32), tf.TensorSpec([spec.n_mels], tf.float32)
-        mels, means = tf.map_fn(compute, pcm, fn_output_signature=shape)
-        moments = tf.io.decode_raw(parsed["mel"], tf.float32, fixed_length=MOMENTS * spec.n_mels * tf.float32.size)
-        distance = tf.reduce_max(tf.abs(means - moments[: tf.size(present), : spec.n_mels]), axis=1)
+        shapes = tf.TensorSpec([None, spec.n_mels], tf.float32), tf.TensorSpec([spec.n_mels], tf.float32)
+        fits = check(names, [(spec.num_frames(samples) == frames, "gives another number of frames")])
+        with tf.control_dependencies([fits]):
+            mels, means = tf.map_fn(compute, pcm, fn_output_signature=shapes)
+        distance = tf.reduce_max(tf.abs(means - self._means(moments)), axis=1)
         same = check(names, [(distance < MEAN_TOLERANCE, "is not what it was when the dataset was built")])
-        empty = [[0, tf.size(rows) - tf.size(present)], [0, 0], [0, 0]]
         with tf.control_dependencies([same]):
-            mels = tf.pad(mels, empty, constant_values=spec.log_silence)
-        return tf.reshape(mels, [-1, num_frames, spec.n_mels])
+            return tf.identity(mels)
+
+    def _means(self, moments: tf.Tensor) -> tf.Tensor:
+        """[B, M]"""
+        size = MOMENTS * self._spec.n_mels * tf.float32.size
+        with tf.control_dependencies([tf.debugging.assert_equal(tf.strings.length(moments), size, "no moments")]):
+            return tf.io.decode_raw(moments, tf.float32, fixed_length=size)[:, : self._spec.n_mels]
 
 
 def complaint(error: tf.errors.OpError) -> str | None:
