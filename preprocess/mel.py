@@ -38,9 +38,10 @@ def log_mel(samples: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
 
 
 def moments(mel: np.ndarray) -> np.ndarray:
-    """Mean and standard deviation of each band of a mel [F, M], [2, M] float32."""
+    """Mean, standard deviation and drift of each band of a mel [F, M], [3, M] float32."""
     wide = mel.astype(np.float64)
-    return np.stack([wide.mean(axis=0), wide.std(axis=0)]).astype(np.float32)
+    times = 2 * np.arange(len(wide)) / max(len(wide) - 1, 1) - 1
+    return np.stack([wide.mean(axis=0), wide.std(axis=0), times @ wide / len(wide)]).astype(np.float32)
 
 
 def magnitudes(overlapping: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:

@@ -28,7 +28,7 @@ class Recording(NamedTuple):
     """What was found in an audio file."""
 
     frames: int
-    mel: np.ndarray  # as it is stored: [F, M], or its moments [2, M]
+    mel: np.ndarray  # as it is stored: [F, M], or its moments [3, M]
     duration_s: float
     sha256: str
     rate_hz: int  # of the file

@@ -213,8 +213,8 @@ def read_info(path: Place) -> DatasetInfo:
 
 
 def sums_of_moments(moments: np.ndarray, *, frames: int) -> np.ndarray:
-    """Per-band sums and sums of squares of so many frames, from their mean and standard deviation, [2, M] float64."""
-    mean, deviation = moments.astype(np.float64)
+    """Per-band sums and sums of squares of so many frames, [2, M] float64, from their moments [3, M]."""
+    mean, deviation, _ = moments.astype(np.float64)
     return frames * np.stack([mean, mean * mean + deviation * deviation])
 
 

@@ -20,10 +20,11 @@ import numpy as np
 
 MAX_VARINT_BYTES = 10  # of a 64-bit integer
 
-# By what the build was asked for. Without mels a record holds their moments: mean and standard deviation of each band.
+# By what the build was asked for. Without mels a record holds their moments: of each band the mean, the standard
+# deviation and the drift, which is the mean of value times time, where time runs from -1 to 1.
 NO_MEL = "none"
 MEL_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4"), NO_MEL: np.dtype("<f4")}
-MOMENTS = 2
+MOMENTS = 3
 
 
 class Field(NamedTuple):
@@ -38,7 +39,7 @@ FIELDS = (
     Field("frames", "int64", "[]", "frames", "F, the length of the mel"),
     Field("language", "int64", "[]", "NLLB id", "FLORES-200 language, 256001 to 256202"),
     Field(
-        "mel", "bytes", "[F, M]", "ln magnitude", "log-mel, float16 or float32, little-endian; or its moments [2, M]"
+        "mel", "bytes", "[F, M]", "ln magnitude", "log-mel, float16 or float32, little-endian; or its moments [3, M]"
     ),
     Field("speaker", "int64", "[]", "stable hash", "63 bits of the speaker's name; dataset.json has the names"),
     Field("text", "bytes", "[]", "UTF-8", "the prepared text that the tokens were made from"),
@@ -54,7 +55,7 @@ class Record:
 
     utterance_id: str
     frames: int
-    mel: np.ndarray  # [F, M] in the dataset's mel dtype; [2, M] where it stores none
+    mel: np.ndarray  # [F, M] in the dataset's mel dtype; [3, M] where it stores none
     tokens: tuple[int, ...]  # [T]
     language: int
     speaker: int

@@ -156,7 +156,7 @@ def _tokens(before: list, after: list) -> dict[str, int]:
 
 
 def mel_of(features: dict[str, Any], *, contract: Contract) -> np.ndarray:
-    """The mel of a decoded record, [F, M]; its moments, [2, M], where the dataset stores no mels.
+    """The mel of a decoded record, [F, M]; its moments, [3, M], where the dataset stores no mels.
 
     Raises:
         KeyError: there is none.

@@ -30,14 +30,20 @@ class MomentSums:
     def add(self, moments: np.ndarray, *, frames: int) -> bool:
         """Add so many frames by their moments' bytes, [N] uint8; False, and nothing, where one is not sound."""
         values = moments.view(np.float32).reshape(MOMENTS, -1)
-        (mean, deviation), low, high = values, self._low, self._high
-        is_sound = (low <= mean) & (mean <= high) & (deviation >= 0) & (deviation <= high - low)
-        if not is_sound.all():
+        if not are_moments(values, low=self._low, high=self._high):
             return False
         sums, squares = sums_of_moments(values, frames=frames)
         self.sums += sums
         self.squares += squares
         return True
+
+
+def are_moments(values: np.ndarray, *, low: float, high: float) -> bool:
+    """Whether values in [low, high] can have the moments [3, M]."""
+    mean, deviation, drift = values
+    most = max(-low, high)
+    is_sound = (low <= mean) & (mean <= high) & (deviation >= 0) & (deviation <= high - low) & (abs(drift) <= most)
+    return bool(is_sound.all())
 
 
 def band_sums(contract: Contract, *, low: float, high: float) -> BandSums | MomentSums:
