@@ -14,6 +14,7 @@ from shared.config import Config
 from shared.features import PRESETS
 from shared.layout import NAME_PATTERN
 from shared.processing import Processing
+from shared.records import NO_MEL
 
 SourceName = Annotated[str, pydantic.Field(pattern=f"^{NAME_PATTERN}$")]
 
@@ -27,7 +28,7 @@ class BuildConfig(Config):
     sources: dict[SourceName, Source] = pydantic.Field(min_length=1)
     tokenizer: str  # a tokenizer.json, or the name of a hub repository that has one
     features: str = "hifigan-22k"
-    mel_dtype: Literal["float16", "float32"] = "float16"
+    mel_dtype: Literal["float16", "float32", "none"] = "float16"  # none: training computes the mels itself
     processing: Processing = Processing()
 
     validation_fraction: float = pydantic.Field(0.02, ge=0, lt=1)
@@ -47,6 +48,13 @@ class BuildConfig(Config):
         if features not in PRESETS:
             raise ValueError(f"wanted one of {', '.join(PRESETS)}")
         return features
+
+    @pydantic.model_validator(mode="after")
+    def _computable(self) -> BuildConfig:
+        if self.mel_dtype == NO_MEL and self.processing.steps:
+            steps = ", ".join(f"processing.{name}" for name in self.processing.steps)
+            raise ValueError(f"mel_dtype=none has training compute the mels, which cannot do {steps}; leave one out")
+        return self
 
     @pydantic.model_validator(mode="after")
     def _decodable(self) -> BuildConfig:

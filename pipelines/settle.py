@@ -19,7 +19,7 @@ import pydantic
 from pipelines.measure import disk_message
 from pipelines.staging import FILE, INPUTS, Staging
 from preprocess.utterance import LEFT_OUT, SELECTION
-from shared.dataset import Contract, ShardInfo
+from shared.dataset import Contract, ShardInfo, sums_of_moments
 from shared.errors import UserError
 from shared.files import file_sha256, link_file, new_file, sync, write_json
 from shared.layout import Layout, Stem
@@ -166,18 +166,22 @@ class Summary:
     """Sums over the kept records of one shard."""
 
     def __init__(self, contract: Contract):
-        self._dtype, self._n_mels = MEL_DTYPES[contract.mel_dtype], contract.features.n_mels
+        self._contract, n_mels = contract, contract.features.n_mels
         self._token_ids: set[int] = set()
-        self._sums, self._squares = np.zeros((2, self._n_mels), np.float64)
+        self._sums = np.zeros((2, n_mels), np.float64)  # of values, of squares
 
     def add(self, payload: bytes) -> None:
         """One serialised record."""
         features = decode(payload)
-        (data,) = features["mel"]
+        (data,), (frames,) = features["mel"], features["frames"]
         assert isinstance(data, bytes)
-        mel = np.frombuffer(data, self._dtype).reshape(-1, self._n_mels).astype(np.float64)
-        self._sums += mel.sum(axis=0)
-        self._squares += np.einsum("fm,fm->m", mel, mel)
+        assert isinstance(frames, int)
+        n_mels = self._contract.features.n_mels
+        mel = np.frombuffer(data, MEL_DTYPES[self._contract.mel_dtype]).reshape(-1, n_mels).astype(np.float64)
+        if self._contract.stores_mels:
+            self._sums += np.stack([mel.sum(axis=0), np.einsum("fm,fm->m", mel, mel)])
+        else:
+            self._sums += sums_of_moments(mel, frames=frames)
         self._token_ids.update(token for token in features["tokens"] if isinstance(token, int))
 
     def report(self, info: ShardInfo, *, kept: list[Row], rejected: pa.Table) -> ShardReport:
@@ -189,8 +193,8 @@ class Summary:
             faults_by_reason=_count(faults, "reason"),
             records_by_speaker=_count(kept, "speaker"),
             token_ids=sorted(self._token_ids),
-            mel_sums=self._sums.tolist(),
-            mel_squares=self._squares.tolist(),
+            mel_sums=self._sums[0].tolist(),
+            mel_squares=self._sums[1].tolist(),
         )
 
 

@@ -6,7 +6,6 @@ import errno
 import io
 import os
 import stat
-import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import soundfile
 import soxr
 
 from preprocess.utterance import Reason, Rejected
+from preprocess.wav import check_truncation
 
 # A header is a stranger's claim. Outside these bounds it is not speech, and would cost memory.
 MIN_RATE_HZ, MAX_RATE_HZ = 4_000, 384_000
@@ -73,7 +73,7 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
     Raises:
         Rejected: the bytes are not audio, are empty, cut off, too long, or hold values that are not finite.
     """
-    _check_riff(data)
+    check_truncation(data)
     _check_ogg(data)
     samples, rate_hz = _decode(data, max_duration_s=max_duration_s)
     if len(samples) == 0:
@@ -116,22 +116,6 @@ def _check_header(file: soundfile.SoundFile) -> None:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"a sample rate of {file.samplerate} Hz")
     if file.channels > MAX_CHANNELS:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"{file.channels} channels")
-
-
-def _check_riff(data: bytes) -> None:
-    """Raises Rejected for a wav whose samples end before its header says: libsndfile takes it for a shorter one."""
-    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        return
-    position = 12
-    while position + 8 <= len(data):
-        name, size = struct.unpack_from("<4sI", data, position)
-        position += 8
-        if name == b"data":
-            if size > len(data) - position:
-                message = f"{len(data) - position} bytes of samples, its header says {size}"
-                raise Rejected(Reason.TRUNCATED_AUDIO, message)
-            return
-        position += size + size % 2
 
 
 def _check_ogg(data: bytes) -> None:

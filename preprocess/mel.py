@@ -37,6 +37,13 @@ def log_mel(samples: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     return np.log(np.maximum(mel, np.float32(spec.floor)))
 
 
+def moments(mel: np.ndarray) -> np.ndarray:
+    """Mean, standard deviation and drift of each band of a mel [F, M], [3, M] float32."""
+    wide = mel.astype(np.float64)
+    times = 2 * np.arange(len(wide)) / max(len(wide) - 1, 1) - 1
+    return np.stack([wide.mean(axis=0), wide.std(axis=0), times @ wide / len(wide)]).astype(np.float32)
+
+
 def magnitudes(overlapping: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     """|X| of frames [F, n_fft], [F, n_fft // 2 + 1] float32."""
     spectrum = scipy.fft.rfft(overlapping * window(spec), axis=-1)

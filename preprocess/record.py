@@ -9,24 +9,26 @@ from typing import NamedTuple
 import numpy as np
 
 from preprocess.audio import decode_audio, read_audio_file, resample
-from preprocess.mel import log_mel
+from preprocess.mel import log_mel, moments
 from preprocess.processing import process
 from preprocess.quality import Quality, measure_quality
 from preprocess.text import prepare_text, spoken
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from preprocess.wav import check_plain
 from shared.features import FeatureSpec
 from shared.languages import language_id
 from shared.order import speaker_id
 from shared.processing import Processing
-from shared.records import MEL_DTYPES, Record
+from shared.records import MEL_DTYPES, NO_MEL, Record
 from shared.vocabulary import UNKNOWN_ID
 
 
 class Recording(NamedTuple):
     """What was found in an audio file."""
 
-    mel: np.ndarray  # [F, M] in the stored dtype
+    frames: int
+    mel: np.ndarray  # as it is stored: [F, M], or its moments [3, M]
     duration_s: float
     sha256: str
     rate_hz: int  # of the file
@@ -61,7 +63,7 @@ class Prepared(NamedTuple):
             "unread_numbers": sentence.unread_numbers,
             "audio_sha256": recording.sha256,
             "audio_rate_hz": recording.rate_hz,
-            "frames": len(recording.mel),
+            "frames": recording.frames,
             "duration_s": recording.duration_s,
             "characters_per_second": len(spoken(sentence.text)) / recording.duration_s,
             **recording.quality._asdict(),
@@ -93,6 +95,7 @@ class Preparation:
             return rejection(utterance, stage=stage, reason=error.reason, message=error.message)
         record = Record(
             utterance_id=utterance.id,
+            frames=recording.frames,
             mel=recording.mel,
             tokens=sentence.tokens,
             language=language_id(utterance.language),
@@ -113,13 +116,21 @@ class Preparation:
     def read_audio(self, data: bytes) -> Recording:
         """Raises Rejected where the bytes give no mel."""
         decoded = decode_audio(data, max_duration_s=self.decode_limit_s)
+        if self.mel_dtype == NO_MEL:
+            check_plain(data, rate_hz=self.features.sample_rate_hz, num_samples=len(decoded.samples))
         signal = process(resample(decoded, rate_hz=self.features.sample_rate_hz), steps=self.processing)
         if len(signal.samples) < self.features.min_samples:
             raise Rejected(Reason.TOO_SHORT, f"{signal.duration_s:.3f} s give no mel frame")
         mel = log_mel(signal.samples, spec=self.features)
         quality = measure_quality(decoded, resampled=signal, mel=mel, hop_samples=self.features.hop_samples)
-        stored = mel.astype(MEL_DTYPES[self.mel_dtype])
-        return Recording(stored, signal.duration_s, hashlib.sha256(data).hexdigest(), decoded.rate_hz, quality)
+        return Recording(
+            frames=len(mel),
+            mel=(moments(mel) if self.mel_dtype == NO_MEL else mel).astype(MEL_DTYPES[self.mel_dtype]),
+            duration_s=signal.duration_s,
+            sha256=hashlib.sha256(data).hexdigest(),
+            rate_hz=decoded.rate_hz,
+            quality=quality,
+        )
 
 
 def rejection(utterance: Utterance, *, stage: str, reason: Reason, message: str) -> Rejection:

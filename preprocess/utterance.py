@@ -36,6 +36,7 @@ class Reason(enum.StrEnum):
     EMPTY_AUDIO = "empty_audio"
     NON_FINITE_AUDIO = "non_finite_audio"
     UNDECODED_LENGTH = "undecoded_length"
+    NOT_PLAIN_WAV = "not_plain_wav"
     EMPTY_TEXT = "empty_text"
 
     TOO_SHORT = "too_short"

@@ -17,6 +17,7 @@ from shared.layout import STEM, Layout, Stem
 from shared.lock import finish_publication
 from shared.place import Place
 from shared.processing import Processing
+from shared.records import NO_MEL
 from shared.tables import MANIFEST, read_table
 
 SCHEMA_VERSION = 3
@@ -46,6 +47,11 @@ class Contract(_Frozen):
     tokenizer: TokenizerIdentity
     text_preparation: str
     processing: Processing
+
+    @property
+    def stores_mels(self) -> bool:
+        """Whether the records hold the mels themselves; else training computes them from the audio files."""
+        return self.mel_dtype != NO_MEL
 
     @property
     def fingerprint(self) -> str:
@@ -204,6 +210,12 @@ def read_info(path: Place) -> DatasetInfo:
             f"{path}: its fingerprint is not that of its contract: the file was edited; run `make preprocess` again"
         )
     return info
+
+
+def sums_of_moments(moments: np.ndarray, *, frames: int) -> np.ndarray:
+    """Per-band sums and sums of squares of so many frames, [2, M] float64, from their moments [3, M]."""
+    mean, deviation, _ = moments.astype(np.float64)
+    return frames * np.stack([mean, mean * mean + deviation * deviation])
 
 
 def mel_statistics(*, frames: int, sums: np.ndarray, squares: np.ndarray) -> MelStatistics:

@@ -18,3 +18,8 @@ class Processing(Config):
     trim_margin_s: float = pydantic.Field(0.05, ge=0, le=5)  # of the edges that stays
     loudness_lufs: float | None = pydantic.Field(None, ge=-70, le=0)  # integrated loudness, ITU-R BS.1770
     max_peak: float | None = pydantic.Field(None, gt=0, le=1)  # louder clips are scaled down to it
+
+    @property
+    def steps(self) -> list[str]:
+        """The fields that ask for something."""
+        return [name for name in ("trim_db", "loudness_lufs", "max_peak") if getattr(self, name) is not None]

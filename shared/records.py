@@ -20,7 +20,11 @@ import numpy as np
 
 MAX_VARINT_BYTES = 10  # of a 64-bit integer
 
-MEL_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4")}
+# By what the build was asked for. Without mels a record holds their moments: of each band the mean, the standard
+# deviation and the drift, which is the mean of value times time, where time runs from -1 to 1.
+NO_MEL = "none"
+MEL_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4"), NO_MEL: np.dtype("<f4")}
+MOMENTS = 3
 
 
 class Field(NamedTuple):
@@ -34,7 +38,9 @@ class Field(NamedTuple):
 FIELDS = (
     Field("frames", "int64", "[]", "frames", "F, the length of the mel"),
     Field("language", "int64", "[]", "NLLB id", "FLORES-200 language, 256001 to 256202"),
-    Field("mel", "bytes", "[F, M]", "ln magnitude", "log-mel, little-endian float16 (or float32), row-major"),
+    Field(
+        "mel", "bytes", "[F, M]", "ln magnitude", "log-mel, float16 or float32, little-endian; or its moments [3, M]"
+    ),
     Field("speaker", "int64", "[]", "stable hash", "63 bits of the speaker's name; dataset.json has the names"),
     Field("text", "bytes", "[]", "UTF-8", "the prepared text that the tokens were made from"),
     Field("tokens", "int64 list", "[T]", "NLLB ids", "[language] pieces </s>"),
@@ -48,15 +54,17 @@ class Record:
     """What the trainer needs to know of one utterance."""
 
     utterance_id: str
-    mel: np.ndarray  # [F, M] in the dataset's mel dtype
+    frames: int
+    mel: np.ndarray  # [F, M] in the dataset's mel dtype; [3, M] where it stores none
     tokens: tuple[int, ...]  # [T]
     language: int
     speaker: int
     text: str
 
-    @property
-    def frames(self) -> int:
-        return len(self.mel)
+
+def mel_rows(frames: int, *, mel_dtype: str) -> int:
+    """How many rows of M values a record's `mel` has."""
+    return MOMENTS if mel_dtype == NO_MEL else frames
 
 
 def encode(record: Record) -> bytes:

@@ -143,7 +143,7 @@ def _changes(one: Places, row_a: int, other: Places, row_b: int) -> Iterator[tup
         if "tokens" in changed:
             yield "tokens", _tokens(before["tokens"], after["tokens"])
         if "mel" in changed:
-            yield "mel", _mel(mel_of(before, contract=one.contract), mel_of(after, contract=other.contract))
+            yield "mel", _mel((before, after), contracts=(one.contract, other.contract))
     except (ValueError, KeyError) as error:  # whole by its checksum, and yet no record
         yield "damaged", {"dataset": "A or B", "file": str(other.path(row_b)), "message": f"no such record: {error}"}
 
@@ -156,7 +156,7 @@ def _tokens(before: list, after: list) -> dict[str, int]:
 
 
 def mel_of(features: dict[str, Any], *, contract: Contract) -> np.ndarray:
-    """The mel of a decoded record, [F, M].
+    """The mel of a decoded record, [F, M]; its moments, [3, M], where the dataset stores no mels.
 
     Raises:
         KeyError: there is none.
@@ -166,9 +166,11 @@ def mel_of(features: dict[str, Any], *, contract: Contract) -> np.ndarray:
     return np.frombuffer(data, MEL_DTYPES[contract.mel_dtype]).reshape(-1, contract.features.n_mels)
 
 
-def _mel(before: np.ndarray, after: np.ndarray) -> dict[str, Any]:
-    frames = {"frames_a": len(before), "frames_b": len(after)}
-    if before.shape != after.shape or before.size == 0:
+def _mel(features: tuple[dict[str, Any], dict[str, Any]], *, contracts: tuple[Contract, Contract]) -> dict[str, Any]:
+    one, other = contracts
+    before, after = mel_of(features[0], contract=one), mel_of(features[1], contract=other)
+    frames = {"frames_a": features[0]["frames"][0], "frames_b": features[1]["frames"][0]}
+    if before.shape != after.shape or before.size == 0 or one.stores_mels != other.stores_mels:
         return {**frames, "max_abs": None, "mean_abs": None}
     distance = np.abs(before.astype(np.float64) - after.astype(np.float64))
     return {**frames, "max_abs": float(distance.max()), "mean_abs": float(distance.mean())}

@@ -14,6 +14,7 @@ from pipelines.report.axes import Tick, round_step
 from pipelines.report.media import sound
 from pipelines.report.rows import Rows
 from preprocess.audio import Signal, decode_audio, read_audio_file, resample
+from preprocess.mel import log_mel
 from preprocess.processing import process
 from preprocess.utterance import Rejected
 from shared.dataset import Contract, Dataset
@@ -142,14 +143,19 @@ def _clips(dataset: Dataset, rows: Rows, chosen: list[tuple[int, str]], folder: 
 
 
 def make_clip(row: dict[str, Any], *, path: Place, label: str, file: str, contract: Contract) -> Clip:
-    """The mel of a record and the sound that it was made from, or why they are not to be had."""
+    """The mel of a record and the sound that it was made from, or why they are not to be had.
+
+    A mel that the record does not hold is made again from the sound.
+    """
     complaints, mel, audio = [], None, None
     try:
-        mel = read_mel(path, row=row, contract=contract)
+        mel = read_mel(path, row=row, contract=contract) if contract.stores_mels else None
     except (OSError, ValueError, KeyError) as error:
         complaints.append(f"The record cannot be read: {error}.")
     try:
-        audio = sound(read_original(row, contract=contract))
+        original = read_original(row, contract=contract)
+        audio = sound(original)
+        mel = mel if contract.stores_mels else log_mel(original.samples, spec=contract.features)
     except (OSError, Rejected, Changed) as error:
         complaints.append(f"No sound: {error}.")
     return Clip(label, row, file, mel, audio, " ".join(complaints))

@@ -17,7 +17,7 @@ from shared.dataset import Contract, Dataset, DatasetInfo
 from shared.files import file_sha256
 from shared.layout import Stem
 from shared.place import Place
-from shared.records import decode
+from shared.records import decode, mel_rows
 from shared.tables import MANIFEST
 from shared.tfrecord import CorruptFrame, read_frame
 from shared.vocabulary import Vocabulary
@@ -141,9 +141,9 @@ def _checked(path: Place, *, row: Row, contract: Contract) -> bytes:
     features = decode(frame.payload)
     if features["utterance_id"] != [row["utterance_id"].encode()]:
         raise ValueError(f"record {index} is of another utterance: {features['utterance_id']}")
-    frames = len(mel_of(features, contract=contract))
-    if frames != row["frames"]:
-        raise ValueError(f"record {index} has {frames} frames, the manifest says {row['frames']}")
+    rows = len(mel_of(features, contract=contract))
+    if features["frames"] != [row["frames"]] or rows != mel_rows(row["frames"], mel_dtype=contract.mel_dtype):
+        raise ValueError(f"record {index} has {features['frames']} frames, the manifest says {row['frames']}")
     return frame.payload
 
 

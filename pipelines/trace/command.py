@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from pipelines.compare.records import mel_of
+from pipelines.report.clips import Changed, read_original
 from pipelines.trace.account import Account, give_account
 from pipelines.trace.again import SAME, prepare_again
 from pipelines.trace.lookup import Row, find_rows
 from pipelines.trace.spectrogram import write_spectrogram
-from shared.dataset import Dataset
+from preprocess.mel import log_mel
+from preprocess.utterance import Rejected
+from shared.dataset import Contract, Dataset
 from shared.errors import UserError
 from shared.records import decode
 
@@ -51,4 +56,14 @@ def _draw(dataset: Dataset, accounts: list[tuple[Account, bytes | None]], *, mel
     assert payload is not None
     assert record is not None
     title = f"{account.utterance_id}   {record.file}:{record.index}"
-    write_spectrogram(mel_of(decode(payload), contract=contract), spec=contract.features, title=title, path=mel)
+    drawn = mel_of(decode(payload), contract=contract) if contract.stores_mels else _again(account, contract=contract)
+    write_spectrogram(drawn, spec=contract.features, title=title, path=mel)
+
+
+def _again(account: Account, *, contract: Contract) -> np.ndarray:
+    """The mel of an audio file, where none is stored, [F, M]."""
+    row = {"audio_path": account.audio.path, "audio_sha256": account.audio.sha256_then}
+    try:
+        return log_mel(read_original(row, contract=contract).samples, spec=contract.features)
+    except (OSError, Rejected, Changed) as error:
+        raise UserError(f"--mel: no mels are stored in this dataset, and this one cannot be made: {error}") from error

@@ -62,7 +62,8 @@ def _contract(account: Account) -> Iterator[tuple[str, str]]:
     spec, tokenizer = contract.features, contract.tokenizer
     steps = [f"{name} {value}" for name, value in contract.processing if value is not None]
     yield "contract", account.fingerprint
-    yield "", f"{spec.name}: {spec.sample_rate_hz} Hz, hop {spec.hop_samples}, {spec.n_mels} mels, {contract.mel_dtype}"
+    stored = contract.mel_dtype if contract.stores_mels else "not stored"
+    yield "", f"{spec.name}: {spec.sample_rate_hz} Hz, hop {spec.hop_samples}, {spec.n_mels} mels, {stored}"
     yield "", f"processing {', '.join(steps) or 'none'}; text {contract.text_preparation}"
     yield "", f"tokenizer {tokenizer.location} (sha256 {tokenizer.sha256[:16]}…, {tokenizer.size} entries)"
 

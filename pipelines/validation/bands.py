@@ -16,7 +16,42 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from shared.records import MEL_DTYPES
+from shared.dataset import Contract, sums_of_moments
+from shared.records import MEL_DTYPES, MOMENTS
+
+
+class MomentSums:
+    """The like from the moments of mels that are not stored: sum and sum of squares of their frames."""
+
+    def __init__(self, *, n_mels: int, low: float, high: float):
+        self.sums, self.squares = np.zeros((2, n_mels), np.float64)
+        self._low, self._high = low, high
+
+    def add(self, moments: np.ndarray, *, frames: int) -> bool:
+        """Add so many frames by their moments' bytes, [N] uint8; False, and nothing, where one is not sound."""
+        values = moments.view(np.float32).reshape(MOMENTS, -1)
+        if not are_moments(values, low=self._low, high=self._high):
+            return False
+        sums, squares = sums_of_moments(values, frames=frames)
+        self.sums += sums
+        self.squares += squares
+        return True
+
+
+def are_moments(values: np.ndarray, *, low: float, high: float) -> bool:
+    """Whether values in [low, high] can have the moments [3, M]."""
+    mean, deviation, drift = values
+    most = max(-low, high)
+    is_sound = (low <= mean) & (mean <= high) & (deviation >= 0) & (deviation <= high - low) & (abs(drift) <= most)
+    return bool(is_sound.all())
+
+
+def band_sums(contract: Contract, *, low: float, high: float) -> BandSums | MomentSums:
+    """What adds up the records of a dataset; values in [low, high] are sound."""
+    n_mels = contract.features.n_mels
+    if contract.stores_mels:
+        return BandSums(n_mels=n_mels, mel_dtype=contract.mel_dtype, low=low, high=high)
+    return MomentSums(n_mels=n_mels, low=low, high=high)
 
 
 class BandSums:
@@ -29,7 +64,7 @@ class BandSums:
         self._low, self._high = np.array([low, high], MEL_DTYPES[mel_dtype]).view(bits).tolist()
         self._add = _compiled(mel_dtype)
 
-    def add(self, mel: np.ndarray) -> bool:
+    def add(self, mel: np.ndarray, *, frames: int) -> bool:
         """Add the frames of a mel, its bytes as [N] uint8; False, and nothing is added, where a value is not sound."""
         return self._add(mel, self._low, self._high, self.sums, self.squares)
 

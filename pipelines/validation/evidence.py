@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipelines.validation.bands import are_moments
 from pipelines.validation.rows import Row
 from shared.dataset import Contract
 from shared.languages import FIRST_ID, LAST_ID, language_code
 from shared.layout import Stem
 from shared.order import KEY_BITS
-from shared.records import FIELDS, MEL_DTYPES, decode
+from shared.records import FIELDS, MEL_DTYPES, MOMENTS, decode, mel_rows
 from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
 
 # ln of a mel magnitude: a full-scale square wave reaches about 6 in the presets' loudest band
@@ -88,10 +89,10 @@ def mel_range(contract: Contract) -> tuple[float, float]:
 
 
 def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
-    """The bytes of a mel that has the stated length and finite values in range, [N] uint8."""
+    """The bytes of a mel, or of its moments, that has the stated length and finite values in range, [N] uint8."""
     (data,), (frames,) = features["mel"], features["frames"]
     dtype, spec = MEL_DTYPES[contract.mel_dtype], contract.features
-    wanted = frames * spec.n_mels * dtype.itemsize
+    wanted = mel_rows(frames, mel_dtype=contract.mel_dtype) * spec.n_mels * dtype.itemsize
     if frames < 1 or len(data) != wanted:
         raise RecordError(
             "shape", f"{len(data)} bytes of mel for {frames} frames of {spec.n_mels}", wanted=f"{wanted} bytes"
@@ -99,7 +100,10 @@ def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
     mel, (low, high) = np.frombuffer(data, dtype), np.array(mel_range(contract), dtype)
     if not np.isfinite(mel).all():
         raise RecordError("finite", f"{int((~np.isfinite(mel)).sum())} values of the mel are NaN or infinite")
-    if mel.min() < low or mel.max() > high:
+    if not contract.stores_mels:
+        if not are_moments(mel.reshape(MOMENTS, -1), low=low, high=high):
+            raise RecordError("range", "no moments of a mel", wanted=f"those of values in [{low:.3f}, {high:.3f}]")
+    elif mel.min() < low or mel.max() > high:
         raise RecordError("range", f"mel in [{mel.min():.3f}, {mel.max():.3f}]", wanted=f"[{low:.3f}, {high:.3f}]")
     return mel.view(np.uint8)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pipelines.validation.rows import Row
 from shared.dataset import Contract
 from shared.languages import CODES, language_id
-from shared.records import MEL_DTYPES, opening, varint
+from shared.records import MEL_DTYPES, mel_rows, opening, varint
 
 
 class Outline(NamedTuple):
@@ -33,7 +33,8 @@ class Outlines:
 
     def __init__(self, *, contract: Contract, speakers: dict[str, int]):
         """`speakers` holds the id of each."""
-        self._frame_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
+        self._mel_dtype = contract.mel_dtype
+        self._row_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
         self._speakers = {name: _entry("speaker", varint(number)) for name, number in speakers.items()}
 
     def of(self, row: Row, *, payload_bytes: int) -> Outline | None:
@@ -41,7 +42,7 @@ class Outlines:
         speaker = self._speakers.get(row.speaker)
         if speaker is None or row.frames < 1 or not row.text or row.language not in _LANGUAGES:
             return None
-        mel_bytes = row.frames * self._frame_bytes
+        mel_bytes = mel_rows(row.frames, mel_dtype=self._mel_dtype) * self._row_bytes
         head = _outermost(payload_bytes) + _head(row.frames, row.language, mel_bytes)
         middle = speaker + _entry("text", row.text.encode())
         tail = _entry("utterance_id", row.utterance_id.encode())

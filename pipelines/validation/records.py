@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from pipelines.progress import Tally
-from pipelines.validation.bands import BandSums
+from pipelines.validation.bands import band_sums
 from pipelines.validation.evidence import (
     Facts,
     RecordError,
@@ -55,7 +55,7 @@ class RecordsFile:
         self._names = {number: name for name, number in speakers.items()}
         self._outlines = Outlines(contract=contract, speakers=speakers)
         low, high = mel_range(contract)
-        self._bands = BandSums(n_mels=contract.features.n_mels, mel_dtype=contract.mel_dtype, low=low, high=high)
+        self._bands = band_sums(contract, low=low, high=high)
         self._placed: list[tuple[int, str]] = []  # index and id of each record that has an id
         self._pieces: list[bytes] = []  # packed tokens of the records that were told by their outline
         self._piece_rows: list[int] = []
@@ -137,7 +137,7 @@ class RecordsFile:
             self._sound.append(facts._replace(mel=None))
             assert facts.mel is not None
             self.tokens += facts.tokens
-            self._bands.add(facts.mel)
+            self._bands.add(facts.mel, frames=facts.frames)
             self._placed.append((index, name))
             if self._rows is not None:
                 length = HEADER_BYTES + len(payload) + FOOTER_BYTES
@@ -158,7 +158,7 @@ class RecordsFile:
             payload[: len(head)].tobytes() != head
             or payload[mel_end:tokens_start].tobytes() != middle
             or payload[tokens_end:].tobytes() != tail
-            or not self._bands.add(payload[len(head) : mel_end])
+            or not self._bands.add(payload[len(head) : mel_end], frames=row.frames)
         ):
             return False
         self._pieces.append(payload[tokens_start:tokens_end].tobytes())

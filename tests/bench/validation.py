@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from pipelines.build import build_dataset
 from pipelines.progress import Tally
-from pipelines.validation.bands import BandSums
+from pipelines.validation.bands import band_sums
 from pipelines.validation.company import hashes_of
 from pipelines.validation.evidence import mel_range
 from pipelines.validation.inspection import Inspection
@@ -108,9 +108,9 @@ def _bands(dataset: Dataset) -> bool:
     contract, shards = dataset.info.contract, dataset.info.shards
     records, frames = sum(shard.records for shard in shards), sum(shard.frames for shard in shards)
     low, high = mel_range(contract)
-    bands = BandSums(n_mels=contract.features.n_mels, mel_dtype=contract.mel_dtype, low=low, high=high)
-    mel = np.linspace(-11, 2, frames // records * contract.features.n_mels).astype("<f2").view(np.uint8)
-    return all([bands.add(mel) for _ in range(records)])
+    bands, mean_frames = band_sums(contract, low=low, high=high), frames // records
+    mel = np.linspace(-11, 2, mean_frames * contract.features.n_mels).astype("<f2").view(np.uint8)
+    return all([bands.add(mel, frames=mean_frames) for _ in range(records)])
 
 
 def _rows(path: Path) -> int:

@@ -74,11 +74,12 @@ def _child(data: Path, *, allocator: str) -> None:
     start_tensorflow(plain_malloc=allocator == "plain")
     from shared.dataset import Dataset
     from trainer.input.config import InputConfig
-    from trainer.input.stream import Stream, plan_dataset
+    from trainer.input.plan import plan_dataset
+    from trainer.input.stream import Stream
 
     dataset = Dataset.open(data)
     config = InputConfig(buckets=8, frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)
-    plan = plan_dataset(dataset, config=config, frames_per_step=4)
+    plan = plan_dataset(dataset, config=config, frames_per_step=4, steps=100)
     batches = iter(Stream(dataset, split="train", plan=plan, config=config, seed=1).endless(device="/CPU:0"))
     _read_clips(batches, at_least=CLIPS)  # files into the cache, memory from the system
     print(json.dumps({**_rate(batches), **_stall(batches)}))

@@ -1,0 +1,74 @@
+"""The inside of a wav: its chunks, and whether its samples lie there as the trainer reads them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from preprocess.utterance import Reason, Rejected
+
+CHUNKS_START = 12
+PLAIN_PCM, EXTENSIBLE = 1, 0xFFFE
+# The first two bytes of EXTENSIBLE's subformat are the tag that would stand there otherwise.
+SUBFORMAT = 24
+
+
+class Chunk(NamedTuple):
+    """A chunk where it stands; a damaged file may end before its content does."""
+
+    name: bytes
+    start: int  # of its content
+    size: int  # of its content, as its header says
+
+
+def chunks(data: bytes) -> Iterator[Chunk]:
+    """The chunks of a RIFF file of the form WAVE; none of any other."""
+    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
+        return
+    position = CHUNKS_START
+    while position + 8 <= len(data):
+        name, size = struct.unpack_from("<4sI", data, position)
+        position += 8
+        yield Chunk(name, position, size)
+        position += size + size % 2
+
+
+def check_truncation(data: bytes) -> None:
+    """Raises Rejected for a wav whose samples end before its header says: libsndfile takes it for a shorter one."""
+    for chunk in chunks(data):
+        if chunk.name == b"data":
+            if chunk.size > len(data) - chunk.start:
+                message = f"{len(data) - chunk.start} bytes of samples, its header says {chunk.size}"
+                raise Rejected(Reason.TRUNCATED_AUDIO, message)
+            return
+
+
+def check_plain(data: bytes, *, rate_hz: int, num_samples: int) -> None:
+    """Raises Rejected for a recording that `trainer/input/wav.py` would not read as the same samples.
+
+    That is anything but 16-bit PCM at the rate of the mels, `num_samples` of each channel.
+    """
+    first: dict[bytes, Chunk] = {}
+    for chunk in chunks(data):
+        first.setdefault(chunk.name, chunk)
+    complaint = _complaint(data, first, rate_hz=rate_hz, num_samples=num_samples)
+    if complaint:
+        raise Rejected(Reason.NOT_PLAIN_WAV, f"{complaint}, which training without stored mels does not read")
+
+
+def _complaint(data: bytes, first: dict[bytes, Chunk], *, rate_hz: int, num_samples: int) -> str:
+    if b"fmt " not in first or b"data" not in first:
+        return "no RIFF wav"
+    at = first[b"fmt "].start
+    if at + 16 > len(data):
+        return "a wav without its format"
+    tag, channels, found_hz, _, frame_bytes, bits = struct.unpack_from("<HHIIHH", data, at)
+    if tag == EXTENSIBLE and first[b"fmt "].size >= SUBFORMAT + 2:
+        (tag,) = struct.unpack_from("<H", data, at + SUBFORMAT)
+    if tag != PLAIN_PCM or bits != 16 or frame_bytes != 2 * channels or channels == 0:
+        return f"a wav of format {tag} with {bits} bits, not 16-bit PCM"
+    if found_hz != rate_hz:
+        return f"a wav at {found_hz} Hz, not at {rate_hz}"
+    stated = first[b"data"].size // frame_bytes
+    return f"a wav whose header says {stated} samples, not {num_samples}" if stated != num_samples else ""
