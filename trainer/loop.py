@@ -176,8 +176,6 @@ class Trainer:
         )
 
 
-
-
 def _words(position: Position) -> str:
     return f"epoch {position.epoch}, chunk {position.chunk}, batch {position.batch}"
 

@@ -31,6 +31,8 @@ class Records(NamedTuple):
     frames: np.ndarray
     tokens: np.ndarray
     utterance_id: pa.ChunkedArray
+    audio_path: pa.ChunkedArray
+    duration_s: np.ndarray
 
 
 class Blocks(NamedTuple):
@@ -58,7 +60,8 @@ def read_records(dataset: Dataset, *, split: str) -> Records:
         files=tuple(dataset.layout.shard(shard.name) for shard in shards),
         file=np.repeat(np.arange(len(shards)), [shard.records for shard in shards]),
         utterance_id=table["utterance_id"],
-        **{name: table[name].to_numpy() for name in ("offset_bytes", "length_bytes", "frames", "tokens")},
+        audio_path=table["audio_path"],
+        **{name: table[name].to_numpy() for name in ("offset_bytes", "length_bytes", "frames", "tokens", "duration_s")},
     )
     stems = np.array([shard.name for shard in shards], object)
     if not np.array_equal(table["shard"].to_numpy(), stems[records.file]) or not _is_gapless(records, shards):

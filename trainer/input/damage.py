@@ -10,7 +10,7 @@ import numpy as np
 from shared.dataset import Contract
 from shared.errors import UserError
 from shared.place import Place
-from shared.records import MEL_DTYPES, decode
+from shared.records import MEL_DTYPES, decode, mel_rows
 from shared.tfrecord import CorruptFrame, read_frame
 from shared.vocabulary import NUM_NLLB_IDS
 from trainer.input.blocks import Records
@@ -61,7 +61,7 @@ def _why_corrupt(row: int, *, records: Records, contract: Contract) -> str | Non
     if features is None:
         return "the file ends before it"
     frames, tokens = int(records.frames[row]), np.array(features.get("tokens", []), np.uint64)
-    frame_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
+    row_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
     wanted = {
         "utterance_id": [records.utterance_id[row].as_py().encode()],
         "frames": [frames],
@@ -74,8 +74,9 @@ def _why_corrupt(row: int, *, records: Records, contract: Contract) -> str | Non
     if (tokens >= NUM_NLLB_IDS).any():
         return f"token {tokens.max()} is none of NLLB's {NUM_NLLB_IDS}"
     sizes = [len(mel) for mel in features.get("mel", []) if isinstance(mel, bytes)]
-    if sizes != [frames * frame_bytes]:
-        return f"a mel of {_shown(sizes)} bytes, wanted {frames * frame_bytes} for {frames} frames"
+    wanted_bytes = mel_rows(frames, mel_dtype=contract.mel_dtype) * row_bytes
+    if sizes != [wanted_bytes]:
+        return f"a mel of {_shown(sizes)} bytes, wanted {wanted_bytes} for {frames} frames"
     return None
 
 

@@ -17,6 +17,7 @@ from shared.vocabulary import PAD_ID, Vocabulary
 from trainer.input.blocks import Records
 from trainer.input.epoch import ChunkOrder
 from trainer.input.plan import Bucket
+from trainer.input.recordings import ComputedMel
 
 # What a record is known and checked by; the decoder of mels names what it needs itself.
 READ = ("frames", "tokens", "utterance_id")
@@ -47,7 +48,10 @@ class BatchParser:
 
     def __init__(self, buckets: tuple[Bucket, ...], *, records: Records, contract: Contract, vocabulary: Vocabulary):
         self._clips, self._frames, self._tokens = (tf.constant(bound, tf.int32) for bound in zip(*buckets, strict=True))
-        self._mel = StoredMel(contract)
+        is_stored = contract.stores_mels
+        self._mel: StoredMel | ComputedMel = (
+            StoredMel(contract) if is_stored else ComputedMel(contract, records=records)
+        )
         self._spec = parse_spec((*READ, *self._mel.read))
         self._row_frames, self._row_tokens = (
             tf.constant(column, tf.int32) for column in (records.frames, records.tokens)
@@ -59,7 +63,7 @@ class BatchParser:
         """Every `parts`-th row of batch number `batch` of the chunk from `part` on, all [].
 
         Returns:
-            mel [B, F, M] in the stored dtype, frames [B], tokens [B, T], token_counts [B] int32, rows [B] int64: the
+            mel [B, F, M] as stored, or float32, frames [B], tokens [B, T], token_counts [B] int32, rows [B] int64: the
             records' numbers in the split. Rows past the last record have no frames, no tokens and the number −1.
             Padding of mel is log-silence, of tokens 0.
         """

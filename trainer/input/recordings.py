@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Contract
 from shared.records import MOMENTS
+from trainer.input.blocks import Records
 from trainer.input.mel import LogMel
 from trainer.input.wav import Pcm, check, read_pcm, to_mono
 
@@ -27,14 +29,13 @@ class ComputedMel:
 
     read = ("mel",)  # of a record: the moments
 
-    def __init__(self, contract: Contract, *, utterance_ids: list[str], paths: list[str], durations_s: list[float]):
-        """The lists are by row; paths are those of the manifest."""
+    def __init__(self, contract: Contract, *, records: Records):
         self._spec = contract.features
         self._log_mel = LogMel(contract.features)
-        self._paths = tf.constant(paths, tf.string)
-        self._names = tf.strings.join([self._paths, ": the recording of ", tf.constant(utterance_ids, tf.string)])
-        rate_hz = contract.features.sample_rate_hz
-        self._samples = tf.constant([round(duration_s * rate_hz) for duration_s in durations_s], tf.int32)
+        self._paths = tf.constant(records.audio_path.to_pylist(), tf.string)
+        ids = tf.constant(records.utterance_id.to_pylist(), tf.string)
+        self._names = tf.strings.join([self._paths, ": the recording of ", ids])
+        self._samples = tf.constant(np.rint(records.duration_s * contract.features.sample_rate_hz), tf.int32)
 
     def __call__(
         self, parsed: dict[str, tf.Tensor], *, rows: tf.Tensor, frames: tf.Tensor, num_frames: tf.Tensor
@@ -100,7 +101,15 @@ def _time_weights(frames: tf.Tensor) -> tf.Tensor:
     return tf.cast(tf.stack([tf.ones_like(times), times]) / tf.cast(frames, times.dtype), tf.float32)
 
 
-def complaint(error: tf.errors.OpError) -> str | None:
-    """What an error of the stream says of an audio file; None where it is about something else."""
-    found = _COMPLAINT.search(error.message)
-    return found[1] if found else None
+def complaint(error: Exception, *, records: Records) -> str | None:
+    """What an error of the stream says of a recording; None where it is about something else."""
+    if found := _COMPLAINT.search(str(error)):
+        return found[1]
+    # an operation of TensorFlow's own names the file at most
+    rows = zip(records.audio_path.to_pylist(), records.utterance_id.to_pylist(), strict=True)
+    named = [row for row in rows if row[0] in str(error)]
+    if not named:
+        return None
+    path, utterance_id = max(named, key=lambda one: len(one[0]))
+    reason = str(error).splitlines()[0].rpartition("; ")[2]
+    return f"{path}: the recording of {utterance_id} cannot be read ({reason})"

@@ -23,6 +23,7 @@ from trainer.input.guards import refuse_missing_shards, refuse_python_ops
 from trainer.input.parse import BatchParser, Loaded
 from trainer.input.plan import Plan
 from trainer.input.reading import BlockReader
+from trainer.input.recordings import complaint
 from trainer.input.staircase import assign
 
 Batch = dict[str, tf.Tensor]
@@ -210,7 +211,9 @@ class Stream:
         def cut(place: tf.Tensor, start: tf.Tensor, chunk: Loaded) -> tf.data.Dataset:
             end = tf.size(chunk.order.starts, tf.int64)
             numbers = tf.data.Dataset.range(start * share.taken, end * share.taken)
-            return numbers.map(lambda number: cut_part(place, chunk, number))
+            # computing mels is work for all cores, cutting stored ones is none
+            calls = None if self._dataset.info.contract.stores_mels else tf.data.AUTOTUNE
+            return numbers.map(lambda number: cut_part(place, chunk, number), num_parallel_calls=calls)
 
         def cut_part(place: tf.Tensor, chunk: Loaded, number: tf.Tensor) -> Batch:
             batch, part = number // share.taken, share.first + number % share.taken
@@ -241,6 +244,12 @@ class Stream:
         tell: Callable[[str], object],
     ) -> None:
         """Take the corrupt records out of those that are read from now on; their places in batches stay empty."""
+        computes = not self._dataset.info.contract.stores_mels
+        if computes and (said := complaint(error, records=self._records)):
+            raise UserError(
+                f"{said}; put the file back that the dataset was built from, or run `make preprocess` again, which "
+                "takes the recordings as they are now"
+            ) from error
         found = self._find_damage(order, position)
         root, allowed = self._dataset.layout.root, self.config.corrupt_records
         if not found:
