@@ -20,6 +20,8 @@ comma  := ,
 EXTRAS := preprocess,trainer,dev$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
+# of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
+BENCH  := .venv-bench
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
@@ -98,17 +100,23 @@ lint: $(READY)  ## ruff
 types: $(READY)  ## mypy
 	$(BIN)/mypy
 
-bench: $(READY)  ## build, validation and loader as ratios to their floors, cost of the measures, memory, Flink
-	$(BIN)/python -m tests.bench.quality
-	$(BIN)/python -m tests.bench.memory
-	$(BIN)/python -m tests.bench.build
-	$(BIN)/python -m tests.bench.validation
-	$(BIN)/python -m tests.bench.loader
-	$(BIN)/python -m tests.bench.flink
+$(BENCH)/.ready: pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
+	  --editable ".[preprocess,trainer,bench]"
+	touch $@
+
+bench: $(BENCH)/.ready  ## loader beside others, build and validation beside their floors, memory, Flink; fetches 3 GB first
+	$(BENCH)/bin/python -m tests.bench.quality
+	$(BENCH)/bin/python -m tests.bench.memory
+	$(BENCH)/bin/python -m tests.bench.build
+	$(BENCH)/bin/python -m tests.bench.validation
+	$(BENCH)/bin/python -m tests.bench.loader
+	$(BENCH)/bin/python -m tests.bench.flink
 
 lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --no-emit-index-url --no-header --no-annotate --upgrade --output-file requirements.lock
 
 clean:  ## remove environment, caches, data/ and runs/
-	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis data runs
+	rm -rf .venv .venv-bench build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis data runs

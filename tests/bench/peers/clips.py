@@ -6,7 +6,7 @@ import collections
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,13 @@ class Tally(NamedTuple):
     clips: int
     frames: int
     room_frames: int
+
+
+class Load(Protocol):
+    """A batch in memory."""
+
+    def tally(self) -> Tally:
+        """What it held."""
 
 
 class Batch(NamedTuple):

@@ -45,6 +45,4 @@ def batches(folder: Path, corpus: Corpus, *, epochs: int | None) -> Iterator[Bat
     stored = datasets.load_from_disk(str(folder / "arrow"))
     sampler = Batches(list(stored["frames"]), bounds=corpus.bounds, epochs=epochs)
     rows = Rows(stored.select_columns(["mel", "tokens"]).with_format("torch", dtype=None))
-    return views(
-        torch.utils.data.DataLoader(rows, batch_sampler=sampler, collate_fn=Collate(corpus), num_workers=WORKERS)
-    )
+    return views(loader(rows, sampler, corpus=corpus))

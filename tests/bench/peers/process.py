@@ -13,14 +13,15 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tests.bench.measure import Measurement, tree_cpu_s
-from tests.bench.peers.clips import Corpus, check_epoch
+from tests.bench.peers.clips import Corpus, Load, Tally, check_epoch
 
-# Every loader works ahead, and goes on doing so after its turn: this many batches are taken before the clock starts.
-BATCHES_AHEAD = 32
+# Every loader works ahead, and goes on doing so after its turn: what it has ready is taken before the clock starts.
+BATCHES_AHEAD, AHEAD_S = 16, 1.0
 
 
 class Candidate:
@@ -37,7 +38,7 @@ class Candidate:
                 stderr=log,
                 env={**os.environ, **environment},
             )
-        self.padding = 0.0  # of the last turn
+        self.padding: float | None = None  # the share of the frames of the last turn
         self._answer()
 
     def load(self, seconds: float) -> Measurement:
@@ -60,7 +61,7 @@ class Candidate:
         except subprocess.TimeoutExpired:  # a pool of workers that does not end
             self._process.kill()
 
-    def _answer(self) -> dict[str, float]:
+    def _answer(self) -> dict[str, Any]:
         line = _pipe(self._process.stdout).readline()
         if not line:
             raise RuntimeError(self._log.read_text(errors="replace")[-4000:])
@@ -88,16 +89,21 @@ def main() -> None:
     os._exit(0)  # pools of workers need not be waited for
 
 
-def _turn(batches, *, seconds: float) -> dict[str, float]:
-    for _ in range(BATCHES_AHEAD):
-        next(batches).tally()
+def _turn(batches: Iterator[Load], *, seconds: float) -> dict[str, Any]:
+    _take(batches, seconds=AHEAD_S, at_least=BATCHES_AHEAD)
     started_cpu_s, started_s = tree_cpu_s(os.getpid()), time.perf_counter()
-    tallies = []
-    while time.perf_counter() < started_s + seconds:
-        tallies.append(next(batches).tally())
+    tallies = _take(batches, seconds=seconds, at_least=1)
     taken_s, cpu_s = time.perf_counter() - started_s, tree_cpu_s(os.getpid()) - started_cpu_s
     clips, frames, room_frames = (sum(column) for column in zip(*tallies, strict=True))
-    return {"clips": clips, "seconds": taken_s, "cpu_s": cpu_s, "padding": 1 - frames / max(room_frames, 1)}
+    padding = 1 - frames / room_frames if room_frames else None
+    return {"clips": clips, "seconds": taken_s, "cpu_s": cpu_s, "padding": padding}
+
+
+def _take(batches: Iterator[Load], *, seconds: float, at_least: int) -> list[Tally]:
+    started_s, tallies = time.perf_counter(), list[Tally]()
+    while time.perf_counter() < started_s + seconds or len(tallies) < at_least:
+        tallies.append(next(batches).tally())
+    return tallies
 
 
 if __name__ == "__main__":

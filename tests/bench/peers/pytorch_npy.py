@@ -43,7 +43,7 @@ class Collate:
         self._log_silence = corpus.log_silence
 
     def __call__(self, clips: list[tuple[torch.Tensor, torch.Tensor]]) -> tuple[torch.Tensor, ...]:
-        mels, tokens = zip(*clips, strict=True)
+        mels, tokens = map(list, zip(*clips, strict=True))
         return (
             pad_sequence(mels, batch_first=True, padding_value=self._log_silence),
             torch.tensor([len(mel) for mel in mels]),
@@ -66,8 +66,13 @@ class Batches(torch.utils.data.Sampler):
 def batches(folder: Path, corpus: Corpus, *, epochs: int | None) -> Iterator[Batch]:
     clips = Clips(folder, corpus)
     sampler = Batches(clips.frames, bounds=corpus.bounds, epochs=epochs)
-    return views(
-        torch.utils.data.DataLoader(clips, batch_sampler=sampler, collate_fn=Collate(corpus), num_workers=WORKERS)
+    return views(loader(clips, sampler, corpus=corpus))
+
+
+def loader(clips: torch.utils.data.Dataset, sampler: Batches, *, corpus: Corpus) -> torch.utils.data.DataLoader:
+    """Two workers that make the sampler's batches."""
+    return torch.utils.data.DataLoader(
+        clips, batch_sampler=sampler, collate_fn=Collate(corpus), num_workers=WORKERS, persistent_workers=True
     )
 
 

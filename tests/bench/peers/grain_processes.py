@@ -1,4 +1,7 @@
-"""grain over ArrayRecord: each batch is read at once from files with random access, in two worker processes."""
+"""grain over ArrayRecord as its tutorial writes the files, each batch read at once, in two worker processes.
+
+grain has no buckets; the batches are put together beforehand, and are what it shuffles and reads.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,19 @@ from tests.bench.peers.clips import Batch, Clip, Corpus, bucketed, padded, shuff
 TOLERANCE = 0.0
 FILES = 8
 WORKERS = 2
+# an element is a batch of some megabytes, where grain's defaults (16 threads, 500 elements) are meant for records
+THREADS = grain.ReadOptions(num_threads=4, prefetch_buffer_size=8)
 EPOCHS = 50  # that are planned before they come again
 HEADER = struct.Struct("<II")  # frames, tokens
 
 
 def prepare(folder: Path, corpus: Corpus) -> None:
-    writers = [ArrayRecordWriter(str(folder / f"{number}.array_record"), "group_size:1") for number in range(FILES)]
+    write(folder, corpus, options="group_size:1")
+
+
+def write(folder: Path, corpus: Corpus, *, options: str) -> None:
+    """The clips in files of ArrayRecord, `options` as its writer has them."""
+    writers = [ArrayRecordWriter(str(folder / f"{number}.array_record"), options) for number in range(FILES)]
     clips = list(corpus.clips())
     for number, clip in enumerate(clips):
         header = HEADER.pack(len(clip.mel), len(clip.tokens))
@@ -54,8 +64,12 @@ class Batches:
 
 
 def batches(folder: Path, corpus: Corpus, *, epochs: int | None) -> Iterator[Batch]:
-    source = grain.MapDataset.source(Batches(folder, corpus, epochs=epochs or EPOCHS))
-    endless = source.repeat() if epochs is None else source
-    read = endless.to_iter_dataset(grain.ReadOptions(num_threads=2, prefetch_buffer_size=4))
+    read = planned(folder, corpus, epochs=epochs).to_iter_dataset(THREADS)
     loaded = read.mp_prefetch(grain.MultiprocessingOptions(num_workers=WORKERS, per_worker_buffer_size=2))
     return (Batch(*batch) for batch in loaded)
+
+
+def planned(folder: Path, corpus: Corpus, *, epochs: int | None) -> grain.MapDataset:
+    """The batches of so many epochs, or without an end."""
+    source = grain.MapDataset.source(Batches(folder, corpus, epochs=epochs or EPOCHS))
+    return source.repeat() if epochs is None else source

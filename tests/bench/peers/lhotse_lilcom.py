@@ -11,6 +11,7 @@ from pathlib import Path
 import lhotse
 import torch
 from lhotse.dataset import DynamicBucketingSampler
+from lhotse.features.io import FeaturesWriter
 
 from shared.features import FeatureSpec
 from tests.bench.peers.clips import CLIPS_PER_BATCH, SEED, Batch, Clip, Corpus, epoch_numbers
@@ -20,15 +21,20 @@ TOLERANCE = 0.1
 
 
 def prepare(folder: Path, corpus: Corpus) -> None:
+    write(folder, corpus, writer=lhotse.LilcomChunkyWriter(folder / "features"))
+
+
+def write(folder: Path, corpus: Corpus, *, writer: FeaturesWriter) -> None:
+    """The clips as features, and the manifest of their cuts."""
     spec = corpus.dataset.info.contract.features
-    with lhotse.LilcomChunkyWriter(folder / "features") as writer:
+    with writer:
         cuts = [
             _cut(clip, name=f"{number:06d}", writer=writer, spec=spec) for number, clip in enumerate(corpus.clips())
         ]
     lhotse.CutSet.from_cuts(cuts).to_file(folder / "cuts.jsonl.gz")
 
 
-def _cut(clip: Clip, *, name: str, writer: lhotse.LilcomChunkyWriter, spec: FeatureSpec) -> lhotse.MonoCut:
+def _cut(clip: Clip, *, name: str, writer: FeaturesWriter, spec: FeatureSpec) -> lhotse.MonoCut:
     frames, n_mels = clip.mel.shape
     duration_s = frames / spec.frames_per_second
     features = lhotse.Features(
@@ -41,7 +47,7 @@ def _cut(clip: Clip, *, name: str, writer: lhotse.LilcomChunkyWriter, spec: Feat
         duration=duration_s,
         storage_type=writer.name,
         storage_path=str(writer.storage_path),
-        storage_key=writer.write(name, clip.mel.astype("float32")),
+        storage_key=writer.write(name, clip.mel),
         channels=0,
     )
     said = lhotse.SupervisionSegment(
