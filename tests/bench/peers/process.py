@@ -7,9 +7,11 @@ reads a number of seconds from each line of its input, loads batches for so long
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -17,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from tests.bench.measure import Measurement, tree_cpu_s
+from tests.bench.measure import Measurement, descendants, tree_cpu_s
 from tests.bench.peers.clips import Corpus, Load, Tally, check_epoch
 
 # Every loader works ahead, and goes on doing so after its turn: what it has ready is taken before the clock starts.
@@ -54,12 +56,11 @@ class Candidate:
         return Measurement(**answer)
 
     def close(self) -> None:
-        """End it."""
-        _pipe(self._process.stdin).close()
-        try:
-            self._process.wait(timeout=30)
-        except subprocess.TimeoutExpired:  # a pool of workers that does not end
-            self._process.kill()
+        """End it, and the workers that it may leave behind."""
+        for pid in descendants(self._process.pid)[::-1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
 
     def _answer(self) -> dict[str, Any]:
         line = _pipe(self._process.stdout).readline()
@@ -86,7 +87,6 @@ def main() -> None:
     print("{}", file=answers)
     for line in sys.stdin:
         print(json.dumps(_turn(batches, seconds=float(line))), file=answers)
-    os._exit(0)  # pools of workers need not be waited for
 
 
 def _turn(batches: Iterator[Load], *, seconds: float) -> dict[str, Any]:
