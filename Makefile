@@ -20,8 +20,9 @@ comma  := ,
 EXTRAS := preprocess,trainer,dev$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
-# of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
+# an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
 BENCH  := .venv-bench
+BENCHES ?= quality memory build validation loader flink
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
@@ -106,13 +107,8 @@ $(BENCH)/.ready: pyproject.toml requirements.lock
 	  --editable ".[preprocess,trainer,bench]"
 	touch $@
 
-bench: $(BENCH)/.ready  ## loader beside others, build and validation beside their floors, memory, Flink; fetches 3 GB first
-	$(BENCH)/bin/python -m tests.bench.quality
-	$(BENCH)/bin/python -m tests.bench.memory
-	$(BENCH)/bin/python -m tests.bench.build
-	$(BENCH)/bin/python -m tests.bench.validation
-	$(BENCH)/bin/python -m tests.bench.loader
-	$(BENCH)/bin/python -m tests.bench.flink
+bench: $(BENCH)/.ready  ## loader beside others, build and validation beside their floors, memory, Flink: BENCHES=
+	set -e; for one in $(BENCHES); do $(BENCH)/bin/python -m tests.bench.$$one; done
 
 lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
