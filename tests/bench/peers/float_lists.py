@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 
 from tests.bench.peers.clips import SEED, WINDOW_CLIPS, Batch, Clip, Corpus
@@ -24,7 +23,7 @@ def prepare(folder: Path, corpus: Corpus) -> None:
 
 
 def _example(clip: Clip) -> tf.train.Example:
-    mel = tf.train.FloatList(value=clip.mel.astype(np.float32).ravel())
+    mel = tf.train.FloatList(value=clip.mel.ravel().tolist())
     tokens = tf.train.Int64List(value=clip.tokens)
     features = {"mel": tf.train.Feature(float_list=mel), "tokens": tf.train.Feature(int64_list=tokens)}
     return tf.train.Example(features=tf.train.Features(feature=features))
