@@ -20,6 +20,9 @@ comma  := ,
 EXTRAS := preprocess,trainer,dev$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
+# an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
+BENCH  := .venv-bench
+BENCHES ?= quality memory build validation loader waiting without_mels shapes flink
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
@@ -101,15 +104,14 @@ lint: $(READY)  ## ruff
 types: $(READY)  ## mypy
 	$(BIN)/mypy
 
-bench: $(READY)  ## build, validation and loader as ratios to their floors, cost of the measures, memory, Flink
-	$(BIN)/python -m tests.bench.quality
-	$(BIN)/python -m tests.bench.memory
-	$(BIN)/python -m tests.bench.build
-	$(BIN)/python -m tests.bench.validation
-	$(BIN)/python -m tests.bench.loader
-	$(BIN)/python -m tests.bench.shapes
-	$(BIN)/python -m tests.bench.waiting
-	$(BIN)/python -m tests.bench.flink
+$(BENCH)/.ready: pyproject.toml requirements.lock
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
+	  --editable ".[preprocess,trainer,bench]"
+	touch $@
+
+bench: $(BENCH)/.ready  ## loader beside others, build and validation beside their floors, memory, Flink: BENCHES=
+	set -e; for one in $(BENCHES); do $(BENCH)/bin/python -m tests.bench.$$one; done
 
 bench-gpu: $(READY)  ## a GPU's utilisation, stall and step time over 200 steps: GPU=1 ARGS="--out docs/gpu.md"
 	$(BIN)/python -m tests.bench.gpu $(ARGS)
@@ -119,4 +121,4 @@ lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
 	  --no-emit-index-url --no-header --no-annotate --upgrade --output-file requirements.lock
 
 clean:  ## remove environment, caches, data/ and runs/
-	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis data runs
+	rm -rf .venv .venv-bench build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis data runs

@@ -1,72 +1,132 @@
-"""Loader throughput against raw reading of the same shards.
+"""Our loader beside the others: the same clips, batched by the same rule, each loader in a process of its own.
 
-    python -m tests.bench.loader
+    python -m tests.bench.loader [CLIPS] [REPEATS] [SECONDS]
 
-The floor is TensorFlow's own reader, shuffled and batched, with nothing parsed. Ours is the stream that training
-uses: shuffled, bucketed, parsed, padded and masked, on the device.
+Each candidate writes the clips of one dataset in its own format, shows once that an epoch of its batches holds
+every clip with its values, and then loads by turns. The floor is TensorFlow's own reading of our shards.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import statistics
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-
-import tensorflow as tf
+from typing import NamedTuple
 
 from pipelines.build import build_dataset
 from shared.dataset import Dataset
 from tests.bench.corpus import bench_config
-from tests.bench.measure import interleaved, report
-from trainer.input.config import InputConfig
-from trainer.input.plan import plan_dataset
-from trainer.input.stream import Stream
+from tests.bench.measure import Measurement, interleaved
+from tests.bench.peers.clips import CLIPS_PER_BATCH, Corpus
+from tests.bench.peers.process import Candidate
 
-CLIPS = 1_600
-MIN_CLIPS = 16_000  # of one repeat
-REPEATS = 5
-CLIPS_PER_BATCH = 32
+CLIPS, REPEATS, SECONDS = 1_600, 5, 2.0
+# glibc's own names of what trainer.startup sets from inside
+TUNED = {
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
+    "MALLOC_TRIM_THRESHOLD_": str((1 << 31) - 1),
+    "MALLOC_TOP_PAD_": str(1 << 27),
+}
+
+
+class Line(NamedTuple):
+    """A line of the table: how the candidate is run, and the ratio that ours is to reach."""
+
+    module: str
+    wanted: float | None = None
+    tuned: bool = False  # glibc's allocator
+
+
+OURS = "ours"
+LINES = {
+    OURS: Line("ours", tuned=True),
+    "ours, allocator as it is": Line("ours"),
+    "raw TFRecordDataset, left in TensorFlow": Line("raw", 0.6),
+    "raw TFRecordDataset, as Python's bytes": Line("raw_bytes", 0.6),
+    "float lists, parse_single_example": Line("float_lists", 1.8),
+    "PyTorch DataLoader, .npy files": Line("pytorch_npy", 2.0),
+    "lhotse, lilcom": Line("lhotse_lilcom", 4.0),
+    "lhotse, .npy files": Line("lhotse_npy"),
+    "grain, ArrayRecord, 2 processes": Line("grain_processes", 3.0),
+    "grain, not compressed, threads": Line("grain_threads"),
+    "from_generator, numpy_function": Line("numpy_function", 8.0),
+    "Hugging Face datasets, Arrow": Line("hugging_face"),
+    "webdataset, tars": Line("webdataset_tar"),
+}
 
 
 def main() -> None:
     """Print the table."""
+    clips, repeats, seconds = (kind(word) for kind, word in zip((int, int, float), arguments(), strict=True))
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
-        build_dataset(bench_config(Path(folder), clips=CLIPS), data=Path(folder) / "data")
-        dataset = Dataset.open(Path(folder) / "data")
-        files = [str(dataset.layout.shard(shard.name)) for shard in dataset.info.shards_of("train")]
-        raw_batches = iter(_raw(files))
-        inputs = InputConfig(buckets=8, frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)
-        plan = plan_dataset(dataset, config=inputs, frames_per_step=4, steps=100)
-        stream = Stream(dataset, split="train", plan=plan, config=inputs, seed=1)
-        ours = stream.endless(device="/CPU:0")
-
-        def read_raw() -> int:
-            clips = 0
-            while clips < MIN_CLIPS:
-                clips += len(next(raw_batches).numpy())
-            return clips
-
-        def read_ours() -> int:
-            clips = 0
-            while clips < MIN_CLIPS:
-                batch = next(ours)
-                clips += int(tf.math.count_nonzero(batch["frames"]))
-            return clips
-
-        candidates = {"raw TFRecordDataset, shuffled, batched": read_raw, "our stream": read_ours}
-        results = interleaved(candidates, repeats=REPEATS)
-    print(report(f"loader over {CLIPS} clips, warm cache, {plan.staircase}", results, floor=next(iter(candidates))))
-
-
-def _raw(files: list[str]) -> tf.data.Dataset:
-    raw = tf.data.Dataset.from_tensor_slices(files).interleave(
-        tf.data.TFRecordDataset, cycle_length=len(files), num_parallel_calls=2, deterministic=True
+        corpus = build_corpus(Path(folder), clips=clips)
+        with running(corpus, folder=Path(folder)) as candidates:
+            results = interleaved(candidates, repeats=repeats, measure=lambda candidate: candidate.load(seconds))
+            padding = {name: candidate.padding for name, candidate in candidates.items()}
+    print(
+        f"loaders of {clips} clips, {CLIPS_PER_BATCH} to a batch, warm cache, {os.cpu_count()} cores, "
+        f"{repeats} interleaved turns of {seconds:g} s, medians"
     )
-    return raw.shuffle(400).repeat().batch(CLIPS_PER_BATCH).prefetch(4)
+    print(table(results, padding=padding))
+
+
+def arguments() -> list[str]:
+    """What was said, and the defaults of what was not."""
+    said = sys.argv[1:]
+    return [*said, *map(str, (CLIPS, REPEATS, SECONDS)[len(said) :])]
+
+
+def build_corpus(folder: Path, *, clips: int) -> Corpus:
+    """A dataset of so many clips, and the bounds of the buckets that ours plans for it."""
+    from tests.bench.peers.ours import plan  # TensorFlow, and so after the pipeline
+
+    build_dataset(bench_config(folder, clips=clips), data=folder / "data")
+    bounds = [bucket.frames for bucket in plan(Dataset.open(folder / "data")).buckets]
+    return Corpus(str(folder / "data"), bounds)
+
+
+@contextmanager
+def running(corpus: Corpus, *, folder: Path) -> Iterator[dict[str, Candidate]]:
+    """The candidates, each ready for its first turn."""
+    candidates: dict[str, Candidate] = {}
+    try:
+        for number, (name, line) in enumerate(LINES.items()):
+            environment = TUNED if line.tuned else {}
+            candidates[name] = Candidate(
+                line.module, folder=folder / f"{number:02d}", corpus=corpus, environment=environment
+            )
+        yield candidates
+    finally:
+        for candidate in candidates.values():
+            candidate.close()
+
+
+def table(results: dict[str, list[Measurement]], *, padding: dict[str, float | None]) -> str:
+    """The fastest first; the ratio is the median of those of each round."""
+    median = {name: statistics.median(one.clips_per_s for one in turns) for name, turns in results.items()}
+    lines = [
+        f"{'':40} {'clips/s':>8} {'min':>7} {'max':>7} {'CPU s/1000':>11} {'padding':>8} {'ours/it':>8} {'wanted':>7}"
+    ]
+    for name in sorted(results, key=lambda name: -median[name]):
+        turns, wanted = results[name], LINES[name].wanted
+        rates = [one.clips_per_s for one in turns]
+        cpu_s = statistics.median(1000 * one.cpu_s / one.clips for one in turns)
+        ratio = statistics.median(
+            ours.clips_per_s / its.clips_per_s for ours, its in zip(results[OURS], turns, strict=True)
+        )
+        padded = "-" if padding[name] is None else f"{padding[name]:.1%}"
+        verdict = "" if wanted is None else f"{wanted:7.1f} {'✓' if ratio >= wanted else '✗'}"
+        lines.append(
+            f"{name:40} {median[name]:8.0f} {min(rates):7.0f} {max(rates):7.0f} {cpu_s:11.3f} "
+            f"{padded:>8} {ratio:8.2f} {verdict}".rstrip()
+        )
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

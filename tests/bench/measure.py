@@ -7,7 +7,10 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+Work = TypeVar("Work")
 
 
 class Measurement(NamedTuple):
@@ -29,10 +32,12 @@ def measure(work: Callable[[], int]) -> Measurement:
     return Measurement(clips, time.perf_counter() - started_s, _cpu_s() - cpu_s)
 
 
-def interleaved(candidates: dict[str, Callable[[], int]], *, repeats: int) -> dict[str, list[Measurement]]:
+def interleaved(
+    candidates: dict[str, Work], *, repeats: int, measure: Callable[[Work], Measurement] = measure
+) -> dict[str, list[Measurement]]:
     """Each candidate once per round, after one round that does not count."""
     for work in candidates.values():
-        work()
+        measure(work)
     rounds = [{name: measure(work) for name, work in candidates.items()} for _ in range(repeats)]
     return {name: [one[name] for one in rounds] for name in candidates}
 
@@ -66,6 +71,30 @@ def rates(title: str, results: dict[str, list[Measurement]], *, floor: str) -> s
         seconds = statistics.median(ours)
         lines.append(f"{name:46} {1e-9 / seconds:11.2f} {1e9 * seconds:8.3f} {statistics.median(ratios):9.2f}")
     return "\n".join(lines)
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and all that it started and that have not ended."""
+    try:
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
+        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:  # it ended meanwhile
+        return [pid]
+    return [pid, *(one for child in children for one in descendants(child))]
+
+
+def tree_cpu_s(pid: int) -> float:
+    """CPU seconds of a process, of its descendants and of those that ended."""
+    return sum(map(_ticks, descendants(pid))) / os.sysconf("SC_CLK_TCK")
+
+
+def _ticks(pid: int) -> int:
+    """User and system time, its own and that of its children that ended: columns 14 to 17 of proc(5)'s stat."""
+    try:
+        columns = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0
+    return sum(map(int, columns[11:15]))
 
 
 def _cpu_s() -> float:

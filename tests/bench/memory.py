@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 from tests.bench.corpus import make_corpus
+from tests.bench.measure import descendants
 
 SMALL, LARGE = 800, 6_400
 LIMIT = 1.15
@@ -49,20 +50,11 @@ def peak_rss(words: list[str]) -> int:
     peak = 0
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         while process.poll() is None:
-            peak = max(peak, sum(map(_rss, _descendants(process.pid))))
+            peak = max(peak, sum(map(_rss, descendants(process.pid))))
             time.sleep(INTERVAL_S)
         if process.returncode:
             raise RuntimeError(f"exit {process.returncode}: {process.stderr.read().decode() if process.stderr else ''}")
     return peak
-
-
-def _descendants(pid: int) -> list[int]:
-    try:
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())
-        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    except OSError:  # it ended meanwhile
-        return [pid]
-    return [pid, *(one for child in children for one in _descendants(child))]
 
 
 def _rss(pid: int) -> int:
