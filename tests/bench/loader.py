@@ -26,12 +26,6 @@ from tests.bench.peers.clips import CLIPS_PER_BATCH, Corpus
 from tests.bench.peers.process import Candidate
 
 CLIPS, REPEATS, SECONDS = 1_600, 5, 2.0
-# glibc's own names of what trainer.startup sets from inside
-TUNED = {
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),
-    "MALLOC_TRIM_THRESHOLD_": str((1 << 31) - 1),
-    "MALLOC_TOP_PAD_": str(1 << 27),
-}
 
 
 class Line(NamedTuple):
@@ -39,7 +33,7 @@ class Line(NamedTuple):
 
     module: str
     wanted: float | None = None
-    tuned: bool = False  # glibc's allocator
+    tuned: bool = False  # glibc's allocator, as training does
 
 
 OURS = "ours"
@@ -87,7 +81,7 @@ def build_corpus(folder: Path, *, clips: int) -> Corpus:
     from tests.bench.peers.ours import plan  # TensorFlow, and so after the pipeline
 
     build_dataset(bench_config(folder, clips=clips), data=folder / "data")
-    bounds = [bucket.frames for bucket in plan(Dataset.open(folder / "data")).buckets]
+    bounds = sorted({bucket.frames for bucket in plan(Dataset.open(folder / "data")).buckets})
     return Corpus(str(folder / "data"), bounds)
 
 
@@ -97,10 +91,7 @@ def running(corpus: Corpus, *, folder: Path) -> Iterator[dict[str, Candidate]]:
     candidates: dict[str, Candidate] = {}
     try:
         for number, (name, line) in enumerate(LINES.items()):
-            environment = TUNED if line.tuned else {}
-            candidates[name] = Candidate(
-                line.module, folder=folder / f"{number:02d}", corpus=corpus, environment=environment
-            )
+            candidates[name] = Candidate(line.module, folder=folder / f"{number:02d}", corpus=corpus, tuned=line.tuned)
         yield candidates
     finally:
         for candidate in candidates.values():

@@ -29,7 +29,6 @@ def prepare(folder: Path, corpus: Corpus) -> None:
 def batches(folder: Path, corpus: Corpus, *, epochs: int | None) -> Iterator[Batch]:
     dataset = corpus.dataset
     stream = Stream(dataset, split="train", plan=plan(dataset), config=INPUTS, seed=SEED)
-    for batch in stream.endless(device="/CPU:0"):
-        if epochs is not None and int(batch["next"][0]) >= epochs:
-            return
+    read = stream.endless(device="/CPU:0") if epochs is None else stream.epochs(epochs, device="/CPU:0")
+    for batch in read:
         yield Batch(*(view(batch[name]) for name in ("mel", "frames", "tokens", "token_counts")))

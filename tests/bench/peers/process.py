@@ -1,6 +1,6 @@
 """A candidate in a process of its own: it prepares its files, shows that it loads all clips, then loads by turns.
 
-    python -m tests.bench.peers.process MODULE FOLDER CORPUS
+    python -m tests.bench.peers.process MODULE FOLDER CORPUS TUNED
 
 reads a number of seconds from each line of its input, loads batches for so long, and answers with a line of JSON.
 """
@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from tests.bench.measure import Measurement, descendants, tree_cpu_s
 from tests.bench.peers.clips import Corpus, Load, Tally, check_epoch
+from trainer.allocator import tune_allocator
 
 # Every loader works ahead, and goes on doing so after its turn: what it has ready is taken before the clock starts.
 BATCHES_AHEAD, AHEAD_S = 16, 1.0
@@ -29,16 +30,15 @@ BATCHES_AHEAD, AHEAD_S = 16, 1.0
 class Candidate:
     """The process as its parent sees it."""
 
-    def __init__(self, module: str, *, folder: Path, corpus: Corpus, environment: dict[str, str]):
+    def __init__(self, module: str, *, folder: Path, corpus: Corpus, tuned: bool):
         folder.mkdir()
         self._log = folder / "log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", __name__, module, str(folder), json.dumps(corpus)],
+                [sys.executable, "-m", __name__, module, str(folder), json.dumps(corpus), str(int(tuned))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env={**os.environ, **environment},
             )
         self.padding: float | None = None  # the share of the frames of the last turn
         self._answer()
@@ -76,9 +76,11 @@ def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
 
 def main() -> None:
     """Serve the parent."""
-    module, folder, corpus = sys.argv[1], Path(sys.argv[2]), Corpus(*json.loads(sys.argv[3]))
+    module, folder, corpus, tuned = sys.argv[1], Path(sys.argv[2]), Corpus(*json.loads(sys.argv[3])), sys.argv[4] == "1"
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a library prints is no answer
+    if tuned:
+        print(tune_allocator())
     peer = importlib.import_module(f"tests.bench.peers.{module}")
     peer.prepare(folder, corpus)
     if peer.TOLERANCE is not None:
