@@ -30,6 +30,8 @@ def records_of(frames: np.ndarray, tokens: np.ndarray, *, shards: int, overhead_
         frames=frames,
         tokens=tokens,
         utterance_id=pa.chunked_array([pa.array([f"r{row}" for row in range(rows)], pa.string())]),
+        audio_path=pa.chunked_array([pa.array([f"r{row}.wav" for row in range(rows)], pa.string())]),
+        duration_s=frames * 256 / 22_050,
     )
 
 
