@@ -23,10 +23,10 @@ BIN    := .venv/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: train synthesize quickstart test test-quick lint types bench lock clean
+.PHONY: inspect-input train synthesize quickstart test test-quick lint types bench lock clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local|flink GPU=1 ARGS="key=value …"'
 	@echo '             FLINK_MASTER=host:port FLINK_JOB_SERVER_JAR=file.jar (RUNNER=flink)'
 	@echo '             TEXT= LANGUAGE= REFERENCE= OUT= (synthesize)'
@@ -74,6 +74,9 @@ flink-status: $(READY)  ## cluster, slots, job server, running jobs
 doctor: $(READY)  ## is all there that a run needs, and what to do where not: RUNNER= DATA=
 	$(BIN)/myxtts-data doctor --runner $(RUNNER) --data $(DATA)
 
+inspect-input: $(READY)  ## what training would be fed: shapes, padding, shares: CONFIG= DATA= ARGS="--out input.png"
+	$(BIN)/myxtts-train inspect-input $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) $(ARGS)
+
 train: $(READY)  ## shards to a model, from its last checkpoint on: CONFIG= DATA= RUN= ARGS=
 	$(BIN)/myxtts-train train $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
 
@@ -104,6 +107,7 @@ bench: $(READY)  ## build, validation and loader as ratios to their floors, cost
 	$(BIN)/python -m tests.bench.build
 	$(BIN)/python -m tests.bench.validation
 	$(BIN)/python -m tests.bench.loader
+	$(BIN)/python -m tests.bench.shapes
 	$(BIN)/python -m tests.bench.flink
 
 lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock

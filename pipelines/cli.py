@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -157,7 +158,9 @@ def report(data: Place) -> None:
     from pipelines.report import write_report
     from shared.dataset import Dataset
 
-    click.echo(write_report(Dataset.open(data)))
+    with reading(data):
+        path = write_report(Dataset.open(data))
+    click.echo(path)
 
 
 @cli.command()
@@ -211,13 +214,19 @@ cli.add_command(flink)
 
 
 def main() -> None:
-    """The console command; a user's mistake is one line and exit code 2."""
+    """The console command; a user's mistake is one line and exit code 2, an interrupt is one line and 130."""
     _quiet_logs()
     try:
-        cli()
+        cli(standalone_mode=False)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted: nothing is half published; the same command goes on from what is done", err=True)
+        sys.exit(128 + signal.SIGINT)
 
 
 def _quiet_logs() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 import threading
+import types
 import uuid
 from collections.abc import Callable
 
@@ -79,8 +81,8 @@ def _local_pipeline(workers: int, name: str) -> beam.Pipeline:
     if workers == 1:
         return beam.Pipeline(runner=FnApiRunner(), options=options)
     _end_when_a_worker_dies()
-    # what --direct_running_mode=multi_processing does, with a worker of ours
-    command = f"{shlex.quote(sys.executable)} -m pipelines.worker"
+    # what --direct_running_mode=multi_processing does, with a worker of ours; Ctrl-C is for the driver alone to answer
+    command = f"trap '' INT; exec {shlex.quote(sys.executable)} -m pipelines.worker"
     environment = SubprocessSDKEnvironment.from_command_string(command)
     return beam.Pipeline(runner=FnApiRunner(default_environment=environment), options=options)
 
@@ -103,16 +105,30 @@ def _user_message(error: BaseException) -> str | None:
 def _end_when_a_worker_dies() -> None:
     """End the process when a worker was killed: the runner itself would wait for ever.
 
-    The runner's thread `run_worker` then ends with an exception that nobody waits for.
+    The runner's thread `run_worker` then ends with an exception that nobody waits for; also at an interrupt, when
+    the runner hangs up on its workers, and nothing is wrong.
     """
-    previous = threading.excepthook
+    previous, interrupted = threading.excepthook, _noted_interrupt()
 
     def hook(args: threading.ExceptHookArgs) -> None:
         if args.thread is None or args.thread.name != "run_worker":
             previous(args)
-        else:
+        elif not interrupted.is_set():
             sys.stderr.write("error: a worker process died (out of memory?); nothing was published; run again\n")
             sys.stderr.flush()
             os._exit(WORKER_DIED_EXIT_CODE)
 
     threading.excepthook = hook
+
+
+def _noted_interrupt() -> threading.Event:
+    """Set at the first SIGINT from now on, which is then answered as ever."""
+    interrupted = threading.Event()
+
+    def note(number: int, frame: types.FrameType | None) -> None:
+        interrupted.set()
+        signal.default_int_handler(number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, note)
+    return interrupted

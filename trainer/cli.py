@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from pathlib import Path
 
@@ -36,6 +37,33 @@ def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path) -> No
     ended = train_to_the_end(load_config(config, of=TrainConfig, overrides=overrides), data=data, run=run)
     outcome = f"loss {ended.loss:.4f}" if not math.isnan(ended.loss) else "nothing left to do: raise steps to train on"
     click.echo(f"{run}: step {ended.steps}, {outcome}")
+
+
+@cli.command(name="inspect-input")
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A picture (.png, .svg, .pdf) to write.")
+def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | None) -> None:
+    """What training as CONFIG says would be fed: shapes of batches, padding, shares; nothing is read but manifests."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # planning needs no GPU, and a training may be running on it
+    start_tensorflow()
+    from rich.console import Console
+
+    from trainer.config import TrainConfig
+    from trainer.input.guards import open_dataset
+    from trainer.input.inspection import inspect_input
+    from trainer.input.picture import check_picture, draw
+    from trainer.input.tables import inspection_tables
+
+    asked = load_config(config, of=TrainConfig, overrides=overrides)
+    if out is not None:
+        check_picture(out)
+    inspection = inspect_input(asked, dataset=open_dataset(data))
+    Console(highlight=False).print(inspection_tables(inspection, config=asked))
+    if out is not None:
+        draw(inspection, path=out, title=str(data))
+        click.echo(f"\npicture: {out}")
 
 
 @cli.command()

@@ -15,7 +15,9 @@ from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Progress, load_checkpoint, save_checkpoint, saved_checkpoints
 from trainer.config import TrainConfig
 from trainer.input.guards import open_dataset
-from trainer.input.stream import Position, Stream, plan_dataset
+from trainer.input.plan import plan_dataset
+from trainer.input.stream import Position, Stream
+from trainer.input.tables import mix_lines
 from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor, Stopwatch
@@ -40,18 +42,20 @@ def train(config: TrainConfig, *, data: Path, run: Path) -> Trained:
         UserError: data or run are not usable, or the loss is no number.
     """
     dataset = open_dataset(data)
-    enter_run(run, config=config, dataset=dataset)
-    return Trainer(config, dataset=dataset, run=run).train()
+    info = enter_run(run, config=config, dataset=dataset)
+    return Trainer(config, dataset=dataset, run=run, planned_steps=info.planned_steps).train()
 
 
 class Trainer:
     """Everything that a run holds while it goes on."""
 
-    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path):
+    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, planned_steps: int):
         keras.utils.set_random_seed(config.seed)
         self._config, self._run = config, run
         self._device = "/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"
-        self._plan = plan_dataset(dataset, config=config.input, frames_per_step=config.model.frames_per_step)
+        self._plan = plan_dataset(
+            dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=planned_steps
+        )
         self._train, self._validation = (
             Stream(dataset, split=split, plan=self._plan, config=config.input, seed=config.seed)
             for split in ("train", "validation")
@@ -69,10 +73,9 @@ class Trainer:
         """Run to the last step."""
         notice = self._resume()
         with Monitor(self._run, step=self._progress.step, steps=self._config.steps) as monitor:
-            monitor.say(f"{self._device}, {_count(self._model):,} parameters, {self._plan}")
+            monitor.say(f"{self._device}, {_count(self._model):,} parameters")
+            monitor.say("\n".join([*self._plan.lines(config=self._config.input), *mix_lines(self._plan.mix)]))
             monitor.say(notice)
-            if self._train.too_long:
-                monitor.say(f"{self._train.too_long} records are longer than the last bucket and left out")
             loss = self._go_on(monitor)
             shapes = len(self._plan.buckets)
             monitor.say(f"XLA programs compiled: {self._step.programs} (bucket shapes: {shapes})")

@@ -21,6 +21,7 @@ class RunInfo(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
     config: TrainConfig
+    planned_steps: int  # those that the number of batch shapes was chosen for; more of them change no order of batches
     contract: Contract
     vocabulary_sha256: Sha256
 
@@ -40,21 +41,29 @@ def open_run(run: Path) -> RunInfo:
         raise UserError(f"{path}: damaged ({error.errors()[0]['msg']}); train into another RUN") from error
 
 
-def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> None:
+def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     """Make the folder, or check that what is in it belongs to this model and these shards.
 
     Raises:
         UserError: the folder holds a run of another model, contract or vocabulary.
     """
-    info = RunInfo(config=config, contract=dataset.info.contract, vocabulary_sha256=dataset.info.vocabulary_sha256)
+    info = RunInfo(
+        config=config,
+        planned_steps=config.steps,
+        contract=dataset.info.contract,
+        vocabulary_sha256=dataset.info.vocabulary_sha256,
+    )
     if (run / "run.json").exists():
-        _check_same(open_run(run), info, run=run, data=dataset.layout.root)
+        old = open_run(run)
+        _check_same(old, info, run=run, data=dataset.layout.root)
+        info = info.model_copy(update={"planned_steps": old.planned_steps})
     try:
         run.mkdir(parents=True, exist_ok=True)
         write_json(run / "run.json", info)
         write_bytes(run / "vocab.json", dataset.layout.vocabulary.read_bytes())
     except OSError as error:
         raise UserError(f"{run}: cannot be written ({error.strerror}); wanted a folder for the run") from error
+    return info
 
 
 def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: Place) -> None:

@@ -22,7 +22,8 @@ from shared.dataset import Dataset
 from tests.bench.corpus import bench_config
 from tests.bench.measure import interleaved, report
 from trainer.input.config import InputConfig
-from trainer.input.stream import Stream, plan_dataset
+from trainer.input.plan import plan_dataset
+from trainer.input.stream import Stream
 
 CLIPS = 1_600
 MIN_CLIPS = 16_000  # of one repeat
@@ -38,8 +39,8 @@ def main() -> None:
         dataset = Dataset.open(Path(folder) / "data")
         files = [str(dataset.layout.shard(shard.name)) for shard in dataset.info.shards_of("train")]
         raw_batches = iter(_raw(files))
-        inputs = InputConfig(max_buckets=8, frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)
-        plan = plan_dataset(dataset, config=inputs, frames_per_step=4)
+        inputs = InputConfig(buckets=8, frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)
+        plan = plan_dataset(dataset, config=inputs, frames_per_step=4, steps=100)
         stream = Stream(dataset, split="train", plan=plan, config=inputs, seed=1)
         ours = stream.endless(device="/CPU:0")
 
@@ -58,7 +59,7 @@ def main() -> None:
 
         candidates = {"raw TFRecordDataset, shuffled, batched": read_raw, "our stream": read_ours}
         results = interleaved(candidates, repeats=REPEATS)
-    print(report(f"loader over {CLIPS} clips, warm cache, {plan}", results, floor=next(iter(candidates))))
+    print(report(f"loader over {CLIPS} clips, warm cache, {plan.staircase}", results, floor=next(iter(candidates))))
 
 
 def _raw(files: list[str]) -> tf.data.Dataset:

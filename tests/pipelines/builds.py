@@ -44,9 +44,16 @@ def build_words(corpus: Path, *more: str, data: Path) -> list[str]:
     return ["build", LJSPEECH_CONFIG, *overrides_for(corpus, *more), "--data", str(data)]
 
 
-def start(*words: str) -> subprocess.Popen[str]:
-    """The command as a process of its own, its stderr piped."""
-    return subprocess.Popen([COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+def start(*words: str, group: bool = False) -> subprocess.Popen[str]:
+    """The command as a process of its own, or as the first of a group of its own; its stderr piped."""
+    return subprocess.Popen(
+        [COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=group
+    )
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """The command to its end."""
+    return subprocess.run([COMMAND, *words], capture_output=True, text=True, check=False)
 
 
 def make_corpus(folder: Path, *, clips: int, bad_rows: Sequence[str] = ()) -> Path:

@@ -64,8 +64,8 @@ def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts commands, and ends those that the test left."""
     running: list[subprocess.Popen[str]] = []
 
-    def run(*words: str) -> subprocess.Popen[str]:
-        running.append(builds.start(*words))
+    def run(*words: str, group: bool = False) -> subprocess.Popen[str]:
+        running.append(builds.start(*words, group=group))
         return running[-1]
 
     yield run
@@ -201,6 +201,100 @@ def test_a_full_disk_under_validation_is_one_line(
     assert "Traceback" not in outcome.err
     assert not list(spoiled.rglob("*.tmp"))
     assert builds.content(spoiled) == builds.content(small)
+
+
+def shards_done(data: Path, *, at_least: int) -> bool:
+    return len(list((data / ".staging").glob("*/measured/*.parquet"))) >= at_least
+
+
+@needs_proc
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_is_one_line_and_the_next_build_goes_on_from_the_finished_shards(
+    workers: int, small: Path, spoiled: Path, tmp_path: Path, started: Callable
+) -> None:
+    """Ctrl-C reaches the whole group of processes, as in a terminal."""
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=600)
+    words = builds.build_words(
+        corpus, f"workers={workers}", "utterances_per_shard=20", "validation_fraction=0", data=spoiled
+    )
+    process = started(*words, group=True)
+    wait_until(lambda: shards_done(spoiled, at_least=3), process=process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "interrupted: nothing is half published; the same command goes on from what is done"
+    assert "Traceback" not in err
+    kept = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}
+    assert kept == builds.content(small)
+    finished = {path.name: path.stat().st_ino for path in spoiled.rglob("measured/*.tfrecord")}
+    assert len(finished) >= 3
+    assert builds.run(*words).returncode == 0
+    taken_over = {path.name: path.stat().st_ino for path in (spoiled / "shards").iterdir()}
+    assert len(finished.items() & taken_over.items()) >= 3
+    assert validate_dataset(spoiled).findings == []
+    assert not list((spoiled / ".staging").rglob("*.tmp"))
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Iterator[Path]:
+    """A folder that is mounted from elsewhere."""
+    elsewhere, folder = tmp_path / "elsewhere", tmp_path / "disk"
+    elsewhere.mkdir()
+    folder.mkdir()
+    mount(elsewhere, folder)
+    yield folder
+    subprocess.run(["umount", "--lazy", folder], check=False, capture_output=True)
+
+
+def mount(elsewhere: Path, folder: Path) -> None:
+    words = ["mount", "--bind", elsewhere, folder]
+    if os.geteuid() != 0 or subprocess.run(words, check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+
+
+@pytest.mark.parametrize("words", [("build",), ("validate",), ("repair",), ("replay",), ("report",)], ids="".join)
+def test_a_read_only_output_is_one_line_and_all_stays_as_it_was(
+    words: tuple[str, ...], mounted: Path, tmp_path: Path, command: Callable
+) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=3)
+    data = builds.build(mounted / "data", config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
+    before = builds.content(data)
+    subprocess.run(["mount", "-o", "remount,bind,ro", mounted], check=True)
+    newer = builds.make_corpus(tmp_path / "newer", clips=6)
+    outcome = command(*(builds.build_words(newer, data=data) if words == ("build",) else [*words, "--data", str(data)]))
+    assert outcome.code == 2
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith("error: ")
+    assert str(data) in last
+    assert "Read-only file system" in last
+    assert "Traceback" not in outcome.err
+    assert builds.content(data) == before
+
+
+@needs_proc
+@pytest.mark.slow
+def test_a_mount_that_goes_in_mid_build_leaves_the_older_dataset_and_the_next_build_goes_on(
+    mounted: Path, tmp_path: Path, started: Callable
+) -> None:
+    older = builds.make_corpus(tmp_path / "older", clips=3)
+    data = builds.build(mounted / "data", config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(older))
+    before = builds.content(data)
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=600)
+    words = builds.build_words(corpus, "workers=1", "utterances_per_shard=20", "validation_fraction=0", data=data)
+    process = started(*words)
+    wait_until(lambda: shards_done(data, at_least=3), process=process)
+    subprocess.run(["umount", "--lazy", mounted], check=True)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err.splitlines()[-1].startswith(f"error: {data}")
+    assert "No such file or directory" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    assert list(mounted.iterdir()) == [], "nothing is written into the folder below the mount"
+    mount(tmp_path / "elsewhere", mounted)
+    assert {name: found for name, found in builds.content(data).items() if not name.startswith(".staging")} == before
+    assert builds.run(*words).returncode == 0
+    assert validate_dataset(data).findings == []
 
 
 class Killed(BaseException):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shared.lock import writing
 from tests.pipelines import builds
 
 
@@ -164,3 +165,15 @@ def test_a_build_shows_a_bar_with_the_total(corpus: Path, tmp_path: Path, comman
     assert outcome.code == 0
     assert "4/4" in outcome.err
     assert "4 utterances" in outcome.err
+
+
+@pytest.mark.parametrize("name", ["validate", "repair", "replay", "report", "build"])
+def test_no_command_runs_on_a_dataset_that_another_process_writes(name: str, spoiled: Path, command: Callable) -> None:
+    before = builds.content(spoiled)
+    with writing(spoiled, command="build"):
+        outcome = command(name, *([builds.SAMPLE_CONFIG] if name == "build" else []), "--data", str(spoiled))
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {spoiled}: build of ")
+    assert "is writing here; wait for it" in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert builds.content(spoiled) == before

@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from trainer.input.config import InputConfig
-from trainer.input.plan import Plan
-from trainer.input.stream import Position, Stream, plan_dataset
+from trainer.input.plan import Plan, plan_dataset
+from trainer.input.stream import Position, Stream
 
 DEVICE = "/CPU:0"
 
@@ -58,8 +58,8 @@ def make_stream(
     **settings: Any,
 ) -> tuple[Stream, Plan, InputConfig]:
     """A stream over two buckets, or as the settings say."""
-    config = InputConfig(**{"max_buckets": 2, "frames_per_batch": 1500, **settings})
-    plan = plan_dataset(dataset, config=config, frames_per_step=4)
+    config = InputConfig(**{"buckets": 2, "frames_per_batch": 1500, **settings})
+    plan = plan_dataset(dataset, config=config, frames_per_step=4, steps=100)
     return Stream(dataset, split=split, plan=plan, config=config, seed=seed, weights=weights), plan, config
 
 

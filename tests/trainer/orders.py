@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from trainer.input.blocks import Blocks, Records, cut_blocks
 from trainer.input.epoch import ChunkOrder, Epoch, EpochOrder
-from trainer.input.plan import Bucket, assign
+from trainer.input.staircase import Bucket, assign
 
 
 def records_of(frames: np.ndarray, tokens: np.ndarray, *, shards: int, overhead_bytes: int = 300) -> Records:

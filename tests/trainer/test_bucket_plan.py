@@ -1,4 +1,4 @@
-"""The bucket plan, against every other way to cut the same lengths."""
+"""The bucket plan: every record has its place, shapes are what the device wants, and LJSpeech is padded little."""
 
 from __future__ import annotations
 
@@ -12,83 +12,63 @@ import numpy as np
 import pytest
 from hypothesis import strategies
 
-from shared.errors import UserError
-from trainer.input.plan import Plan, assign, cheapest_bounds, plan_buckets
+from trainer.input.chains import cheapest_chains
+from trainer.input.staircase import TOKEN_POSITIONS, Limits, Staircase, assign, measure_lengths, plan_staircases
+from trainer.model.size import SIZES
 
 LENGTHS = strategies.lists(strategies.tuples(strategies.integers(1, 400), strategies.integers(2, 90)), min_size=1)
+
+# Of a dynamic programme over all boundaries of frames alone, unaligned (issue 9).
+OPTIMUM = {4: 0.120, 8: 0.064, 10: 0.052, 12: 0.043, 16: 0.033}
 
 
 def planned(
     lengths: list[tuple[int, int]],
     *,
-    max_buckets: int = 4,
+    shapes: int = 4,
     frames_per_batch: int = 900,
     frames_per_step: int = 4,
     at_least: tuple[int, int] = (0, 0),
-) -> Plan:
+) -> Staircase:
     frames, tokens = np.array(lengths).T
-    return plan_buckets(
-        frames,
-        tokens,
-        at_least=at_least,
-        max_buckets=max_buckets,
-        frames_per_batch=frames_per_batch,
-        max_clips=6,
+    return plan_staircases(
+        measure_lengths(frames, tokens, frames_per_step=frames_per_step),
+        limits=Limits(frames_per_batch, max_clips=6, at_least=at_least),
+        shapes=shapes,
         frames_per_step=frames_per_step,
-    )
+    )[-1]
 
 
 @hypothesis.given(LENGTHS, strategies.integers(1, 6), strategies.integers(1, 2000), strategies.integers(1, 7))
 def test_every_record_fits_its_bucket_and_no_smaller_one(
-    lengths: list[tuple[int, int]], max_buckets: int, frames_per_batch: int, frames_per_step: int
+    lengths: list[tuple[int, int]], shapes: int, frames_per_batch: int, frames_per_step: int
 ) -> None:
-    plan = planned(lengths, max_buckets=max_buckets, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
-    padded = 0
+    plan = planned(lengths, shapes=shapes, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
+    held = [0] * len(plan.buckets)
     for (frames, tokens), index in zip(lengths, assign(plan.buckets, *np.array(lengths).T), strict=True):
         fitting = [k for k, bucket in enumerate(plan.buckets) if bucket.frames >= frames and bucket.tokens >= tokens]
         assert index == fitting[0]
-        padded += plan.buckets[index].frames
-    assert plan.padded_frames == padded
+        held[index] += 1
+    assert plan.records.tolist() == held
+    assert plan.padded_frames == sum(n * bucket.frames for n, bucket in zip(held, plan.buckets, strict=True))
     assert plan.frames == sum(frames for frames, _ in lengths)
 
 
 @hypothesis.given(LENGTHS, strategies.integers(1, 6), strategies.integers(1, 2000), strategies.integers(1, 7))
 def test_buckets_are_few_rise_in_frames_and_tokens_and_are_aligned(
-    lengths: list[tuple[int, int]], max_buckets: int, frames_per_batch: int, frames_per_step: int
+    lengths: list[tuple[int, int]], shapes: int, frames_per_batch: int, frames_per_step: int
 ) -> None:
-    plan = planned(lengths, max_buckets=max_buckets, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
-    assert 1 <= len(plan.buckets) <= max_buckets
+    plan = planned(lengths, shapes=shapes, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
+    assert 1 <= len(plan.buckets) <= shapes
     for smaller, larger in itertools.pairwise(plan.buckets):
-        assert smaller.frames < larger.frames
+        assert smaller.frames <= larger.frames
         assert smaller.tokens <= larger.tokens
+        assert smaller[1:] != larger[1:]
     for bucket in plan.buckets:
         assert bucket.frames % math.lcm(8, frames_per_step) == 0
         assert bucket.tokens % 8 == 0
         assert 1 <= bucket.clips <= 6
         assert bucket.clips * bucket.frames <= frames_per_batch or bucket.clips == 1
-
-
-@hypothesis.given(
-    strategies.lists(strategies.tuples(strategies.integers(1, 60), strategies.integers(1, 9)), min_size=1, max_size=8),
-    strategies.integers(1, 9),
-)
-def test_no_other_cut_is_cheaper(pairs: list[tuple[int, int]], max_buckets: int) -> None:
-    counts = dict(pairs)
-    candidates = np.array(sorted(counts))
-    numbers = np.array([counts[candidate] for candidate in candidates])
-
-    def cost(bounds: list[int]) -> int:
-        smallest_fitting = [min(bound for bound in bounds if bound >= candidate) for candidate in candidates]
-        return int(np.sum(numbers * smallest_fitting))
-
-    others = (
-        [*chosen, candidates[-1]]
-        for size in range(max_buckets)
-        for chosen in itertools.combinations(candidates[:-1], size)
-    )
-    bounds = cheapest_bounds(candidates, numbers, max_buckets=max_buckets)
-    assert len(bounds) <= max_buckets
-    assert cost(bounds) == min(map(cost, others))
 
 
 @hypothesis.given(LENGTHS, strategies.integers(0, 900), strategies.integers(0, 200))
@@ -102,9 +82,9 @@ def test_the_last_bucket_holds_at_least_what_was_asked(
 
 @hypothesis.given(LENGTHS, strategies.integers(1, 6), strategies.integers(1, 2000))
 def test_every_planned_bucket_is_filled_by_an_epoch_in_one_chunk(
-    lengths: list[tuple[int, int]], max_buckets: int, frames_per_batch: int
+    lengths: list[tuple[int, int]], shapes: int, frames_per_batch: int
 ) -> None:
-    plan = planned(lengths, max_buckets=max_buckets, frames_per_batch=frames_per_batch)
+    plan = planned(lengths, shapes=shapes, frames_per_batch=frames_per_batch)
     waiting = 0
     for index, bucket in enumerate(plan.buckets):
         waiting += sum(
@@ -115,21 +95,68 @@ def test_every_planned_bucket_is_filled_by_an_epoch_in_one_chunk(
         waiting -= batches * bucket.clips
 
 
-def test_no_record_is_a_mistake_of_the_user() -> None:
-    nothing = np.zeros(0, np.int64)
-    with pytest.raises(UserError, match="no training record"):
-        plan_buckets(nothing, nothing, max_buckets=8, frames_per_batch=16_000, max_clips=64, frames_per_step=4)
+@hypothesis.given(LENGTHS, strategies.integers(1, 5), strategies.integers(1, 2000))
+def test_a_bucket_more_never_costs_more(lengths: list[tuple[int, int]], shapes: int, frames_per_batch: int) -> None:
+    fewer, more = (planned(lengths, shapes=k, frames_per_batch=frames_per_batch) for k in (shapes, shapes + 1))
+    assert more.padding_cost <= fewer.padding_cost
 
 
-def test_ljspeech_in_eight_buckets_is_padded_by_less_than_eight_percent(reference: Path) -> None:
-    with (reference / "ljspeech_lengths.csv").open(encoding="utf-8", newline="") as file:
-        lengths = [(int(row["frames"]), int(row["tokens"])) for row in csv.DictReader(file)]
+@hypothesis.given(LENGTHS, strategies.data())
+def test_a_record_heard_twice_counts_as_two(lengths: list[tuple[int, int]], data: strategies.DataObject) -> None:
     frames, tokens = np.array(lengths).T
-    plan = plan_buckets(frames, tokens, max_buckets=8, frames_per_batch=16_000, max_clips=64, frames_per_step=4)
-    print(plan)
-    assert len(lengths) == 13_100
-    assert len(plan.buckets) == 8
-    bounds = np.array([bucket.frames for bucket in plan.buckets])
-    padded = sum(int(bounds[bounds >= length].min()) for length in frames)
-    assert 1 - frames.sum() / padded < 0.08
-    assert plan.padding == pytest.approx(1 - frames.sum() / padded, abs=0.005)
+    times = np.array(
+        data.draw(strategies.lists(strategies.integers(0, 3), min_size=len(lengths), max_size=len(lengths)))
+    )
+    hypothesis.assume(times.any())
+    weighted = measure_lengths(frames, tokens, rates=times.astype(np.float32), frames_per_step=4)
+    repeated = measure_lengths(np.repeat(frames, times), np.repeat(tokens, times), frames_per_step=4)
+    for one, other in zip(weighted, repeated, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.fixture(scope="module")
+def ljspeech(reference: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Frames and tokens of LJSpeech's 13,100 clips."""
+    with (reference / "ljspeech_lengths.csv").open(encoding="utf-8", newline="") as file:
+        frames, tokens = np.array([(int(row["frames"]), int(row["tokens"])) for row in csv.DictReader(file)]).T
+    assert len(frames) == 13_100
+    return frames, tokens
+
+
+def padding(bounds: np.ndarray, frames: np.ndarray) -> float:
+    """The share of frames that is padding where each clip goes into the first bound that holds it."""
+    return 1 - frames.sum() / np.sort(bounds)[np.searchsorted(np.sort(bounds), frames)].sum()
+
+
+def test_frames_alone_unaligned_reach_the_optimum_on_ljspeech(ljspeech: tuple[np.ndarray, np.ndarray]) -> None:
+    chains = cheapest_chains(*ljspeech, weights=np.ones(13_100), shapes=16, token_frames=0.0)
+    assert chains.strides == (1, 1)
+    for shapes, optimum in OPTIMUM.items():
+        assert padding(chains.of[shapes - 1].frames, ljspeech[0]) == pytest.approx(optimum, abs=0.0005)
+
+
+def test_the_plan_is_within_two_tenths_of_a_point_of_the_optimum_on_ljspeech(
+    ljspeech: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Alignment to 8 costs up to 0.1 points of frames; what tokens cost too takes another 0.05."""
+    lengths = measure_lengths(*ljspeech, frames_per_step=4)
+    staircases = plan_staircases(lengths, limits=Limits(16_000, 64), shapes=16, frames_per_step=4)
+    aligned = cheapest_chains(lengths.frames, lengths.tokens, weights=lengths.records, shapes=16, token_frames=0.0)
+    for shapes, optimum in OPTIMUM.items():
+        plan = staircases[shapes - 1]
+        print(plan)
+        assert len(plan.buckets) == shapes
+        assert plan.padding <= optimum + 0.002
+        assert padding(aligned.of[shapes - 1].frames, ljspeech[0]) <= optimum + 0.0012
+        chosen = assign(plan.buckets, *ljspeech)
+        padded = np.array([bucket.frames for bucket in plan.buckets])[chosen].sum()
+        assert plan.padding == pytest.approx(1 - ljspeech[0].sum() / padded, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", ["tiny", "small", "normal", "big"])
+def test_a_token_costs_what_the_text_encoder_multiplies_for_it(size: str) -> None:
+    """Self-attention is 4 D², cross-attention's queries and output 2 D², the feed-forward layer 8 D²."""
+    text, decoder = SIZES[size].text_encoder, SIZES[size].decoder
+    token = (4 + 8) * text.width**2 * text.layers
+    position = (4 + 2 + 8) * decoder.width**2 * decoder.layers
+    assert token / position == pytest.approx(TOKEN_POSITIONS, rel=0.25)

@@ -15,7 +15,7 @@ from hypothesis import strategies
 from tests.trainer.orders import Order, batches, records_of
 from trainer.input.blocks import MAX_BLOCK_RECORDS
 from trainer.input.config import InputConfig
-from trainer.input.plan import Bucket, plan_buckets
+from trainer.input.staircase import Bucket, Limits, measure_lengths, plan_staircases
 
 BUCKETS = (Bucket(3, 100, 20), Bucket(2, 200, 30), Bucket(2, 300, 60))
 
@@ -136,15 +136,14 @@ def test_an_order_without_a_seed_is_that_of_the_shards() -> None:
     assert rows.tolist() == list(range(500))
 
 
-@pytest.mark.parametrize("max_buckets", [8, 12])
-def test_a_real_epoch_of_ljspeech_wastes_at_most_a_point_more_than_the_plan(reference: Path, max_buckets: int) -> None:
+@pytest.mark.parametrize("shapes", [8, 12])
+def test_a_real_epoch_of_ljspeech_wastes_at_most_a_point_more_than_the_plan(reference: Path, shapes: int) -> None:
     """Half-full last batches and remainders that moved up are part of it."""
     with (reference / "ljspeech_lengths.csv").open(encoding="utf-8", newline="") as file:
         lengths = [(int(row["frames"]), int(row["tokens"])) for row in csv.DictReader(file)]
     frames, tokens = np.array(lengths).T
-    plan = plan_buckets(
-        frames, tokens, max_buckets=max_buckets, frames_per_batch=16_000, max_clips=64, frames_per_step=4
-    )
+    measured = measure_lengths(frames, tokens, frames_per_step=4)
+    plan = plan_staircases(measured, limits=Limits(16_000, 64), shapes=shapes, frames_per_step=4)[-1]
     order = Order.make(records_of(frames, tokens, shards=25), plan.buckets, chunk_bytes=InputConfig().chunk_bytes)
     for number in range(3):
         padded, heard = 0, []

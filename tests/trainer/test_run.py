@@ -41,6 +41,14 @@ def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> No
     assert open_run(run).config == changed
 
 
+def test_more_steps_do_not_change_what_the_shapes_were_chosen_for(run: Path, dataset: Dataset) -> None:
+    """The number of shapes decides the order of batches, so that it must outlast a run that is made longer."""
+    longer = CONFIG.model_copy(update={"steps": 10 * CONFIG.steps})
+    info = enter_run(run, config=longer, dataset=dataset)
+    assert info == open_run(run)
+    assert info.planned_steps == CONFIG.steps
+
+
 def test_another_contract_is_refused_with_both_fingerprints(run: Path, dataset: Dataset) -> None:
     contract = dataset.info.contract.model_copy(update={"features": PRESETS["bigvgan-24k-100"]})
     with pytest.raises(UserError, match=rf"{dataset.info.contract.fingerprint}.*{contract.fingerprint}.*another RUN"):

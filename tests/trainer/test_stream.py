@@ -17,7 +17,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.trainer.batches import DEVICE, as_numpy, epochs, make_stream, read_shards, rows_of
-from trainer.input.stream import Position, Stream
+from trainer.input.stream import Position
 
 # one record, fewer than a batch of the smaller bucket, some batches, more than the split
 CHUNKS = (1, 150_000, 600_000, 384 << 20)
@@ -109,8 +109,8 @@ def test_only_one_batch_of_a_chunk_has_empty_rows_and_they_come_last(dataset: Da
 
 
 def test_every_planned_shape_comes_up_when_the_chunk_holds_the_split(dataset: Dataset) -> None:
-    for max_buckets, frames_per_batch in ((2, 1200), (3, 1500), (5, 1000), (8, 4000)):
-        stream, plan, _ = make_stream(dataset, max_buckets=max_buckets, frames_per_batch=frames_per_batch)
+    for buckets, frames_per_batch in ((2, 1200), (3, 1500), (5, 1000), (8, 4000)):
+        stream, plan, _ = make_stream(dataset, buckets=buckets, frames_per_batch=frames_per_batch)
         shapes = {(*batch["mel"].shape[:2], batch["tokens"].shape[1]) for batch in epochs(stream, until=1)}
         assert shapes == set(plan.buckets)
 
@@ -176,7 +176,7 @@ def test_a_stream_resumed_anywhere_continues_as_if_undisturbed(
 
 @pytest.mark.parametrize("split", ["train", "validation"])
 def test_once_gives_every_record_in_the_order_of_the_shards(dataset: Dataset, split: str) -> None:
-    stream, _, _ = make_stream(dataset, split=split, max_buckets=1)
+    stream, _, _ = make_stream(dataset, split=split, buckets=1)
     found = rows_of(as_numpy(stream.once(device=DEVICE)))
     assert found == read_shards(dataset, split=split)
 
@@ -199,16 +199,15 @@ def test_rows_name_the_records_of_a_batch(dataset: Dataset) -> None:
         assert stream.utterance_ids(batch["rows"]) == [named[row] for row in rows]
 
 
-def test_records_longer_than_the_last_bucket_are_in_no_batch_and_counted(dataset: Dataset) -> None:
-    _, plan, config = make_stream(dataset)
-    short = plan._replace(buckets=plan.buckets[:1])
-    stream = Stream(dataset, split="train", plan=short, config=config, seed=1)
-    bucket = plan.buckets[0]
-    fitting = [
-        row for row in read_shards(dataset, split="train") if row[1] <= bucket.frames and len(row[2]) <= bucket.tokens
-    ]
-    assert collections.Counter(rows_of(epochs(stream, until=1))) == collections.Counter(fitting)
-    assert stream.too_long == len(read_shards(dataset, split="train")) - len(fitting) > 0
+def test_records_longer_than_max_frames_are_in_no_batch(dataset: Dataset) -> None:
+    lengths = dataset.manifest("train")["frames"].to_numpy()
+    longest = int(np.median(lengths))
+    for split in ("train", "validation"):
+        stream, plan, _ = make_stream(dataset, split=split, max_frames=longest)
+        fitting = [row for row in read_shards(dataset, split=split) if row[1] <= longest]
+        assert collections.Counter(rows_of(epochs(stream, until=1))) == collections.Counter(fitting)
+        assert collections.Counter(rows_of(as_numpy(stream.once(device=DEVICE)))) == collections.Counter(fitting)
+    assert plan.left_out["train"].records == (lengths > longest).sum() > 0
 
 
 def test_a_stream_of_nothing_is_refused_and_does_not_run_for_ever(dataset: Dataset) -> None:

@@ -29,6 +29,13 @@ def test_the_trainer_counts_one_program_for_each_bucket_shape(trained: runs.Trai
     assert "XLA programs compiled: 2 (bucket shapes: 2)" in trained.undisturbed.stderr
 
 
+def test_a_run_begins_with_its_shapes_and_what_an_epoch_hears(trained: runs.Trained) -> None:
+    begun = trained.undisturbed.stderr
+    assert re.search(r"2 bucket shapes \(clips×frames×tokens\): \d+×\d+×\d+, \d+×\d+×\d+; padding \d+\.\d%", begun)
+    for language in ("deu_Latn", "eng_Latn", "pes_Arab"):
+        assert re.search(rf"{language} +\d+ +\d+\.\d% +\d+\.\d% +1\.00", begun)
+
+
 def test_xla_itself_has_compiled_one_step_for_each_bucket_shape(trained: runs.Trained) -> None:
     named = (re.match(r"(module_\d+)\.a_inference__update_\d+", path.name) for path in trained.dump.iterdir())
     assert len({match[1] for match in named if match}) == 2

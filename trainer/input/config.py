@@ -5,14 +5,19 @@ from __future__ import annotations
 import pydantic
 
 from shared.config import Config
+from trainer.input.costs import CostConfig
+from trainer.input.mixing import MixingConfig
 
 
 class InputConfig(Config):
     """How records become batches."""
 
-    max_buckets: int = pydantic.Field(8, ge=1, le=64)
+    buckets: int | None = pydantic.Field(None, ge=1, le=64)  # batch shapes, at most; None: as many as `costs` say pay
     frames_per_batch: int = pydantic.Field(16_000, ge=1)
     max_clips: int = pydantic.Field(64, ge=1)
+    max_frames: int | None = pydantic.Field(None, ge=1)  # longer clips are left out, and reported
+    costs: CostConfig = CostConfig()
+    mixing: MixingConfig = MixingConfig()
     chunk_bytes: int = pydantic.Field(384 << 20, ge=1)  # shuffled together; twice as much is held in memory
     readers: int = pydantic.Field(4, ge=1)  # blocks read at a time; the order does not depend on it
     prefetch_batches: int = pydantic.Field(4, ge=1)

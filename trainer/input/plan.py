@@ -1,123 +1,159 @@
-"""Bucket planning: the few shapes that batches may have, from the lengths in the manifest.
-
-One shape is one XLA program, so there are at most K of them. Among all ways to cut the lengths into K
-buckets the plan takes the one with the fewest padded frames, by dynamic programming over aligned lengths.
-"""
+"""What the input of a run is to be, from the manifests alone: shapes of batches, how often each record is heard."""
 
 from __future__ import annotations
 
-import math
+import heapq
 from typing import NamedTuple
 
 import numpy as np
 
+from shared.dataset import Dataset
 from shared.errors import UserError
+from shared.layout import SPLITS
+from trainer.input.config import InputConfig
+from trainer.input.costs import Choice, cheapest, explain
+from trainer.input.mixing import Share, mixed_rates, shares
+from trainer.input.rows import Rows, read_rows
+from trainer.input.staircase import Bucket, Limits, Staircase, measure_lengths, plan_staircases
 
-TOKEN_ALIGNMENT = 8
-FRAME_ALIGNMENT = 8
+# More shapes than this pay for no run.
+MAX_CHOSEN = 32
+SHOWN_LONGEST = 5
 
 
-class Bucket(NamedTuple):
-    """A batch shape: so many clips, each padded to so many frames and tokens."""
+class LeftOut(NamedTuple):
+    """Records of a split that are longer than `max_frames`."""
 
-    clips: int
-    frames: int
-    tokens: int
+    records: int
+    share: float
+    hours: float
+    longest: tuple[tuple[str, int], ...]  # utterance and frames
+
+    def __str__(self) -> str:
+        longest = ", ".join(f"{name} ({frames:,} frames)" for name, frames in self.longest)
+        more = ", …" if self.records > len(self.longest) else ""
+        return f"{self.records:,} records ({self.share:.2%}, {self.hours:.2f} h): {longest}{more}"
 
 
 class Plan(NamedTuple):
-    """Buckets in rising order of both frames and tokens, and what they cost on the planned lengths."""
+    """What a run's input is made of."""
 
-    buckets: tuple[Bucket, ...]
-    frames: int  # valid
-    padded_frames: int
+    staircase: Staircase
+    rates: dict[str, np.ndarray]  # by split: times that an epoch hears each row of the manifests, [rows] float32
+    mix: dict[str, list[Share]]  # of training, by "language", "source" and "speaker"
+    left_out: dict[str, LeftOut]  # by split, where there are any
+    choices: tuple[Choice, ...]  # what each number of shapes would cost, those that are no better than fewer left out
+    epochs: float  # of the run
 
     @property
-    def padding(self) -> float:
-        """The share of frames that is padding, before remainders move up."""
-        return 1.0 - self.frames / self.padded_frames
+    def buckets(self) -> tuple[Bucket, ...]:
+        return self.staircase.buckets
 
-    def __str__(self) -> str:
-        shapes = ", ".join(f"{one.clips}×{one.frames}×{one.tokens}" for one in self.buckets)
-        return f"{len(self.buckets)} bucket shapes (clips×frames×tokens): {shapes}; padding {self.padding:.1%}"
+    @property
+    def explanation(self) -> str:
+        """How many shapes pay, in one line."""
+        return explain(self.choices, epochs=self.epochs)
+
+    @property
+    def left_out_lines(self) -> list[str]:
+        """A line for each split that leaves out records."""
+        return [f"left out of {split}, longer than input.max_frames: {one}" for split, one in self.left_out.items()]
+
+    def lines(self, *, config: InputConfig) -> list[str]:
+        """The plan in words, for the start of a run."""
+        chosen = [self.explanation] if config.buckets is None else []
+        return [str(self.staircase), *self.staircase.coarseness, *chosen, *self.left_out_lines]
 
 
-def plan_buckets(
-    frames: np.ndarray,
-    tokens: np.ndarray,
-    *,
-    at_least: tuple[int, ...] = (0, 0),
-    max_buckets: int,
-    frames_per_batch: int,
-    max_clips: int,
-    frames_per_step: int,
-) -> Plan:
-    """The buckets for records of these lengths, [records] each.
-
-    A bucket that could not fill one batch of an epoch is merged into the next larger one. The last bucket holds
-    records of `at_least` so many frames and tokens.
+def plan_dataset(dataset: Dataset, *, config: InputConfig, frames_per_step: int, steps: int) -> Plan:
+    """The input of a run of so many steps.
 
     Raises:
-        UserError: there are no records.
+        UserError: there is nothing to train on, or a manifest is damaged.
     """
-    if len(frames) == 0:
-        raise UserError("the dataset has no training record; wanted one or more (is validation_fraction too high?)")
-    alignment = math.lcm(FRAME_ALIGNMENT, frames_per_step)
-    lengths = -(-frames // alignment) * alignment
-    candidates, counts = np.unique(lengths, return_counts=True)
-    bounds = cheapest_bounds(candidates, counts, max_buckets=max_buckets)
-    bounds[-1] = max(bounds[-1], -(-at_least[0] // alignment) * alignment)
-    longest = [int(tokens[frames <= bound].max()) for bound in bounds]
-    longest[-1] = max(longest[-1], at_least[1])
-    buckets = tuple(
-        Bucket(clips=min(max_clips, max(1, frames_per_batch // bound)), frames=bound, tokens=_aligned(most))
-        for bound, most in zip(bounds, longest, strict=True)
+    rows = {split: read_rows(dataset, split=split) for split in SPLITS}
+    return plan_rows(rows, dataset=dataset, config=config, frames_per_step=frames_per_step, steps=steps)
+
+
+def plan_rows(
+    rows: dict[str, Rows], *, dataset: Dataset, config: InputConfig, frames_per_step: int, steps: int
+) -> Plan:
+    """The same from the rows of both splits.
+
+    Raises:
+        UserError: there is nothing to train on.
+    """
+    train, kept = rows["train"], {split: _kept(one, config=config) for split, one in rows.items()}
+    _refuse_nothing(train, kept["train"], config=config)
+    weights = {name: source.weight for name, source in dataset.info.sources.items()}
+    rates = {
+        "train": mixed_rates(train, weights=weights, kept=kept["train"], config=config.mixing),
+        "validation": kept["validation"].astype(np.float32),
+    }
+    staircases = _staircases(rows, rates=rates, config=config, frames_per_step=frames_per_step)
+    epochs = steps / staircases[-1].batches
+    choices = tuple(_choice(one, config=config, epochs=epochs) for one in staircases)
+    chosen = cheapest(choices) if config.buckets is None else _most(choices, shapes=config.buckets)
+    return Plan(
+        staircases[choices.index(chosen)],
+        rates,
+        {name: shares(train, getattr(train, name), rates=rates["train"]) for name in ("language", "source", "speaker")},
+        {split: _left_out(one, kept[split]) for split, one in rows.items() if not kept[split].all()},
+        choices,
+        epochs,
     )
-    buckets = _fillable(buckets, frames, tokens)
-    padded = sum(bucket.frames for bucket in (buckets[index] for index in assign(buckets, frames, tokens)))
-    return Plan(buckets, int(frames.sum()), padded)
 
 
-def cheapest_bounds(candidates: np.ndarray, counts: np.ndarray, *, max_buckets: int) -> list[int]:
-    """At most `max_buckets` of the rising `candidates`, the last included, with the least Σ counts · bound.
-
-    best[k][j] is the cost of the first j candidates in k buckets of which the last ends at candidate j - 1.
-    """
-    size = len(candidates)
-    total = np.concatenate([[0], np.cumsum(counts)])
-    best = np.full((max_buckets + 1, size + 1), np.inf)
-    cut = np.zeros((max_buckets + 1, size + 1), np.int64)
-    best[:, 0] = 0.0
-    for k in range(1, max_buckets + 1):
-        for j in range(1, size + 1):
-            costs = best[k - 1, :j] + (total[j] - total[:j]) * candidates[j - 1]
-            cut[k, j] = np.argmin(costs)
-            best[k, j] = costs[cut[k, j]]
-    bounds, k, j = [], max_buckets, size
-    while j > 0:
-        bounds.append(int(candidates[j - 1]))
-        k, j = k - 1, int(cut[k, j])
-    return bounds[::-1]
+def _kept(rows: Rows, *, config: InputConfig) -> np.ndarray:
+    """Whether each row is short enough, [rows] bool; a record that no shape of a batch will ever hold is left out."""
+    return rows.frames <= (config.max_frames or np.inf)
 
 
-def assign(buckets: tuple[Bucket, ...], frames: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-    """The smallest bucket that holds each record, [records]; len(buckets) where none does."""
-    by_frames = np.searchsorted([bucket.frames for bucket in buckets], frames)
-    by_tokens = np.searchsorted([bucket.tokens for bucket in buckets], tokens)
-    return np.maximum(by_frames, by_tokens)
+def _refuse_nothing(rows: Rows, kept: np.ndarray, *, config: InputConfig) -> None:
+    if len(kept) == 0:
+        raise UserError("the dataset has no training record; wanted one or more (is validation_fraction too high?)")
+    if not kept.any():
+        shortest = int(rows.frames.min())
+        raise UserError(
+            f"input.max_frames={config.max_frames} leaves out every training record; the shortest has {shortest} frames"
+        )
 
 
-def _aligned(tokens: int) -> int:
-    return -(-tokens // TOKEN_ALIGNMENT) * TOKEN_ALIGNMENT
+def _staircases(
+    rows: dict[str, Rows], *, rates: dict[str, np.ndarray], config: InputConfig, frames_per_step: int
+) -> list[Staircase]:
+    """Those of more and more buckets, each cheaper than the one before."""
+    train, validation = rows["train"], rows["validation"]
+    held = rates["validation"] > 0
+    longest = int(validation.frames[held].max(initial=0)), int(validation.tokens[held].max(initial=0))
+    found = plan_staircases(
+        measure_lengths(train.frames, train.tokens, rates=rates["train"], frames_per_step=frames_per_step),
+        limits=Limits(config.frames_per_batch, config.max_clips, at_least=longest),
+        shapes=max(config.buckets or 0, MAX_CHOSEN),
+        frames_per_step=frames_per_step,
+    )
+    kept: list[Staircase] = []
+    for one in found:
+        kept = [fewer for fewer in kept if len(fewer.buckets) < len(one.buckets)] + [one]
+    return kept
 
 
-def _fillable(buckets: tuple[Bucket, ...], frames: np.ndarray, tokens: np.ndarray) -> tuple[Bucket, ...]:
-    """Drop each bucket whose own records and the remainder from below are fewer than one batch."""
-    counts = np.bincount(assign(buckets, frames, tokens), minlength=len(buckets))
-    kept, waiting = [], 0
-    for bucket, count in zip(buckets[:-1], counts[:-1], strict=True):
-        waiting += int(count)
-        if waiting >= bucket.clips:
-            kept.append(bucket)
-            waiting %= bucket.clips
-    return (*kept, buckets[-1])
+def _most(choices: tuple[Choice, ...], *, shapes: int) -> Choice:
+    return next(choice for choice in reversed(choices) if choice.shapes <= shapes)
+
+
+def _choice(staircase: Staircase, *, config: InputConfig, epochs: float) -> Choice:
+    shapes = len(staircase.buckets)
+    epoch_s = staircase.padding_cost / 1_000 * config.costs.frames_s
+    return Choice(shapes, staircase.padding, shapes * config.costs.compile_s, epoch_s, epochs * epoch_s)
+
+
+def _left_out(rows: Rows, kept: np.ndarray) -> LeftOut:
+    places = np.nonzero(~kept)[0]
+    longest = heapq.nlargest(SHOWN_LONGEST, places.tolist(), key=lambda place: rows.frames[place])
+    return LeftOut(
+        records=len(places),
+        share=len(places) / len(kept),
+        hours=float(rows.duration_s[places].sum()) / 3600,
+        longest=tuple((rows.utterance_id[place].as_py(), int(rows.frames[place])) for place in longest),
+    )

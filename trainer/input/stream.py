@@ -21,8 +21,9 @@ from trainer.input.damage import Damage, find_damage
 from trainer.input.epoch import Epoch, EpochOrder
 from trainer.input.guards import refuse_missing_shards, refuse_python_ops
 from trainer.input.parse import BatchParser, Loaded
-from trainer.input.plan import Plan, assign, plan_buckets
+from trainer.input.plan import Plan
 from trainer.input.reading import BlockReader
+from trainer.input.staircase import assign
 
 Batch = dict[str, tf.Tensor]
 
@@ -73,7 +74,7 @@ class Stream:
     ):
         """
         Args:
-            weights: [rows] how often an epoch hears each record of the split, on average; as the sources say if None.
+            weights: [rows] how often an epoch hears each record of the split, on average; as the plan says if None.
 
         Raises:
             UserError: a manifest or a shard is absent, or they do not belong together.
@@ -83,7 +84,7 @@ class Stream:
         self.config, self._dataset, self._seed, self._buckets = config, dataset, seed, plan.buckets
         self._records = read_records(dataset, split=split)
         self._blocks = cut_blocks(self._records, chunk_bytes=config.chunk_bytes)
-        self._weights = source_weights(dataset, split=split) if weights is None else weights
+        self._weights = plan.rates[split] if weights is None else weights
         self._bucket = assign(plan.buckets, self._records.frames, self._records.tokens)
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         with tf.device(_HOST):
@@ -92,11 +93,6 @@ class Stream:
                 plan.buckets, records=self._records, contract=dataset.info.contract, vocabulary=vocabulary
             )
         self.damaged: list[Damage] = []  # records that were met and skipped
-
-    @property
-    def too_long(self) -> int:
-        """How many records are longer than the last bucket and so in no batch."""
-        return int(np.count_nonzero(self._bucket >= len(self._buckets)))
 
     @property
     def fingerprint(self) -> str:
@@ -143,9 +139,9 @@ class Stream:
         return self._deliver(self._order, position, until=until, device=device, tell=tell)
 
     def once(self, *, device: str, tell: Callable[[str], object] = warnings.warn) -> Iterator[Batch]:
-        """Every record once, in the same order each time: by bucket within each chunk."""
+        """Every record that is not left out once, in the same order each time: by bucket within each chunk."""
         with tf.device(_HOST):
-            order = self._make_order(weights=np.ones_like(self._weights), seed=None)
+            order = self._make_order(weights=(self._weights > 0).astype(np.float32), seed=None)
         for batch in self._deliver(order, Position(), until=1, device=device, tell=tell):
             del batch["next"]
             yield batch
@@ -283,28 +279,3 @@ def _rows_from(position: Position, *, order: EpochOrder) -> Iterator[list[int]]:
             with tf.device(_HOST):
                 yield order.rows_of(order.chunk(epoch, tf.constant(chunk, tf.int64)).blocks).numpy().tolist()
         number = 0
-
-
-def source_weights(dataset: Dataset, *, split: str) -> np.ndarray:
-    """How often an epoch hears each record of a split as its source says, [rows]."""
-    shards = dataset.info.shards_of(split)
-    weights = np.array([dataset.info.weight_of(shard) for shard in shards], np.float64)
-    return np.repeat(weights, [shard.records for shard in shards])
-
-
-def plan_dataset(dataset: Dataset, *, config: InputConfig, frames_per_step: int) -> Plan:
-    """The buckets that cost training least, the last of them large enough for validation too.
-
-    Raises:
-        UserError: there is nothing to train on, or a manifest is damaged.
-    """
-    train, validation = (read_records(dataset, split=split) for split in ("train", "validation"))
-    return plan_buckets(
-        train.frames,
-        train.tokens,
-        at_least=tuple(int(lengths.max(initial=0)) for lengths in (validation.frames, validation.tokens)),
-        max_buckets=config.max_buckets,
-        frames_per_batch=config.frames_per_batch,
-        max_clips=config.max_clips,
-        frames_per_step=frames_per_step,
-    )

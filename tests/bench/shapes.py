@@ -1,0 +1,86 @@
+"""What a batch shape costs: its compilation, and a step's time by frames and by tokens.
+
+    python -m tests.bench.shapes [SIZE]
+
+The source of what `trainer/input/costs.py` says of compilation. Both
+programs of each shape, training and evaluation, are compiled and timed; seconds of a step are fitted by
+a + b · frames + c · tokens over the padded shapes, and c / b is what a token costs in frames.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+from typing import NamedTuple
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+import numpy as np
+import tensorflow as tf
+
+from trainer.losses import LossConfig
+from trainer.model.xtts import XTTS, ModelConfig
+from trainer.optimizer import AdamW, OptimizerConfig
+from trainer.step import EvaluationStep, TrainStep
+
+CLIPS = 4
+SHAPES = ((256, 16), (512, 16), (256, 144), (512, 144))  # frames, tokens
+REPEATS = 3
+N_MELS = 80
+VOCABULARY = 500
+
+
+def main(size: str) -> None:
+    """Print the costs of a size on this machine."""
+    precision = "bfloat16" if tf.config.list_physical_devices("GPU") else "float32"
+    model = XTTS(
+        ModelConfig.model_validate({"size": size, "precision": precision}), vocabulary_size=VOCABULARY, n_mels=N_MELS
+    )
+    optimizer = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables)
+    train = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
+    evaluate = EvaluationStep(model, losses=LossConfig())
+    batches = [_batch(frames, tokens) for frames, tokens in SHAPES]
+    first = [[_timed(train, batch) for batch in batches], [_timed(evaluate, batch) for batch in batches]]
+    steps = [[_timed(train, batch).elapsed_s for batch in batches] for _ in range(REPEATS)]
+    medians_s = [statistics.median(column) for column in zip(*steps, strict=True)]
+    sizes = np.array([(1.0, CLIPS * frames, CLIPS * tokens) for frames, tokens in SHAPES])
+    start_s, frame_s, token_s = np.linalg.lstsq(sizes, np.array(medians_s), rcond=None)[0]
+    print(f"{size}, {precision}, {CLIPS} clips a batch of {SHAPES}")
+    for name, calls in zip(("training", "evaluation"), first, strict=True):
+        elapsed_s, cpu_s = (_words(list(column)) for column in zip(*calls, strict=True))
+        print(f"first calls of {name}, with compilation: {elapsed_s} s, of CPU time {cpu_s} s")
+    print(f"a step: {_words(medians_s)} s")
+    print(f"{start_s:.3f} s + {1000 * frame_s:.4f} s per 1,000 frames; a token costs {token_s / frame_s:.2f} frames")
+
+
+def _batch(frames: int, tokens: int) -> dict[str, tf.Tensor]:
+    random = np.random.default_rng(1)
+    return {
+        "mel": tf.constant(random.normal(-5.0, 2.0, (CLIPS, frames, N_MELS)).astype(np.float16)),
+        "frames": tf.fill([CLIPS], frames),
+        "tokens": tf.constant(random.integers(1, VOCABULARY, (CLIPS, tokens)).astype(np.int32)),
+        "token_counts": tf.fill([CLIPS], tokens),
+    }
+
+
+class Timed(NamedTuple):
+    elapsed_s: float
+    cpu_s: float
+
+
+def _timed(step: TrainStep | EvaluationStep, batch: dict[str, tf.Tensor]) -> Timed:
+    started_s, started_cpu_s = time.perf_counter(), time.process_time()
+    losses = step(batch) if isinstance(step, TrainStep) else step(batch)[0]
+    float(losses["loss"])  # waits for the device
+    return Timed(time.perf_counter() - started_s, time.process_time() - started_cpu_s)
+
+
+def _words(seconds: list[float]) -> str:
+    return ", ".join(f"{one:.2f}" for one in seconds)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "nano")

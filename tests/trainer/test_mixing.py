@@ -1,0 +1,130 @@
+"""How often records are heard, against sums over dictionaries and a scale found by halving."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+
+import hypothesis
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import strategies
+
+from trainer.input.mixing import MixingConfig, mixed_rates, shares
+from trainer.input.rows import Column, Rows
+
+RECORDS = strategies.lists(
+    strategies.tuples(strategies.sampled_from("ab"), strategies.sampled_from("xyz"), strategies.sampled_from("1234")),
+    min_size=1,
+    max_size=40,
+)
+TEMPERATURES = strategies.sampled_from([1.0, 1.5, 2.0, 5.0, 1e6])
+WEIGHTS = strategies.fixed_dictionaries({name: strategies.sampled_from([0.5, 1.0, 2.0, 12.0]) for name in "xyz"})
+
+
+def column(values: Sequence[str]) -> Column:
+    return Column.of(pa.chunked_array([pa.array(values, pa.string())]))
+
+
+def rows_of(records: list[tuple[str, str, str]], *, frames: list[int] | None = None) -> Rows:
+    """Rows of (language, source, speaker)."""
+    languages, sources, speakers = zip(*records, strict=True)
+    lengths = np.array(frames or [100] * len(records))
+    return Rows(
+        frames=lengths,
+        tokens=np.full(len(records), 9),
+        duration_s=lengths * 0.01,
+        language=column(languages),
+        source=column(sources),
+        speaker=column(speakers),
+        utterance_id=pa.chunked_array([[f"id{place}" for place in range(len(records))]]),
+    )
+
+
+def expected(
+    records: list[tuple[str, str, str]], *, weights: dict[str, float], temperatures: tuple[float, ...], most: float
+) -> list[float]:
+    """Record by record; the scale by halving."""
+    base = [weights[source] for _, source, _ in records]
+    wanted = list(base)
+    for place, temperature in enumerate(temperatures):
+        counts = collections.Counter(record[place] for record in records)
+        total = sum(count ** (1 / temperature) for count in counts.values())
+        for number, record in enumerate(records):
+            count = counts[record[place]]
+            wanted[number] *= (count ** (1 / temperature) / total) / (count / len(records))
+
+    def scaled(scale: float) -> list[float]:
+        return [min(scale * want, max(most, own)) for want, own in zip(wanted, base, strict=True)]
+
+    low, high = 0.0, 1e9
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if sum(scaled(middle)) < sum(base) else (low, middle)
+    return scaled(high)
+
+
+@hypothesis.given(RECORDS, WEIGHTS, TEMPERATURES, TEMPERATURES, TEMPERATURES, strategies.sampled_from([1.0, 1.5, 8.0]))
+def test_rates_are_those_of_a_sum_over_all_records(
+    records: list[tuple[str, str, str]],
+    weights: dict[str, float],
+    languages: float,
+    sources: float,
+    speakers: float,
+    most: float,
+) -> None:
+    config = MixingConfig(languages=languages, sources=sources, speakers=speakers, max_repeats=most)
+    kept = np.ones(len(records), bool)
+    rates = mixed_rates(rows_of(records), weights=weights, kept=kept, config=config)
+    assert rates.dtype == np.float32
+    wanted = expected(records, weights=weights, temperatures=(languages, sources, speakers), most=most)
+    np.testing.assert_allclose(rates, wanted, rtol=1e-4)
+    assert rates.sum() == pytest.approx(sum(weights[source] for _, source, _ in records), rel=1e-4)
+
+
+@hypothesis.given(RECORDS, WEIGHTS)
+def test_temperatures_of_1_leave_the_sources_weights_to_the_bit(
+    records: list[tuple[str, str, str]], weights: dict[str, float]
+) -> None:
+    rates = mixed_rates(rows_of(records), weights=weights, kept=np.ones(len(records), bool), config=MixingConfig())
+    assert rates.tolist() == [weights[source] for _, source, _ in records]
+
+
+def test_a_great_temperature_gives_every_language_the_same_share() -> None:
+    records = [("a", "x", "1")] * 90 + [("b", "x", "2")] * 10
+    config = MixingConfig(languages=1e9, max_repeats=100)
+    rates = mixed_rates(rows_of(records), weights={"x": 1.0}, kept=np.ones(100, bool), config=config)
+    assert rates[:90].sum() == pytest.approx(50, abs=1e-3)
+    assert rates[90:].sum() == pytest.approx(50, abs=1e-3)
+
+
+def test_nothing_is_repeated_more_often_than_the_limit_and_the_rest_takes_its_place() -> None:
+    records = [("a", "x", "1")] * 99 + [("b", "x", "2")]
+    config = MixingConfig(languages=1e9)
+    rates = mixed_rates(rows_of(records), weights={"x": 1.0}, kept=np.ones(100, bool), config=config)
+    assert rates[99] == 8
+    assert rates.sum() == pytest.approx(100, rel=1e-6)
+
+
+def test_rows_that_are_left_out_are_never_heard_and_count_for_nothing() -> None:
+    records = [("a", "x", "1")] * 60 + [("b", "x", "2")] * 40
+    kept = np.arange(100) % 2 == 0
+    config = MixingConfig(languages=2.0)
+    rates = mixed_rates(rows_of(records), weights={"x": 1.0}, kept=kept, config=config)
+    assert (rates[~kept] == 0).all()
+    half = mixed_rates(
+        rows_of([record for record, keep in zip(records, kept, strict=True) if keep]),
+        weights={"x": 1.0},
+        kept=np.ones(50, bool),
+        config=config,
+    )
+    assert rates[kept].tolist() == half.tolist()
+
+
+def test_shares_say_what_is_stored_and_what_is_heard() -> None:
+    records = [("a", "x", "1")] * 3 + [("b", "y", "2")]
+    rows = rows_of(records, frames=[360_000] * 4)  # an hour each
+    first, second = shares(rows, rows.language, rates=np.array([1.0, 1.0, 1.0, 3.0], np.float32))
+    assert first == ("a", 3, 0.75, 0.5, 1.0, 3.0, 3.0)
+    assert second == ("b", 1, 0.25, 0.5, 3.0, 3.0, 3.0)
