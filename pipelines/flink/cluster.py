@@ -23,10 +23,14 @@ from shared.files import write_bytes, write_json
 TASK_MANAGERS = 2
 START_S = 180.0
 
+# These processes share the machine with the Python workers, which do the work: threads that compile hot Java code or
+# collect garbage side by side would take the cores from them.
+FRUGAL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
 # One slot each: two would share one Python worker and its interpreter lock. Blocking exchanges and the restart
 # strategy let a job lose a TaskManager (2 s after its worker was given up, see runner.py).
 CONFIG = """\
-env: {{java: {{opts: {{all: {opens}}}}}}}
+env: {{java: {{opts: {{all: {opts}}}}}}}
 jobmanager: {{bind-host: localhost, rpc: {{address: localhost, port: {rpc_port}}},
   memory: {{process: {{size: 1024m}}}}}}
 taskmanager: {{bind-host: localhost, host: localhost, numberOfTaskSlots: 1,
@@ -110,7 +114,9 @@ class Cluster:
         for name in ("conf", "log", "pid", "tmp"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         shutil.copy(self._files.root / "conf" / "log4j-console.properties", self.folder / "conf")
-        config = CONFIG.format(opens=" ".join(OPENS), rpc_port=free_port(), rest_port=port, folder=self.folder)
+        config = CONFIG.format(
+            opts=" ".join([*OPENS, *FRUGAL]), rpc_port=free_port(), rest_port=port, folder=self.folder
+        )
         write_bytes(self.folder / "conf" / "config.yaml", config.encode())
         found = Processes(job_manager=self._flink("jobmanager", "localhost", str(port)))
         self._keep(found)
