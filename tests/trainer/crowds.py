@@ -54,7 +54,17 @@ def _write(layout: Layout, *, stem: str, records: int, like: Dataset) -> pa.Tabl
             name = f"crowd/{index:06d}"
             tokens = (256047, *range(4, 4 + index % 9), 2)
             framed = frame(
-                encode(Record(utterance_id=name, mel=mel, tokens=tokens, language=256047, speaker=1, text="a"))
+                encode(
+                    Record(
+                        utterance_id=name,
+                        mel=mel,
+                        frames=len(mel),
+                        tokens=tokens,
+                        language=256047,
+                        speaker=1,
+                        text="a",
+                    )
+                )
             )
             file.write(framed)
             place = {"shard": stem, "index": index, "offset_bytes": offset, "length_bytes": len(framed)}
