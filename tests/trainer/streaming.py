@@ -18,14 +18,17 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from shared.dataset import Dataset
-from tests.trainer.batches import DEVICE, as_numpy, make_stream
-from trainer.input.stream import Position
+from trainer.allocator import tune_allocator
 
+# TensorFlow comes in with the functions' own imports, after the allocator was tuned as it is in training
 CONTENT = ("mel", "frames", "tokens", "token_counts", "rows")
 
 
 def write_rows(data: str, out: str, until: str, settings: str, *position: str) -> None:
+    from shared.dataset import Dataset
+    from tests.trainer.batches import DEVICE, as_numpy, make_stream
+    from trainer.input.stream import Position
+
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
     with Path(out).open("a", encoding="utf-8") as file:
         for batch in as_numpy(stream.epochs(int(until), position=Position(*map(int, position)), device=DEVICE)):
@@ -40,6 +43,9 @@ def digest(batch: dict) -> str:
 
 
 def print_memory(data: str, until: str, settings: str) -> None:
+    from shared.dataset import Dataset
+    from tests.trainer.batches import DEVICE, make_stream
+
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
     epoch, most_mib = 0, 0.0
     for batch in stream.epochs(int(until) + 1, device=DEVICE):
@@ -56,4 +62,5 @@ def resident_mib() -> float:
 
 
 if __name__ == "__main__":
+    tune_allocator()
     {"rows": write_rows, "memory": print_memory}[sys.argv[1]](*sys.argv[2:])
