@@ -1,7 +1,7 @@
 """glibc's allocator, told to keep large blocks: TensorFlow's input makes and frees them all the time.
 
 As it comes, glibc maps a large block anew each time and gives it back when it is freed, so that every page is faulted
-in again: 10 to 20 faults a clip, a third of the loader's CPU time. And threads take from up to eight arenas for each
+in again: 20 to 30 faults a clip, a fifth of the loader's CPU time. And threads take from up to eight arenas for each
 core; with one for each, and at least four, memory soon stops growing, and nothing is slower.
 """
 

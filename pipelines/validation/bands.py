@@ -1,7 +1,7 @@
 """Sums of each mel band, and whether its values are in range, at the speed of the memory.
 
 NumPy has no fast way from float16 to wider numbers: by it this would take as long as the sha256 of the same bytes, by
-the processor's own instruction it takes a sixth of that. The sums of float16 mels are exact, so their order makes no
+the processor's own instruction it takes a fifth of that. The sums of float16 mels are exact, so their order makes no
 difference.
 """
 
