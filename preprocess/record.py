@@ -117,7 +117,7 @@ class Preparation:
         """Raises Rejected where the bytes give no mel."""
         decoded = decode_audio(data, max_duration_s=self.decode_limit_s)
         if self.mel_dtype == NO_MEL:
-            check_plain(data, rate_hz=self.features.sample_rate_hz, num_samples=len(decoded.samples))
+            check_plain(data, rate_hz=self.features.sample_rate_hz, samples=decoded.samples)
         signal = process(resample(decoded, rate_hz=self.features.sample_rate_hz), steps=self.processing)
         if len(signal.samples) < self.features.min_samples:
             raise Rejected(Reason.TOO_SHORT, f"{signal.duration_s:.3f} s give no mel frame")

@@ -6,12 +6,15 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
+
 from preprocess.utterance import Reason, Rejected
 
 CHUNKS_START = 12
 PLAIN_PCM, EXTENSIBLE = 1, 0xFFFE
 # The first two bytes of EXTENSIBLE's subformat are the tag that would stand there otherwise.
 SUBFORMAT = 24
+FULL_SCALE = 32768
 
 
 class Chunk(NamedTuple):
@@ -44,20 +47,21 @@ def check_truncation(data: bytes) -> None:
             return
 
 
-def check_plain(data: bytes, *, rate_hz: int, num_samples: int) -> None:
+def check_plain(data: bytes, *, rate_hz: int, samples: np.ndarray) -> None:
     """Raises Rejected for a recording that `trainer/input/wav.py` would not read as the same samples.
 
-    That is anything but 16-bit PCM at the rate of the mels, `num_samples` of each channel.
+    That is anything but 16-bit PCM at the rate of the mels whose first data chunk holds just these samples, [S]
+    float32, the mean of the channels. libsndfile takes another one where there are several.
     """
     first: dict[bytes, Chunk] = {}
     for chunk in chunks(data):
         first.setdefault(chunk.name, chunk)
-    complaint = _complaint(data, first, rate_hz=rate_hz, num_samples=num_samples)
+    complaint = _complaint(data, first, rate_hz=rate_hz, samples=samples)
     if complaint:
         raise Rejected(Reason.NOT_PLAIN_WAV, f"{complaint}, which training without stored mels does not read")
 
 
-def _complaint(data: bytes, first: dict[bytes, Chunk], *, rate_hz: int, num_samples: int) -> str:
+def _complaint(data: bytes, first: dict[bytes, Chunk], *, rate_hz: int, samples: np.ndarray) -> str:
     if b"fmt " not in first or b"data" not in first:
         return "no RIFF wav"
     at = first[b"fmt "].start
@@ -70,5 +74,12 @@ def _complaint(data: bytes, first: dict[bytes, Chunk], *, rate_hz: int, num_samp
         return f"a wav of format {tag} with {bits} bits, not 16-bit PCM"
     if found_hz != rate_hz:
         return f"a wav at {found_hz} Hz, not at {rate_hz}"
-    stated = first[b"data"].size // frame_bytes
-    return f"a wav whose header says {stated} samples, not {num_samples}" if stated != num_samples else ""
+    start, size = first[b"data"].start, first[b"data"].size
+    stated = size // frame_bytes
+    if stated != len(samples):
+        return f"a wav whose header says {stated} samples, not {len(samples)}"
+    if start + size > len(data):
+        return "a wav that is cut off"
+    pcm = np.frombuffer(data, "<i2", stated * channels, start).reshape(stated, channels)
+    is_same = np.allclose((pcm / np.float32(FULL_SCALE)).mean(axis=1), samples, rtol=0, atol=0.5 / FULL_SCALE)
+    return "" if is_same else "a wav with several data chunks"

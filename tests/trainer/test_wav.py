@@ -113,7 +113,7 @@ def said_by(error: tf.errors.OpError) -> str:
 def is_accepted(file: bytes) -> bool:
     try:
         decoded = decode_audio(file, max_duration_s=10)
-        check_plain(file, rate_hz=RATE_HZ, num_samples=len(decoded.samples))
+        check_plain(file, rate_hz=RATE_HZ, samples=decoded.samples)
     except Rejected:
         return False
     return True
@@ -141,11 +141,23 @@ def test_preparation_rejects_what_the_graph_cannot_read(file: bytes) -> None:
     assert not is_accepted(file)
 
 
+# of several data chunks, libsndfile reads the last one, the graph the first
+TWO_DATA = riff(form(channels=2), chunk(b"data", bytes(6)), chunk(b"LIST", b""), chunk(b"data", b"\0\0\0\1\0"))
+
+
+def test_preparation_rejects_a_wav_whose_samples_libsndfile_finds_elsewhere() -> None:
+    decoded = decode_audio(TWO_DATA, max_duration_s=10)
+    (found,) = read_all([TWO_DATA], num_samples=[len(decoded.samples)])
+    assert not np.array_equal(found, decoded.samples)
+    with pytest.raises(Rejected, match="several data chunks"):
+        check_plain(TWO_DATA, rate_hz=RATE_HZ, samples=decoded.samples)
+
+
 @pytest.mark.parametrize("kind", ["24 bits", "another rate", "flac", "64-bit RIFF"])
 def test_sound_audio_that_training_cannot_read_has_a_reason_of_its_own(kind: str) -> None:
     decoded = decode_audio(BAD[kind], max_duration_s=10)
     with pytest.raises(Rejected) as raised:
-        check_plain(BAD[kind], rate_hz=RATE_HZ, num_samples=len(decoded.samples))
+        check_plain(BAD[kind], rate_hz=RATE_HZ, samples=decoded.samples)
     assert raised.value.reason is Reason.NOT_PLAIN_WAV
 
 
