@@ -22,7 +22,7 @@ import safetensors.numpy
 from shared.errors import UserError
 from shared.files import write_bytes
 from trainer.input.stream import Position
-from trainer.optimizer import AdamW
+from trainer.optimization.adamw import AdamW
 
 _NAME = re.compile(r"step-(\d{8})\.safetensors")
 

@@ -8,7 +8,7 @@ from shared.config import Config
 from trainer.input.config import InputConfig
 from trainer.losses import LossConfig
 from trainer.model.xtts import ModelConfig
-from trainer.optimizer import OptimizerConfig
+from trainer.optimization.config import OptimizerConfig
 
 
 class TrainConfig(Config):

@@ -20,7 +20,7 @@ from trainer.input.stream import Position, Stream
 from trainer.input.tables import mix_lines
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
-from trainer.optimizer import AdamW
+from trainer.optimization.adamw import AdamW
 from trainer.run import enter_run, make_model
 from trainer.session import Session
 from trainer.step import EvaluationStep, TrainStep

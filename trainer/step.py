@@ -9,7 +9,7 @@ from trainer.losses import LossConfig, decoder_losses
 from trainer.model.decoder import Decoded
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
-from trainer.optimizer import AdamW
+from trainer.optimization.adamw import AdamW
 
 Batch = dict[str, tf.Tensor]
 
@@ -40,7 +40,11 @@ class TrainStep:
         variables = self._model.trainable_variables
         gradients = tape.gradient(losses["loss"], [variable.value for variable in variables])
         counts = tf.stack([tf.reduce_sum(batch["frames"]), tf.math.count_nonzero(batch["frames"], dtype=tf.int32)])
-        return {**losses, **self._optimizer.apply(gradients), "counts": tf.cast(counts, tf.float32)}
+        return {
+            **losses,
+            **self._optimizer.apply(gradients, loss=losses["loss"]),
+            "counts": tf.cast(counts, tf.float32),
+        }
 
 
 class EvaluationStep:

@@ -23,7 +23,8 @@ import tensorflow as tf
 
 from trainer.losses import LossConfig
 from trainer.model.xtts import XTTS, ModelConfig
-from trainer.optimizer import AdamW, OptimizerConfig
+from trainer.optimization.adamw import AdamW
+from trainer.optimization.config import OptimizerConfig
 from trainer.step import EvaluationStep, TrainStep
 
 CLIPS = 4

@@ -1,0 +1,20 @@
+"""How weights are updated: what a user may choose."""
+
+from __future__ import annotations
+
+import pydantic
+
+from shared.config import Config
+
+
+class OptimizerConfig(Config):
+    """How weights are updated."""
+
+    learning_rate: float = pydantic.Field(3e-4, gt=0)
+    warmup_steps: int = pydantic.Field(1_000, ge=0)
+    final_fraction: float = pydantic.Field(0.05, ge=0, le=1)  # of the learning rate, at the last step
+    weight_decay: float = pydantic.Field(0.01, ge=0)
+    beta_1: float = pydantic.Field(0.9, gt=0, lt=1)
+    beta_2: float = pydantic.Field(0.98, gt=0, lt=1)
+    epsilon: float = pydantic.Field(1e-8, gt=0)
+    clip_norm: float = pydantic.Field(1.0, gt=0)  # of all gradients together
