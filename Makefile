@@ -26,7 +26,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes fl
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: inspect-input train synthesize quickstart test test-quick lint types bench bench-gpu lock clean
+.PHONY: inspect-input train synthesize quickstart test test-quick lint types bench bench-gpu schedules lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -115,6 +115,9 @@ bench: $(BENCH)/.ready  ## loader beside others, build and validation beside the
 
 bench-gpu: $(READY)  ## a GPU's utilisation, stall and step time over 200 steps: GPU=1 ARGS="--out docs/gpu.md"
 	$(BIN)/python -m tests.bench.gpu $(ARGS)
+
+schedules: $(READY)  ## docs/schedules.svg anew, the learning rates of the levels
+	$(BIN)/python -m tests.bench.schedules docs/schedules.svg
 
 lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args
+
 import pydantic
 
 from shared.config import Config
@@ -9,11 +11,13 @@ from trainer.input.config import InputConfig
 from trainer.losses import LossConfig
 from trainer.model.xtts import ModelConfig
 from trainer.optimization.config import OptimizerConfig
+from trainer.optimization.levels import Level, with_level
 
 
 class TrainConfig(Config):
     """The content of `configs/train_*.yaml`."""
 
+    level: Level | None = None  # named settings below those that are given: trainer/optimization/levels/*.yaml
     model: ModelConfig = ModelConfig()
     input: InputConfig = InputConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
@@ -24,3 +28,12 @@ class TrainConfig(Config):
     checkpoint_every: int = pydantic.Field(1_000, ge=1)
     kept_checkpoints: int = pydantic.Field(3, ge=1)
     seed: int = pydantic.Field(1, ge=0, lt=2**31)
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _of_its_level(cls, document: dict[str, Any]) -> dict[str, Any]:
+        level, model = document.get("level"), document.get("model", ModelConfig())
+        if level is None or level not in get_args(Level):
+            return document
+        size = model.get("size", ModelConfig().size) if isinstance(model, dict) else model.size
+        return with_level(document, level=level, size=size)

@@ -10,7 +10,7 @@ import keras
 import tensorflow as tf
 
 from trainer.optimization.config import OptimizerConfig
-from trainer.optimization.schedules import scheduled_rate
+from trainer.optimization.schedules import scheduled_fraction
 
 
 class AdamW:
@@ -20,6 +20,7 @@ class AdamW:
         self._config, self._steps, self._targets = config, steps, variables
         self.iterations = _counter("iterations")  # steps, whether they updated weights or were skipped
         self.skipped, self.skipped_in_row = _counter("skipped"), _counter("skipped_in_row")
+        self.schedule_start = _counter("schedule_start")  # the step at which the schedule began, or began anew
         self.rate_scale = keras.Variable(1.0, dtype="float32", trainable=False, name="rate_scale")
         self._momenta = [_zeros_like(variable, name="momentum") for variable in variables]
         self._velocities = [_zeros_like(variable, name="velocity") for variable in variables]
@@ -30,6 +31,7 @@ class AdamW:
             "iterations": self.iterations,
             "skipped": self.skipped,
             "skipped_in_row": self.skipped_in_row,
+            "schedule_start": self.schedule_start,
             "rate_scale": self.rate_scale,
         }
         for target, momentum, velocity in zip(self._targets, self._momenta, self._velocities, strict=True):
@@ -40,6 +42,21 @@ class AdamW:
         """Multiply the learning rate from now on."""
         self.rate_scale.assign(self.rate_scale * factor)
 
+    def restart_schedule(self) -> None:
+        """Begin the schedule anew with the next step, its warm-up included; what of it lies ahead is shorter."""
+        self.schedule_start.assign(self.iterations)
+
+    def _rate(self) -> tf.Tensor:
+        """The learning rate of the coming update."""
+        start = self.schedule_start.value
+        fraction = scheduled_fraction(
+            self._config.schedule,
+            step=self.iterations.value - start,
+            steps=self._steps - start,
+            warmup_steps=self._config.warmup_steps,
+        )
+        return self._config.learning_rate * self.rate_scale.value * fraction
+
     def apply(self, gradients: list[tf.Tensor], *, loss: tf.Tensor) -> dict[str, tf.Tensor]:
         """Update the variables, or leave all but the counters as they are where `loss` or a gradient is no number.
 
@@ -49,7 +66,7 @@ class AdamW:
         config, step = self._config, self.iterations.value
         norm = tf.linalg.global_norm(gradients)
         is_finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
-        rate = self.rate_scale.value * scheduled_rate(config, step=step, steps=self._steps)
+        rate = self._rate()
         count = tf.cast(step + 1 - self.skipped.value, tf.float32)  # updates of the moments
         # √(1 − β₂ᵗ) / (1 − β₁ᵗ) on the rate corrects both moments' bias at once; ε is scaled along
         root = tf.sqrt(1.0 - config.beta_2**count)

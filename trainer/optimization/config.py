@@ -5,14 +5,15 @@ from __future__ import annotations
 import pydantic
 
 from shared.config import Config
+from trainer.optimization.schedules import Cosine, Schedule
 
 
 class OptimizerConfig(Config):
     """How weights are updated."""
 
-    learning_rate: float = pydantic.Field(3e-4, gt=0)
+    learning_rate: float = pydantic.Field(3e-4, gt=0)  # at its peak
     warmup_steps: int = pydantic.Field(1_000, ge=0)
-    final_fraction: float = pydantic.Field(0.05, ge=0, le=1)  # of the learning rate, at the last step
+    schedule: Schedule = Cosine()
     weight_decay: float = pydantic.Field(0.01, ge=0)
     beta_1: float = pydantic.Field(0.9, gt=0, lt=1)
     beta_2: float = pydantic.Field(0.98, gt=0, lt=1)

@@ -1,0 +1,156 @@
+"""Learning rates over 200,000 steps, against formulas written down again in numpy."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pydantic
+import pytest
+import tensorflow as tf
+import yaml
+
+from shared.config import load_config
+from shared.errors import UserError
+from trainer.config import TrainConfig
+from trainer.model.size import SIZES
+from trainer.optimization.adamw import AdamW
+from trainer.optimization.config import OptimizerConfig
+from trainer.optimization.levels import Level
+from trainer.optimization.schedules import Schedule, scheduled_fraction
+
+STEPS = 200_000
+LEVELS = get_args(Level)
+
+
+def rates(config: OptimizerConfig, *, steps: int = STEPS, until: int | None = None) -> np.ndarray:
+    numbers = tf.range(until or steps, dtype=tf.int64)
+    fraction = scheduled_fraction(config.schedule, step=numbers, steps=steps, warmup_steps=config.warmup_steps)
+    return config.learning_rate * fraction.numpy()
+
+
+def schedule(**document: object) -> Schedule:
+    return pydantic.TypeAdapter(Schedule).validate_python(document)
+
+
+def in_numpy(config: OptimizerConfig, *, steps: int) -> np.ndarray:
+    """The rate of each step, one by one, in Python's own floats."""
+    peak, warmup, way = config.learning_rate, config.warmup_steps, config.schedule
+    found = []
+    for step in range(steps):
+        since, left = step - warmup, max(1, steps - warmup)
+        if since < 0:
+            found.append(peak * (step + 1) / warmup)
+            continue
+        match way.kind:
+            case "constant":
+                share = 1.0
+            case "noam":
+                share = math.sqrt(max(1, warmup)) * (since + max(1, warmup)) ** -0.5
+            case "cosine":
+                progress = min(1.0, since / (way.steps or left))
+                share = way.final_fraction + (1 - way.final_fraction) * (1 + math.cos(math.pi * progress)) / 2
+            case "cosine_restarts":
+                cosine = (1 + math.cos(math.pi * (since % way.steps) / way.steps)) / 2
+                share = way.final_fraction + (1 - way.final_fraction) * way.amplitude ** (since // way.steps) * cosine
+            case "trapezoid":
+                progress = max(0.0, (since / left - (1 - way.cooldown)) / way.cooldown)
+                share = way.final_fraction + (1 - way.final_fraction) * (1 - math.sqrt(progress))
+        found.append(peak * share)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_levels_rate_is_finite_bounded_and_that_of_its_formula_for_200_000_steps(level: str, size: str) -> None:
+    config = TrainConfig.model_validate({"level": level, "model": {"size": size}}).optimizer
+    drawn = rates(config)
+    assert np.isfinite(drawn).all()
+    assert (drawn > 0).all()
+    assert drawn.max() <= config.learning_rate * (1 + 1e-6)
+    np.testing.assert_allclose(drawn, in_numpy(config, steps=STEPS), rtol=2e-3, atol=1e-5 * config.learning_rate)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_levels_rate_stays_finite_long_after_its_last_step(level: str) -> None:
+    drawn = rates(TrainConfig.model_validate({"level": level}).optimizer, steps=1_000, until=2_000_000)
+    assert np.isfinite(drawn).all()
+    assert (drawn >= 0).all()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_rates_jump_at_restarts_alone(level: str) -> None:
+    """From step to step by no more than the warm-up's; the root of a cooldown is steep in its first steps."""
+    config = TrainConfig.model_validate({"level": level, "model": {"size": "normal"}}).optimizer
+    jumps = np.flatnonzero(np.abs(np.diff(rates(config))) > config.learning_rate / 500)
+    wanted = {"enhanced": 2_000 + 8_000 * np.arange(1, 25) - 1, "experimental": 160_400 + np.arange(2)}
+    assert jumps.tolist() == list(wanted.get(level, []))
+    if level == "experimental":
+        assert np.abs(np.diff(rates(config))).max() < 1.01 * config.learning_rate / math.sqrt(39_600)
+
+
+def test_each_restart_begins_at_four_fifths_of_the_one_before() -> None:
+    config = TrainConfig.model_validate({"level": "enhanced"}).optimizer
+    starts = rates(config)[2_000 + 8_000 * np.arange(20)] - 0.01 * config.learning_rate
+    np.testing.assert_allclose(starts[1:] / starts[:-1], 0.8, rtol=1e-3)
+    assert starts[0] == pytest.approx(0.99 * config.learning_rate)
+
+
+def test_a_restart_stays_a_restart_after_a_million_steps() -> None:
+    """7,000 is no power of two: a quotient of floats would round to the wrong side somewhere."""
+    way, numbers = schedule(kind="cosine_restarts", steps=7_000, amplitude=1.0), np.arange(1, 1_500) * 7_000
+    at, before = (
+        scheduled_fraction(way, step=tf.constant(steps, tf.int64), steps=STEPS, warmup_steps=0).numpy()
+        for steps in (numbers, numbers - 1)
+    )
+    np.testing.assert_allclose(at, 1.0)
+    np.testing.assert_allclose(before, 0.01, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["constant", "noam", "cosine", "cosine_restarts", "trapezoid"])
+@pytest.mark.parametrize(("warmup_steps", "steps"), [(0, 10), (10, 10), (100, 10), (0, 1), (1, 1), (5, 17)])
+def test_short_schedules_are_those_of_their_formulas(kind: str, warmup_steps: int, steps: int) -> None:
+    config = OptimizerConfig(learning_rate=1e-3, warmup_steps=warmup_steps, schedule=schedule(kind=kind))
+    np.testing.assert_allclose(rates(config, steps=steps), in_numpy(config, steps=steps), rtol=1e-4, atol=1e-9)
+
+
+def test_the_compiled_optimizer_follows_its_schedule_and_begins_it_anew() -> None:
+    config = TrainConfig.model_validate({"optimizer": {"warmup_steps": 3, "learning_rate": 0.5}}).optimizer
+    optimizer = AdamW(config, steps=20, variables=[])
+    apply = tf.function(optimizer.apply, jit_compile=True)
+    found = []
+    for step in range(20):
+        if step == 12:
+            optimizer.restart_schedule()
+        found.append(float(apply([], loss=tf.constant(1.0))["learning_rate"]))
+    np.testing.assert_allclose(found[:12], in_numpy(config, steps=20)[:12], rtol=1e-5)
+    np.testing.assert_allclose(found[12:], in_numpy(config, steps=8), rtol=1e-5)
+
+
+def read(folder: Path, document: dict, *overrides: str) -> TrainConfig:
+    path = folder / "train.yaml"
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return load_config(path, of=TrainConfig, overrides=overrides)
+
+
+def test_what_a_config_says_wins_over_its_level_field_by_field(tmp_path: Path) -> None:
+    plain = read(tmp_path, {"level": "enhanced", "model": {"size": "small"}}).optimizer
+    assert (plain.learning_rate, plain.clip_norm, plain.schedule.steps) == (5e-5, 0.7, 7_000)
+    document = {"level": "enhanced", "model": {"size": "small"}, "optimizer": {"schedule": {"amplitude": 0.5}}}
+    changed = read(tmp_path, document, "optimizer.clip_norm=0.6").optimizer
+    wanted = plain.schedule.model_copy(update={"amplitude": 0.5})
+    assert changed == plain.model_copy(update={"clip_norm": 0.6, "schedule": wanted})
+    other = read(tmp_path, document | {"optimizer": {"schedule": {"kind": "constant"}}}).optimizer
+    assert other == plain.model_copy(update={"schedule": schedule(kind="constant")})
+
+
+def test_a_config_that_was_written_down_with_its_level_reads_as_the_same() -> None:
+    config = TrainConfig.model_validate({"level": "basic", "optimizer": {"learning_rate": 0.5}})
+    assert TrainConfig.model_validate_json(config.model_dump_json()) == config
+
+
+def test_an_unknown_level_is_told_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"level: .*'basic', 'enhanced', 'plateau_breaker' or 'experimental'"):
+        read(tmp_path, {"level": "fast"})
