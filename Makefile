@@ -86,7 +86,7 @@ train: $(READY)  ## shards to a model, from its last checkpoint on: CONFIG= DATA
 synthesize: export TEXT := $(TEXT)
 synthesize: $(READY)  ## speak: RUN= TEXT= LANGUAGE= REFERENCE= OUT= ARGS=
 	$(BIN)/myxtts-train synthesize --run $(RUN) --text "$$TEXT" --language $(LANGUAGE) \
-	  --reference $(REFERENCE) --out $(OUT) $(ARGS)
+	  $(if $(REFERENCE),--reference $(REFERENCE)) --out $(OUT) $(ARGS)
 
 quickstart: preprocess validate train synthesize  ## all four on the sample corpus that ships with the tests
 

@@ -71,7 +71,9 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
 @_run
 @click.option("--text", required=True, help="What to say.")
 @click.option("--language", required=True, help="FLORES-200 code of the text, such as eng_Latn.")
-@click.option("--reference", type=click.Path(path_type=Path), required=True, help="A clip of the voice.")
+@click.option(
+    "--reference", type=click.Path(path_type=Path), help="A clip of the voice; without one it is the model's."
+)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The wav to write.")
 @click.option("--tokenizer", help="Where the tokenizer is now, if it has moved since the shards were built.")
 @click.option("--seconds", "max_duration_s", type=click.FloatRange(min=0.1), default=20.0, show_default=True)
@@ -80,13 +82,13 @@ def synthesize(
     run: Path,
     text: str,
     language: str,
-    reference: Path,
+    reference: Path | None,
     out: Path,
     tokenizer: str | None,
     max_duration_s: float,
     seed: int,
 ) -> None:
-    """Speak a text in the voice of a reference clip."""
+    """Speak a text, in the voice of a reference clip."""
     start_tensorflow()
     from trainer.speech.synthesize import Sentence, synthesize_file
 

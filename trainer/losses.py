@@ -1,9 +1,12 @@
 """Losses of the mel decoder (MELLE, arXiv:2407.08551, section 3.3), as means over valid frames and bands.
 
 The paper sums over frames and bands; a mean of each term keeps their ratios and does not grow with the clip.
+Mels are standardised by the corpus' statistics.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import pydantic
 import tensorflow as tf
@@ -12,41 +15,71 @@ from shared.config import Config
 from trainer.model.decoder import Decoded
 
 
+class GuidedAttentionConfig(Config):
+    """How attention is held to the diagonal, and until when: a speaker's pauses are not on it."""
+
+    weight: float = pydantic.Field(5.0, ge=0)
+    width: float = pydantic.Field(0.2, gt=0)  # of the free diagonal, in shares of the text
+    full_steps: int = pydantic.Field(20_000, ge=0)  # updates with the whole weight
+    falling_steps: int = pydantic.Field(20_000, ge=1)  # updates after those, in which it falls to 0
+
+    def weight_at(self, step: tf.Tensor | None) -> tf.Tensor:
+        """The weight of update `step` (0 is the first); None is after the last."""
+        if step is None:
+            return tf.constant(0.0)
+        fallen = (tf.cast(step, tf.float32) - self.full_steps) / self.falling_steps
+        return self.weight * (1.0 - tf.clip_by_value(fallen, 0.0, 1.0))
+
+
 class LossConfig(Config):
     """The weight of each term."""
 
     mel: float = pydantic.Field(1.0, ge=0)
     kl: float = pydantic.Field(0.1, ge=0)
-    flux: float = pydantic.Field(0.5, ge=0)
-    stop: float = pydantic.Field(1.0, ge=0)
-    stop_positive_weight: float = pydantic.Field(5.0, ge=1)  # one step in some fifty is the last
+    flux: float = pydantic.Field(0.02, ge=0)
+    stop: float = pydantic.Field(0.5, ge=0)
+    stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # one step in some fifty is the last
+    guided_attention: GuidedAttentionConfig = GuidedAttentionConfig()
+
+
+class Target(NamedTuple):
+    """What should have been decoded."""
+
+    mel: tf.Tensor  # [B, F, M], standardised
+    frames: tf.Tensor  # [B] int32, valid frames
+    token_counts: tf.Tensor  # [B] int32
+    heard: tf.Tensor  # [B, F], True for frames that the conditioning crop showed; they say nothing and are left out
 
 
 def decoder_losses(
-    decoded: Decoded, *, mel: tf.Tensor, frames: tf.Tensor, heard: tf.Tensor, config: LossConfig
+    decoded: Decoded, *, target: Target, step: tf.Tensor | None, config: LossConfig
 ) -> dict[str, tf.Tensor]:
     """Each term unweighted, and their weighted sum as `loss`; float32 scalars.
 
-    Args:
-        mel: the target, [B, F, M] ln magnitude.
-        frames: its valid frames, [B].
-        heard: True for frames that the conditioning crop showed, [B, F]; they say nothing and are left out.
+    `step` is the number of the update, for weights that change, or None in validation: these are then at their end, so
+    that losses of different times can be compared.
     """
-    valid = tf.sequence_mask(frames, mel.shape[1]) & ~heard
-    steps = decoded.stop_logits.shape[1]
-    frames_per_step = mel.shape[1] // steps
+    mel, frames = target.mel, target.frames
+    valid = tf.sequence_mask(frames, mel.shape[1]) & ~target.heard
+    frames_per_step = mel.shape[1] // decoded.stop_logits.shape[1]
+    step_counts = -(-frames // frames_per_step)
     terms = {
         "mel": mel_loss(decoded.coarse, mel, valid) + mel_loss(decoded.refined, mel, valid),
         "kl": kl_loss(decoded.mean, decoded.log_variance, mel, valid),
         "flux": flux_loss(decoded.mean, mel, valid),
-        "stop": stop_loss(
-            decoded.stop_logits,
-            last_step=(frames - 1) // frames_per_step,
-            positive_weight=config.stop_positive_weight,
+        "stop": stop_loss(decoded.stop_logits, step_counts, positive_weight=config.stop_positive_weight),
+        "guided_attention": guided_attention_loss(
+            decoded.alignment, step_counts, target.token_counts, width=config.guided_attention.width
         ),
     }
-    loss = config.mel * terms["mel"] + config.kl * terms["kl"] + config.flux * terms["flux"]
-    return {"loss": loss + config.stop * terms["stop"], **terms}
+    weights = {
+        "mel": config.mel,
+        "kl": config.kl,
+        "flux": config.flux,
+        "stop": config.stop,
+        "guided_attention": config.guided_attention.weight_at(step),
+    }
+    return {"loss": tf.add_n([weights[name] * term for name, term in terms.items()]), **terms}
 
 
 def mel_loss(predicted: tf.Tensor, target: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
@@ -65,12 +98,29 @@ def flux_loss(mean: tf.Tensor, target: tf.Tensor, valid: tf.Tensor) -> tf.Tensor
     return masked_mean(-tf.abs(mean[:, 1:] - target[:, :-1]), valid[:, 1:] & valid[:, :-1])
 
 
-def stop_loss(logits: tf.Tensor, *, last_step: tf.Tensor, positive_weight: float) -> tf.Tensor:
-    """Weighted binary cross-entropy of stop logits [B, N]: 1 at the last step [B], 0 before it."""
+def stop_loss(logits: tf.Tensor, step_counts: tf.Tensor, *, positive_weight: float) -> tf.Tensor:
+    """Weighted binary cross-entropy of stop logits [B, N]: 1 at the last of step_counts [B] steps, 0 before it."""
     numbers = tf.range(logits.shape[1])[None, :]
-    labels = tf.cast(numbers == last_step[:, None], tf.float32)
+    labels = tf.cast(numbers == step_counts[:, None] - 1, tf.float32)
     entropy = tf.nn.weighted_cross_entropy_with_logits(labels, logits, positive_weight)
-    return masked_mean(entropy[:, :, None], numbers <= last_step[:, None])
+    return masked_mean(entropy[:, :, None], numbers < step_counts[:, None])
+
+
+def guided_attention_loss(
+    alignment: tf.Tensor, step_counts: tf.Tensor, token_counts: tf.Tensor, *, width: float
+) -> tf.Tensor:
+    """Share of the attention [B, N, T] off the diagonal, 0 to 1, as a mean over steps.
+
+    Each step's attention is weighted by 1 − exp(−(n / N − t / T)² / 2g²) (Tachibana et al., 2017, arXiv:1710.08969,
+    equation 6) with the true N and T of the clip. The paper divides by T too; a share does not fall with long texts.
+    """
+    steps, tokens = (tf.range(size, dtype=tf.float32) for size in alignment.shape[1:])
+    time = steps[None, :] / tf.cast(tf.maximum(step_counts, 1), tf.float32)[:, None]
+    place = tokens[None, :] / tf.cast(tf.maximum(token_counts, 1), tf.float32)[:, None]
+    distance = time[:, :, None] - place[:, None, :]
+    penalty = 1.0 - tf.exp(-tf.square(distance) / (2.0 * width**2))
+    off = tf.reduce_sum(alignment * penalty, -1, keepdims=True)
+    return masked_mean(off, tf.sequence_mask(step_counts, alignment.shape[1]))
 
 
 def masked_mean(values: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:

@@ -80,4 +80,5 @@ def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: Place) -> None:
 
 def make_model(config: TrainConfig, *, contract: Contract, vocabulary: Vocabulary) -> XTTS:
     """The model of a run, with fresh weights."""
-    return XTTS(config.model, vocabulary_size=len(vocabulary), n_mels=contract.features.n_mels)
+    spec = contract.features
+    return XTTS(config.model, vocabulary_size=len(vocabulary), n_mels=spec.n_mels, log_silence=spec.log_silence)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from trainer.conditioning import Crop, choose_crop
-from trainer.losses import LossConfig, decoder_losses
+from trainer.conditioning import choose_crop
+from trainer.losses import LossConfig, Target, decoder_losses
 from trainer.model.decoder import Decoded
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
@@ -34,9 +34,10 @@ class TrainStep:
         return self._compiled.experimental_get_tracing_count()
 
     def _update(self, batch: Batch) -> dict[str, tf.Tensor]:
-        noise = Noise(seed=self._seed, step=self._optimizer.iterations.value)
+        step = self._optimizer.iterations.value
+        noise = Noise(seed=self._seed, step=step)
         with tf.GradientTape() as tape:
-            _, _, losses = teacher_force(self._model, batch, losses=self._losses, noise=noise)
+            _, losses = teacher_force(self._model, batch, losses=self._losses, step=step, noise=noise)
         variables = self._model.trainable_variables
         gradients = tape.gradient(losses["loss"], [variable.value for variable in variables])
         counts = tf.stack([tf.reduce_sum(batch["frames"]), tf.math.count_nonzero(batch["frames"], dtype=tf.int32)])
@@ -64,16 +65,18 @@ class EvaluationStep:
         return self._compiled.experimental_get_tracing_count()
 
     def _evaluate(self, batch: Batch) -> tuple[dict[str, tf.Tensor], Decoded]:
-        decoded, _, losses = teacher_force(self._model, batch, losses=self._losses, noise=None)
+        decoded, losses = teacher_force(self._model, batch, losses=self._losses, step=None, noise=None)
         return losses, decoded
 
 
 def teacher_force(
-    model: XTTS, batch: Batch, *, losses: LossConfig, noise: Noise | None
-) -> tuple[Decoded, Crop, dict[str, tf.Tensor]]:
-    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it."""
-    mel = tf.cast(batch["mel"], tf.float32)
-    crop = choose_crop(mel, batch["frames"], crop_frames=model.config.crop_frames, noise=noise)
+    model: XTTS, batch: Batch, *, losses: LossConfig, step: tf.Tensor | None, noise: Noise | None
+) -> tuple[Decoded, dict[str, tf.Tensor]]:
+    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it as of update `step`."""
+    mel, config = tf.cast(batch["mel"], tf.float32), model.config
+    crop = choose_crop(
+        mel, batch["frames"], crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise
+    )
     decoded = model(
         mel,
         tokens=batch["tokens"],
@@ -82,4 +85,5 @@ def teacher_force(
         crop_frames=crop.frames,
         noise=noise,
     )
-    return decoded, crop, decoder_losses(decoded, mel=mel, frames=batch["frames"], heard=crop.heard, config=losses)
+    target = Target(model.decoder.standardise(mel), batch["frames"], batch["token_counts"], crop.heard)
+    return decoded, decoder_losses(decoded, target=target, step=step, config=losses)

@@ -41,12 +41,10 @@ def _pictures(batch: Batch, decoded: Decoded) -> dict[str, np.ndarray]:
     Low bands and the first token are below, time runs to the right.
     """
     frames, tokens = int(batch["frames"][0]), int(batch["token_counts"][0])
-    padding, r = batch["tokens"].shape[1] - tokens, batch["mel"].shape[1] // decoded.stop_logits.shape[1]
-    mels = [np.asarray(mel[0, :frames], np.float32).T[::-1] for mel in (batch["mel"], decoded.refined)]
+    r = decoded.mel.shape[1] // decoded.alignment.shape[1]
+    mels = [np.asarray(mel[0, :frames], np.float32).T[::-1] for mel in (batch["mel"], decoded.mel)]
     low, high = mels[0].min(), mels[0].max()
-    weights = np.asarray(decoded.alignment[0]).mean(axis=0)  # [N, L + T], the text's tokens last
-    text = slice(weights.shape[1] - padding - tokens, weights.shape[1] - padding)
-    alignment = weights[: -(-frames // r), text].T[::-1]
+    alignment = np.asarray(decoded.alignment[0])[: -(-frames // r), :tokens].T[::-1]
     return {
         "target_over_prediction": np.clip((np.concatenate(mels) - low) / max(high - low, 1e-6), 0, 1),
         "alignment": alignment / max(alignment.max(), 1e-6),

@@ -38,7 +38,10 @@ def main(size: str) -> None:
     """Print the costs of a size on this machine."""
     precision = "bfloat16" if tf.config.list_physical_devices("GPU") else "float32"
     model = XTTS(
-        ModelConfig.model_validate({"size": size, "precision": precision}), vocabulary_size=VOCABULARY, n_mels=N_MELS
+        ModelConfig.model_validate({"size": size, "precision": precision}),
+        vocabulary_size=VOCABULARY,
+        n_mels=N_MELS,
+        log_silence=-11.5,
     )
     optimizer = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables)
     train = TrainStep(model, optimizer, losses=LossConfig(), seed=1)

@@ -20,7 +20,7 @@ from shared.config import load_config
 from shared.dataset import Dataset
 from tests.commands import Outcome, runner
 from tests.trainer import runs
-from tests.trainer.models import perturbed_nano
+from tests.trainer.models import perturbed_pico
 from trainer import cli
 from trainer.model.xtts import XTTS
 
@@ -51,8 +51,8 @@ def built(folder: Path, *, overrides: list[str] | None = None) -> Path:
 
 @pytest.fixture(scope="session")
 def models() -> Callable[..., XTTS]:
-    """Perturbed nano models, one for each r and precision; not to be changed."""
-    return functools.cache(perturbed_nano)
+    """Perturbed pico models, one for each r and options; not to be changed."""
+    return functools.cache(perturbed_pico)
 
 
 @pytest.fixture(scope="session", autouse=True)

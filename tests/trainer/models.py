@@ -14,13 +14,15 @@ from trainer.model.xtts import XTTS, ModelConfig
 
 M = 16
 VOCABULARY = 40
+SILENCE = float(np.log(1e-5))
 
 
-def perturbed_nano(frames_per_step: int, *, precision: str = "float32") -> XTTS:
+def perturbed_pico(frames_per_step: int, **options: object) -> XTTS:
     """Weights moved off their start: a last layer of zeros would hide everything before it."""
     keras.utils.set_random_seed(5)
-    config = ModelConfig(size="nano", frames_per_step=frames_per_step, crop_frames=16, precision=precision)
-    model = XTTS(config, vocabulary_size=VOCABULARY, n_mels=M)
+    settings = {"size": "pico", "crop_frames": 16, "reference_dropout": 0.5, "precision": "float32"}
+    config = ModelConfig.model_validate({**settings, "frames_per_step": frames_per_step, **options})
+    model = XTTS(config, vocabulary_size=VOCABULARY, n_mels=M, log_silence=SILENCE)
     random = np.random.default_rng(5)
     for variable in model.trainable_variables:
         variable.assign_add(random.normal(0.0, 0.05, variable.shape).astype(np.float32))
@@ -48,11 +50,10 @@ def random_tokens(*shape: int, seed: int = 0) -> np.ndarray:
 
 def random_batch(*, frames: list[int], token_counts: list[int], width: int, tokens: int, seed: int = 0) -> dict:
     """A batch as the stream gives it: padded with silence and with token 0."""
-    silence = np.float32(np.log(1e-5))
     valid = np.arange(width)[None, :] < np.array(frames)[:, None]
     spoken = np.arange(tokens)[None, :] < np.array(token_counts)[:, None]
     return {
-        "mel": tf.constant(np.where(valid[:, :, None], random_mel(len(frames), width, seed=seed), silence)),
+        "mel": tf.constant(np.where(valid[:, :, None], random_mel(len(frames), width, seed=seed), np.float32(SILENCE))),
         "frames": tf.constant(frames, tf.int32),
         "tokens": tf.constant(np.where(spoken, random_tokens(len(frames), tokens, seed=seed), 0)),
         "token_counts": tf.constant(token_counts, tf.int32),

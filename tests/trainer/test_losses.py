@@ -7,7 +7,18 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import M, random_mel
-from trainer.losses import LossConfig, decoder_losses, flux_loss, kl_loss, masked_mean, mel_loss, stop_loss
+from trainer.losses import (
+    GuidedAttentionConfig,
+    LossConfig,
+    Target,
+    decoder_losses,
+    flux_loss,
+    guided_attention_loss,
+    kl_loss,
+    masked_mean,
+    mel_loss,
+    stop_loss,
+)
 from trainer.model.decoder import Decoded
 
 B, F, R = 4, 12, 4
@@ -17,6 +28,8 @@ VALID = np.arange(F)[None, :] < FRAMES[:, None]
 MEL, MEAN, COARSE, REFINED = (random_mel(B, F, seed=seed) for seed in range(4))
 LOG_VARIANCE = RANDOM.uniform(-3, 1, (B, F, M)).astype(np.float32)
 STOP = RANDOM.normal(size=(B, F // R)).astype(np.float32)
+T, COUNTS = 5, np.array([5, 3, 1, 0])
+ALIGNMENT = RANDOM.dirichlet(np.ones(T), (B, F // R)).astype(np.float32)
 HEARD = np.zeros((B, F), bool)
 HEARD[0, 4:9] = HEARD[1, 0:3] = True
 
@@ -28,15 +41,15 @@ def decoded(**changed: np.ndarray) -> Decoded:
         "coarse": COARSE,
         "refined": REFINED,
         "stop_logits": STOP,
-        "alignment": np.zeros((B, 1, F // R, 1), np.float32),
+        "alignment": ALIGNMENT,
+        "mel": np.zeros((B, F, M), np.float32),
     }
     return Decoded(**{name: tf.constant(value) for name, value in (values | changed).items()})
 
 
 def losses(output: Decoded, *, mel: np.ndarray = MEL, frames: np.ndarray = FRAMES) -> dict[str, float]:
-    terms = decoder_losses(
-        output, mel=tf.constant(mel), frames=tf.constant(frames, tf.int32), heard=HEARD, config=LossConfig()
-    )
+    target = Target(tf.constant(mel), tf.constant(frames, tf.int32), tf.constant(COUNTS, tf.int32), tf.constant(HEARD))
+    terms = decoder_losses(output, target=target, step=tf.constant(0), config=LossConfig())
     return {name: float(value) for name, value in terms.items()}
 
 
@@ -75,13 +88,54 @@ def test_stop_is_a_weighted_cross_entropy_up_to_the_last_step() -> None:
             probability = 1 / (1 + np.exp(-STOP[row, step]))
             last = step == -(-frames // R) - 1
             terms.append(-5.0 * np.log(probability) if last else -np.log(1 - probability))
-    found = stop_loss(tf.constant(STOP), last_step=tf.constant((FRAMES - 1) // R, tf.int32), positive_weight=5.0)
+    found = stop_loss(tf.constant(STOP), tf.constant(-(-FRAMES // R), tf.int32), positive_weight=5.0)
     assert float(found) == pytest.approx(np.mean(terms), rel=1e-5)
+
+
+def guided(alignment: np.ndarray, *, width: float = 0.2) -> float:
+    steps, counts = (tf.constant(value, tf.int32) for value in (-(-FRAMES // R), COUNTS))
+    return float(guided_attention_loss(tf.constant(alignment), steps, counts, width=width))
+
+
+def test_guided_attention_is_the_share_off_the_diagonal_of_true_lengths() -> None:
+    terms = []
+    for row, frames in enumerate(FRAMES):
+        steps = -(-frames // R)
+        for n in range(steps):
+            off = [1 - np.exp(-((n / steps - t / COUNTS[row]) ** 2) / (2 * 0.3**2)) for t in range(COUNTS[row])]
+            terms.append(np.dot(ALIGNMENT[row, n, : COUNTS[row]], off))
+    masked = ALIGNMENT * (np.arange(T) < COUNTS[:, None])[:, None, :]
+    assert guided(masked, width=0.3) == pytest.approx(np.mean(terms), rel=1e-5)
+
+
+def test_guided_attention_is_small_on_the_diagonal_and_nearly_1_in_the_wrong_corner() -> None:
+    diagonal, wrong = np.zeros((2, B, F // R, T), np.float32)
+    for row, frames in enumerate(FRAMES):
+        for n in range(-(-frames // R)):
+            diagonal[row, n, round(n / -(-frames // R) * COUNTS[row])] = 1
+            wrong[row, n, COUNTS[row] - 1 if n == 0 else 0] = 1
+    assert guided(diagonal, width=0.2) < 0.15
+    assert guided(wrong, width=0.05) > 0.7
+
+
+def test_guidance_stays_falls_and_ends() -> None:
+    config = GuidedAttentionConfig(weight=4.0, full_steps=100, falling_steps=200)
+    found = [float(config.weight_at(tf.constant(step, tf.int64))) for step in (0, 100, 150, 299, 300, 10**6)]
+    assert found == pytest.approx([4.0, 4.0, 3.0, 0.02, 0.0, 0.0])
+    assert float(config.weight_at(None)) == 0.0
+
+
+def test_in_validation_the_guidance_is_shown_and_not_counted() -> None:
+    target = Target(*(tf.constant(value) for value in (MEL, FRAMES.astype(np.int32), COUNTS.astype(np.int32), HEARD)))
+    early, late = (decoder_losses(decoded(), target=target, step=step, config=LossConfig()) for step in (0, None))
+    assert float(early["guided_attention"]) == float(late["guided_attention"]) > 0
+    assert float(early["loss"] - late["loss"]) == pytest.approx(5.0 * float(late["guided_attention"]), rel=1e-4)
 
 
 def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
     found = losses(decoded())
-    expected = found["mel"] + 0.1 * found["kl"] + 0.5 * found["flux"] + found["stop"]
+    expected = found["mel"] + 0.1 * found["kl"] + 0.02 * found["flux"] + 0.5 * found["stop"]
+    expected += 5.0 * found["guided_attention"]
     assert found["loss"] == pytest.approx(expected, rel=1e-5)
 
 
@@ -99,6 +153,8 @@ def test_outputs_for_heard_frames_and_padding_do_not_matter() -> None:
         coarse=np.where(ignored, 99.0, COARSE).astype(np.float32),
         refined=np.where(ignored, 99.0, REFINED).astype(np.float32),
         stop_logits=np.where(steps, 99.0, STOP).astype(np.float32),
+        alignment=np.where(steps[:, :, None], 99.0, ALIGNMENT).astype(np.float32),
+        mel=np.full((B, F, M), 99.0, np.float32),
     )
     assert losses(changed) == losses(decoded())
 
@@ -108,6 +164,8 @@ def test_each_remaining_output_matters() -> None:
     assert losses(decoded(refined=REFINED + 1))["mel"] != losses(decoded())["mel"]
     assert losses(decoded(mean=MEAN + 1))["flux"] != losses(decoded())["flux"]
     assert losses(decoded(log_variance=LOG_VARIANCE + 1))["kl"] != losses(decoded())["kl"]
+    turned = losses(decoded(alignment=ALIGNMENT[:, :, ::-1].copy()))
+    assert turned["guided_attention"] != losses(decoded())["guided_attention"]
 
 
 def test_a_batch_of_empty_rows_has_no_loss() -> None:
@@ -116,13 +174,10 @@ def test_a_batch_of_empty_rows_has_no_loss() -> None:
 
 def test_an_empty_row_adds_nothing() -> None:
     short = Decoded(*(value[:3] for value in decoded()))
-    without = decoder_losses(
-        short,
-        mel=tf.constant(MEL[:3]),
-        frames=tf.constant(FRAMES[:3], tf.int32),
-        heard=HEARD[:3],
-        config=LossConfig(),
+    target = Target(
+        *(tf.constant(value[:3]) for value in (MEL, FRAMES.astype(np.int32), COUNTS.astype(np.int32), HEARD))
     )
+    without = decoder_losses(short, target=target, step=tf.constant(0), config=LossConfig())
     assert losses(decoded()) == pytest.approx({name: float(value) for name, value in without.items()}, rel=1e-6)
 
 

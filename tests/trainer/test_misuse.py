@@ -39,7 +39,7 @@ def test_an_unknown_key_is_told_with_the_known_ones(mistake: Callable[..., str],
 
 def test_an_unknown_key_in_the_file(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
     config = tmp_path / "train.yaml"
-    config.write_text("model:\n  sizes: nano\n")
+    config.write_text("model:\n  sizes: pico\n")
     assert "model.sizes: unknown key; known here: crop_frames" in mistake(data=data, config=config)
 
 

@@ -14,7 +14,7 @@ from trainer.config import TrainConfig
 from trainer.model.xtts import ModelConfig
 from trainer.run import enter_run, open_run
 
-CONFIG = TrainConfig(model=ModelConfig(size="nano"))
+CONFIG = TrainConfig(model=ModelConfig(size="pico"))
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_a_run_remembers_what_its_weights_belong_to(run: Path, dataset: Dataset)
 
 
 def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> None:
-    changed = CONFIG.model_copy(update={"steps": 5, "model": ModelConfig(size="nano", precision="float32")})
+    changed = CONFIG.model_copy(update={"steps": 5, "model": ModelConfig(size="pico", precision="float32")})
     enter_run(run, config=changed, dataset=dataset)
     assert open_run(run).config == changed
 
@@ -68,8 +68,8 @@ def test_the_tokenizer_may_have_moved(run: Path, dataset: Dataset) -> None:
 
 @pytest.mark.parametrize("changed", [{"size": "tiny"}, {"frames_per_step": 2}])
 def test_another_model_is_refused_and_the_old_one_told(run: Path, dataset: Dataset, changed: dict) -> None:
-    other = TrainConfig(model=ModelConfig(**{"size": "nano", **changed}))
-    with pytest.raises(UserError, match=r"another model .*size='nano'.*another RUN"):
+    other = TrainConfig(model=ModelConfig(**{"size": "pico", **changed}))
+    with pytest.raises(UserError, match=r"another model .*size='pico'.*another RUN"):
         enter_run(run, config=other, dataset=dataset)
     assert open_run(run).config == CONFIG
 

@@ -29,7 +29,7 @@ TOKENIZER = Path("tests/corpora/tokenizer.json")
 def untrained(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has no checkpoint yet."""
     run = tmp_path_factory.mktemp("untrained") / "run"
-    enter_run(run, config=TrainConfig(model=ModelConfig(size="nano")), dataset=dataset)
+    enter_run(run, config=TrainConfig(model=ModelConfig(size="pico")), dataset=dataset)
     return run
 
 

@@ -53,7 +53,17 @@ def test_a_killed_run_logs_every_step_once_with_the_figures_of_an_undisturbed_ru
         return [
             {
                 name: row[name]
-                for name in ("step", "loss", "mel", "kl", "flux", "stop", "gradient_norm", "learning_rate")
+                for name in (
+                    "step",
+                    "loss",
+                    "mel",
+                    "kl",
+                    "flux",
+                    "stop",
+                    "guided_attention",
+                    "gradient_norm",
+                    "learning_rate",
+                )
             }
             for row in runs.rows(run)
         ]

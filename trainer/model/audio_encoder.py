@@ -3,6 +3,7 @@
     crop [B, C, M] ─ conv, stride 2 ─ transformer ─┬─ Perceiver resampler ─► latents [B, L, D]
                                                    └─ masked mean, dense ──► speaker [B, S]
 
+A crop of no frames is no reference: latents and speaker are then learned ones, the same for all such clips.
 The resampler is Flamingo's (Alayrac et al., 2022), as in XTTS-v2 with 32 latents and two layers.
 """
 
@@ -45,18 +46,33 @@ class AudioEncoder(keras.layers.Layer):
         self._resampler = Resampler(stack, name="resampler", dtype=dtype)
         self._speaker = keras.layers.Dense(size.speaker, name="speaker", dtype=dtype)
 
+    def build(self, *_: object) -> None:
+        initializer = keras.initializers.RandomNormal(stddev=0.02)
+        shapes = {"no_latents": (NUM_LATENTS, self._width), "no_speaker": (self._speaker.units,)}
+        self._nobody = Conditioning(
+            *(self.add_weight(shape=shape, initializer=initializer, name=name) for name, shape in shapes.items())
+        )
+
     def call(self, crop: tf.Tensor, crop_frames: tf.Tensor, noise: Noise | None = None) -> Conditioning:
-        """Encode a normalised crop [B, C, M] with crop_frames [B] valid frames."""
+        """Encode a standardised crop [B, C, M] with crop_frames [B] valid frames."""
         crop = tf.where(tf.sequence_mask(crop_frames, crop.shape[1])[:, :, None], crop, 0)
         # one zero on either side: frame i of the output sees frames 2i - 1, 2i, 2i + 1, however long the padding
         x = self._convolution(tf.pad(crop, [[0, 0], [1, 1], [0, 0]]))
         lengths = (crop_frames + 1) // 2
-        x = x + tf.cast(sinusoids(x.shape[1], self._width), x.dtype)
+        x = x + tf.cast(sinusoids(tf.range(x.shape[1]), self._width), x.dtype)
         mask = key_mask(lengths, x.shape[1])
         for block in self._blocks:
             x = block(x, mask, noise=noise)
         x = self._norm(x)
-        return Conditioning(self._resampler(x, mask), self._speaker(masked_mean(x, lengths)))
+        heard = Conditioning(self._resampler(x, mask), self._speaker(masked_mean(x, lengths)))
+        return self._or_nobody(heard, crop_frames > 0)
+
+    def _or_nobody(self, heard: Conditioning, given: tf.Tensor) -> Conditioning:
+        """What was heard where a reference was given, [B]."""
+        return Conditioning(
+            tf.where(given[:, None, None], heard.latents, tf.cast(self._nobody.latents, heard.latents.dtype)),
+            tf.where(given[:, None], heard.speaker, tf.cast(self._nobody.speaker, heard.speaker.dtype)),
+        )
 
 
 class Resampler(keras.layers.Layer):

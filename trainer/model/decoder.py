@@ -3,7 +3,8 @@
     previous r frames ─ pre-net ─ transformer over the past ─┬─► μ, ln σ² ─► z = μ + σ ε ─► y' = z + MLP(z)
          text and latents ─┘ attended to                     └─► stop          y'' = y' + post-net(y')
 
-Inside the networks mels are normalised per band by the corpus' statistics; μ, z, y' and y'' are in ln magnitude.
+Mels are standardised per band by the corpus' statistics, here and in the losses: μ, z, y' and y'' have mean 0 and
+deviation 1 where the corpus has its own, so that a quiet band counts as much as a loud one.
 Everything is causal, the post-net too: an output depends on earlier frames only, so that teacher forcing
 leaks nothing through the post-net's convolutions, and speech can be streamed.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from trainer.model.layers import KeysValues, MemoryBlock, causal_mask, norm, sinusoids
@@ -26,25 +28,29 @@ POSTNET_KERNEL = 5
 # ln σ² is kept where float32 and bfloat16 can exponentiate it
 LOG_VARIANCE_RANGE = (-10.0, 4.0)
 
+MIN_STD = 0.05  # of a band, ln magnitude: one that is always silent has no deviation
+MIN_TEXT_WEIGHT = 1e-6
+
 
 class Decoded(NamedTuple):
-    """What the decoder says of each frame and step; mels in ln magnitude."""
+    """What the decoder says of each frame and step; mels are standardised, but for the last."""
 
     mean: tf.Tensor  # μ [B, F, M]
     log_variance: tf.Tensor  # ln σ² [B, F, M]
     coarse: tf.Tensor  # y' [B, F, M]
     refined: tf.Tensor  # y'' [B, F, M]
     stop_logits: tf.Tensor  # [B, N]
-    alignment: tf.Tensor  # of the last block on latents and text, [B, H, N, L + T]
+    alignment: tf.Tensor  # attention on the text, [B, N, T]: mean over blocks and heads, of those on the text
+    mel: tf.Tensor  # y'' in ln magnitude [B, F, M]
 
 
 class Step(NamedTuple):
-    """One decoder step, before the post-net."""
+    """One decoder step, before the post-net; mels are standardised."""
 
     mean: tf.Tensor  # [B, r, M]
     log_variance: tf.Tensor  # [B, r, M]
     stop_logits: tf.Tensor  # [B, 1]
-    alignment: tf.Tensor  # [B, H, 1, L + T]
+    alignment: tf.Tensor  # [B, 1, T]
 
 
 class Memory(NamedTuple):
@@ -53,6 +59,7 @@ class Memory(NamedTuple):
     projected: tuple[KeysValues, ...]
     mask: tf.Tensor  # [B, 1, 1, L + T]
     speaker: tf.Tensor  # [B, D]
+    spoken: tf.Tensor  # [B, T], True for tokens that are not padding
 
 
 class Decoder(keras.layers.Layer):
@@ -95,34 +102,40 @@ class Decoder(keras.layers.Layer):
     def set_statistics(self, *, mean: list[float], std: list[float]) -> None:
         """Mean and standard deviation of each band of the training mels, [M] in ln magnitude."""
         self._mean.assign(mean)
-        self._std.assign(std)
+        self._std.assign(np.maximum(std, MIN_STD))
 
-    def normalise(self, mel: tf.Tensor) -> tf.Tensor:
-        """Bands of a mel [..., M] to mean 0 and deviation 1."""
+    def standardise(self, mel: tf.Tensor) -> tf.Tensor:
+        """A mel [..., M] in ln magnitude to bands of mean 0 and deviation 1."""
         return (tf.cast(mel, tf.float32) - self._mean) / self._std
+
+    def unstandardise(self, mel: tf.Tensor) -> tf.Tensor:
+        """Back to ln magnitude."""
+        return self._mean + self._std * mel
 
     def remember(self, text: tf.Tensor, token_counts: tf.Tensor, latents: tf.Tensor, speaker: tf.Tensor) -> Memory:
         """Project text [B, T, Dt], latents [B, L, Da] and speaker [B, S] for all steps."""
         memory = tf.concat([self._latent_projection(latents), self._text_projection(text)], 1)
-        num_latents = latents.shape[1]
-        mask = tf.sequence_mask(num_latents + token_counts, memory.shape[1])[:, None, None, :]
+        spoken = tf.sequence_mask(token_counts, text.shape[1])
+        mask = tf.pad(spoken, [[0, 0], [latents.shape[1], 0]], constant_values=True)[:, None, None, :]
         projected = tuple(block.remember(memory) for block in self._blocks)
-        return Memory(projected, mask, self._speaker_projection(speaker))
+        return Memory(projected, mask, self._speaker_projection(speaker), spoken)
 
     def call(self, mel: tf.Tensor, memory: Memory, noise: Noise | None = None) -> Decoded:
-        """Teacher forcing over mel [B, F, M] in ln magnitude; without noise z is μ and nothing is dropped."""
+        """Teacher forcing over a standardised mel [B, F, M]; without noise z is μ and nothing is dropped."""
         batch, steps = tf.shape(mel)[0], mel.shape[1] // self._frames_per_step
-        groups = tf.reshape(self.normalise(mel), [batch, steps, -1])
+        groups = tf.reshape(mel, [batch, steps, -1])
         x = self._embed(tf.pad(groups[:, :-1], [[0, 0], [1, 0], [0, 0]]), memory, noise)
-        x = x + tf.cast(sinusoids(steps, self._width), x.dtype)
+        x = x + tf.cast(sinusoids(tf.range(steps), self._width), x.dtype)
+        weights = []
         for block, projected in zip(self._blocks, memory.projected, strict=True):
-            x, weights = block(x, causal_mask(steps), projected, memory.mask, noise=noise)
+            x, block_weights = block(x, causal_mask(steps), projected, memory.mask, noise=noise)
+            weights.append(block_weights)
         mean, log_variance, stop_logits = self._predict(self._norm(x))
-        drawn = mean if noise is None else self.draw(mean, log_variance, noise=noise)
-        coarse, refined = self.refine(drawn)
-        return Decoded(mean, log_variance, coarse, refined, stop_logits, weights)
+        coarse, refined = self.refine(mean if noise is None else self.draw(mean, log_variance, noise=noise))
+        alignment = text_alignment(weights, text_size=memory.spoken.shape[1])
+        return Decoded(mean, log_variance, coarse, refined, stop_logits, alignment, self.unstandardise(refined))
 
-    def empty_cache(self, batch: int, *, steps: int) -> tuple[KeysValues, ...]:
+    def empty_cache(self, batch: int | tf.Tensor, *, steps: int) -> tuple[KeysValues, ...]:
         """A cache for so many steps; each block has its own."""
         empty = tf.zeros([batch, steps, self._heads_count, self._head_width], self.compute_dtype)
         return tuple(KeysValues(empty, empty) for _ in self._blocks)
@@ -133,24 +146,18 @@ class Decoder(keras.layers.Layer):
         memory: Memory,
         cache: tuple[KeysValues, ...],
         position: tf.Tensor,
-        positions: tf.Tensor,
         noise: Noise | None = None,
     ) -> tuple[Step, tuple[KeysValues, ...]]:
-        """One step after the r previous frames [B, r, M] in ln magnitude.
-
-        Args:
-            position: number of the step; at 0 the previous frames are ignored, as there are none.
-            positions: sinusoids of all steps, [N, D].
-        """
-        group = tf.reshape(self.normalise(previous), [tf.shape(previous)[0], 1, -1])
-        group = tf.where(position == 0, tf.zeros_like(group), group)
-        x = self._embed(group, memory, noise) + tf.cast(positions[position], self.compute_dtype)
-        grown = []
+        """Step number `position` after the r previous frames [B, r, M], standardised; zeros before the first."""
+        group = tf.reshape(previous, [tf.shape(previous)[0], 1, -1])
+        x = self._embed(group, memory, noise) + tf.cast(sinusoids(position[None], self._width), self.compute_dtype)
+        grown, weights = [], []
         for block, block_cache, projected in zip(self._blocks, cache, memory.projected, strict=True):
-            x, block_cache, weights = block.step(x, block_cache, position, projected, memory.mask)
+            x, block_cache, block_weights = block.step(x, block_cache, position, projected, memory.mask)
             grown.append(block_cache)
-        mean, log_variance, stop_logits = self._predict(self._norm(x))
-        return Step(mean, log_variance, stop_logits, weights), tuple(grown)
+            weights.append(block_weights)
+        alignment = text_alignment(weights, text_size=memory.spoken.shape[1])
+        return Step(*self._predict(self._norm(x)), alignment), tuple(grown)
 
     def draw(self, mean: tf.Tensor, log_variance: tf.Tensor, *, noise: Noise) -> tf.Tensor:
         """z = μ + σ ε, [B, F, M]."""
@@ -159,15 +166,15 @@ class Decoder(keras.layers.Layer):
     def refine(self, drawn: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """y' and y'' of z [B, F, M]."""
         coarse = self.sharpen(drawn)
-        return coarse, coarse + self._std * tf.cast(self._postnet(self.normalise(coarse)), tf.float32)
+        return coarse, coarse + tf.cast(self._postnet(coarse), tf.float32)
 
     def sharpen(self, drawn: tf.Tensor) -> tf.Tensor:
         """y' = z + MLP(z), frame by frame: this is what the next step hears."""
         hidden, output = self._refine
-        return drawn + self._std * output(hidden(self.normalise(drawn)))
+        return drawn + output(hidden(drawn))
 
     def _embed(self, groups: tf.Tensor, memory: Memory, noise: Noise | None) -> tf.Tensor:
-        """Pre-net over normalised frames [B, N, r M], plus the speaker: [B, N, D]."""
+        """Pre-net over standardised frames [B, N, r M], plus the speaker: [B, N, D]."""
         x = tf.cast(groups, self.compute_dtype)
         for layer in self._prenet:
             x = layer(x)
@@ -178,9 +185,19 @@ class Decoder(keras.layers.Layer):
         """μ and ln σ² of [B, F, M] and stop logits [B, N] from x [B, N, D]."""
         mean, log_variance = tf.split(self._distribution(x), 2, axis=-1)
         shape = [tf.shape(x)[0], x.shape[1] * self._frames_per_step, self._n_mels]
-        mean = self._mean + self._std * tf.reshape(mean, shape)
         log_variance = tf.clip_by_value(tf.reshape(log_variance, shape), *LOG_VARIANCE_RANGE)
-        return mean, log_variance, tf.squeeze(self._stop(x), -1)
+        return tf.reshape(mean, shape), log_variance, tf.squeeze(self._stop(x), -1)
+
+
+def text_alignment(weights: list[tf.Tensor], *, text_size: int) -> tf.Tensor:
+    """Where the text is attended to, [B, N, T]: of each block's weights [B, H, N, L + T] those on the text, which come
+    last, in proportion to their sum, and of all heads and blocks the mean.
+    """
+    shares = []
+    for block_weights in weights:
+        text = block_weights[..., -text_size:]
+        shares.append(tf.reduce_mean(text / (tf.reduce_sum(text, -1, keepdims=True) + MIN_TEXT_WEIGHT), 1))
+    return tf.add_n(shares) / len(shares)
 
 
 class PostNet(keras.layers.Layer):

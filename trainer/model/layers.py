@@ -145,10 +145,11 @@ def norm(name: str, *, dtype: keras.DTypePolicy) -> keras.layers.LayerNormalizat
     return keras.layers.LayerNormalization(epsilon=1e-5, name=name, dtype=dtype)
 
 
-def sinusoids(length: int, width: int) -> np.ndarray:
-    """Sinusoidal positions, [length, width] float32 (Vaswani et al., 2017, section 3.5)."""
-    angles = np.arange(length)[:, None] * np.exp(-np.log(10_000.0) * np.arange(0, width, 2) / width)[None, :]
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1).astype(np.float32)
+def sinusoids(positions: tf.Tensor, width: int) -> tf.Tensor:
+    """Sinusoidal codes of positions [N], [N, width] float32 (Vaswani et al., 2017, section 3.5)."""
+    frequencies = np.exp(-np.log(10_000.0) * np.arange(0, width, 2) / width).astype(np.float32)
+    angles = tf.cast(positions, tf.float32)[:, None] * frequencies[None, :]
+    return tf.concat([tf.sin(angles), tf.cos(angles)], 1)
 
 
 def key_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:

@@ -17,9 +17,16 @@ MAX_DRAWS = 1 << 16  # of one source
 class Noise:
     """A source of independent draws, numbered in the order of tracing."""
 
-    def __init__(self, *, seed: tf.Tensor | int, step: tf.Tensor):
-        """Another seed or another step [] gives other numbers."""
+    def __init__(self, *, seed: tf.Tensor | int, step: tf.Tensor, rows_alike: bool = False):
+        """Another seed or another step [] gives other numbers.
+
+        With rows_alike a draw has one row, for all rows of a batch: each then gets what it would get alone.
+        """
         self._seed, self._step, self._draws = tf.cast(seed, tf.int64), tf.cast(step, tf.int64), 0
+        self._rows_alike = rows_alike
+
+    def _shape(self, shape: tf.Tensor | list[int]) -> tf.Tensor | list[int]:
+        return tf.concat([[1], shape[1:]], 0) if self._rows_alike else shape
 
     def _next_seed(self) -> tf.Tensor:
         """[2] int64; the generator scrambles it, so neighbours are independent."""
@@ -28,11 +35,11 @@ class Noise:
 
     def normal(self, shape: tf.Tensor | list[int], dtype: tf.DType = tf.float32) -> tf.Tensor:
         """Standard normal."""
-        return tf.cast(tf.random.stateless_normal(shape, self._next_seed(), alg=ALGORITHM), dtype)
+        return tf.cast(tf.random.stateless_normal(self._shape(shape), self._next_seed(), alg=ALGORITHM), dtype)
 
     def uniform(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         """Uniform in [0, 1)."""
-        return tf.random.stateless_uniform(shape, self._next_seed(), alg=ALGORITHM)
+        return tf.random.stateless_uniform(self._shape(shape), self._next_seed(), alg=ALGORITHM)
 
     def dropout(self, values: tf.Tensor, *, rate: float) -> tf.Tensor:
         """The values, a share `rate` of them zero and the others scaled up."""

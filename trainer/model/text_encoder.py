@@ -24,7 +24,7 @@ class TextEncoder(keras.layers.Layer):
 
     def call(self, tokens: tf.Tensor, token_counts: tf.Tensor, noise: Noise | None = None) -> tf.Tensor:
         """Encode tokens [B, T] int32, of which token_counts [B] are valid: [B, T, D]."""
-        positions = sinusoids(tokens.shape[1], self._width)
+        positions = sinusoids(tf.range(tokens.shape[1]), self._width)
         x = self._embedding(tokens) * self._width**0.5 + tf.cast(positions, self.compute_dtype)
         mask = key_mask(token_counts, tokens.shape[1])
         for block in self._blocks:

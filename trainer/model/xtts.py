@@ -11,7 +11,6 @@ import tensorflow as tf
 from shared.config import Config
 from trainer.model.audio_encoder import AudioEncoder, Conditioning
 from trainer.model.decoder import Decoded, Decoder, Memory
-from trainer.model.layers import sinusoids
 from trainer.model.noise import Noise
 from trainer.model.size import SIZES
 from trainer.model.text_encoder import TextEncoder
@@ -22,28 +21,30 @@ POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 class ModelConfig(Config):
     """Which XTTS."""
 
-    size: Literal["nano", "tiny", "small", "normal", "big"] = "normal"
+    size: Literal["pico", "nano", "tiny", "small", "normal", "big"] = "normal"
     frames_per_step: int = pydantic.Field(4, ge=1)  # r; 4 at hop 256 and 22,050 Hz are 21.53 steps/s, as XTTS-v2
     crop_frames: int = pydantic.Field(256, ge=8)  # of the conditioning crop, at most
     dropout: float = pydantic.Field(0.1, ge=0, lt=1)
+    reference_dropout: float = pydantic.Field(0.1, ge=0, lt=1)  # clips trained without a reference of their voice
     precision: Literal["float32", "bfloat16"] = "bfloat16"
 
 
 class Generated(NamedTuple):
-    """Free-running output."""
+    """Free-running output; N is the greatest number of steps that was allowed."""
 
-    mel: tf.Tensor  # [1, N r, M] ln magnitude, zeros past the end
-    steps: tf.Tensor  # how many decoder steps were taken
-    alignment: tf.Tensor  # mean over heads of the last block on the text, [N, T]
+    mel: tf.Tensor  # [B, N r, M] ln magnitude, silence past the end
+    steps: tf.Tensor  # [B] int32, decoder steps up to the end
+    alignment: tf.Tensor  # as Decoded's, [B, N, T], zeros past the end
 
 
 class XTTS(keras.Model):
     """Text encoder, audio encoder and decoder."""
 
-    def __init__(self, config: ModelConfig, *, vocabulary_size: int, n_mels: int):
+    def __init__(self, config: ModelConfig, *, vocabulary_size: int, n_mels: int, log_silence: float):
+        """`log_silence` is the least value of a mel, in ln magnitude."""
         super().__init__(name="xtts")
         size, policy = SIZES[config.size], keras.DTypePolicy(POLICIES[config.precision])
-        self.config, self._n_mels = config, n_mels
+        self.config, self._n_mels, self._log_silence = config, n_mels, log_silence
         self.text_encoder = TextEncoder(
             size.text_encoder, vocabulary_size=vocabulary_size, dropout=config.dropout, dtype=policy
         )
@@ -51,7 +52,6 @@ class XTTS(keras.Model):
         self.decoder = Decoder(
             size, n_mels=n_mels, frames_per_step=config.frames_per_step, dropout=config.dropout, dtype=policy
         )
-        self._decoder_width = size.decoder.width
         self._make_weights()
 
     def _make_weights(self) -> None:
@@ -74,17 +74,17 @@ class XTTS(keras.Model):
         """Teacher forcing.
 
         Args:
-            mel: [B, F, M] ln magnitude, F a multiple of r.
+            mel: [B, F, M] in ln magnitude, F a multiple of r.
             tokens, token_counts: [B, T] int32 of the compact vocabulary and [B].
-            crop, crop_frames: [B, C, M] ln magnitude of the voice and [B].
+            crop, crop_frames: [B, C, M] ln magnitude of the voice and [B]; 0 frames are no reference.
             noise: of dropout and sampling; without it nothing is random.
         """
         memory = self.remember(tokens, token_counts, self.listen(crop, crop_frames, noise), noise)
-        return self.decoder(mel, memory, noise=noise)
+        return self.decoder(self.decoder.standardise(mel), memory, noise=noise)
 
     def listen(self, crop: tf.Tensor, crop_frames: tf.Tensor, noise: Noise | None = None) -> Conditioning:
         """What a crop [B, C, M] in ln magnitude says of its voice."""
-        return self.audio_encoder(self.decoder.normalise(crop), crop_frames, noise=noise)
+        return self.audio_encoder(self.decoder.standardise(crop), crop_frames, noise=noise)
 
     def remember(
         self, tokens: tf.Tensor, token_counts: tf.Tensor, voice: Conditioning, noise: Noise | None = None
@@ -97,44 +97,50 @@ class XTTS(keras.Model):
         self,
         tokens: tf.Tensor,
         *,
+        token_counts: tf.Tensor,
         crop: tf.Tensor,
         crop_frames: tf.Tensor,
         max_steps: int,
         seed: tf.Tensor | int,
-        stop_threshold: float = 0.5,
+        stop_threshold: tf.Tensor | float = 0.5,
     ) -> Generated:
-        """Speak one text [1, T] in the voice of a crop [1, C, M], until the stop is predicted."""
-        memory = self.remember(tokens, tf.constant([tokens.shape[1]]), self.listen(crop, crop_frames))
-        r, text_size = self.config.frames_per_step, tokens.shape[1]
-        positions = tf.constant(sinusoids(max_steps, self._decoder_width))
+        """Speak texts [B, T] in the voices of crops [B, C, M], each until its stop is predicted.
 
-        def proceed(position: tf.Tensor, stopped: tf.Tensor, *_: object) -> tf.Tensor:
-            return (position < max_steps) & ~stopped
+        What a clip sounds like depends on the seed, not on the other clips of the batch nor on its place among them.
+        """
+        memory = self.remember(tokens, token_counts, self.listen(crop, crop_frames))
+        r, batch = self.config.frames_per_step, tokens.shape[0]
 
-        def advance(position, stopped, previous, mel, alignment, cache):
-            noise = Noise(seed=seed, step=position)
-            step, cache = self.decoder.step(previous, memory, cache, position, positions, noise)
-            drawn = self.decoder.draw(step.mean, step.log_variance, noise=noise)
-            sharp = self.decoder.sharpen(drawn)
-            here = (tf.range(max_steps) == position)[:, None]
-            mel = tf.where(tf.repeat(here, r, axis=0)[None], tf.tile(drawn, [1, max_steps, 1]), mel)
-            weights = tf.reduce_mean(step.alignment[0, :, 0, -text_size:], 0)
-            alignment = tf.where(here, weights[None], alignment)
-            stopped = tf.sigmoid(step.stop_logits[0, 0]) > stop_threshold
-            return position + 1, stopped, sharp, mel, alignment, cache
+        def proceed(position: tf.Tensor, steps: tf.Tensor, stopped: tf.Tensor, *_: object) -> tf.Tensor:
+            return (position < max_steps) & ~tf.reduce_all(stopped)
 
-        steps, _, _, drawn, alignment, _ = tf.while_loop(
+        def advance(position, steps, stopped, previous, drawn, alignment, cache):
+            noise = Noise(seed=seed, step=position, rows_alike=True)
+            step, cache = self.decoder.step(previous, memory, cache, position, noise)
+            new = self.decoder.draw(step.mean, step.log_variance, noise=noise)
+            here = (tf.range(max_steps) == position)[None, :, None]
+            drawn = tf.where(tf.repeat(here, r, axis=1), tf.tile(new, [1, max_steps, 1]), drawn)
+            alignment = tf.where(here, step.alignment, alignment)
+            steps = tf.where(stopped, steps, position + 1)
+            stopped |= tf.sigmoid(step.stop_logits[:, 0]) > stop_threshold
+            return position + 1, steps, stopped, self.decoder.sharpen(new), drawn, alignment, cache
+
+        _, steps, _, _, drawn, alignment, _ = tf.while_loop(
             proceed,
             advance,
             (
                 tf.constant(0),
-                tf.constant(False),
-                tf.zeros([1, r, self._n_mels]),
-                tf.zeros([1, max_steps * r, self._n_mels]),
-                tf.zeros([max_steps, text_size]),
-                self.decoder.empty_cache(1, steps=max_steps),
+                tf.zeros([batch], tf.int32),
+                tf.zeros([batch], tf.bool),
+                tf.zeros([batch, r, self._n_mels]),
+                tf.zeros([batch, max_steps * r, self._n_mels]),
+                tf.zeros([batch, max_steps, tokens.shape[1]]),
+                self.decoder.empty_cache(batch, steps=max_steps),
             ),
         )
-        _, refined = self.decoder.refine(drawn)
-        valid = tf.range(max_steps * r)[None, :, None] < steps * r
-        return Generated(tf.where(valid, refined, 0.0), steps, alignment)
+        mel = self.decoder.unstandardise(self.decoder.refine(drawn)[1])
+        return Generated(
+            tf.where(tf.sequence_mask(steps * r, max_steps * r)[:, :, None], mel, self._log_silence),
+            steps,
+            tf.where(tf.sequence_mask(steps, max_steps)[:, :, None], alignment, 0.0),
+        )

@@ -38,7 +38,7 @@ class Sentence(NamedTuple):
 
     text: str
     language: str  # FLORES-200, or a name that means just one of them
-    reference: Path
+    reference: Path | None  # None leaves the choice of a voice to the model
 
 
 class Speech(NamedTuple):
@@ -66,7 +66,7 @@ def synthesize_file(
     info = open_run(run)
     sentence = sentence._replace(language=resolve_language(sentence.language))
     tokens = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
-    crop = _reference_crop(sentence.reference, contract=info.contract, crop_frames=info.config.model.crop_frames)
+    crop = _crop(sentence.reference, info=info, run=run)
     model = _trained_model(info, run=run)
     speech = speak(
         model, tokens=tokens, crop=crop, spec=info.contract.features, max_duration_s=max_duration_s, seed=seed
@@ -78,7 +78,7 @@ def synthesize_file(
 def speak(
     model: XTTS, *, tokens: np.ndarray, crop: np.ndarray, spec: FeatureSpec, max_duration_s: float, seed: int
 ) -> Speech:
-    """Speech for dense tokens [T] in the voice of a mel crop [C, M]."""
+    """Speech for dense tokens [T] in the voice of a mel crop [C, M]; without any frame in a voice of the model's."""
     frames_per_step = model.config.frames_per_step
     max_steps = max(1, int(max_duration_s * spec.frames_per_second / frames_per_step))
 
@@ -86,14 +86,15 @@ def speak(
     def generate() -> Generated:
         return model.generate(
             tf.constant(tokens[None], tf.int32),
-            crop=tf.constant(crop[None]),
+            token_counts=tf.constant([len(tokens)]),
+            crop=tf.constant(np.pad(crop, [(0, 1), (0, 0)])[None]),
             crop_frames=tf.constant([len(crop)]),
             max_steps=max_steps,
             seed=seed,
         )
 
     generated = generate()
-    steps = int(generated.steps)
+    steps = int(generated.steps[0])
     mel = generated.mel.numpy()[0, : steps * frames_per_step]
     ending = "ended by itself" if steps < max_steps else f"cut off at {max_duration_s} s: no end was predicted"
     return Speech(griffin_lim(mel, spec=spec, seed=seed), spec.sample_rate_hz, ending)
@@ -125,6 +126,17 @@ def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | No
         spoken = ", ".join(vocabulary.languages)
         raise UserError(f"{run} was not trained on {sentence.language}; it speaks {spoken}")
     return np.array(vocabulary.encode(pieces), np.int32)
+
+
+def _crop(path: Path | None, *, info: RunInfo, run: Path) -> np.ndarray:
+    """Part of the reference, or no frames, [C, M] float32."""
+    if path is not None:
+        return _reference_crop(path, contract=info.contract, crop_frames=info.config.model.crop_frames)
+    if info.config.model.reference_dropout == 0:
+        raise UserError(
+            f"{run} was trained with model.reference_dropout=0, so it speaks in the voice of a --reference only"
+        )
+    return np.zeros([0, info.contract.features.n_mels], np.float32)
 
 
 def _reference_crop(path: Path, *, contract: Contract, crop_frames: int) -> np.ndarray:
