@@ -87,4 +87,4 @@ def _words(seconds: list[float]) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "nano")
+    main(sys.argv[1] if len(sys.argv) > 1 else "pico")

@@ -12,7 +12,7 @@ from shared.config import Config
 class CostConfig(Config):
     """What a shape and a frame cost on the machine that trains; decides the number of shapes where none is given.
 
-    The defaults are for `model.size: normal` on one data-centre GPU, and are estimates. Compilation: nano's two
+    The defaults are for `model.size: normal` on one data-centre GPU, and are estimates. Compilation: pico's two
     programs took 50 s of CPU time on a busy machine (`python -m tests.bench.shapes`); normal has five times its
     blocks, and a server's core is some twice as fast. A step: 0.8 TFLOP for 1,000 frames, at 80 TFLOP/s. Of a run at
     hand, `frames_s` is 1,000 over the frames/s in its log.

@@ -1,7 +1,7 @@
 """AdamW: clipping by the global norm, weight decay on matrices only, steps that are no numbers left out.
 
 Written out because it is part of the compiled step: Keras' AdamW computes schedule and bias correction anew for
-each variable, which for the nano model is 9,000 of the graph's 13,900 nodes.
+each variable, which for the pico model is 9,000 of the graph's 13,900 nodes.
 """
 
 from __future__ import annotations
