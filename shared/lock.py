@@ -130,8 +130,11 @@ class Lock:
 
 
 @contextlib.contextmanager
-def writing(root: Place, *, command: str, break_lock: bool = False) -> Iterator[Lock]:
+def writing(root: Place, *, command: str, break_lock: bool = False, on_any_host: bool = False) -> Iterator[Lock]:
     """Be the only one at the dataset; a publication that was cut short is finished first.
+
+    What a killed writer left is in the way of those on other machines, for its job may go on; `on_any_host` where
+    there are no such jobs, and a machine may take over from another: the system's lock is enough then.
 
     Raises:
         UserError: another process is at it, or may be: `break_lock` says that one on another machine is gone.
@@ -144,7 +147,8 @@ def writing(root: Place, *, command: str, break_lock: bool = False) -> Iterator[
             raise UserError(f"{error.filename}: {error.strerror}; wanted a folder that can be written to") from error
         proven = file is not None and _flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB, root=root)
         left = _owner(paper)
-        if left is not None and not break_lock and not (proven and left.host == socket.gethostname()):
+        is_gone = proven and (on_any_host or (left is not None and left.host == socket.gethostname()))
+        if left is not None and not break_lock and not is_gone:
             message = f"{root}: locked by {left}; wait for it; if it is gone, give --break-lock"
             raise UserError(message)
         lock = _take(paper, command=command, left=left, is_broken=break_lock, root=root)

@@ -2,29 +2,37 @@
 
     RUN/run.json                                  config, contract, vocabulary: what the weights belong to
     RUN/vocab.json                                the dataset's compact vocabulary
-    RUN/checkpoints/step-00000200.safetensors     weights, optimizer, step, position in the stream
+    RUN/checkpoints/step-00000200.safetensors     weights, optimizer, step, position in the stream, contract
+    RUN/checkpoints/best.safetensors              the one of the lowest validation loss, by one more name
 
 No pickle: a checkpoint from a stranger can be wrong, but it cannot run code.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import keras
 import numpy as np
 import safetensors
-import safetensors.numpy
 
 from shared.errors import UserError
-from shared.files import write_bytes
+from shared.files import link_file, new_file, sync
 from trainer.input.stream import Position
 from trainer.optimization.adamw import AdamW
 
 _NAME = re.compile(r"step-(\d{8})\.safetensors")
+_BEST = "best.safetensors"
+
+# safetensors' names of numpy's types
+_DTYPES = {"float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "uint32": "U32", "bool": "BOOL"}
+
+State = Mapping[str, keras.Variable]
 
 
 class Saved(NamedTuple):
@@ -40,6 +48,29 @@ class Progress(NamedTuple):
     step: int
     position: Position
     order: str  # fingerprint of everything that decides the order of batches
+    best_loss: float | None = None  # lowest raw validation loss so far
+
+
+class Snapshot(NamedTuple):
+    """All of a run's state at one step, in the host's memory."""
+
+    arrays: dict[str, np.ndarray]
+    progress: Progress
+    contract: str
+
+
+def named_state(model: keras.Model, optimizer: AdamW | None = None) -> State:
+    """Every variable that a checkpoint holds, by name."""
+    named = {f"model/{variable.path}": variable for variable in model.variables}
+    assert len(named) == len(model.variables), "two weights of one name: one of them would be lost"
+    if optimizer is not None:
+        named |= {f"optimizer/{name}": variable for name, variable in optimizer.state().items()}
+    return named
+
+
+def copy_arrays(state: State) -> dict[str, np.ndarray]:
+    """The values of now, which later steps leave alone: Keras copies a variable when it is made an array."""
+    return {name: np.asarray(variable) for name, variable in state.items()}
 
 
 def saved_checkpoints(run: Path) -> list[Saved]:
@@ -49,19 +80,28 @@ def saved_checkpoints(run: Path) -> list[Saved]:
     return sorted(Saved(int(match[1]), path) for match, path in found if match)
 
 
-def save_checkpoint(run: Path, *, model: keras.Model, optimizer: AdamW, progress: Progress, kept: int) -> Path:
-    """Write a checkpoint whole, then remove all but the last `kept`.
+def remove_leftovers(run: Path) -> None:
+    """What a process that was killed while it saved has left under temporary names."""
+    for path in (run / "checkpoints").glob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
+def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int, is_best: bool) -> Path:
+    """Write a checkpoint whole, then remove all but the last `kept` and the best; the snapshot is used up.
 
     Raises:
         UserError: the disk is full or fails; the checkpoints before this one are intact.
     """
     folder = run / "checkpoints"
-    arrays = {name: np.asarray(variable) for name, variable in _state(model, optimizer).items()}
-    data = safetensors.numpy.save(arrays, metadata={"progress": json.dumps(progress)})
-    path = folder / f"step-{progress.step:08d}.safetensors"
+    path = folder / f"step-{snapshot.progress.step:08d}.safetensors"
+    metadata = {"progress": json.dumps(snapshot.progress), "contract": snapshot.contract}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, data)
+        with new_file(path) as file:
+            _write_arrays(file, snapshot.arrays, metadata=metadata)
+        if is_best:
+            link_file(path, folder / _BEST)
+        sync(folder)
     except OSError as error:
         raise UserError(
             f"{path}: cannot be written ({error.strerror}); the last checkpoint before it is intact; "
@@ -72,34 +112,52 @@ def save_checkpoint(run: Path, *, model: keras.Model, optimizer: AdamW, progress
     return path
 
 
-def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None = None) -> Progress:
-    """Put a checkpoint's values into the model, and into the optimizer where one is given.
+def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None = None, contract: str) -> Progress:
+    """Put a checkpoint's values into the model, and into the optimizer where one is given; one array at a time.
 
     Raises:
-        UserError: the file is damaged, or is of another model.
+        UserError: the file is damaged, or is of another model, or of data with another contract.
     """
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            step, position, order = json.loads(file.metadata()["progress"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        with safetensors.safe_open(path, framework="numpy", backend="pread") as file:
+            metadata = file.metadata()
+            step, position, order, best_loss = json.loads(metadata["progress"])
+            progress, found = Progress(step, Position(*position), order, best_loss), metadata["contract"]
+            if found != contract:
+                raise UserError(f"{path}: of contract {found}, wanted {contract}: other mels or tokens")
+            _assign(file, named_state(model, optimizer), path=path)
     except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise UserError(
             f"{path}: not a readable checkpoint ({error}); remove it to go on from the one before"
         ) from error
-    for name, variable in _state(model, optimizer).items():
-        if name not in arrays or arrays[name].shape != tuple(variable.shape):
-            found = arrays[name].shape if name in arrays else "absent"
+    return progress
+
+
+def _assign(file: safetensors.safe_open, state: State, *, path: Path) -> None:
+    """Nothing is assigned where anything is amiss."""
+    names = set(file.keys())
+    for name, variable in state.items():
+        found = tuple(file.get_slice(name).get_shape()) if name in names else "absent"
+        if found != tuple(variable.shape):
             raise UserError(
                 f"{path}: {name} is {found}, wanted {tuple(variable.shape)}: a checkpoint of another model; "
                 "train into another RUN"
             )
-        variable.assign(arrays[name])
-    return Progress(step, Position(*position), order)
+    for name, variable in state.items():
+        variable.assign(file.get_tensor(name))
 
 
-def _state(model: keras.Model, optimizer: AdamW | None) -> dict[str, keras.Variable]:
-    named = {f"model/{variable.path}": variable for variable in model.variables}
-    assert len(named) == len(model.variables), "two weights of one name: one of them would be lost"
-    if optimizer is not None:
-        named |= {f"optimizer/{name}": variable for name, variable in optimizer.state().items()}
-    return named
+def _write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray], *, metadata: dict[str, str]) -> None:
+    """safetensors' format, each array from where it lies and then given up.
+
+    The library's own writers copy everything first, or make a file of their own that only its owner may read.
+    """
+    sizes = itertools.accumulate((array.nbytes for array in arrays.values()), initial=0)
+    header: dict[str, object] = {"__metadata__": metadata}
+    for (name, array), (begin, end) in zip(arrays.items(), itertools.pairwise(sizes), strict=True):
+        header[name] = {"dtype": _DTYPES[array.dtype.name], "shape": array.shape, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for name in list(arrays):
+        file.write(np.ascontiguousarray(arrays.pop(name)).reshape(-1).view(np.uint8).data)

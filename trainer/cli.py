@@ -28,14 +28,17 @@ def cli() -> None:
 @click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
 @_run
 @click.option("--plain-malloc", is_flag=True, help="Leave glibc's allocator as it comes: less memory, slower input.")
-def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path, plain_malloc: bool) -> None:
+@click.option("--break-lock", is_flag=True, help="Train though RUN is locked: the process that held it is gone.")
+def train(
+    config: Path, overrides: tuple[str, ...], data: Path, run: Path, plain_malloc: bool, break_lock: bool
+) -> None:
     """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
     allocator = start_tensorflow(plain_malloc=plain_malloc)
     from trainer.config import TrainConfig
     from trainer.loop import train as train_to_the_end
 
     settings = load_config(config, of=TrainConfig, overrides=overrides)
-    ended = train_to_the_end(settings, data=data, run=run, allocator=allocator)
+    ended = train_to_the_end(settings, data=data, run=run, allocator=allocator, break_lock=break_lock)
     outcome = f"loss {ended.loss:.4f}" if ended.summary else "nothing left to do: raise steps to train on"
     click.echo(f"{run}: step {ended.steps}, {outcome}")
 

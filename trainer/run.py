@@ -1,7 +1,9 @@
-"""A run's folder: what its weights belong to."""
+"""A run's folder: what its weights belong to, and who trains in it."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pydantic
@@ -9,8 +11,10 @@ import pydantic
 from shared.dataset import Contract, Dataset, Sha256
 from shared.errors import UserError
 from shared.files import write_bytes, write_json
+from shared.lock import writing
 from shared.place import Place
 from shared.vocabulary import Vocabulary
+from trainer.checkpoints import remove_leftovers
 from trainer.config import TrainConfig
 from trainer.model.xtts import XTTS
 
@@ -66,6 +70,18 @@ def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     return info
 
 
+@contextlib.contextmanager
+def training_in(run: Path, *, break_lock: bool) -> Iterator[None]:
+    """Be the only one that trains in the folder, on whatever machine; what a killed one left is cleared away.
+
+    Raises:
+        UserError: another process is at it, or may be: `break_lock` says that it is gone.
+    """
+    with writing(run, command="train", break_lock=break_lock, on_any_host=True):
+        remove_leftovers(run)
+        yield
+
+
 def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: Place) -> None:
     if old.contract.fingerprint != new.contract.fingerprint:
         raise UserError(
@@ -74,8 +90,13 @@ def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: Place) -> None:
         )
     if old.vocabulary_sha256 != new.vocabulary_sha256:
         raise UserError(f"{run} was trained with another vocabulary than that of {data}; train into another RUN")
-    if old.config.model.model_dump(exclude={"precision"}) != new.config.model.model_dump(exclude={"precision"}):
+    if _weights_of(old) != _weights_of(new):
         raise UserError(f"{run} holds another model ({old.config.model!r}); train into another RUN")
+
+
+def _weights_of(info: RunInfo) -> dict[str, object]:
+    """The settings of the model that decide which weights there are, and what they mean."""
+    return info.config.model.model_dump(exclude={"crop_frames", "dropout", "precision", "reference_dropout"})
 
 
 def make_model(config: TrainConfig, *, contract: Contract, vocabulary: Vocabulary) -> XTTS:

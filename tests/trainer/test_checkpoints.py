@@ -14,13 +14,34 @@ import safetensors.numpy
 
 from shared.errors import UserError
 from tests.trainer.models import disturbable
-from trainer.checkpoints import Progress, load_checkpoint, save_checkpoint, saved_checkpoints
+from trainer.checkpoints import (
+    Progress,
+    Snapshot,
+    copy_arrays,
+    load_checkpoint,
+    named_state,
+    remove_leftovers,
+    saved_checkpoints,
+    write_checkpoint,
+)
 from trainer.input.stream import Position
 from trainer.model.xtts import XTTS
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
 
-PROGRESS = Progress(7, Position(2, 1, 5), "order")
+PROGRESS = Progress(7, Position(2, 1, 5), "order", best_loss=0.1)
+CONTRACT = "contract"
+
+
+def save(
+    run: Path, pair: tuple[XTTS, AdamW], *, progress: Progress = PROGRESS, kept: int = 3, is_best: bool = False
+) -> Path:
+    snapshot = Snapshot(copy_arrays(named_state(*pair)), progress, CONTRACT)
+    return write_checkpoint(run, snapshot, kept=kept, is_best=is_best)
+
+
+def load(path: Path, model: XTTS, optimizer: AdamW | None = None) -> Progress:
+    return load_checkpoint(path, model=model, optimizer=optimizer, contract=CONTRACT)
 
 
 def make_optimizer(model: XTTS) -> AdamW:
@@ -51,8 +72,7 @@ def pair(models: Callable[..., XTTS]) -> Iterator[tuple[XTTS, AdamW]]:
 @pytest.fixture
 def run(pair: tuple[XTTS, AdamW], tmp_path: Path) -> Path:
     """A run with a checkpoint of step 7."""
-    model, optimizer = pair
-    save_checkpoint(tmp_path, model=model, optimizer=optimizer, progress=PROGRESS, kept=3)
+    save(tmp_path, pair)
     return tmp_path
 
 
@@ -60,10 +80,10 @@ def test_all_state_comes_back_bit_for_bit(pair: tuple[XTTS, AdamW], tmp_path: Pa
     model, optimizer = pair
     randomise(model, optimizer, seed=1)
     before = everything(model, optimizer)
-    path = save_checkpoint(tmp_path, model=model, optimizer=optimizer, progress=PROGRESS, kept=3)
+    path = save(tmp_path, pair)
     randomise(model, optimizer, seed=2)
     assert all(one != other for one, other in zip(before, everything(model, optimizer), strict=True))
-    assert load_checkpoint(path, model=model, optimizer=optimizer) == PROGRESS
+    assert load(path, model, optimizer) == PROGRESS
     assert everything(model, optimizer) == before
 
 
@@ -77,24 +97,39 @@ def test_a_model_without_optimizer_reads_the_weights_alone(pair: tuple[XTTS, Ada
     model, optimizer = pair
     before = everything(model, optimizer)
     randomise(model, optimizer, seed=3)
-    load_checkpoint(saved_checkpoints(run)[-1].path, model=model)
+    load(saved_checkpoints(run)[-1].path, model)
     weights = len(model.variables)
     assert everything(model, optimizer)[:weights] == before[:weights]
 
 
 def test_the_last_checkpoints_are_kept(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
-    model, optimizer = pair
     for step in (9, 10, 11, 100):
-        save_checkpoint(tmp_path, model=model, optimizer=optimizer, progress=PROGRESS._replace(step=step), kept=2)
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=2)
     assert [saved.step for saved in saved_checkpoints(tmp_path)] == [11, 100]
     assert len(list((tmp_path / "checkpoints").iterdir())) == 2
+
+
+def test_the_best_checkpoint_outlives_the_last_ones(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+    for step, is_best in ((9, True), (10, True), (11, False), (12, False)):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=1, is_best=is_best)
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [12]
+    assert load(tmp_path / "checkpoints" / "best.safetensors", *pair).step == 10
+
+
+def test_later_steps_leave_a_copy_as_it_was(pair: tuple[XTTS, AdamW]) -> None:
+    """Else a thread that writes would mix the values of two steps."""
+    randomise(*pair, seed=4)
+    copied = copy_arrays(named_state(*pair))
+    before = {name: array.tobytes() for name, array in copied.items()}
+    randomise(*pair, seed=5)
+    assert {name: array.tobytes() for name, array in copied.items()} == before
+    assert not any(np.shares_memory(array, np.asarray(pair[1].iterations)) for array in copied.values())
 
 
 @pytest.mark.parametrize("failure", [errno.ENOSPC, errno.EIO])
 def test_a_full_disk_leaves_the_checkpoint_before_and_no_temporary_file(
     pair: tuple[XTTS, AdamW], run: Path, failure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, optimizer = pair
     (before,) = saved_checkpoints(run)
     content = before.path.read_bytes()
 
@@ -103,7 +138,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_no_temporary_file(
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(UserError, match=rf"step-00000008.*{os.strerror(failure)}"):
-        save_checkpoint(run, model=model, optimizer=optimizer, progress=PROGRESS._replace(step=8), kept=1)
+        save(run, pair, progress=PROGRESS._replace(step=8), kept=1)
     assert [path.name for path in (run / "checkpoints").iterdir()] == [before.path.name]
     assert before.path.read_bytes() == content
 
@@ -122,7 +157,7 @@ def test_a_pickle_in_its_place_runs_no_code(pair: tuple[XTTS, AdamW], run: Path)
     path = saved_checkpoints(run)[-1].path
     path.write_bytes(pickle.dumps(Bomb(run / "exploded")))
     with pytest.raises(UserError, match=path.name):
-        load_checkpoint(path, model=pair[0])
+        load(path, pair[0])
     assert not (run / "exploded").exists()
     pickle.loads(path.read_bytes())
     assert (run / "exploded").exists(), "the bomb is no bomb"
@@ -143,10 +178,12 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "without progress": lambda _: saved_with({"format": "pt"}),
     "progress is no JSON": lambda _: saved_with({"progress": "{"}),
     "progress is a number": lambda _: saved_with({"progress": "7"}),
-    "position is a number": lambda _: saved_with({"progress": '[7, 8, "order"]'}),
-    "position is short": lambda _: saved_with({"progress": '[7, [8], "order"]'}),
-    "position is words": lambda _: saved_with({"progress": '[7, ["a", "b", "c"], "order"]'}),
-    "of another program": lambda _: saved_with({"progress": '[7, [0, 0, 0], "order"]'}),
+    "position is a number": lambda _: saved_with({"progress": '[7, 8, "order", null]', "contract": CONTRACT}),
+    "position is too long": lambda _: saved_with(
+        {"progress": '[7, [8, 1, 1, 1], "order", null]', "contract": CONTRACT}
+    ),
+    "without contract": lambda _: saved_with({"progress": '[7, [0, 0, 0], "order", null]'}),
+    "of another program": lambda _: saved_with({"progress": '[7, [0, 0, 0], "order", null]', "contract": CONTRACT}),
 }
 
 
@@ -155,19 +192,42 @@ def test_a_damaged_or_foreign_checkpoint_is_named(pair: tuple[XTTS, AdamW], run:
     path = saved_checkpoints(run)[-1].path
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
     with pytest.raises(UserError, match=path.name):
-        load_checkpoint(path, model=pair[0], optimizer=pair[1])
+        load(path, *pair)
 
 
 def test_a_missing_checkpoint_is_named(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere"):
-        load_checkpoint(tmp_path / "nowhere.safetensors", model=pair[0])
+        load(tmp_path / "nowhere.safetensors", pair[0])
 
 
 def test_a_checkpoint_of_another_model_says_which_weight_differs(
     models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
 ) -> None:
     with pytest.raises(UserError, match=r"prenet_0/kernel is \(64, 64\), wanted \(16, 64\)"):
-        load_checkpoint(saved_checkpoints(run)[-1].path, model=models(1))
+        load(saved_checkpoints(run)[-1].path, models(1))
+
+
+def test_nothing_is_taken_from_a_checkpoint_of_another_model(
+    models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
+) -> None:
+    before = [variable.numpy() for variable in models(1).variables]
+    with pytest.raises(UserError):
+        load(saved_checkpoints(run)[-1].path, models(1))
+    assert all(np.array_equal(one, other) for one, other in zip(before, models(1).variables, strict=True))
+
+
+def test_a_checkpoint_of_another_contract_is_refused_with_both(pair: tuple[XTTS, AdamW], run: Path) -> None:
+    with pytest.raises(UserError, match="of contract contract, wanted other"):
+        load_checkpoint(saved_checkpoints(run)[-1].path, model=pair[0], contract="other")
+
+
+def test_what_a_kill_left_half_written_is_removed_and_nothing_else(run: Path) -> None:
+    before = sorted((run / "checkpoints").iterdir())
+    for name in (".step-00000009.safetensors.1f.tmp", ".best.safetensors.1f.tmp"):
+        (run / "checkpoints" / name).write_bytes(b"half")
+    remove_leftovers(run)
+    assert sorted((run / "checkpoints").iterdir()) == before
+    remove_leftovers(run / "nowhere")
 
 
 def test_other_files_in_the_folder_are_no_checkpoints(run: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,10 @@ import pytest
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import PRESETS
+from shared.lock import Owner, writing
 from trainer.config import TrainConfig
 from trainer.model.xtts import ModelConfig
-from trainer.run import enter_run, open_run
+from trainer.run import enter_run, open_run, training_in
 
 CONFIG = TrainConfig(model=ModelConfig(size="pico"))
 
@@ -36,7 +39,8 @@ def test_a_run_remembers_what_its_weights_belong_to(run: Path, dataset: Dataset)
 
 
 def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> None:
-    changed = CONFIG.model_copy(update={"steps": 5, "model": ModelConfig(size="pico", precision="float32")})
+    model = ModelConfig(size="pico", precision="float32", dropout=0.3, crop_frames=100)
+    changed = CONFIG.model_copy(update={"steps": 5, "model": model})
     enter_run(run, config=changed, dataset=dataset)
     assert open_run(run).config == changed
 
@@ -98,3 +102,39 @@ def test_a_file_in_the_place_of_the_folder_is_told(dataset: Dataset, tmp_path: P
     (tmp_path / "run").touch()
     with pytest.raises(UserError, match="cannot be written"):
         enter_run(tmp_path / "run", config=CONFIG, dataset=dataset)
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from trainer.run import training_in
+with training_in(Path(sys.argv[1]), break_lock=False):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_two_processes_do_not_train_into_one_folder_and_a_killed_one_is_in_nobodys_way(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(UserError, match=rf"train of .*process {holder.pid}.*is writing here"):
+            training_in(tmp_path, break_lock=False).__enter__()
+        holder.kill()
+    (tmp_path / "checkpoints").mkdir()
+    half = tmp_path / "checkpoints" / ".step-00000001.safetensors.1f.tmp"
+    half.touch()
+    with training_in(tmp_path, break_lock=False):
+        assert not half.exists()
+
+
+def test_a_run_may_go_on_on_another_machine_than_the_one_that_died(tmp_path: Path) -> None:
+    """A job that a cluster starts again finds itself elsewhere, or in a container of another name."""
+    owner = Owner.of_this_process("train").model_copy(update={"host": "another"})
+    (tmp_path / ".lock").write_text(owner.model_dump_json())
+    with training_in(tmp_path, break_lock=False):
+        pass
+    (tmp_path / ".lock").write_text(owner.model_dump_json())
+    with pytest.raises(UserError, match="--break-lock"), writing(tmp_path, command="build"):
+        pass

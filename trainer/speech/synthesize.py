@@ -105,7 +105,7 @@ def _trained_model(info: RunInfo, *, run: Path) -> XTTS:
     if not saved:
         raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
     model = make_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
-    load_checkpoint(saved[-1].path, model=model)
+    load_checkpoint(saved[-1].path, model=model, contract=info.contract.fingerprint)
     return model
 
 
