@@ -16,7 +16,7 @@ from shared.place import Place
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import remove_leftovers
 from trainer.config import TrainConfig
-from trainer.model.xtts import XTTS
+from trainer.model.xtts import CHANGEABLE, XTTS
 
 
 class RunInfo(pydantic.BaseModel):
@@ -96,7 +96,7 @@ def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: Place) -> None:
 
 def _weights_of(info: RunInfo) -> dict[str, object]:
     """The settings of the model that decide which weights there are, and what they mean."""
-    return info.config.model.model_dump(exclude={"crop_frames", "dropout", "precision", "reference_dropout"})
+    return info.config.model.model_dump(exclude=CHANGEABLE)
 
 
 def make_model(config: TrainConfig, *, contract: Contract, vocabulary: Vocabulary) -> XTTS:

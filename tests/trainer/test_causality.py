@@ -22,11 +22,11 @@ def batch() -> dict:
 
 @pytest.mark.parametrize("random", [False, True])
 @pytest.mark.parametrize("frame", [0, 5, 11, 23])
-@pytest.mark.parametrize("r", [1, 4])
+@pytest.mark.parametrize(("r", "positions"), [(1, "sinusoidal"), (4, "sinusoidal"), (4, "rotary")])
 def test_a_changed_frame_changes_outputs_of_later_steps_only(
-    models: Callable[..., XTTS], r: int, frame: int, random: bool
+    models: Callable[..., XTTS], r: int, positions: str, frame: int, random: bool
 ) -> None:
-    model, given, crop = models(r), batch(), random_mel(3, C, seed=1)
+    model, given, crop = models(r, positions=positions), batch(), random_mel(3, C, seed=1)
     changed = given["mel"].numpy().copy()
     changed[:, frame] += 3.0
 
@@ -48,8 +48,9 @@ def test_a_changed_frame_changes_outputs_of_later_steps_only(
         assert (difference[first_step:] > 0).all(), name
 
 
-def test_the_text_encoder_does_not_see_padding(models: Callable[..., XTTS]) -> None:
-    encoder = models(4).text_encoder
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_the_text_encoder_does_not_see_padding(models: Callable[..., XTTS], positions: str) -> None:
+    encoder = models(4, positions=positions).text_encoder
     short = random_batch(frames=[F], token_counts=[7], width=F, tokens=7)["tokens"].numpy()
     long = np.concatenate([short, np.full((1, 9), 13, np.int32)], axis=1)
     plain, padded = (encoder(tokens, tf.constant([7])).numpy() for tokens in (short, long))
@@ -80,8 +81,9 @@ def test_without_a_frame_a_voice_is_the_learned_one_whatever_stands_in_the_crop(
     np.testing.assert_array_equal(alone.speaker[0], learned["no_speaker"])
 
 
-def test_the_decoder_does_not_see_more_padding_of_frames_or_tokens(models: Callable[..., XTTS]) -> None:
-    model, given, crop = models(4), batch(), random_mel(3, C, seed=1)
+@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
+def test_the_decoder_does_not_see_more_padding_of_frames_or_tokens(models: Callable[..., XTTS], positions: str) -> None:
+    model, given, crop = models(4, positions=positions), batch(), random_mel(3, C, seed=1)
     frames = given["mel"].numpy()
     more_frames = {**given, "mel": np.concatenate([frames, random_mel(3, 8, seed=4)], axis=1)}
     more_tokens = {**given, "tokens": np.pad(given["tokens"].numpy(), [(0, 0), (0, 6)], constant_values=17)}

@@ -29,9 +29,13 @@ def by_steps(model: XTTS, mel: np.ndarray, *, memory: Memory, r: int) -> tuple[n
     return np.concatenate(means, 1), np.concatenate(stops, 1), np.concatenate(alignments, 1)
 
 
-@pytest.mark.parametrize("r", [1, 4])
-def test_cached_decoding_equals_teacher_forcing(models: Callable[..., XTTS], r: int) -> None:
-    model, given = models(r), random_batch(frames=[F, F], token_counts=[T, 4], width=F, tokens=T)
+@pytest.mark.parametrize(
+    ("r", "options"),
+    [(1, {}), (4, {}), (4, {"positions": "rotary"}), (4, {"style_tokens": 10})],
+    ids=["one frame", "four frames", "rotary", "style tokens"],
+)
+def test_cached_decoding_equals_teacher_forcing(models: Callable[..., XTTS], r: int, options: dict) -> None:
+    model, given = models(r, **options), random_batch(frames=[F, F], token_counts=[T, 4], width=F, tokens=T)
     memory = model.remember(
         given["tokens"], given["token_counts"], model.listen(random_mel(2, C, seed=1), tf.constant([C, 5]))
     )

@@ -26,6 +26,12 @@ class Stacked(Noise):
     def _each(self, draw: Callable[[Noise], tf.Tensor]) -> tf.Tensor:
         return tf.concat([draw(noise) for noise in self._steps], 1)
 
+    def advanced(self, _: int) -> Noise:
+        return self
+
+    def skip(self, _: int) -> None:
+        """Step by step blocks draw nothing, and nothing is set aside for them."""
+
     def uniform(self, shape: tf.Tensor) -> tf.Tensor:
         return self._each(lambda noise: noise.uniform([1, 1, *shape[2:]]))
 

@@ -1,7 +1,8 @@
 """Audio encoder: a mel crop of a voice to Perceiver latents and a speaker embedding.
 
     crop [B, C, M] ─ conv, stride 2 ─ transformer ─┬─ Perceiver resampler ─► latents [B, L, D]
-                                                   └─ masked mean, dense ──► speaker [B, S]
+                                                   └─ masked mean ─┬─ dense ──► speaker [B, S]
+                                                                   └─ style tokens (option) ─► one more latent
 
 A crop of no frames is no reference: latents and speaker are then learned ones, the same for all such clips.
 The resampler is Flamingo's (Alayrac et al., 2022), as in XTTS-v2 with 32 latents and two layers.
@@ -14,44 +15,42 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from trainer.model.layers import Attention, Block, FeedForward, key_mask, norm, sinusoids
+from trainer.model.layers import Attention, Encoder, FeedForward, Recipe, key_mask, norm
 from trainer.model.noise import Noise
 from trainer.model.size import Size, Stack
 
 NUM_LATENTS = 32
 RESAMPLER_LAYERS = 2
+STYLE_WIDTH = 256  # of a style token, four heads
 
 
 class Conditioning(NamedTuple):
     """What the decoder knows of a voice."""
 
-    latents: tf.Tensor  # [B, L, D]
+    latents: tf.Tensor  # [B, L, D], L is one more with style tokens
     speaker: tf.Tensor  # [B, S]
 
 
 class AudioEncoder(keras.layers.Layer):
     """The conditioning encoder."""
 
-    def __init__(self, size: Size, *, dropout: float, dtype: keras.DTypePolicy):
-        super().__init__(name="audio_encoder", dtype=dtype)
-        stack = size.audio_encoder
+    def __init__(self, size: Size, recipe: Recipe, *, style_tokens: int):
+        super().__init__(name="audio_encoder", dtype=recipe.dtype)
+        stack, dtype = size.audio_encoder, recipe.dtype
         self._width = stack.width
         self._convolution = keras.layers.Conv1D(
             stack.width, 3, strides=2, activation="gelu", name="convolution", dtype=dtype
         )
-        self._blocks = [
-            Block(stack, dropout=dropout, name=f"block_{index}", dtype=dtype) for index in range(stack.layers)
-        ]
-        self._norm = norm("norm", dtype=dtype)
+        self._encoder = Encoder(stack, recipe, name="encoder")
         self._resampler = Resampler(stack, name="resampler", dtype=dtype)
+        self._style = StyleTokens(stack, count=style_tokens, name="style", dtype=dtype) if style_tokens else None
         self._speaker = keras.layers.Dense(size.speaker, name="speaker", dtype=dtype)
 
     def build(self, *_: object) -> None:
         initializer = keras.initializers.RandomNormal(stddev=0.02)
-        shapes = {"no_latents": (NUM_LATENTS, self._width), "no_speaker": (self._speaker.units,)}
-        self._nobody = Conditioning(
-            *(self.add_weight(shape=shape, initializer=initializer, name=name) for name, shape in shapes.items())
-        )
+        count = NUM_LATENTS + (self._style is not None)
+        self._no_latents = self.add_weight(shape=(count, self._width), initializer=initializer, name="no_latents")
+        self._no_speaker = self.add_weight(shape=(self._speaker.units,), initializer=initializer, name="no_speaker")
 
     def call(self, crop: tf.Tensor, crop_frames: tf.Tensor, noise: Noise | None = None) -> Conditioning:
         """Encode a standardised crop [B, C, M] with crop_frames [B] valid frames."""
@@ -59,20 +58,45 @@ class AudioEncoder(keras.layers.Layer):
         # one zero on either side: frame i of the output sees frames 2i - 1, 2i, 2i + 1, however long the padding
         x = self._convolution(tf.pad(crop, [[0, 0], [1, 1], [0, 0]]))
         lengths = (crop_frames + 1) // 2
-        x = x + tf.cast(sinusoids(tf.range(x.shape[1]), self._width), x.dtype)
         mask = key_mask(lengths, x.shape[1])
-        for block in self._blocks:
-            x = block(x, mask, noise=noise)
-        x = self._norm(x)
-        heard = Conditioning(self._resampler(x, mask), self._speaker(masked_mean(x, lengths)))
-        return self._or_nobody(heard, crop_frames > 0)
+        x = self._encoder(x, mask, noise=noise)
+        latents, pooled = self._resampler(x, mask), masked_mean(x, lengths)
+        if self._style is not None:
+            latents = tf.concat([latents, self._style(pooled)], 1)
+        return self._or_nobody(Conditioning(latents, self._speaker(pooled)), crop_frames > 0)
 
     def _or_nobody(self, heard: Conditioning, given: tf.Tensor) -> Conditioning:
         """What was heard where a reference was given, [B]."""
+        latents, speaker = heard
         return Conditioning(
-            tf.where(given[:, None, None], heard.latents, tf.cast(self._nobody.latents, heard.latents.dtype)),
-            tf.where(given[:, None], heard.speaker, tf.cast(self._nobody.speaker, heard.speaker.dtype)),
+            tf.where(given[:, None, None], latents, tf.cast(self._no_latents, latents.dtype)),
+            tf.where(given[:, None], speaker, tf.cast(self._no_speaker, speaker.dtype)),
         )
+
+
+class StyleTokens(keras.layers.Layer):
+    """Global style tokens (Wang et al., 2018, arXiv:1803.09017): how it is said as a mixture of few learned manners.
+
+    As there, keys and values are tanh of the tokens. The query is the pooled reference, which the paper gets from
+    convolutions and a GRU; the mixture becomes one more latent, where the paper adds it to the text.
+    """
+
+    def __init__(self, stack: Stack, *, count: int, name: str, dtype: keras.DTypePolicy):
+        super().__init__(name=name, dtype=dtype)
+        self._count = count
+        self._attention = Attention(Stack(STYLE_WIDTH, 1), name="attention", dtype=dtype)
+        self._query = keras.layers.Dense(STYLE_WIDTH, name="query", dtype=dtype)
+        self._output = keras.layers.Dense(stack.width, name="output", dtype=dtype)
+
+    def build(self, *_: object) -> None:
+        initializer = keras.initializers.RandomNormal(stddev=0.5)
+        self._tokens = self.add_weight(shape=(self._count, STYLE_WIDTH), initializer=initializer, name="tokens")
+
+    def call(self, pooled: tf.Tensor) -> tf.Tensor:
+        """The style of a reference pooled over time [B, D]: [B, 1, D]."""
+        tokens = tf.tile(tf.tanh(tf.cast(self._tokens, pooled.dtype))[None], [tf.shape(pooled)[0], 1, 1])
+        mixed, _ = self._attention(self._query(pooled)[:, None, :], self._attention.project(tokens), tf.constant(True))
+        return self._output(mixed)
 
 
 class Resampler(keras.layers.Layer):
@@ -109,6 +133,7 @@ class Resampler(keras.layers.Layer):
 
 
 def masked_mean(x: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """Mean of x [B, C, D] over its first lengths [B] positions: [B, D]; zero where there is none."""
-    weights = tf.sequence_mask(lengths, x.shape[1], dtype=x.dtype)[:, :, None]
-    return tf.reduce_sum(x * weights, 1) / tf.cast(tf.maximum(lengths, 1), x.dtype)[:, None]
+    """Mean of x [B, C, D] over its first lengths [B] positions: [B, D]; zero where there is none. Summed in float32."""
+    weights = tf.sequence_mask(lengths, x.shape[1], dtype=tf.float32)[:, :, None]
+    total = tf.reduce_sum(tf.cast(x, tf.float32) * weights, 1)
+    return tf.cast(total / tf.cast(tf.maximum(lengths, 1), tf.float32)[:, None], x.dtype)

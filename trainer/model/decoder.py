@@ -17,15 +17,16 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer.model.layers import KeysValues, MemoryBlock, causal_mask, norm, sinusoids
+from trainer.model.layers import KeysValues, MemoryBlock, Recipe, causal_mask, norm
 from trainer.model.noise import Noise
+from trainer.model.positions import Positions
 from trainer.model.size import Size
 
 PRENET_DROPOUT = 0.5  # also at inference, as in Tacotron 2 and MELLE: the pre-net must not be trusted
 POSTNET_LAYERS = 5
 POSTNET_KERNEL = 5
 
-# ln σ² is kept where float32 and bfloat16 can exponentiate it
+# of ln σ², so that σ² and its loss stay within reason; the distribution is float32 in every precision
 LOG_VARIANCE_RANGE = (-10.0, 4.0)
 
 MIN_STD = 0.05  # of a band, ln magnitude: one that is always silent has no deviation
@@ -65,11 +66,11 @@ class Memory(NamedTuple):
 class Decoder(keras.layers.Layer):
     """The autoregressive decoder with its pre-net, latent sampling, post-net and stop prediction."""
 
-    def __init__(self, size: Size, *, n_mels: int, frames_per_step: int, dropout: float, dtype: keras.DTypePolicy):
+    def __init__(self, size: Size, recipe: Recipe, *, n_mels: int, frames_per_step: int):
         # mels come in as float32 and stay so up to the pre-net: bfloat16 has steps of 0.06 at −11
-        super().__init__(name="decoder", dtype=dtype, autocast=False)
-        stack = size.decoder
-        self._width, self._n_mels, self._frames_per_step = stack.width, n_mels, frames_per_step
+        super().__init__(name="decoder", dtype=recipe.dtype, autocast=False)
+        stack, dtype = size.decoder, recipe.dtype
+        self._n_mels, self._frames_per_step = n_mels, frames_per_step
         self._heads_count, self._head_width = stack.heads, stack.width // stack.heads
 
         def dense(width: int, name: str, **options: object) -> keras.layers.Dense:
@@ -80,9 +81,8 @@ class Decoder(keras.layers.Layer):
         self._speaker_projection = dense(stack.width, "speaker_projection")
         self._prenet = [dense(size.prenet, f"prenet_{index}", activation="relu") for index in range(2)]
         self._input = dense(stack.width, "input")
-        self._blocks = [
-            MemoryBlock(stack, dropout=dropout, name=f"block_{index}", dtype=dtype) for index in range(stack.layers)
-        ]
+        self._positions = Positions(stack, rotary=recipe.rotary)
+        self._blocks = [MemoryBlock(stack, recipe, name=f"block_{index}") for index in range(stack.layers)]
         self._norm = norm("norm", dtype=dtype)
         # the distribution and everything after it stay in float32
         self._distribution = keras.layers.Dense(2 * frames_per_step * n_mels, name="distribution", dtype="float32")
@@ -125,10 +125,10 @@ class Decoder(keras.layers.Layer):
         batch, steps = tf.shape(mel)[0], mel.shape[1] // self._frames_per_step
         groups = tf.reshape(mel, [batch, steps, -1])
         x = self._embed(tf.pad(groups[:, :-1], [[0, 0], [1, 0], [0, 0]]), memory, noise)
-        x = x + tf.cast(sinusoids(tf.range(steps), self._width), x.dtype)
-        weights = []
+        numbers, weights = tf.range(steps), []
+        x, rotation = self._positions.added(x, numbers), self._positions.rotation(numbers)
         for block, projected in zip(self._blocks, memory.projected, strict=True):
-            x, block_weights = block(x, causal_mask(steps), projected, memory.mask, noise=noise)
+            x, block_weights = block(x, causal_mask(steps), projected, memory.mask, rotation=rotation, noise=noise)
             weights.append(block_weights)
         mean, log_variance, stop_logits = self._predict(self._norm(x))
         coarse, refined = self.refine(mean if noise is None else self.draw(mean, log_variance, noise=noise))
@@ -150,10 +150,12 @@ class Decoder(keras.layers.Layer):
     ) -> tuple[Step, tuple[KeysValues, ...]]:
         """Step number `position` after the r previous frames [B, r, M], standardised; zeros before the first."""
         group = tf.reshape(previous, [tf.shape(previous)[0], 1, -1])
-        x = self._embed(group, memory, noise) + tf.cast(sinusoids(position[None], self._width), self.compute_dtype)
-        grown, weights = [], []
+        x = self._positions.added(self._embed(group, memory, noise), position[None])
+        rotation, grown, weights = self._positions.rotation(position[None]), [], []
         for block, block_cache, projected in zip(self._blocks, cache, memory.projected, strict=True):
-            x, block_cache, block_weights = block.step(x, block_cache, position, projected, memory.mask)
+            x, block_cache, block_weights = block.step(
+                x, block_cache, position, projected, memory.mask, rotation=rotation
+            )
             grown.append(block_cache)
             weights.append(block_weights)
         alignment = text_alignment(weights, text_size=memory.spoken.shape[1])

@@ -6,12 +6,15 @@ would have drawn, without a generator's state in the checkpoint.
 
 from __future__ import annotations
 
+import copy
+
 import tensorflow as tf
 
 # named, since TensorFlow would otherwise choose by device
 ALGORITHM = "philox"
 
 MAX_DRAWS = 1 << 16  # of one source
+BRANCH_DRAWS = 16  # set aside for a branch
 
 
 class Noise:
@@ -47,3 +50,27 @@ class Noise:
             return values
         kept = self.uniform(tf.shape(values)) >= rate
         return tf.where(kept, values / (1.0 - rate), tf.zeros_like(values))
+
+    def advanced(self, draws: int) -> Noise:
+        """A source that goes on so many draws from here."""
+        other = copy.copy(self)
+        other._draws += draws
+        return other
+
+    def skip(self, draws: int) -> None:
+        """Leave out so many draws."""
+        self._draws += draws
+
+
+class Branch:
+    """Draws set aside for a part of the graph that may be traced twice, and must then draw the same numbers."""
+
+    def __init__(self, noise: Noise | None):
+        """Without noise there is nothing to draw."""
+        self._start = noise and noise.advanced(0)
+        if noise is not None:
+            noise.skip(BRANCH_DRAWS)
+
+    def begin(self) -> Noise | None:
+        """The source, at the beginning of its draws."""
+        return self._start and self._start.advanced(0)

@@ -29,7 +29,7 @@ class Size(NamedTuple):
 
 SIZES = {
     "pico": Size(Stack(64, 2), Stack(64, 2), Stack(128, 2), 64, 64, 32),  # for tests: it compiles in seconds
-    "nano": Size(Stack(192, 3), Stack(128, 2), Stack(192, 4), 128, 192, 128),  # the least that learns to speak
+    "nano": Size(Stack(192, 3), Stack(128, 2), Stack(192, 4), 128, 192, 128),  # learns to speak on CPUs
     "tiny": Size(Stack(256, 4), Stack(256, 4), Stack(768, 8), 256, 256, 256),
     "small": Size(Stack(384, 6), Stack(512, 6), Stack(1024, 12), 320, 256, 512),
     "normal": Size(Stack(512, 8), Stack(768, 8), Stack(1536, 16), 512, 256, 512),

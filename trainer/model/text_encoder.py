@@ -5,28 +5,25 @@ from __future__ import annotations
 import keras
 import tensorflow as tf
 
-from trainer.model.layers import Block, key_mask, norm, sinusoids
+from trainer.model.layers import Encoder, Recipe, key_mask
 from trainer.model.noise import Noise
 from trainer.model.size import Stack
 
 
 class TextEncoder(keras.layers.Layer):
-    """Embedding and bidirectional transformer; the first token is the language's and so its embedding."""
+    """Embedding and bidirectional transformer.
 
-    def __init__(self, stack: Stack, *, vocabulary_size: int, dropout: float, dtype: keras.DTypePolicy):
-        super().__init__(name="text_encoder", dtype=dtype)
+    The language is embedded as its token, the first of every text, to which all others attend in every block: so
+    NLLB and XTTS-v2 tell languages apart too, and a second table of the same languages would say nothing new.
+    """
+
+    def __init__(self, stack: Stack, recipe: Recipe, *, vocabulary_size: int):
+        super().__init__(name="text_encoder", dtype=recipe.dtype)
         self._width = stack.width
-        self._embedding = keras.layers.Embedding(vocabulary_size, stack.width, name="embedding", dtype=dtype)
-        self._blocks = [
-            Block(stack, dropout=dropout, name=f"block_{index}", dtype=dtype) for index in range(stack.layers)
-        ]
-        self._norm = norm("norm", dtype=dtype)
+        self._embedding = keras.layers.Embedding(vocabulary_size, stack.width, name="embedding", dtype=recipe.dtype)
+        self._encoder = Encoder(stack, recipe, name="encoder")
 
     def call(self, tokens: tf.Tensor, token_counts: tf.Tensor, noise: Noise | None = None) -> tf.Tensor:
         """Encode tokens [B, T] int32, of which token_counts [B] are valid: [B, T, D]."""
-        positions = sinusoids(tf.range(tokens.shape[1]), self._width)
-        x = self._embedding(tokens) * self._width**0.5 + tf.cast(positions, self.compute_dtype)
-        mask = key_mask(token_counts, tokens.shape[1])
-        for block in self._blocks:
-            x = block(x, mask, noise=noise)
-        return self._norm(x)
+        x = self._embedding(tokens) * self._width**0.5
+        return self._encoder(x, key_mask(token_counts, tokens.shape[1]), noise=noise)

@@ -11,11 +11,12 @@ import tensorflow as tf
 from shared.config import Config
 from trainer.model.audio_encoder import AudioEncoder, Conditioning
 from trainer.model.decoder import Decoded, Decoder, Memory
+from trainer.model.layers import Recipe
 from trainer.model.noise import Noise
 from trainer.model.size import SIZES
 from trainer.model.text_encoder import TextEncoder
 
-POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
 
 
 class ModelConfig(Config):
@@ -26,7 +27,14 @@ class ModelConfig(Config):
     crop_frames: int = pydantic.Field(256, ge=8)  # of the conditioning crop, at most
     dropout: float = pydantic.Field(0.1, ge=0, lt=1)
     reference_dropout: float = pydantic.Field(0.1, ge=0, lt=1)  # clips trained without a reference of their voice
-    precision: Literal["float32", "bfloat16"] = "bfloat16"
+    precision: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    positions: Literal["sinusoidal", "rotary"] = "sinusoidal"
+    style_tokens: int = pydantic.Field(0, ge=0)  # of GST, 10 in its paper; 0 is without
+    rematerialise: bool = False  # less memory for activations, a third more computation
+
+
+# these leave the weights as they are, and so may change between two parts of a run
+CHANGEABLE = {"precision", "dropout", "reference_dropout", "crop_frames", "rematerialise"}
 
 
 class Generated(NamedTuple):
@@ -43,15 +51,17 @@ class XTTS(keras.Model):
     def __init__(self, config: ModelConfig, *, vocabulary_size: int, n_mels: int, log_silence: float):
         """`log_silence` is the least value of a mel, in ln magnitude."""
         super().__init__(name="xtts")
-        size, policy = SIZES[config.size], keras.DTypePolicy(POLICIES[config.precision])
+        size = SIZES[config.size]
+        recipe = Recipe(
+            config.dropout,
+            keras.DTypePolicy(POLICIES[config.precision]),
+            rotary=config.positions == "rotary",
+            rematerialise=config.rematerialise,
+        )
         self.config, self._n_mels, self._log_silence = config, n_mels, log_silence
-        self.text_encoder = TextEncoder(
-            size.text_encoder, vocabulary_size=vocabulary_size, dropout=config.dropout, dtype=policy
-        )
-        self.audio_encoder = AudioEncoder(size, dropout=config.dropout, dtype=policy)
-        self.decoder = Decoder(
-            size, n_mels=n_mels, frames_per_step=config.frames_per_step, dropout=config.dropout, dtype=policy
-        )
+        self.text_encoder = TextEncoder(size.text_encoder, recipe, vocabulary_size=vocabulary_size)
+        self.audio_encoder = AudioEncoder(size, recipe, style_tokens=config.style_tokens)
+        self.decoder = Decoder(size, recipe, n_mels=n_mels, frames_per_step=config.frames_per_step)
         self._make_weights()
 
     def _make_weights(self) -> None:

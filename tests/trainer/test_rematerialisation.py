@@ -1,0 +1,68 @@
+"""Activations computed again: the same losses and gradients, and truly computed again by XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from tests.trainer.models import random_batch
+from trainer.losses import LossConfig
+from trainer.model.layers import Encoder, Recipe, key_mask
+from trainer.model.noise import Noise
+from trainer.model.size import Stack
+from trainer.model.xtts import XTTS
+from trainer.step import teacher_force
+
+B, N, LAYERS = 3, 7, 2
+STACK = Stack(64, LAYERS)
+
+
+def loss_and_gradients(model: XTTS) -> tuple[float, dict[str, np.ndarray]]:
+    given = random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10)
+    with tf.GradientTape() as tape:
+        noise = Noise(seed=1, step=tf.constant(2))
+        _, losses = teacher_force(model, given, losses=LossConfig(), step=tf.constant(0), noise=noise)
+    variables = model.trainable_variables
+    found = tape.gradient(losses["loss"], [variable.value for variable in variables])
+    return float(losses["loss"]), {
+        variable.path: tf.convert_to_tensor(one).numpy() for variable, one in zip(variables, found, strict=True)
+    }
+
+
+def test_rematerialisation_changes_neither_loss_nor_gradients(models: Callable[..., XTTS]) -> None:
+    """Dropout is on: what is computed again must drop again what was dropped."""
+    plain, gradients = loss_and_gradients(models(4))
+    again, others = loss_and_gradients(models(4, rematerialise=True))
+    assert again == plain
+    assert others.keys() == gradients.keys()
+    for path, gradient in gradients.items():
+        np.testing.assert_allclose(others[path], gradient, rtol=1e-4, atol=1e-5 * np.abs(gradient).max(), err_msg=path)
+
+
+def compiled_products(*, rematerialise: bool) -> int:
+    """Matrix products in XLA's program for the gradients of a stack of blocks."""
+    recipe = Recipe(0.1, keras.DTypePolicy("float32"), rematerialise=rematerialise)
+    encoder = Encoder(STACK, recipe, name="encoder")
+    x, mask = tf.random.stateless_normal([B, N, 64], [1, 2]), key_mask(tf.constant([7, 3, 5]), N)
+    encoder(x, mask)
+
+    @tf.function(jit_compile=True, autograph=False)
+    def gradients(x: tf.Tensor) -> list[tf.Tensor]:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(encoder(x, mask, noise=Noise(seed=1, step=tf.constant(2)))))
+        return tape.gradient(loss, [variable.value for variable in encoder.trainable_variables])
+
+    text = gradients.experimental_get_compiler_ir(x)(stage="optimized_hlo")
+    return sum(text.count(f" {name}(") for name in ("dot", "custom-call"))
+
+
+def test_xla_computes_again_what_it_is_told_to() -> None:
+    """A compiler that saw twice the same products would keep the first, and its memory."""
+    plain, again = (compiled_products(rematerialise=one) for one in (False, True))
+    forward = (
+        8  # of a block: query, key, value, scores, mixture, output, expand, contract; the last is not needed again
+    )
+    assert again - plain >= LAYERS * (forward - 1)
