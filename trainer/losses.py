@@ -6,7 +6,7 @@ Mels are standardised by the corpus' statistics.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pydantic
 import tensorflow as tf
@@ -35,11 +35,23 @@ class LossConfig(Config):
     """The weight of each term."""
 
     mel: float = pydantic.Field(1.0, ge=0)
+    mel_kind: Literal["l1_l2", "huber"] = "l1_l2"
+    huber_delta: float = pydantic.Field(1.0, gt=0)  # from here on a difference counts linearly; standardised mels
     kl: float = pydantic.Field(0.1, ge=0)
     flux: float = pydantic.Field(0.02, ge=0)
     stop: float = pydantic.Field(0.5, ge=0)
     stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # one step in some fifty is the last
     guided_attention: GuidedAttentionConfig = GuidedAttentionConfig()
+    voice: float = pydantic.Field(0.0, ge=0)  # 0 leaves it out altogether: it takes another pass of the audio encoder
+    adaptive: bool = False  # weights become shares of the gradient: trainer/loss_balance.py
+
+    def weights_at(self, step: tf.Tensor | None) -> dict[str, tf.Tensor]:
+        """The weight of each term at update `step`; None is after the last."""
+        weights = {"mel": self.mel, "kl": self.kl, "flux": self.flux, "stop": self.stop}
+        if self.voice:
+            weights["voice"] = self.voice
+        constants = {name: tf.constant(weight) for name, weight in weights.items()}
+        return constants | {"guided_attention": self.guided_attention.weight_at(step)}
 
 
 class Target(NamedTuple):
@@ -51,20 +63,23 @@ class Target(NamedTuple):
     heard: tf.Tensor  # [B, F], True for frames that the conditioning crop showed; they say nothing and are left out
 
 
-def decoder_losses(
-    decoded: Decoded, *, target: Target, step: tf.Tensor | None, config: LossConfig
-) -> dict[str, tf.Tensor]:
-    """Each term unweighted, and their weighted sum as `loss`; float32 scalars.
+class Voices(NamedTuple):
+    """Speaker embeddings."""
 
-    `step` is the number of the update, for weights that change, or None in validation: these are then at their end, so
-    that losses of different times can be compared.
-    """
+    spoken: tf.Tensor  # of the output, [B, S]
+    wanted: tf.Tensor  # of the reference, [B, S]
+    given: tf.Tensor  # [B], False where there was no reference
+
+
+def loss_terms(decoded: Decoded, *, target: Target, voices: Voices | None, config: LossConfig) -> dict[str, tf.Tensor]:
+    """Each term by itself, unweighted; float32 scalars. Without `voices` that of voices is left out."""
     mel, frames = target.mel, target.frames
     valid = tf.sequence_mask(frames, mel.shape[1]) & ~target.heard
     frames_per_step = mel.shape[1] // decoded.stop_logits.shape[1]
     step_counts = -(-frames // frames_per_step)
+    mel_terms = [mel_loss(one, mel, valid, config=config) for one in (decoded.coarse, decoded.refined)]
     terms = {
-        "mel": mel_loss(decoded.coarse, mel, valid) + mel_loss(decoded.refined, mel, valid),
+        "mel": tf.add_n(mel_terms),
         "kl": kl_loss(decoded.mean, decoded.log_variance, mel, valid),
         "flux": flux_loss(decoded.mean, mel, valid),
         "stop": stop_loss(decoded.stop_logits, step_counts, positive_weight=config.stop_positive_weight),
@@ -72,20 +87,21 @@ def decoder_losses(
             decoded.alignment, step_counts, target.token_counts, width=config.guided_attention.width
         ),
     }
-    weights = {
-        "mel": config.mel,
-        "kl": config.kl,
-        "flux": config.flux,
-        "stop": config.stop,
-        "guided_attention": config.guided_attention.weight_at(step),
-    }
-    return {"loss": tf.add_n([weights[name] * term for name, term in terms.items()]), **terms}
+    return terms if voices is None else {**terms, "voice": voice_loss(voices)}
 
 
-def mel_loss(predicted: tf.Tensor, target: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
-    """L1 + L2 between mels [B, F, M] over valid frames [B, F]."""
-    difference = predicted - target
-    return masked_mean(tf.abs(difference) + tf.square(difference), valid)
+def weighted_sum(terms: dict[str, tf.Tensor], weights: dict[str, tf.Tensor]) -> tf.Tensor:
+    """The loss."""
+    return tf.add_n([weights[name] * term for name, term in terms.items()])
+
+
+def mel_loss(predicted: tf.Tensor, target: tf.Tensor, valid: tf.Tensor, *, config: LossConfig) -> tf.Tensor:
+    """L1 + L2 between mels [B, F, M] over valid frames [B, F], or the loss of Huber (1964)."""
+    size, delta = tf.abs(predicted - target), config.huber_delta
+    if config.mel_kind == "huber":
+        linear = delta * (size - 0.5 * delta)
+        return masked_mean(tf.where(size <= delta, 0.5 * tf.square(size), linear), valid)
+    return masked_mean(size + tf.square(size), valid)
 
 
 def kl_loss(mean: tf.Tensor, log_variance: tf.Tensor, target: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
@@ -121,6 +137,19 @@ def guided_attention_loss(
     penalty = 1.0 - tf.exp(-tf.square(distance) / (2.0 * width**2))
     off = tf.reduce_sum(alignment * penalty, -1, keepdims=True)
     return masked_mean(off, tf.sequence_mask(step_counts, alignment.shape[1]))
+
+
+def voice_loss(voices: Voices) -> tf.Tensor:
+    """1 − cosine between the voice of the output and that of the reference, where one was given.
+
+    Gradients reach the output alone: an encoder that learned from this would learn to tell nobody from anybody.
+    """
+    spoken, wanted = (
+        tf.math.l2_normalize(tf.cast(one, tf.float32), -1, epsilon=1e-6)
+        for one in (voices.spoken, tf.stop_gradient(voices.wanted))
+    )
+    distance = 1.0 - tf.reduce_sum(spoken * wanted, -1)
+    return masked_mean(distance[:, None, None], voices.given[:, None])
 
 
 def masked_mean(values: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:

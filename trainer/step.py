@@ -5,7 +5,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from trainer.conditioning import choose_crop
-from trainer.losses import LossConfig, Target, decoder_losses
+from trainer.loss_balance import BALANCED, balance
+from trainer.losses import LossConfig, Target, Voices, loss_terms, weighted_sum
 from trainer.model.decoder import Decoded
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
@@ -72,11 +73,29 @@ class EvaluationStep:
 def teacher_force(
     model: XTTS, batch: Batch, *, losses: LossConfig, step: tf.Tensor | None, noise: Noise | None
 ) -> tuple[Decoded, dict[str, tf.Tensor]]:
-    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it as of update `step`."""
-    mel, config = tf.cast(batch["mel"], tf.float32), model.config
-    crop = choose_crop(
-        mel, batch["frames"], crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise
-    )
+    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it as of update `step`.
+
+    Returns:
+        What was decoded; each term of the loss as it is, their weighted sum as `loss` and, where weights adapt, these.
+    """
+    weights = losses.weights_at(step)
+    if step is None or not losses.adaptive:
+        decoded, terms = _judge(model, batch, losses=losses, noise=noise)
+        return decoded, {"loss": weighted_sum(terms, weights), **terms}
+    with tf.GradientTape(persistent=True) as tape:
+        decoded, terms = _judge(model, batch, losses=losses, noise=noise)
+    shared = [variable.value for variable in model.decoder.last_shared]
+    weights = balance(weights, {name: tape.gradient(terms[name], shared) for name in BALANCED if name in terms})
+    shown = {f"{name}_weight": weights[name] for name in terms}
+    return decoded, {"loss": weighted_sum(terms, weights), **terms, **shown}
+
+
+def _judge(
+    model: XTTS, batch: Batch, *, losses: LossConfig, noise: Noise | None
+) -> tuple[Decoded, dict[str, tf.Tensor]]:
+    """What is decoded, and each term of the loss."""
+    mel, frames, config = tf.cast(batch["mel"], tf.float32), batch["frames"], model.config
+    crop = choose_crop(mel, frames, crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise)
     decoded = model(
         mel,
         tokens=batch["tokens"],
@@ -85,5 +104,9 @@ def teacher_force(
         crop_frames=crop.frames,
         noise=noise,
     )
-    target = Target(model.decoder.standardise(mel), batch["frames"], batch["token_counts"], crop.heard)
-    return decoded, decoder_losses(decoded, target=target, step=step, config=losses)
+    voices = None
+    if losses.voice:
+        spoken, wanted = (model.recognise(*one) for one in ((decoded.mel, frames), (crop.mel, crop.frames)))
+        voices = Voices(spoken, wanted, crop.frames > 0)
+    target = Target(model.decoder.standardise(mel), frames, batch["token_counts"], crop.heard)
+    return decoded, loss_terms(decoded, target=target, voices=voices, config=losses)

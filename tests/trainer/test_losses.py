@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -11,13 +12,16 @@ from trainer.losses import (
     GuidedAttentionConfig,
     LossConfig,
     Target,
-    decoder_losses,
+    Voices,
     flux_loss,
     guided_attention_loss,
     kl_loss,
+    loss_terms,
     masked_mean,
     mel_loss,
     stop_loss,
+    voice_loss,
+    weighted_sum,
 )
 from trainer.model.decoder import Decoded
 
@@ -49,13 +53,31 @@ def decoded(**changed: np.ndarray) -> Decoded:
 
 def losses(output: Decoded, *, mel: np.ndarray = MEL, frames: np.ndarray = FRAMES) -> dict[str, float]:
     target = Target(tf.constant(mel), tf.constant(frames, tf.int32), tf.constant(COUNTS, tf.int32), tf.constant(HEARD))
-    terms = decoder_losses(output, target=target, step=tf.constant(0), config=LossConfig())
+    terms = loss_terms(output, target=target, voices=None, config=LossConfig())
+    terms["loss"] = weighted_sum(terms, LossConfig().weights_at(tf.constant(0)))
     return {name: float(value) for name, value in terms.items()}
 
 
 def test_mel_loss_is_mean_l1_plus_l2_over_valid_frames() -> None:
     expected = np.mean(np.abs(COARSE - MEL)[VALID]) + np.mean(((COARSE - MEL) ** 2)[VALID])
-    assert float(mel_loss(COARSE, MEL, VALID)) == pytest.approx(expected, rel=1e-5)
+    assert float(mel_loss(COARSE, MEL, VALID, config=LossConfig())) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("delta", [0.5, 1.0, 3.0])
+def test_huber_loss_is_that_of_keras(delta: float) -> None:
+    config = LossConfig(mel_kind="huber", huber_delta=delta)
+    expected = keras.losses.Huber(delta=delta)(MEL[VALID], COARSE[VALID])
+    assert float(mel_loss(COARSE, MEL, VALID, config=config)) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_voice_loss_is_one_minus_the_cosine_where_a_reference_was_given() -> None:
+    spoken, wanted = RANDOM.normal(size=(2, B, 8)).astype(np.float32)
+    given = np.array([True, False, True, False])
+    cosines = [np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(spoken, wanted, strict=True)]
+    voices = Voices(tf.constant(spoken), tf.constant(wanted), tf.constant(given))
+    assert float(voice_loss(voices)) == pytest.approx(1 - np.mean(np.array(cosines)[given]), rel=1e-4)
+    assert float(voice_loss(voices._replace(given=tf.constant([False] * B)))) == 0.0
+    assert float(voice_loss(voices._replace(spoken=voices.wanted))) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_kl_is_the_divergence_by_monte_carlo() -> None:
@@ -126,10 +148,9 @@ def test_guidance_stays_falls_and_ends() -> None:
 
 
 def test_in_validation_the_guidance_is_shown_and_not_counted() -> None:
-    target = Target(*(tf.constant(value) for value in (MEL, FRAMES.astype(np.int32), COUNTS.astype(np.int32), HEARD)))
-    early, late = (decoder_losses(decoded(), target=target, step=step, config=LossConfig()) for step in (0, None))
-    assert float(early["guided_attention"]) == float(late["guided_attention"]) > 0
-    assert float(early["loss"] - late["loss"]) == pytest.approx(5.0 * float(late["guided_attention"]), rel=1e-4)
+    early, late = (LossConfig().weights_at(step) for step in (tf.constant(0), None))
+    assert (float(early.pop("guided_attention")), float(late.pop("guided_attention"))) == (5.0, 0.0)
+    assert early == late
 
 
 def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
@@ -177,8 +198,10 @@ def test_an_empty_row_adds_nothing() -> None:
     target = Target(
         *(tf.constant(value[:3]) for value in (MEL, FRAMES.astype(np.int32), COUNTS.astype(np.int32), HEARD))
     )
-    without = decoder_losses(short, target=target, step=tf.constant(0), config=LossConfig())
-    assert losses(decoded()) == pytest.approx({name: float(value) for name, value in without.items()}, rel=1e-6)
+    without = loss_terms(short, target=target, voices=None, config=LossConfig())
+    found = losses(decoded())
+    del found["loss"]
+    assert found == pytest.approx({name: float(value) for name, value in without.items()}, rel=1e-6)
 
 
 def test_masked_mean_ignores_what_is_no_number_where_it_is_not_valid() -> None:

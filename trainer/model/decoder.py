@@ -99,6 +99,11 @@ class Decoder(keras.layers.Layer):
         self._mean = self.add_weight(initializer="zeros", name="mel_mean", **options)
         self._std = self.add_weight(initializer="ones", name="mel_std", **options)
 
+    @property
+    def last_shared(self) -> list[keras.Variable]:
+        """The last weights on the way to every output."""
+        return self._norm.trainable_variables
+
     def set_statistics(self, *, mean: list[float], std: list[float]) -> None:
         """Mean and standard deviation of each band of the training mels, [M] in ln magnitude."""
         self._mean.assign(mean)

@@ -48,7 +48,7 @@ class Attention(keras.layers.Layer):
     """
 
     def __init__(self, stack: Stack, *, name: str, dtype: keras.DTypePolicy):
-        super().__init__(name=name, dtype=dtype)
+        super().__init__(name=name, dtype=dtype, autocast=False)  # rotations stay float32
         self._heads, self._width = stack.heads, stack.width
         self._query, self._key, self._value, self._output = (
             keras.layers.Dense(stack.width, use_bias=False, name=part, dtype=dtype)
@@ -94,7 +94,7 @@ class _Block(keras.layers.Layer):
     """What both kinds of block have: self-attention and feed-forward, each after a norm."""
 
     def __init__(self, stack: Stack, recipe: Recipe, *, name: str):
-        super().__init__(name=name, dtype=recipe.dtype)
+        super().__init__(name=name, dtype=recipe.dtype, autocast=False)
         self._recipe, dtype = recipe, recipe.dtype
         self._self_attention = Attention(stack, name="self_attention", dtype=dtype)
         self._self_norm = norm("self_norm", dtype=dtype)
@@ -201,7 +201,7 @@ class Encoder(keras.layers.Layer):
     """A stack of blocks over a sequence of which all is seen, and a norm."""
 
     def __init__(self, stack: Stack, recipe: Recipe, *, name: str):
-        super().__init__(name=name, dtype=recipe.dtype)
+        super().__init__(name=name, dtype=recipe.dtype, autocast=False)
         self._positions = Positions(stack, rotary=recipe.rotary)
         self._blocks = [Block(stack, recipe, name=f"block_{index}") for index in range(stack.layers)]
         self._norm = norm("norm", dtype=recipe.dtype)

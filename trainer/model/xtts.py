@@ -96,6 +96,12 @@ class XTTS(keras.Model):
         """What a crop [B, C, M] in ln magnitude says of its voice."""
         return self.audio_encoder(self.decoder.standardise(crop), crop_frames, noise=noise)
 
+    def recognise(self, mel: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
+        """The speaker embedding [B, S] of a mel [B, C, M] in ln magnitude; the encoder learns nothing from it."""
+        frozen = [(variable, tf.stop_gradient(variable.value)) for variable in self.audio_encoder.variables]
+        with keras.StatelessScope(state_mapping=frozen):
+            return self.audio_encoder(self.decoder.standardise(mel), frames).speaker
+
     def remember(
         self, tokens: tf.Tensor, token_counts: tf.Tensor, voice: Conditioning, noise: Noise | None = None
     ) -> Memory:
