@@ -109,11 +109,10 @@ def mels_of(dataset: Dataset, rows: list[int], *, num_frames: int) -> np.ndarray
     compute = ComputedMel(dataset.info.contract, records=records)
     raw = [payload for file in records.files for payload in tf.data.TFRecordDataset(str(file))]
     parsed = tf.io.parse_example(tf.stack(raw), {"mel": tf.io.FixedLenFeature([], tf.string)})["mel"]
-    taken = tf.constant([max(row, 0) for row in rows])
-    frames = tf.where(tf.constant(rows) >= 0, tf.gather(tf.constant(records.frames, tf.int32), taken), 0)
-    return compute(
-        {"mel": tf.gather(parsed, taken)}, rows=tf.constant(rows), frames=frames, num_frames=tf.constant(num_frames)
-    ).numpy()
+    there = np.array([row for row in rows if row >= 0], np.int64)
+    frames = tf.constant([records.frames[row] if row >= 0 else 0 for row in rows], tf.int32)
+    moments = tf.gather(parsed, there)
+    return compute(moments, rows=tf.constant(rows), frames=frames, num_frames=tf.constant(num_frames)).numpy()
 
 
 def test_every_preset_is_computed_as_preparation_does(corpus_of: tuple[Dataset, list[Path]]) -> None:

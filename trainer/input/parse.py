@@ -1,7 +1,8 @@
-"""Raw records of a batch into tensors of its planned shape.
+"""Raw records of a chunk into fields, and those of a batch into tensors of its planned shape.
 
-Whatever is done for a record by itself costs tf.data 15 to 30 µs, so a batch is parsed and decoded in a few
-vectorised operations.
+Whatever is done for a record by itself costs tf.data 15 to 30 µs, so a chunk is parsed and a batch is decoded in a few
+vectorised operations. A mel is copied four times on its way: out of the file, out of its record, into its batch's
+strings, into its batch. Each copy takes 10 to 20 µs of CPU time a clip, so every one counts.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from trainer.input.epoch import ChunkOrder
 from trainer.input.plan import Bucket
 from trainer.input.recordings import ComputedMel
 
-# What a record is known and checked by; the decoder of mels names what it needs itself.
-READ = ("frames", "tokens", "utterance_id")
+READ = ("frames", "tokens", "utterance_id", "mel")
 
 # A record without a field is refused by the checks: it is not the one that the manifest tells of.
 _PARSERS = {
@@ -36,15 +36,18 @@ def parse_spec(names: tuple[str, ...]) -> dict:
 
 
 class Loaded(NamedTuple):
-    """A chunk with its records."""
+    """A chunk with its records, n of them in the order in which they were read."""
 
     order: ChunkOrder
-    places: tf.Tensor  # [R] int32, of each row of the order in `raw`; −1 for a row that is left out as corrupt
-    raw: tf.Tensor  # [n] string
+    places: tf.Tensor  # [R] int32, of each row of the order among the records; −1 for a row left out as corrupt
+    mel: tf.Tensor  # [n] string
+    frames: tf.Tensor  # [n] int32
+    tokens: tf.Tensor  # int32 of the compact vocabulary, one record's behind another's
+    token_starts: tf.Tensor  # [n + 1] int64, of each record in `tokens`
 
 
 class BatchParser:
-    """Cuts batches of the planned shapes out of chunks."""
+    """Parses chunks, and cuts batches of the planned shapes out of them."""
 
     def __init__(self, buckets: tuple[Bucket, ...], *, records: Records, contract: Contract, vocabulary: Vocabulary):
         self._clips, self._frames, self._tokens = (tf.constant(bound, tf.int32) for bound in zip(*buckets, strict=True))
@@ -52,12 +55,31 @@ class BatchParser:
         self._mel: StoredMel | ComputedMel = (
             StoredMel(contract) if is_stored else ComputedMel(contract, records=records)
         )
-        self._spec = parse_spec((*READ, *self._mel.read))
         self._row_frames, self._row_tokens = (
             tf.constant(column, tf.int32) for column in (records.frames, records.tokens)
         )
         self._row_names = _hash(tf.constant(records.utterance_id.to_pylist(), tf.string))
-        self._vocabulary_table = tf.constant(vocabulary.table())
+        self._vocabulary_table = tf.constant(vocabulary.table(), tf.int32)
+        self._padding = int(vocabulary.table()[PAD_ID])
+
+    def parse(self, raw: tf.Tensor, *, rows: tf.Tensor, order: ChunkOrder, places: tf.Tensor) -> Loaded:
+        """The chunk of `order` with its records `raw` [n] string, which are those of `rows` [n] int64.
+
+        Raises when run:
+            InvalidArgumentError: a record is not the one of the manifest, from which order and shapes were computed.
+        """
+        parsed = tf.io.parse_example(raw, parse_spec(READ))
+        frames, tokens = tf.cast(parsed["frames"], tf.int32), parsed["tokens"]
+        is_expected = (
+            (frames == tf.gather(self._row_frames, rows))
+            & (tf.cast(tokens.row_lengths(), tf.int32) == tf.gather(self._row_tokens, rows))
+            & (_hash(parsed["utterance_id"]) == tf.gather(self._row_names, rows))
+            & self._mel.are_whole(parsed["mel"], frames=frames)
+        )
+        said = ["a record is not the one of the manifest"]
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(is_expected), said)]):
+            compact = tf.gather(self._vocabulary_table, tokens.values)
+        return Loaded(order, places, parsed["mel"], frames, compact, tokens.row_splits)
 
     def cut(self, chunk: Loaded, *, batch: tf.Tensor, part: tf.Tensor, parts: int) -> dict[str, tf.Tensor]:
         """Every `parts`-th row of batch number `batch` of the chunk from `part` on, all [].
@@ -72,66 +94,54 @@ class BatchParser:
         slots = part + parts * tf.range(-(-clips // parts))
         slots = start + tf.boolean_mask(slots, (slots < clips) & (start + slots < tf.size(chunk.places)))
         slots = tf.boolean_mask(slots, tf.gather(chunk.places, slots) >= 0)
-        empty = -(-clips // parts) - tf.size(slots)
-        rows, raw = tf.gather(chunk.order.rows, slots), tf.gather(chunk.raw, tf.gather(chunk.places, slots))
-        # most batches have no empty row and are spared the copy
-        raw = tf.cond(empty > 0, lambda: tf.concat([raw, tf.fill([empty], b"")], 0), lambda: raw)
-        rows = tf.pad(rows, [[0, empty]], constant_values=-1)
-        parsed = tf.io.parse_example(raw, self._spec)
-        frames, tokens = tf.cast(parsed["frames"], tf.int32), parsed["tokens"]
-        token_counts = tf.cast(tokens.row_lengths(), tf.int32)
-        expected = self._are_expected(parsed, rows=rows, frames=frames, token_counts=token_counts)
-        with tf.control_dependencies([tf.debugging.Assert(expected, ["a record is not the one of the manifest"])]):
-            dense = tf.gather(
-                self._vocabulary_table, tokens.to_tensor(default_value=PAD_ID, shape=tf.stack([-1, num_tokens]))
-            )
-            mel = self._mel(parsed, rows=rows, frames=frames, num_frames=num_frames)
-        return {"mel": mel, "frames": frames, "tokens": dense, "token_counts": token_counts, "rows": rows}
-
-    def _are_expected(
-        self, parsed: dict[str, tf.Tensor], *, rows: tf.Tensor, frames: tf.Tensor, token_counts: tf.Tensor
-    ) -> tf.Tensor:
-        """Whether these records are those of the manifests, from which the order and the shapes were computed."""
-        row = tf.maximum(rows, 0)
-        there = (
-            (frames == tf.gather(self._row_frames, row))
-            & (token_counts == tf.gather(self._row_tokens, row))
-            & (_hash(parsed["utterance_id"]) == tf.gather(self._row_names, row))
-        )
-        return tf.reduce_all(tf.where(rows < 0, (frames == 0) & (token_counts == 0), there))
+        places, rows = tf.gather(chunk.places, slots), tf.gather(chunk.order.rows, slots)
+        empty = [[0, -(-clips // parts) - tf.size(slots)]]
+        frames = tf.pad(tf.gather(chunk.frames, places), empty)
+        rows = tf.pad(rows, empty, constant_values=-1)
+        all_tokens = tf.RaggedTensor.from_row_splits(chunk.tokens, chunk.token_starts, validate=False)
+        tokens = tf.gather(all_tokens, places).to_tensor(self._padding, shape=tf.stack([-1, num_tokens]))
+        token_counts = tf.gather(tf.cast(all_tokens.row_lengths(), tf.int32), places)
+        return {
+            "mel": self._mel(tf.gather(chunk.mel, places), rows=rows, frames=frames, num_frames=num_frames),
+            "frames": frames,
+            "tokens": tf.pad(tokens, [*empty, [0, 0]], constant_values=self._padding),
+            "token_counts": tf.pad(token_counts, empty),
+            "rows": rows,
+        }
 
 
 class StoredMel:
     """The mels of a batch as they stand in the records."""
 
-    read = ("mel",)
-
     def __init__(self, contract: Contract):
         self._n_mels, self._dtype = contract.features.n_mels, tf.dtypes.as_dtype(contract.mel_dtype)
+        self._frame_bytes = self._n_mels * self._dtype.size
         self._silence_word = silence_word(contract)
 
-    def __call__(
-        self, parsed: dict[str, tf.Tensor], *, rows: tf.Tensor, frames: tf.Tensor, num_frames: tf.Tensor
-    ) -> tf.Tensor:
+    def are_whole(self, mel: tf.Tensor, *, frames: tf.Tensor) -> tf.Tensor:
+        """Whether the bytes [n] are mels of so many frames [n]."""
+        return tf.strings.length(mel) == frames * self._frame_bytes
+
+    def __call__(self, mel: tf.Tensor, *, rows: tf.Tensor, frames: tf.Tensor, num_frames: tf.Tensor) -> tf.Tensor:
         """[B, F, M], padded with log-silence.
 
-        Decoded as int64, several values in each, since the decoder is fastest on them; it pads with zero bits, to
-        which the bits of silence are added: 43 µs of CPU time a clip, where a select on float16 takes 72.
+        Decoded as int64, several values in each, since the decoder is fastest on them. It pads with zeros; silence is
+        written over those in place, as nothing else holds the tensor: whatever passes over all frames to set a few
+        costs as much as the decoder.
 
         Args:
-            parsed: the fields in `read`, [B] each.
+            mel: the records' bytes, of as many as there are, B at most.
             rows: [B] the records' numbers, −1 where there is none.
-            frames: [B] their lengths.
+            frames: [B] their lengths, 0 where there is none.
             num_frames: [] F.
         """
-        frame_bytes = self._n_mels * self._dtype.size
-        is_whole = tf.reduce_all(tf.strings.length(parsed["mel"]) == frames * frame_bytes)
-        with tf.control_dependencies([tf.debugging.Assert(is_whole, ["a mel is not of the length that it states"])]):
-            words = tf.io.decode_raw(parsed["mel"], tf.int64, fixed_length=num_frames * frame_bytes)
-        words = tf.reshape(words, [-1, num_frames, frame_bytes // tf.int64.size])
-        padding = tf.cast(~tf.sequence_mask(frames, num_frames), tf.int64)[:, :, None]
-        values = tf.bitcast(words + padding * self._silence_word, self._dtype)
-        return tf.reshape(values, [-1, num_frames, self._n_mels])
+        row_words = self._frame_bytes // tf.int64.size
+        words = tf.io.decode_raw(mel, tf.int64, fixed_length=num_frames * self._frame_bytes)
+        words = tf.pad(words, [[0, tf.size(rows) - tf.size(mel)], [0, 0]])
+        silent = tf.where(tf.reshape(~tf.sequence_mask(frames, num_frames), [-1]))[:, 0]
+        silence = tf.fill([tf.size(silent), row_words], tf.constant(self._silence_word, tf.int64))
+        words = tf.raw_ops.InplaceUpdate(x=tf.reshape(words, [-1, row_words]), i=tf.cast(silent, tf.int32), v=silence)
+        return tf.reshape(tf.bitcast(words, self._dtype), [-1, num_frames, self._n_mels])
 
 
 def silence_word(contract: Contract) -> int:

@@ -54,6 +54,10 @@ class BlockReader:
         )
         return tf.data.experimental.from_variant(records, tf.TensorSpec([], tf.string)).take(self._count[run])
 
+    def readable(self, rows: tf.Tensor) -> tf.Tensor:
+        """Those of rows [n] that are not left out."""
+        return rows if self._left_out is None else tf.boolean_mask(rows, ~self._is_left_out(rows))
+
     def places(self, *, read: tf.Tensor, rows: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
         """Of `rows` [R], the places among what was read, [R] int32; −1 for those left out.
 

@@ -27,8 +27,6 @@ _COMPLAINT = re.compile(r"assertion failed: \[(.* recording of .*)\]")
 class ComputedMel:
     """The mels of a batch as `preprocess/mel.py` makes them."""
 
-    read = ("mel",)  # of a record: the moments
-
     def __init__(self, contract: Contract, *, records: Records):
         self._spec = contract.features
         self._log_mel = LogMel(contract.features)
@@ -37,13 +35,15 @@ class ComputedMel:
         self._names = tf.strings.join([self._paths, ": the recording of ", ids])
         self._samples = tf.constant(np.rint(records.duration_s * contract.features.sample_rate_hz), tf.int32)
 
-    def __call__(
-        self, parsed: dict[str, tf.Tensor], *, rows: tf.Tensor, frames: tf.Tensor, num_frames: tf.Tensor
-    ) -> tf.Tensor:
+    def are_whole(self, moments: tf.Tensor, *, frames: tf.Tensor) -> tf.Tensor:
+        """Whether the bytes [n], which stand where mels would, are moments, of clips of whatever length."""
+        return tf.strings.length(moments) == MOMENTS * self._spec.n_mels * tf.float32.size
+
+    def __call__(self, moments: tf.Tensor, *, rows: tf.Tensor, frames: tf.Tensor, num_frames: tf.Tensor) -> tf.Tensor:
         """[B, F, M] float32, padded with log-silence.
 
         Args:
-            parsed: the fields in `read`, [B] each.
+            moments: the records' bytes, of as many as there are, B at most.
             rows: [B] the records' numbers; behind them −1 where there is none.
             frames: [B] their lengths.
             num_frames: [] F.
@@ -52,13 +52,12 @@ class ComputedMel:
             tf.errors.InvalidArgumentError: an audio file is not the one that was measured; `complaint` has the words.
             tf.errors.OpError: it cannot be read.
         """
-        there = rows >= 0
-        rows, frames, moments = (tf.boolean_mask(values, there) for values in (rows, frames, parsed["mel"]))
-        empty = tf.size(there) - tf.size(rows)
+        there = tf.size(moments)
+        empty = tf.size(rows) - there
         nothing = tf.zeros([0, num_frames, self._spec.n_mels])  # of no clip `map_fn` could not tell the shape
         mels = tf.cond(
-            tf.size(rows) > 0,
-            lambda: self._compute(rows, frames=frames, moments=moments, num_frames=num_frames),
+            there > 0,
+            lambda: self._compute(rows[:there], frames=frames[:there], moments=moments, num_frames=num_frames),
             lambda: nothing,
         )
         mels = tf.pad(mels, [[0, empty], [0, 0], [0, 0]], constant_values=self._spec.log_silence)
@@ -90,8 +89,7 @@ class ComputedMel:
     def _mean_and_drift(self, moments: tf.Tensor) -> tf.Tensor:
         """[B, 2, M] of the records' bytes [B]."""
         size = MOMENTS * self._spec.n_mels * tf.float32.size
-        with tf.control_dependencies([tf.debugging.assert_equal(tf.strings.length(moments), size, "no moments")]):
-            values = tf.io.decode_raw(moments, tf.float32, fixed_length=size)
+        values = tf.io.decode_raw(moments, tf.float32, fixed_length=size)
         return tf.reshape(values, [-1, MOMENTS, self._spec.n_mels])[:, ::2]
 
 

@@ -203,10 +203,12 @@ class Stream:
             place = tf.stack([epoch.number, number])
             chunk = order.chunk(epoch, number)
             start = tf.where(tf.reduce_all(place == first[:2]), first[2], 0)
-            places = reader.places(read=order.rows_of(chunk.blocks), rows=chunk.rows, places=chunk.places)
+            read = order.rows_of(chunk.blocks)
+            places = reader.places(read=read, rows=chunk.rows, places=chunk.places)
             is_wanted = start < tf.size(chunk.starts, tf.int64)
             raw = reader.read(chunk.blocks).take(tf.cast(is_wanted, tf.int64))
-            return raw.map(lambda raw: (place, start, Loaded(chunk, places, raw)))
+            rows = reader.readable(read)
+            return raw.map(lambda raw: (place, start, self._parser.parse(raw, rows=rows, order=chunk, places=places)))
 
         def cut(place: tf.Tensor, start: tf.Tensor, chunk: Loaded) -> tf.data.Dataset:
             end = tf.size(chunk.order.starts, tf.int64)
@@ -228,6 +230,7 @@ class Stream:
         batches = numbers.flat_map(chunks).prefetch(1).flat_map(cut)
         options = tf.data.Options()
         options.deterministic = True
+        options.threading.max_intra_op_parallelism = 1  # sharing an operation of 3 MB out costs more than it saves
         batches = batches.with_options(options)
         refuse_python_ops(batches)
         return batches
