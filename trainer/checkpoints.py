@@ -49,6 +49,8 @@ class Progress(NamedTuple):
     position: Position
     order: str  # fingerprint of everything that decides the order of batches
     best_loss: float | None = None  # lowest raw validation loss so far
+    owes_validation: bool = False  # of this step; a signal cut it short
+    went_back: bool = False  # to a checkpoint, because steps in a row were no numbers
 
 
 class Snapshot(NamedTuple):
@@ -86,8 +88,15 @@ def remove_leftovers(run: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int, is_best: bool) -> Path:
-    """Write a checkpoint whole, then remove all but the last `kept` and the best; the snapshot is used up.
+def remove_checkpoints(run: Path, *, after: int) -> None:
+    """Those of later steps."""
+    for saved in saved_checkpoints(run):
+        if saved.step > after:
+            saved.path.unlink()
+
+
+def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None, is_best: bool) -> Path:
+    """Write a checkpoint whole, then remove all but the last `kept`, if any, and the best; the snapshot is used up.
 
     Raises:
         UserError: the disk is full or fails; the checkpoints before this one are intact.
@@ -107,7 +116,7 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int, is_best: bool)
             f"{path}: cannot be written ({error.strerror}); the last checkpoint before it is intact; "
             "make room and run the same command again"
         ) from error
-    for old in saved_checkpoints(run)[:-kept]:
+    for old in saved_checkpoints(run)[:-kept] if kept else ():
         old.path.unlink()
     return path
 
@@ -121,8 +130,8 @@ def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None =
     try:
         with safetensors.safe_open(path, framework="numpy", backend="pread") as file:
             metadata = file.metadata()
-            step, position, order, best_loss = json.loads(metadata["progress"])
-            progress, found = Progress(step, Position(*position), order, best_loss), metadata["contract"]
+            step, position, *others = json.loads(metadata["progress"])
+            progress, found = Progress(step, Position(*position), *others), metadata["contract"]
             if found != contract:
                 raise UserError(f"{path}: of contract {found}, wanted {contract}: other mels or tokens")
             _assign(file, named_state(model, optimizer), path=path)

@@ -10,6 +10,7 @@ import click
 
 from shared.config import load_config
 from shared.errors import UserError
+from trainer.signals import Interrupted
 from trainer.startup import start_tensorflow
 
 # TensorFlow takes seconds to import: each command brings in its own when it runs, after the usage was checked.
@@ -101,9 +102,12 @@ def synthesize(
 
 
 def main() -> None:
-    """The console command; a user's mistake is one line and exit code 2."""
+    """The console command; a user's mistake is one line and exit code 2, a signal one line and 128 and its number."""
     try:
         cli()
+    except Interrupted as interrupted:
+        click.echo(str(interrupted), err=True)
+        sys.exit(interrupted.exit_code)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)

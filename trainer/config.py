@@ -12,6 +12,7 @@ from trainer.losses import LossConfig
 from trainer.model.xtts import ModelConfig
 from trainer.optimization.config import OptimizerConfig
 from trainer.optimization.levels import Level, with_level
+from trainer.recovery import RecoveryConfig
 
 
 class TrainConfig(Config):
@@ -22,6 +23,7 @@ class TrainConfig(Config):
     input: InputConfig = InputConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
     loss: LossConfig = LossConfig()
+    recovery: RecoveryConfig = RecoveryConfig()
     steps: int = pydantic.Field(200_000, ge=1)
     log_every: int = pydantic.Field(50, ge=1)  # steps, as those below
     validate_every: int = pydantic.Field(1_000, ge=1)

@@ -1,7 +1,9 @@
-"""The training loop: batches, steps, validation, checkpoints."""
+"""The training loop: batches, steps, validation, checkpoints, and what is done when one of them fails."""
 
 from __future__ import annotations
 
+import itertools
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,20 +12,22 @@ import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Dataset
-from shared.errors import UserError
 from shared.vocabulary import Vocabulary
-from trainer.checkpoints import Progress, load_checkpoint, named_state, saved_checkpoints
+from trainer.checkpoints import copy_arrays, named_state
 from trainer.config import TrainConfig
+from trainer.feed import Feed
+from trainer.incidents import Incidents, SkippedSteps
 from trainer.input.guards import open_dataset
-from trainer.input.plan import plan_dataset
-from trainer.input.stream import Position, Stream
+from trainer.input.staircase import Bucket
 from trainer.input.tables import mix_lines
+from trainer.memory import OutOfMemory, by_memory, fits, full_batch, within_memory
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
-from trainer.run import enter_run, make_model, training_in
-from trainer.saving import Saver
+from trainer.run import RunInfo, enter_run, make_model, training_in
 from trainer.session import Session
+from trainer.signals import Interrupted, Signals
+from trainer.state import RunState
 from trainer.step import EvaluationStep, TrainStep
 from trainer.summary import Programs, Summary, write_summary
 from trainer.validation import validate
@@ -44,29 +48,23 @@ def train(config: TrainConfig, *, data: Path, run: Path, allocator: str, break_l
     run is known to be gone.
 
     Raises:
-        UserError: data or run are not usable, another process trains in the run, or the loss is no number.
+        UserError: data or run are not usable, another process trains in the run, or losses are no numbers.
+        Interrupted: a signal asked for it; a checkpoint is written.
     """
     dataset = open_dataset(data)
     with training_in(run, break_lock=break_lock):
         info = enter_run(run, config=config, dataset=dataset)
-        trainer = Trainer(config, dataset=dataset, run=run, planned_steps=info.planned_steps)
-        return trainer.train(allocator=allocator)
+        return Trainer(config, dataset=dataset, run=run, info=info).train(allocator=allocator)
 
 
 class Trainer:
     """Everything that a run holds while it goes on."""
 
-    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, planned_steps: int):
+    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo):
         keras.utils.set_random_seed(config.seed)
-        self._config, self._run, self._contract = config, run, dataset.info.contract.fingerprint
+        self._config, self._run = config, run
         self._device = "/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"
-        self._plan = plan_dataset(
-            dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=planned_steps
-        )
-        self._train, self._validation = (
-            Stream(dataset, split=split, plan=self._plan, config=config.input, seed=config.seed)
-            for split in ("train", "validation")
-        )
+        self._feed = Feed(config, dataset=dataset, run=run, info=info)
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         self._model = make_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
         mel = dataset.info.mel
@@ -74,122 +72,198 @@ class Trainer:
         self._optimizer = AdamW(config.optimizer, steps=config.steps, variables=self._model.trainable_variables)
         self._step = TrainStep(self._model, self._optimizer, losses=config.loss, seed=config.seed)
         self._evaluation = EvaluationStep(self._model, losses=config.loss)
-        self._progress = Progress(0, Position(), self._train.fingerprint)
+        self._incidents = Incidents(run)
+        self._intervals = (config.log_every, config.validate_every, config.checkpoint_every)
+        self._state = RunState(
+            run,
+            model=self._model,
+            optimizer=self._optimizer,
+            contract=dataset.info.contract.fingerprint,
+            kept=config.kept_checkpoints,
+            order=self._feed.train.fingerprint,
+        )
 
     def train(self, *, allocator: str) -> Trained:
         """Run to the last step."""
-        notice = self._resume()
+        state, notice = self._state, self._state.resume()
         with (
-            Monitor(self._run, step=self._progress.step, steps=self._config.steps) as monitor,
-            Session(on_gpu=self._device.startswith("/GPU")) as session,
-            Saver(self._run, contract=self._contract, kept=self._config.kept_checkpoints) as saver,
+            Monitor(self._run, step=state.progress.step, steps=self._config.steps) as monitor,
+            Signals(monitor.say) as signals,
+            Session(on_gpu=self._is_on_gpu) as session,
+            state,
         ):
+            on = _Ongoing(monitor, signals, session, SkippedSteps(state.skipped_in_row))
             monitor.say(f"{self._device}, {_count(self._model):,} parameters")
-            monitor.say("\n".join([*self._plan.lines(config=self._config.input), *mix_lines(self._plan.mix)]))
+            for line in (*self._feed.plan.lines(config=self._config.input), *mix_lines(self._feed.plan.mix)):
+                monitor.say(line)
             for line in filter(None, (allocator, session.take_notice(), notice)):
                 monitor.say(line)
-            if self._progress.step >= self._config.steps:
-                return Trained(self._progress.step, float("nan"), None)
-            loss = self._go_on(monitor, session=session, saver=saver)
+            if state.progress.step >= self._config.steps:
+                return Trained(state.progress.step, float("nan"), None)
             with session.watch.aside():
-                saver.settle()
-            summary = session.summarise(
-                last_step=self._progress.step,
-                device=self._device,
-                allocator=allocator,
-                programs=Programs(
-                    train=self._step.programs, validation=self._evaluation.programs, shapes=len(self._plan.buckets)
-                ),
-                config=self._config.input,
-            )
+                self._probe_memory(on)
+            loss = self._go_on_to_the_end(on)
+            with session.watch.aside():
+                state.settle()
+            summary = self._summarise(session, allocator=allocator)
             write_summary(summary, run=self._run)
             for line in summary.lines():
                 monitor.say(line)
-        return Trained(self._progress.step, loss, summary)
+        return Trained(state.progress.step, loss, summary)
 
-    def _resume(self) -> str:
-        """Load the last checkpoint, if there is one; what was done, in words."""
-        saved = saved_checkpoints(self._run)
-        if not saved:
-            return "starting from fresh weights"
-        progress = load_checkpoint(
-            saved[-1].path, model=self._model, optimizer=self._optimizer, contract=self._contract
-        )
-        self._progress = progress
-        if progress.order == self._train.fingerprint:
-            return f"going on after step {progress.step}, {_words(progress.position)}"
-        self._progress = progress._replace(
-            position=Position(progress.position.epoch + 1), order=self._train.fingerprint
-        )
-        return f"going on after step {progress.step} with a new epoch: data or input settings changed"
+    @property
+    def _is_on_gpu(self) -> bool:
+        return self._device.startswith("/GPU")
 
-    def _go_on(self, monitor: Monitor, *, session: Session, saver: Saver) -> float:
-        watch, loss = session.watch, float("nan")
-        batches = self._train.endless(self._progress.position, device=self._device, tell=monitor.say)
+    def _summarise(self, session: Session, *, allocator: str) -> Summary:
+        shapes = len(self._feed.plan.buckets)
+        return session.summarise(
+            last_step=self._state.progress.step,
+            device=self._device,
+            allocator=allocator,
+            programs=Programs(train=self._step.programs, validation=self._evaluation.programs, shapes=shapes),
+            config=self._config.input,
+        )
+
+    def _probe_memory(self, on: _Ongoing) -> None:
+        """Try the largest batch, and smaller ones until one fits as it was planned; weights are put back."""
+        wanted = self._config.recovery.probe_memory
+        if not (self._is_on_gpu if wanted is None else wanted):
+            return
+        variables, like = named_state(self._model, self._optimizer), self._feed.train.element_spec
+        before = copy_arrays(variables)
+        for number in by_memory(self._feed.plan.buckets, frames_per_step=self._config.model.frames_per_step):
+            planned = self._feed.plan.buckets[number]
+            while not self._fits(bucket := self._feed.plan.buckets[number], like=like):
+                self._lower(bucket, on=on)
+            if bucket == planned:
+                break
+        for name, variable in variables.items():
+            variable.assign(before[name])
+
+    def _fits(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> bool:
+        with tf.device(self._device):
+            return fits(self._step, full_batch(bucket, like=like))
+
+    def _lower(self, bucket: Bucket, *, on: _Ongoing) -> None:
+        """Fewer clips in a bucket that does not fit."""
+        clips, step = self._feed.lower(bucket), self._state.progress.step
+        self._state.enter_order(self._feed.train.fingerprint)
+        self._incidents.add("out of memory", step=step, bucket=list(bucket), clips=clips)
+        name = f"{bucket.clips}×{bucket.frames}×{bucket.tokens}"
+        on.monitor.say(f"out of memory in bucket {name} (clips×frames×tokens): {clips} clips there from now on")
+
+    def _go_on_to_the_end(self, on: _Ongoing) -> float:
+        """Again after each event that a run survives; the last loss."""
+        while True:
+            try:
+                return self._go_on(on)
+            except OutOfMemory as event:
+                with on.session.watch.aside():
+                    self._lower(event.bucket, on=on)
+                    self._state.save()
+            except _SkippedInRow:
+                with on.session.watch.aside():
+                    self._go_back(on)
+
+    def _go_back(self, on: _Ongoing) -> None:
+        step, skipped, factor = self._state.progress.step, on.skipped.in_row, self._config.recovery.rate_factor
+        self._state.go_back(skipped=skipped, rate_factor=factor)
+        back = self._state.progress.step
+        on.skipped.in_row = self._state.skipped_in_row
+        self._incidents.add("went back", step=step, to_step=back, skipped_in_row=skipped, rate_factor=factor)
+        on.monitor.go_back(back)
+        on.monitor.say(f"{skipped} steps in a row were no numbers: back to step {back}, at {factor} of the rate")
+
+    def _go_on(self, on: _Ongoing) -> float:
+        """Step after step from where the run stands."""
+        watch, state, loss = on.session.watch, self._state, float("nan")
+        if state.progress.owes_validation:
+            with watch.aside():
+                state.save(is_best=self._validate(on))
+        batches = self._feed.train.endless(state.progress.position, device=self._device, tell=on.monitor.say)
         for step, batch in zip(
-            range(self._progress.step + 1, self._config.steps + 1), watch.batches(batches), strict=False
+            range(state.progress.step + 1, self._config.steps + 1), watch.batches(batches), strict=False
         ):
-            saver.check()
+            state.check()
             position = batch.pop("next")
             programs = self._step.programs
-            values = self._step(batch)
+            values = within_memory(self._step, batch)
             watch.hand_over(values.pop("counts"), compiled=self._step.programs > programs)
-            self._progress = self._progress._replace(step=step, position=position)
-            monitor.advance(step)
-            if self._is_due(step, self._config.log_every):
-                loss = self._log(monitor, values=values, session=session)
-            is_best, is_due = False, self._is_due(step, self._config.checkpoint_every)
-            if self._is_due(step, self._config.validate_every):
-                with watch.aside():
-                    is_best = self._validate(monitor)
-            if is_best or is_due:
-                with watch.aside():
-                    self._refuse_non_finite(values)
-                    self._save(saver, is_best=is_best)
+            on.skipped.note(step, values, rows=batch["rows"])
+            state.advance(step, position=position)
+            on.monitor.advance(step)
+            if self._is_due(step, *self._intervals) or on.skipped.is_full or on.signals.asked:
+                loss = self._pause(on, values=values, loss=loss)
         return loss
 
-    def _is_due(self, step: int, interval: int) -> bool:
-        return step % interval == 0 or step == self._config.steps
+    def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor], loss: float) -> float:
+        """What is due after a step; the loss that was last shown."""
+        step, config = self._state.progress.step, self._config
+        self._look_for_skipped(on)
+        if self._is_due(step, config.log_every):
+            loss = self._log(on, values=values)
+        with on.session.watch.aside():
+            is_best = self._is_due(step, config.validate_every) and self._validate(on)
+            asked = on.signals.asked
+            if is_best or asked or self._is_due(step, config.checkpoint_every):
+                self._state.save(is_best=is_best)
+        if asked:
+            self._state.settle()
+            where = f"{self._run}: {asked.name}: left after step {step}, which is saved"
+            raise Interrupted(f"{where}; the same command goes on from there", signal_number=asked)
+        return loss
 
-    def _log(self, monitor: Monitor, *, values: dict[str, tf.Tensor], session: Session) -> float:
-        self._refuse_non_finite(values)
+    def _is_due(self, step: int, *intervals: int) -> bool:
+        return step == self._config.steps or any(step % interval == 0 for interval in intervals)
+
+    def _look_for_skipped(self, on: _Ongoing) -> None:
+        found = on.skipped.look()
+        for one in found:
+            names = self._feed.train.utterance_ids(one.rows)
+            figures = {"loss": str(one.loss), "gradient_norm": str(one.gradient_norm)}
+            self._incidents.add("skipped", step=one.step, **figures, utterances=names)
+        if found:
+            steps = ", ".join(str(one.step) for one in found[:5]) + (", …" if found[5:] else "")
+            on.monitor.say(f"loss or gradient was no number, no weight was changed: step {steps}; see incidents.jsonl")
+        if on.skipped.in_row >= self._config.recovery.skipped_in_row:
+            raise _SkippedInRow
+
+    def _log(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> float:
         figures = {name: float(value) for name, value in values.items()}
-        monitor.log("train", step=self._progress.step, values=figures | session.figures())
-        if notice := session.take_notice():
-            monitor.say(notice)
+        on.monitor.log("train", step=self._state.progress.step, values=figures | on.session.figures())
+        if notice := on.session.take_notice():
+            on.monitor.say(notice)
         return figures["loss"]
 
-    def _refuse_non_finite(self, values: dict[str, tf.Tensor]) -> None:
-        for name in ("loss", "gradient_norm"):
-            if not np.isfinite(value := float(values[name])):
-                raise UserError(
-                    f"{name} is {value} at step {self._progress.step}; the last checkpoint is from before it; "
-                    "lower optimizer.learning_rate and run again"
-                )
-
-    def _validate(self, monitor: Monitor) -> bool:
-        """Whether the loss is lower than ever before."""
-        batches = self._validation.once(device=self._device, tell=monitor.say)
-        validated = validate(batches, step=self._evaluation)
+    def _validate(self, on: _Ongoing) -> bool:
+        """Whether the loss is lower than ever before; what a signal cuts short is owed."""
+        batches = self._feed.validation.once(device=self._device, tell=on.monitor.say)
+        heard = itertools.takewhile(lambda _: on.signals.asked is None, batches)
+        validated = validate(heard, step=partial(within_memory, self._evaluation))
+        if on.signals.asked:
+            self._state.owe_validation()
+            return False
         if validated is None:
             return False
-        monitor.log("validation", step=self._progress.step, values=validated.losses)
+        step = self._state.progress.step
+        on.monitor.log("validation", step=step, values=validated.losses)
         for name, image in validated.pictures.items():
-            monitor.picture(name, step=self._progress.step, image=image)
-        loss, best_loss = validated.losses["loss"], self._progress.best_loss
-        if not np.isfinite(loss) or (best_loss is not None and loss >= best_loss):
-            return False
-        self._progress = self._progress._replace(best_loss=loss)
-        return True
-
-    def _save(self, saver: Saver, *, is_best: bool) -> None:
-        position = Position(*(int(number) for number in self._progress.position))
-        self._progress = self._progress._replace(position=position)
-        saver.save(named_state(self._model, self._optimizer), progress=self._progress, is_best=is_best)
+            on.monitor.picture(name, step=step, image=image)
+        return self._state.note_validation(validated.losses["loss"])
 
 
-def _words(position: Position) -> str:
-    return f"epoch {position.epoch}, chunk {position.chunk}, batch {position.batch}"
+class _Ongoing(NamedTuple):
+    """What a run is told by and tells, while it goes on."""
+
+    monitor: Monitor
+    signals: Signals
+    session: Session
+    skipped: SkippedSteps
+
+
+class _SkippedInRow(Exception):
+    """Too many steps in a row changed no weight."""
 
 
 def _count(model: XTTS) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 
@@ -18,9 +19,9 @@ class Monitor:
     """The outputs of one run; rows of an earlier run beyond its checkpoint, which is `step`, are dropped."""
 
     def __init__(self, run: Path, *, step: int, steps: int):
-        path = run / "metrics.jsonl"
-        damaged = _drop_after(path, step=step)
-        self._file = path.open("a", encoding="utf-8")
+        self._path = run / "metrics.jsonl"
+        damaged = _drop_after(self._path, step=step)
+        self._file = self._path.open("a", encoding="utf-8")
         self._writer = tf.summary.create_file_writer(str(run / "tensorboard"))
         _purge_after(self._writer, step=step)
         self._console = Console(stderr=True)
@@ -36,7 +37,7 @@ class Monitor:
         )
         self._task = self._bar.add_task("", total=steps, completed=step)
         if damaged:
-            self.say(f"{path}: damaged rows dropped: {damaged}")
+            self.say(f"{self._path}: damaged rows dropped: {damaged}")
 
     def __enter__(self) -> Monitor:
         self._bar.start()
@@ -54,9 +55,18 @@ class Monitor:
     def advance(self, step: int) -> None:
         self._bar.update(self._task, completed=step)
 
+    def go_back(self, step: int) -> None:
+        """Take back all rows of later steps."""
+        self._file.close()
+        _drop_after(self._path, step=step)
+        self._file = self._path.open("a", encoding="utf-8")
+        _purge_after(self._writer, step=step)
+        self.advance(step)
+
     def log(self, kind: str, *, step: int, values: dict[str, float]) -> None:
-        """One row of raw figures, `kind` being train or validation."""
-        self._file.write(json.dumps({"step": step, "kind": kind, **values}) + "\n")
+        """One row of raw figures, `kind` being train or validation; JSON has null for what is no number."""
+        shown = {name: value if math.isfinite(value) else None for name, value in values.items()}
+        self._file.write(json.dumps({"step": step, "kind": kind, **shown}) + "\n")
         self._file.flush()
         with self._writer.as_default(step=step):
             for name, value in values.items():

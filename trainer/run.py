@@ -16,6 +16,7 @@ from shared.place import Place
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import remove_leftovers
 from trainer.config import TrainConfig
+from trainer.input.plan import Ceiling
 from trainer.model.xtts import CHANGEABLE, XTTS
 
 
@@ -28,6 +29,7 @@ class RunInfo(pydantic.BaseModel):
     planned_steps: int  # those that the number of batch shapes was chosen for; more of them change no order of batches
     contract: Contract
     vocabulary_sha256: Sha256
+    ceilings: tuple[Ceiling, ...] = ()  # under which the plan's buckets are
 
 
 def open_run(run: Path) -> RunInfo:
@@ -60,13 +62,24 @@ def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     if (run / "run.json").exists():
         old = open_run(run)
         _check_same(old, info, run=run, data=dataset.layout.root)
-        info = info.model_copy(update={"planned_steps": old.planned_steps})
+        info = info.model_copy(update={"planned_steps": old.planned_steps, "ceilings": old.ceilings})
     try:
         run.mkdir(parents=True, exist_ok=True)
         write_json(run / "run.json", info)
         write_bytes(run / "vocab.json", dataset.layout.vocabulary.read_bytes())
     except OSError as error:
         raise UserError(f"{run}: cannot be written ({error.strerror}); wanted a folder for the run") from error
+    return info
+
+
+def add_ceiling(run: Path, ceiling: Ceiling) -> RunInfo:
+    """Note that batches were too large for memory, so that the run has the same plan from now on."""
+    info = open_run(run)
+    info = info.model_copy(update={"ceilings": (*info.ceilings, ceiling)})
+    try:
+        write_json(run / "run.json", info)
+    except OSError as error:
+        raise UserError(f"{run}/run.json: cannot be written ({error.strerror}); make room and run again") from error
     return info
 
 

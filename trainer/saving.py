@@ -30,15 +30,18 @@ class Saver:
         finally:
             self._thread.shutdown()
 
-    def save(self, state: State, *, progress: Progress, is_best: bool = False) -> None:
+    def save(self, state: State, *, progress: Progress, is_best: bool = False, is_sure: bool = True) -> None:
         """Copy the state and have it written; first waits for the one before, so that there is one copy at most.
+
+        A checkpoint that is not sure to be good drives out none of those before it.
 
         Raises:
             UserError: the one before could not be written.
         """
         self.settle()
         snapshot = Snapshot(copy_arrays(state), progress, self._contract)
-        self._pending = self._thread.submit(write_checkpoint, self._run, snapshot, kept=self._kept, is_best=is_best)
+        kept = self._kept if is_sure else None
+        self._pending = self._thread.submit(write_checkpoint, self._run, snapshot, kept=kept, is_best=is_best)
 
     def check(self) -> None:
         """Raises UserError where a checkpoint could not be written; does not wait."""

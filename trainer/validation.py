@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
 
 from trainer.model.decoder import Decoded
-from trainer.step import Batch, EvaluationStep
+from trainer.step import Batch
+
+Evaluate = Callable[[Batch], tuple[dict[str, tf.Tensor], Decoded]]
 
 
 class Validated(NamedTuple):
@@ -19,7 +21,9 @@ class Validated(NamedTuple):
     pictures: dict[str, np.ndarray]
 
 
-def validate(batches: Iterable[Batch], *, step: EvaluationStep) -> Validated | None:
+def validate(
+    batches: Iterable[Batch], *, step: Callable[[Batch], tuple[dict[str, tf.Tensor], Decoded]]
+) -> Validated | None:
     """Losses over all batches, each weighted by its valid frames; None without a batch."""
     sums: dict[str, float] = {}
     total, first = 0.0, None

@@ -29,7 +29,7 @@ from trainer.model.xtts import XTTS
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
 
-PROGRESS = Progress(7, Position(2, 1, 5), "order", best_loss=0.1)
+PROGRESS = Progress(7, Position(2, 1, 5), "order", best_loss=0.1, went_back=True)
 CONTRACT = "contract"
 
 

@@ -27,7 +27,7 @@ class Disk:
         self.may_write, self.is_full = threading.Event(), False
         self.begun: list[int] = []
 
-    def write(self, run: Path, snapshot: Snapshot, *, kept: int, is_best: bool) -> Path:
+    def write(self, run: Path, snapshot: Snapshot, *, kept: int | None, is_best: bool) -> Path:
         self.begun.append(snapshot.progress.step)
         assert self.may_write.wait(60)
         if self.is_full:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,14 @@ class LeftOut(NamedTuple):
         return f"{self.records:,} records ({self.share:.2%}, {self.hours:.2f} h): {longest}{more}"
 
 
+class Ceiling(NamedTuple):
+    """What memory was found to hold: at most so many clips of so many frames and tokens, or of more."""
+
+    clips: int
+    frames: int
+    tokens: int
+
+
 class Plan(NamedTuple):
     """What a run's input is made of."""
 
@@ -48,6 +57,19 @@ class Plan(NamedTuple):
     @property
     def buckets(self) -> tuple[Bucket, ...]:
         return self.staircase.buckets
+
+    def below(self, ceilings: Iterable[Ceiling]) -> Plan:
+        """The plan with fewer clips in the buckets that the ceilings are over."""
+        ceilings = tuple(ceilings)
+        buckets = tuple(
+            one._replace(
+                clips=min(
+                    [one.clips, *(it.clips for it in ceilings if it.frames <= one.frames and it.tokens <= one.tokens)]
+                )
+            )
+            for one in self.buckets
+        )
+        return self._replace(staircase=self.staircase._replace(buckets=buckets))
 
     @property
     def explanation(self) -> str:

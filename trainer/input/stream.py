@@ -107,6 +107,11 @@ class Stream:
         }
         return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 
+    @property
+    def element_spec(self) -> dict[str, tf.TensorSpec]:
+        """Kinds and what is known of the shapes of a batch's tensors."""
+        return self.batches(Position()).element_spec
+
     def utterance_ids(self, rows: np.ndarray) -> list[str]:
         """The names of a batch's records; of its empty rows, none."""
         return [self._records.utterance_id[int(row)].as_py() for row in rows if row >= 0]

@@ -1,0 +1,192 @@
+"""What a run survives: steps that are no numbers, batches that do not fit, signals; with a toy for the network."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from tests.commands import Outcome
+from tests.trainer.batches import make_stream
+from tests.trainer.conftest import built
+from tests.trainer.toy import TOYS, TrainStep
+from trainer import loop
+from trainer.checkpoints import saved_checkpoints
+from trainer.input.stream import Position
+
+FRAMES = 800
+SETTINGS = (
+    "log_every=1",
+    "validate_every=1000",
+    "checkpoint_every=2",
+    "input.buckets=2",
+    f"input.frames_per_batch={FRAMES}",
+)
+
+Disturb = Callable[[int, dict], dict]
+
+
+@pytest.fixture(scope="module")
+def unvalidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nothing to validate with."""
+    return built(tmp_path_factory.mktemp("sample") / "data", overrides=["validation_fraction=0"])
+
+
+@pytest.fixture
+def train(command: Callable, unvalidated: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """The command, its steps disturbed: told the number of a call, one changes its batch, or raises."""
+
+    def run(folder: Path, *overrides: str, disturb: Disturb = lambda _, batch: batch) -> Outcome:
+        class Disturbed(TrainStep):
+            calls = 0
+
+            def __call__(self, batch: dict) -> dict:
+                self.calls += 1
+                return super().__call__(disturb(self.calls, dict(batch)))
+
+        for name, toy in {**TOYS, "TrainStep": Disturbed}.items():
+            monkeypatch.setattr(loop, name, toy)
+        return command(
+            "train", "configs/train_sample.yaml", *SETTINGS, *overrides, "--data", unvalidated, "--run", folder
+        )
+
+    return run
+
+
+def poisoned(*calls: int) -> Disturb:
+    def disturb(call: int, batch: dict) -> dict:
+        return {**batch, "mel": batch["mel"] * float("nan")} if call in calls else batch
+
+    return disturb
+
+
+def larger_than(clips: int, *, from_call: int = 1) -> Disturb:
+    """A device on which so many clips of the longest kind are too many."""
+
+    def disturb(call: int, batch: dict) -> dict:
+        if call >= from_call and batch["mel"].shape[0] > clips:
+            raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
+        return batch
+
+    return disturb
+
+
+def lines(run: Path, name: str) -> list[dict]:
+    return [json.loads(line) for line in (run / name).read_text(encoding="utf-8").splitlines()]
+
+
+def losses(run: Path) -> list[tuple[int, float]]:
+    return [(row["step"], row["loss"]) for row in lines(run, "metrics.jsonl") if row["kind"] == "train"]
+
+
+def last_weights(run: Path) -> dict[str, np.ndarray]:
+    return safetensors.numpy.load_file(saved_checkpoints(run)[-1].path)
+
+
+def heard(data: Path, *, batch: int) -> list[str]:
+    """The utterances of a batch by a stream of the test's own."""
+    stream, _, _ = make_stream(Dataset.open(data), frames_per_batch=FRAMES)
+    batches = stream.endless(Position(), device="/CPU:0")
+    for _ in range(batch - 1):
+        next(batches)
+    return stream.utterance_ids(next(batches)["rows"].numpy())
+
+
+def test_a_poisoned_batch_is_named_and_harms_no_weight(train: Callable, unvalidated: Path, tmp_path: Path) -> None:
+    assert train(tmp_path / "run", "steps=2").code == 0
+    before = last_weights(tmp_path / "run")
+    outcome = train(tmp_path / "run", "steps=3", disturb=poisoned(1))
+    assert outcome.code == 0, outcome.err
+    (row,) = lines(tmp_path / "run", "incidents.jsonl")
+    assert (row["step"], row["kind"], row["loss"]) == (3, "skipped", "nan")
+    assert row["utterances"] == heard(unvalidated, batch=3) != []
+    assert lines(tmp_path / "run", "metrics.jsonl")[-1]["loss"] is None
+    after = last_weights(tmp_path / "run")
+    changed = {name for name in before if before[name].tobytes() != after[name].tobytes()}
+    assert not [name for name in changed if name.startswith("model/") or name.endswith(("momentum", "velocity"))]
+    assert "optimizer/iterations" in changed
+
+
+def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an_end(
+    train: Callable, tmp_path: Path
+) -> None:
+    """Checkpoints at 2 and, amid the poisoned steps, at 4: the latter must not be the one that is gone back to."""
+    overrides = ("steps=6", "recovery.skipped_in_row=3", "kept_checkpoints=1")
+    outcome = train(tmp_path / "run", *overrides, disturb=poisoned(4, 5, 6))
+    assert outcome.code == 0, outcome.err
+    assert "3 steps in a row were no numbers: back to step 3" not in outcome.err
+    assert "3 steps in a row were no numbers: back to step 2, at 0.5 of the rate" in outcome.err
+    rows = lines(tmp_path / "run", "metrics.jsonl")
+    assert [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert all(np.isfinite(row["loss"]) for row in rows)
+    assert rows[2]["learning_rate"] == pytest.approx(0.5 * 3 / 20 * 0.002)  # warm-up over 20 steps
+    kinds = [(row["kind"], row["step"]) for row in lines(tmp_path / "run", "incidents.jsonl")]
+    assert kinds == [("skipped", 4), ("skipped", 5), ("skipped", 6), ("went back", 6)]
+    outcome = train(tmp_path / "run", *overrides, "steps=12", disturb=poisoned(*range(1, 20)))
+    assert outcome.code == 2
+    (error,) = (line for line in outcome.err.splitlines() if line.startswith("error: "))
+    assert "no number in 3 steps in a row, up to step 9, after the run went back" in error
+
+
+def test_without_a_good_checkpoint_the_run_ends_with_the_reason(train: Callable, tmp_path: Path) -> None:
+    outcome = train(tmp_path, "steps=9", "recovery.skipped_in_row=2", disturb=poisoned(*range(1, 20)))
+    assert outcome.code == 2
+    assert "in 2 steps in a row, up to step 2, and no checkpoint is from before them" in outcome.err.splitlines()[-1]
+
+
+def test_out_of_memory_in_mid_run_lowers_its_bucket_for_good(train: Callable, tmp_path: Path) -> None:
+    outcome = train(tmp_path / "run", "steps=3", disturb=larger_than(1, from_call=2))
+    assert outcome.code == 0, outcome.err
+    assert "out of memory in bucket 2×" in outcome.err
+    rows = lines(tmp_path / "run", "incidents.jsonl")
+    assert {row["kind"] for row in rows} == {"out of memory"}
+    assert [row["step"] for row in lines(tmp_path / "run", "metrics.jsonl")] == [1, 2, 3]
+    ceilings = json.loads((tmp_path / "run" / "run.json").read_text())["ceilings"]
+    assert ceilings == [[row["clips"], *row["bucket"][1:]] for row in rows]
+    # a second start: the same plan without a failure, in the same order
+    outcome = train(tmp_path / "run", "steps=4", disturb=larger_than(1))
+    assert outcome.code == 0, outcome.err
+    assert "out of memory" not in outcome.err
+    assert "new epoch" not in outcome.err
+
+
+def test_a_clip_that_does_not_fit_alone_ends_the_run_with_the_reason(train: Callable, tmp_path: Path) -> None:
+    outcome = train(tmp_path, "steps=3", disturb=larger_than(0))
+    assert outcome.code == 2
+    assert "out of memory: a single clip of" in outcome.err.splitlines()[-1]
+
+
+def test_a_probe_finds_it_before_the_first_step_and_changes_nothing_else(train: Callable, tmp_path: Path) -> None:
+    assert train(tmp_path / "plain", "steps=2").code == 0
+    probed = train(tmp_path / "probed", "steps=2", "recovery.probe_memory=true")
+    assert probed.code == 0, probed.err
+    assert losses(tmp_path / "probed") == losses(tmp_path / "plain")
+    outcome = train(tmp_path / "small", "steps=1", "recovery.probe_memory=true", disturb=larger_than(1))
+    assert outcome.code == 0, outcome.err
+    rows = lines(tmp_path / "small", "incidents.jsonl")
+    assert rows
+    assert {(row["kind"], row["step"]) for row in rows} == {("out of memory", 0)}
+
+
+def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(train: Callable, tmp_path: Path) -> None:
+    def interrupt(call: int, batch: dict) -> dict:
+        if call == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return batch
+
+    outcome = train(tmp_path / "run", "steps=4", disturb=interrupt)
+    assert outcome.code == 128 + signal.SIGTERM
+    said = outcome.err.splitlines()
+    assert f"{tmp_path}/run: SIGTERM: left after step 3, which is saved; the same command goes on" in said[-1]
+    assert [saved.step for saved in saved_checkpoints(tmp_path / "run")] == [2, 3]
+    assert train(tmp_path / "run", "steps=4").code == 0
+    assert train(tmp_path / "whole", "steps=4").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")

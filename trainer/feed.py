@@ -1,0 +1,48 @@
+"""What a run is fed: its plan, as memory allows it, and the streams of both splits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from trainer.config import TrainConfig
+from trainer.input.plan import Ceiling, Plan, plan_dataset
+from trainer.input.staircase import Bucket
+from trainer.input.stream import Stream
+from trainer.run import RunInfo, add_ceiling
+
+REDUCTION = 0.75  # of the clips of a bucket that is too large
+
+
+class Feed:
+    """The streams; other ones after a bucket was lowered."""
+
+    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo):
+        self._config, self._dataset, self._run = config, dataset, run
+        self._whole = plan_dataset(
+            dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=info.planned_steps
+        )
+        self._use(self._whole.below(info.ceilings))
+
+    def _use(self, plan: Plan) -> None:
+        self.plan = plan
+        self.train, self.validation = (
+            Stream(self._dataset, split=split, plan=plan, config=self._config.input, seed=self._config.seed)
+            for split in ("train", "validation")
+        )
+
+    def lower(self, bucket: Bucket) -> int:
+        """Fewer clips in a bucket that does not fit into memory, in all that goes on from here; how many.
+
+        Raises:
+            UserError: it has one clip.
+        """
+        if bucket.clips == 1:
+            raise UserError(
+                f"out of memory: a single clip of {bucket.frames} frames and {bucket.tokens} tokens does not fit; "
+                "lower input.max_frames or model.size, or free the device"
+            )
+        ceiling = Ceiling(max(1, int(REDUCTION * bucket.clips)), bucket.frames, bucket.tokens)
+        self._use(self._whole.below(add_ceiling(self._run, ceiling).ceilings))
+        return ceiling.clips

@@ -1,0 +1,79 @@
+"""What went wrong in a run and was got over: a row each in `RUN/incidents.jsonl`.
+
+Steps whose loss or gradient was no number change no weight; which they were is looked up every so often, from figures
+that have stayed on the device, so that no step is waited for.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from shared.files import write_bytes
+
+MAX_UNSEEN = 100  # steps whose figures are held
+
+
+class Incidents:
+    """The file; what a run meets again after it went back to a checkpoint is one row still."""
+
+    def __init__(self, run: Path):
+        self._path = run / "incidents.jsonl"
+        self._rows = self._whole_rows()
+
+    def add(self, kind: str, *, step: int, **facts: Any) -> None:
+        """A row of a kind, such as "skipped" or "out of memory"."""
+        row = json.dumps({"step": step, "kind": kind, **facts})
+        if row not in self._rows:
+            self._rows.append(row)
+            write_bytes(self._path, "".join(f"{one}\n" for one in self._rows).encode())
+
+    def _whole_rows(self) -> list[str]:
+        return self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
+
+
+class Skipped(NamedTuple):
+    """A step that changed no weight."""
+
+    step: int
+    loss: float
+    gradient_norm: float
+    rows: np.ndarray  # [B] of its batch
+
+
+class SkippedSteps:
+    """Finds them."""
+
+    def __init__(self, in_row: int):
+        """`in_row` of them came last before this session."""
+        self.in_row = in_row
+        self._unseen: list[tuple[int, tf.Tensor, tf.Tensor]] = []
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to look."""
+        return len(self._unseen) >= MAX_UNSEEN
+
+    def note(self, step: int, values: dict[str, tf.Tensor], *, rows: tf.Tensor) -> None:
+        """A step that was handed over to the device, and the rows [B] of its batch."""
+        self._unseen.append((step, [values[name] for name in ("applied", "loss", "gradient_norm")], rows))
+
+    def look(self) -> list[Skipped]:
+        """Those since the last look; waits for the device."""
+        unseen, self._unseen = self._unseen, []
+        if not unseen:
+            return []
+        figures = tf.stack([values for _, values, _ in unseen]).numpy()
+        applied = figures[:, 0] > 0
+        last_applied = int(np.flatnonzero(applied)[-1]) if applied.any() else -1
+        since = len(applied) - 1 - last_applied
+        self.in_row = since if applied.any() else self.in_row + since
+        return [
+            Skipped(step, float(loss), float(norm), rows.numpy())
+            for (step, _, rows), (was_applied, loss, norm) in zip(unseen, figures, strict=True)
+            if not was_applied
+        ]

@@ -1,0 +1,68 @@
+"""Batches that do not fit into the device's memory, and which one to try first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import tensorflow as tf
+
+from trainer.input.staircase import Bucket
+
+T = TypeVar("T")
+Batch = dict[str, tf.Tensor]
+
+
+class OutOfMemory(Exception):
+    """A batch did not fit."""
+
+    def __init__(self, bucket: Bucket):
+        super().__init__(str(bucket))
+        self.bucket = bucket
+
+
+def within_memory(step: Callable[[Batch], T], batch: Batch) -> T:
+    """The step of a batch.
+
+    Raises:
+        OutOfMemory: it did not fit.
+    """
+    try:
+        return step(batch)
+    except tf.errors.ResourceExhaustedError as error:
+        clips, frames, _ = batch["mel"].shape
+        raise OutOfMemory(Bucket(clips, frames, batch["tokens"].shape[1])) from error
+
+
+def fits(step: Callable[[Batch], dict[str, tf.Tensor]], batch: Batch) -> bool:
+    """Whether the step of a batch fits; waits for the device."""
+    try:
+        within_memory(step, batch)["loss"].numpy()
+    except OutOfMemory:
+        return False
+    return True
+
+
+def by_memory(buckets: Sequence[Bucket], *, frames_per_step: int) -> list[int]:
+    """The numbers of the buckets, the one whose activations take most memory first.
+
+    A transformer layer keeps s b h (34 + 5 a s / h) bytes for b sequences of s positions (Korthikanti et al., 2022,
+    arXiv:2205.05198, section 4), where h / a is 64 here.
+    """
+
+    def memory(number: int) -> float:
+        positions = buckets[number].frames / frames_per_step
+        return buckets[number].clips * positions * (34 + 5 * positions / 64)
+
+    return sorted(range(len(buckets)), key=memory, reverse=True)
+
+
+def full_batch(bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:
+    """A batch of a shape in which every frame and token counts, of the kinds that a stream gives."""
+    lengths = {"mel": [bucket.frames, like["mel"].shape[-1]], "tokens": [bucket.tokens]}
+    full = {"frames": bucket.frames, "token_counts": bucket.tokens}
+    return {
+        name: tf.fill([bucket.clips, *lengths.get(name, [])], tf.cast(full.get(name, 0), spec.dtype))
+        for name, spec in like.items()
+        if name != "next"
+    }
