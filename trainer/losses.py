@@ -71,10 +71,32 @@ class Voices(NamedTuple):
     given: tf.Tensor  # [B], False where there was no reference
 
 
+def term_counts(
+    frames: tf.Tensor, heard: tf.Tensor, given: tf.Tensor, *, frames_per_step: int, config: LossConfig
+) -> dict[str, tf.Tensor]:
+    """Of how many things each term is the mean: float32 scalars.
+
+    Args:
+        frames: [B] valid ones.
+        heard: [B, F] those that the crop showed.
+        given: [B] clips with a reference.
+    """
+    valid, steps = valid_frames(frames, heard), tf.reduce_sum(-(-frames // frames_per_step))
+    counts = {"mel": valid, "kl": valid, "flux": valid[:, 1:] & valid[:, :-1], "stop": steps, "guided_attention": steps}
+    if config.voice:
+        counts["voice"] = given
+    return {name: tf.reduce_sum(tf.cast(one, tf.float32)) for name, one in counts.items()}
+
+
+def valid_frames(frames: tf.Tensor, heard: tf.Tensor) -> tf.Tensor:
+    """The frames that losses see, [B, F]: within frames [B], and not heard [B, F]."""
+    return tf.sequence_mask(frames, heard.shape[1]) & ~heard
+
+
 def loss_terms(decoded: Decoded, *, target: Target, voices: Voices | None, config: LossConfig) -> dict[str, tf.Tensor]:
     """Each term by itself, unweighted; float32 scalars. Without `voices` that of voices is left out."""
     mel, frames = target.mel, target.frames
-    valid = tf.sequence_mask(frames, mel.shape[1]) & ~target.heard
+    valid = valid_frames(frames, target.heard)
     frames_per_step = mel.shape[1] // decoded.stop_logits.shape[1]
     step_counts = -(-frames // frames_per_step)
     mel_terms = [mel_loss(one, mel, valid, config=config) for one in (decoded.coarse, decoded.refined)]

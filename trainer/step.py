@@ -1,52 +1,148 @@
-"""The training step: forward, backward and update in one XLA program for each batch shape."""
+"""The training step: forward, backward and update in one XLA program for each batch shape.
+
+    one device     ┌─ crops ─ counts ─ gradients, part after part ─ update ─┐     one program
+
+    many devices   ┌─ crops ─ counts ─┐  Σ  ┌─ gradients ─┐  Σ  ┌─ update ─┐      three, and two sums over all replicas
+
+A batch may be computed in parts, one after another or on several replicas. Each loss is a mean over all of the batch's
+valid frames, pairs or steps, counted before: so the parts' losses and gradients add up to those of the whole batch.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
 import tensorflow as tf
 
-from trainer.conditioning import choose_crop
+from shared.errors import UserError
+from trainer.conditioning import Crop, choose_crop
 from trainer.loss_balance import BALANCED, balance
-from trainer.losses import LossConfig, Target, Voices, loss_terms, weighted_sum
+from trainer.losses import LossConfig, Target, Voices, loss_terms, term_counts, weighted_sum
 from trainer.model.decoder import Decoded
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
 from trainer.optimization.adamw import AdamW
 
 Batch = dict[str, tf.Tensor]
+Losses = dict[str, tf.Tensor]
+
+
+class Lesson(NamedTuple):
+    """A batch with a crop of each clip."""
+
+    mel: tf.Tensor  # [B, F, M] ln magnitude
+    frames: tf.Tensor  # [B]
+    tokens: tf.Tensor  # [B, T]
+    token_counts: tf.Tensor  # [B]
+    crop: Crop
 
 
 class TrainStep:
-    """One update; its randomness comes from the seed and the step number alone."""
+    """One update; its randomness comes from the seed, the step number and the place in the step's work alone."""
 
-    def __init__(self, model: XTTS, optimizer: AdamW, *, losses: LossConfig, seed: int):
+    def __init__(
+        self,
+        model: XTTS,
+        optimizer: AdamW,
+        *,
+        losses: LossConfig,
+        seed: int,
+        parts: int = 1,
+        strategy: tf.distribute.Strategy | None = None,
+        xla: bool = True,
+    ):
+        """
+        Args:
+            parts: how many parts of a batch are computed one after another; rows i mod parts go together.
+            strategy: whose replicas share each batch, the model having been made in its scope.
+            xla: whether to compile, or to run the same graph operation by operation.
+        """
         self._model, self._optimizer, self._losses, self._seed = model, optimizer, losses, seed
-        self._compiled = tf.function(self._update, jit_compile=True, autograph=False)
+        self._parts, self._strategy = parts, strategy
+        if losses.adaptive and (parts > 1 or (strategy and strategy.num_replicas_in_sync > 1)):
+            raise UserError(
+                "loss.adaptive: weighs terms by the gradients of a whole batch; it goes with optimizer.accumulation=1 "
+                "and one device"
+            )
+        self._step: Any
+        if strategy is None or strategy.num_replicas_in_sync == 1:
+            self._step = _compiled(self._on_one, xla=xla)
+        else:
+            for method in (self._prepare, self._differentiate, self._update):
+                setattr(self, method.__name__, _compiled(method, xla=xla))
+            self._step = tf.function(self._on_replicas, autograph=False)
 
-    def __call__(self, batch: Batch) -> dict[str, tf.Tensor]:
+    def __call__(self, batch: Batch) -> Losses:
         """Update the model; losses, gradients' norm and learning rate as scalars, `counts` of frames and clips [2].
 
         All are floats: TensorFlow keeps int32 in the host's memory, and a call should not wait for a copy to it.
         """
-        return self._compiled(batch)
+        return self._step(batch)
 
     @property
     def programs(self) -> int:
-        """XLA programs compiled so far: shapes are static, so each trace is one."""
-        return self._compiled.experimental_get_tracing_count()
+        """Shapes compiled so far: they are static, so each trace is one."""
+        return self._step.experimental_get_tracing_count()
 
-    def _update(self, batch: Batch) -> dict[str, tf.Tensor]:
-        step = self._optimizer.iterations.value
-        noise = Noise(seed=self._seed, step=step)
+    def _on_one(self, batch: Batch) -> Losses:
+        lesson, counts, sizes = self._prepare(batch, 0)
+        return {**self._update(*self._differentiate(lesson, counts, 0)), "counts": sizes}
+
+    def _on_replicas(self, batch: Batch) -> Losses:
+        def on_each(part: Batch) -> Losses:
+            context = tf.distribute.get_replica_context()
+            number = context.replica_id_in_sync_group
+            lesson, *counted = self._prepare(part, number)
+            counts, sizes = context.all_reduce(tf.distribute.ReduceOp.SUM, counted)
+            found = self._differentiate(lesson, counts, number)
+            gradients, losses = context.all_reduce(tf.distribute.ReduceOp.SUM, found)
+            return {**self._update(gradients, losses), "counts": sizes}
+
+        assert self._strategy is not None
+        values = self._strategy.run(on_each, args=(batch,))
+        return {name: self._strategy.experimental_local_results(value)[0] for name, value in values.items()}
+
+    def _noise(self, replica: tf.Tensor | int, place: tf.Tensor | int) -> Noise:
+        """The source of a replica's crops, place 0, or of its parts, from 1 on."""
+        place = replica * (self._parts + 1) + place
+        return Noise(seed=self._seed, step=self._optimizer.iterations.value, place=place)
+
+    def _prepare(self, batch: Batch, replica: tf.Tensor | int) -> tuple[Lesson, Losses, tf.Tensor]:
+        """The lesson of a replica, what its losses are means over, and its frames and clips [2]."""
+        lesson = prepare(self._model, batch, noise=self._noise(replica, 0))
+        counts = count(self._model, lesson, losses=self._losses)
+        sizes = [tf.reduce_sum(lesson.frames), tf.math.count_nonzero(lesson.frames, dtype=tf.int32)]
+        return lesson, counts, tf.cast(tf.stack(sizes), tf.float32)
+
+    def _differentiate(
+        self, lesson: Lesson, counts: Losses, replica: tf.Tensor | int
+    ) -> tuple[list[tf.Tensor], Losses]:
+        """Gradients of the scaled loss, and the losses: the shares that this lesson has in those of the whole batch."""
+        if self._parts == 1:
+            return self._differentiate_part(lesson, counts, self._noise(replica, 1))
+
+        def add(number: tf.Tensor, sums: Any) -> tuple[tf.Tensor, Any]:
+            part = tf.nest.map_structure(lambda rows: _part_of(rows, number, parts=self._parts), lesson)
+            found = self._differentiate_part(part, counts, self._noise(replica, 1 + number))
+            return number + 1, tf.nest.map_structure(tf.add, sums, found)
+
+        zeros = [tf.zeros(variable.shape) for variable in self._model.trainable_variables]
+        nothing = (zeros, dict.fromkeys(["loss", *counts], tf.zeros([])))
+        _, sums = tf.while_loop(lambda number, _: number < self._parts, add, (tf.constant(0), nothing))
+        return sums
+
+    def _differentiate_part(self, lesson: Lesson, counts: Losses, noise: Noise) -> tuple[list[tf.Tensor], Losses]:
         with tf.GradientTape() as tape:
-            _, losses = teacher_force(self._model, batch, losses=self._losses, step=step, noise=noise)
-        variables = self._model.trainable_variables
-        gradients = tape.gradient(losses["loss"], [variable.value for variable in variables])
-        counts = tf.stack([tf.reduce_sum(batch["frames"]), tf.math.count_nonzero(batch["frames"], dtype=tf.int32)])
-        return {
-            **losses,
-            **self._optimizer.apply(gradients, loss=losses["loss"]),
-            "counts": tf.cast(counts, tf.float32),
-        }
+            step = self._optimizer.iterations.value
+            _, losses = judge(self._model, lesson, losses=self._losses, step=step, noise=noise, of=counts)
+            scaled = self._optimizer.scaled(losses["loss"])
+        variables = [variable.value for variable in self._model.trainable_variables]
+        # an embedding's gradient comes as rows, and the norm of rows is not that of their sums
+        return [tf.convert_to_tensor(one) for one in tape.gradient(scaled, variables)], losses
+
+    def _update(self, gradients: Sequence[tf.Tensor], losses: Losses) -> Losses:
+        return {**losses, **self._optimizer.apply(gradients, loss=losses["loss"])}
 
 
 class EvaluationStep:
@@ -54,9 +150,9 @@ class EvaluationStep:
 
     def __init__(self, model: XTTS, *, losses: LossConfig):
         self._model, self._losses = model, losses
-        self._compiled = tf.function(self._evaluate, jit_compile=True, autograph=False)
+        self._compiled = _compiled(self._evaluate)
 
-    def __call__(self, batch: Batch) -> tuple[dict[str, tf.Tensor], Decoded]:
+    def __call__(self, batch: Batch) -> tuple[Losses, Decoded]:
         """The losses of a batch, and what was decoded."""
         return self._compiled(batch)
 
@@ -65,25 +161,55 @@ class EvaluationStep:
         """XLA programs compiled so far, as of the training step."""
         return self._compiled.experimental_get_tracing_count()
 
-    def _evaluate(self, batch: Batch) -> tuple[dict[str, tf.Tensor], Decoded]:
+    def _evaluate(self, batch: Batch) -> tuple[Losses, Decoded]:
         decoded, losses = teacher_force(self._model, batch, losses=self._losses, step=None, noise=None)
         return losses, decoded
 
 
 def teacher_force(
     model: XTTS, batch: Batch, *, losses: LossConfig, step: tf.Tensor | None, noise: Noise | None
-) -> tuple[Decoded, dict[str, tf.Tensor]]:
-    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it as of update `step`.
+) -> tuple[Decoded, Losses]:
+    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it as of update `step`."""
+    return judge(model, prepare(model, batch, noise=noise), losses=losses, step=step, noise=noise)
+
+
+def prepare(model: XTTS, batch: Batch, *, noise: Noise | None) -> Lesson:
+    """A batch as the stream gives it, with a crop of each clip."""
+    mel, config = tf.cast(batch["mel"], tf.float32), model.config
+    crop = choose_crop(
+        mel, batch["frames"], crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise
+    )
+    return Lesson(mel, batch["frames"], batch["tokens"], batch["token_counts"], crop)
+
+
+def count(model: XTTS, lesson: Lesson, *, losses: LossConfig) -> Losses:
+    """Of how many things each term of the loss is the mean."""
+    crop, frames_per_step = lesson.crop, model.config.frames_per_step
+    return term_counts(lesson.frames, crop.heard, crop.frames > 0, frames_per_step=frames_per_step, config=losses)
+
+
+def judge(
+    model: XTTS,
+    lesson: Lesson,
+    *,
+    losses: LossConfig,
+    step: tf.Tensor | None,
+    noise: Noise | None,
+    of: Losses | None = None,
+) -> tuple[Decoded, Losses]:
+    """Decode a lesson, and judge it as of update `step`; None is after the last.
+
+    Where the lesson is a part of a batch, `of` are the counts of the whole, and the losses of parts add up to its.
 
     Returns:
         What was decoded; each term of the loss as it is, their weighted sum as `loss` and, where weights adapt, these.
     """
     weights = losses.weights_at(step)
     if step is None or not losses.adaptive:
-        decoded, terms = _judge(model, batch, losses=losses, noise=noise)
+        decoded, terms = _judge(model, lesson, losses=losses, noise=noise, of=of)
         return decoded, {"loss": weighted_sum(terms, weights), **terms}
     with tf.GradientTape(persistent=True) as tape:
-        decoded, terms = _judge(model, batch, losses=losses, noise=noise)
+        decoded, terms = _judge(model, lesson, losses=losses, noise=noise, of=of)
     shared = [variable.value for variable in model.decoder.last_shared]
     weights = balance(weights, {name: tape.gradient(terms[name], shared) for name in BALANCED if name in terms})
     shown = {f"{name}_weight": weights[name] for name in terms}
@@ -91,15 +217,14 @@ def teacher_force(
 
 
 def _judge(
-    model: XTTS, batch: Batch, *, losses: LossConfig, noise: Noise | None
-) -> tuple[Decoded, dict[str, tf.Tensor]]:
+    model: XTTS, lesson: Lesson, *, losses: LossConfig, noise: Noise | None, of: Losses | None
+) -> tuple[Decoded, Losses]:
     """What is decoded, and each term of the loss."""
-    mel, frames, config = tf.cast(batch["mel"], tf.float32), batch["frames"], model.config
-    crop = choose_crop(mel, frames, crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise)
+    crop, frames = lesson.crop, lesson.frames
     decoded = model(
-        mel,
-        tokens=batch["tokens"],
-        token_counts=batch["token_counts"],
+        lesson.mel,
+        tokens=lesson.tokens,
+        token_counts=lesson.token_counts,
         crop=crop.mel,
         crop_frames=crop.frames,
         noise=noise,
@@ -108,5 +233,20 @@ def _judge(
     if losses.voice:
         spoken, wanted = (model.recognise(*one) for one in ((decoded.mel, frames), (crop.mel, crop.frames)))
         voices = Voices(spoken, wanted, crop.frames > 0)
-    target = Target(model.decoder.standardise(mel), frames, batch["token_counts"], crop.heard)
-    return decoded, loss_terms(decoded, target=target, voices=voices, config=losses)
+    target = Target(model.decoder.standardise(lesson.mel), frames, lesson.token_counts, crop.heard)
+    terms = loss_terms(decoded, target=target, voices=voices, config=losses)
+    if of is None:
+        return decoded, terms
+    own = count(model, lesson, losses=losses)
+    return decoded, {name: term * own[name] / tf.maximum(of[name], 1.0) for name, term in terms.items()}
+
+
+def _compiled(function: Callable, *, xla: bool = True) -> Any:
+    return tf.function(function, jit_compile=xla or None, autograph=False)
+
+
+def _part_of(rows: tf.Tensor, number: tf.Tensor, *, parts: int) -> tf.Tensor:
+    """Rows number, number + parts, … of rows [B, …]; empty ones after the last where parts does not divide B."""
+    size = -(-rows.shape[0] // parts)
+    rows = tf.pad(rows, [[0, size * parts - rows.shape[0]], *[[0, 0]] * (len(rows.shape) - 1)])
+    return tf.gather(tf.reshape(rows, [size, parts, *rows.shape[1:]]), number, axis=1)

@@ -10,6 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.model.decoder import Decoded
+from trainer.model.noise import Noise
+from trainer.model.size import SIZES, Size, Stack
 from trainer.model.xtts import XTTS, ModelConfig
 
 M = 16
@@ -28,6 +30,16 @@ def perturbed_pico(frames_per_step: int, **options: object) -> XTTS:
         variable.assign_add(random.normal(0.0, 0.05, variable.shape).astype(np.float32))
     model.decoder.set_statistics(mean=list(random.normal(-5.0, 1.0, M)), std=list(random.uniform(1.0, 2.0, M)))
     return model
+
+
+def smallest(**options: object) -> XTTS:
+    """A model of one narrow layer everywhere: what compiles soonest and still has every part."""
+    kept = SIZES["pico"]
+    SIZES["pico"] = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)
+    try:
+        return perturbed_pico(4, **options)
+    finally:
+        SIZES["pico"] = kept
 
 
 @contextlib.contextmanager
@@ -70,3 +82,8 @@ def decode(model: XTTS, batch: dict, *, crop: np.ndarray, crop_frames: list[int]
         crop=tf.constant(crop),
         crop_frames=tf.constant(lengths, tf.int32),
     )
+
+
+def same_for_all(*, place: object, **source: object) -> Noise:
+    """In the place of Noise: every row draws the same, whatever part of a batch it is in and on whatever replica."""
+    return Noise(rows_alike=True, **source)

@@ -16,7 +16,7 @@ from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
 from trainer.step import TrainStep
 
-CONFIG = OptimizerConfig(learning_rate=0.01, warmup_steps=0)
+CONFIG = OptimizerConfig(learning_rate=0.01, warmup_steps=0, ema_decay=0.9)
 SHAPES = [(3, 4), (4,)]
 COUNTERS = ("iterations", "skipped", "skipped_in_row")
 
@@ -57,7 +57,7 @@ def counters(optimizer: AdamW) -> list[int]:
     ],
     ids=["nan", "inf", "overflow", "loss nan", "loss -inf"],
 )
-def test_a_skipped_step_leaves_weights_and_moments_bit_for_bit_as_they_were(found: list, loss: float) -> None:
+def test_a_skipped_step_leaves_weights_moments_and_averages_bit_for_bit_as_they_were(found: list, loss: float) -> None:
     optimizer, variables = optimizer_of()
     apply = tf.function(optimizer.apply, jit_compile=True)
     assert float(apply(gradients(0), loss=tf.constant(1.0))["applied"]) == 1.0

@@ -15,17 +15,19 @@ ALGORITHM = "philox"
 
 MAX_DRAWS = 1 << 16  # of one source
 BRANCH_DRAWS = 16  # set aside for a branch
+MAX_STEPS = 1 << 40
 
 
 class Noise:
     """A source of independent draws, numbered in the order of tracing."""
 
-    def __init__(self, *, seed: tf.Tensor | int, step: tf.Tensor, rows_alike: bool = False):
-        """Another seed or another step [] gives other numbers.
+    def __init__(self, *, seed: tf.Tensor | int, step: tf.Tensor, place: tf.Tensor | int = 0, rows_alike: bool = False):
+        """Another seed, another step [] or another place [] in the step's work gives other numbers.
 
         With rows_alike a draw has one row, for all rows of a batch: each then gets what it would get alone.
         """
-        self._seed, self._step, self._draws = tf.cast(seed, tf.int64), tf.cast(step, tf.int64), 0
+        self._seed, self._draws = tf.cast(seed, tf.int64), 0
+        self._step = tf.cast(step, tf.int64) + MAX_STEPS * tf.cast(place, tf.int64)
         self._rows_alike = rows_alike
 
     def _shape(self, shape: tf.Tensor | list[int]) -> tf.Tensor | list[int]:

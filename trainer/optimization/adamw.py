@@ -6,34 +6,48 @@ each variable, which for the pico model is 9,000 of the graph's 13,900 nodes.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
+
 import keras
 import tensorflow as tf
 
+from trainer.optimization.assignment import assign
+from trainer.optimization.averaging import MovingAverage
 from trainer.optimization.config import OptimizerConfig
+from trainer.optimization.scaling import LossScale
 from trainer.optimization.schedules import scheduled_fraction
+
+_COUNTERS = (
+    "iterations",  # steps, whatever became of them
+    "updates",  # those that changed the weights
+    "skipped",  # those that did not, their loss or a gradient being no number
+    "skipped_in_row",
+    "schedule_start",  # the step at which the schedule began, or began anew
+)
 
 
 class AdamW:
     """Decoupled weight decay (Loshchilov & Hutter, 2019, algorithm 2) after clipping by the global norm."""
 
-    def __init__(self, config: OptimizerConfig, *, steps: int, variables: list[keras.Variable]):
+    def __init__(
+        self, config: OptimizerConfig, *, steps: int, variables: Sequence[keras.Variable], scales_loss: bool = False
+    ):
+        """`scales_loss` where gradients come in float16."""
         self._config, self._steps, self._targets = config, steps, variables
-        self.iterations = _counter("iterations")  # steps, whether they updated weights or were skipped
-        self.skipped, self.skipped_in_row = _counter("skipped"), _counter("skipped_in_row")
-        self.schedule_start = _counter("schedule_start")  # the step at which the schedule began, or began anew
+        self._counters = {name: _counter(name) for name in _COUNTERS}
+        self.iterations = self._counters["iterations"]
         self.rate_scale = keras.Variable(1.0, dtype="float32", trainable=False, name="rate_scale")
+        self.loss_scale = LossScale() if scales_loss else None
+        self._average = MovingAverage(config.ema_decay, variables=variables) if config.ema_decay else None
         self._momenta = [_zeros_like(variable, name="momentum") for variable in variables]
         self._velocities = [_zeros_like(variable, name="velocity") for variable in variables]
 
     def state(self) -> dict[str, keras.Variable]:
         """Everything but the weights, by name."""
-        named = {
-            "iterations": self.iterations,
-            "skipped": self.skipped,
-            "skipped_in_row": self.skipped_in_row,
-            "schedule_start": self.schedule_start,
-            "rate_scale": self.rate_scale,
-        }
+        named = {**self._counters, "rate_scale": self.rate_scale}
+        named |= self.loss_scale.state() if self.loss_scale else {}
+        named |= self._average.state() if self._average else {}
         for target, momentum, velocity in zip(self._targets, self._momenta, self._velocities, strict=True):
             named |= {f"{target.path}/momentum": momentum, f"{target.path}/velocity": velocity}
         return named
@@ -44,11 +58,43 @@ class AdamW:
 
     def restart_schedule(self) -> None:
         """Begin the schedule anew with the next step, its warm-up included; what of it lies ahead is shorter."""
-        self.schedule_start.assign(self.iterations)
+        self._counters["schedule_start"].assign(self.iterations)
+
+    def averaged(self) -> contextlib.AbstractContextManager[None]:
+        """Within it the variables hold the moving average of the weights, where there is one."""
+        return self._average.in_use() if self._average else contextlib.nullcontext()
+
+    def scaled(self, loss: tf.Tensor) -> tf.Tensor:
+        """What to differentiate: the loss, times its scale where there is one."""
+        return loss * self.loss_scale.factor.value if self.loss_scale else loss
+
+    def apply(self, gradients: Sequence[tf.Tensor], *, loss: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Update the variables, or leave all but the counters as they are where `loss` or a gradient is no number.
+
+        Args:
+            gradients: of the scaled loss.
+            loss: the loss itself.
+
+        Returns:
+            The gradients' norm before clipping, the learning rate, `applied`: 1 for an update and 0 for none,
+            `skipped`: 1 where the reason is not the loss scale, which then is lowered; the scale where there is one.
+        """
+        unscale = 1.0 / self.loss_scale.factor.value if self.loss_scale else 1.0
+        norm = unscale * tf.linalg.global_norm(gradients)
+        is_finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
+        rate = self._rate()
+        scale = unscale * self._config.clip_norm / tf.maximum(norm, self._config.clip_norm)
+        self._update([gradient * scale for gradient in gradients], rate=rate, is_finite=is_finite)
+        is_lost = self._count(is_finite, is_loss_finite=tf.math.is_finite(loss))
+        figures = {"gradient_norm": norm, "learning_rate": rate, "applied": is_finite, "skipped": is_lost}
+        if self.loss_scale:
+            figures["loss_scale"] = tf.identity(self.loss_scale.factor.value)  # read before it is adapted
+            self.loss_scale.adapt(is_finite)
+        return {name: tf.cast(value, tf.float32) for name, value in figures.items()}
 
     def _rate(self) -> tf.Tensor:
         """The learning rate of the coming update."""
-        start = self.schedule_start.value
+        start = self._counters["schedule_start"].value
         fraction = scheduled_fraction(
             self._config.schedule,
             step=self.iterations.value - start,
@@ -57,46 +103,45 @@ class AdamW:
         )
         return self._config.learning_rate * self.rate_scale.value * fraction
 
-    def apply(self, gradients: list[tf.Tensor], *, loss: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Update the variables, or leave all but the counters as they are where `loss` or a gradient is no number.
-
-        Returns:
-            The gradients' norm before clipping, the learning rate, and `applied`: 1 for an update, 0 for none.
-        """
-        config, step = self._config, self.iterations.value
-        norm = tf.linalg.global_norm(gradients)
-        is_finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
-        rate = self._rate()
-        count = tf.cast(step + 1 - self.skipped.value, tf.float32)  # updates of the moments
+    def _update(self, gradients: Sequence[tf.Tensor], *, rate: tf.Tensor, is_finite: tf.Tensor) -> None:
+        """All variables and moments by gradients that are clipped."""
+        config, count = self._config, tf.cast(self._counters["updates"].value + 1, tf.float32)
         # √(1 − β₂ᵗ) / (1 − β₁ᵗ) on the rate corrects both moments' bias at once; ε is scaled along
         root = tf.sqrt(1.0 - config.beta_2**count)
         corrected, epsilon = rate * root / (1.0 - config.beta_1**count), config.epsilon * root
-        scale = config.clip_norm / tf.maximum(norm, config.clip_norm)
         new_1, new_2, decay = (
             tf.constant(1.0 - config.beta_1),
             tf.constant(1.0 - config.beta_2),
             rate * config.weight_decay,
         )
-        for variable, momentum, velocity, gradient in zip(
-            self._targets, self._momenta, self._velocities, gradients, strict=True
+        averages = self._average.values if self._average else [None] * len(self._targets)
+        for variable, momentum, velocity, average, gradient in zip(
+            self._targets, self._momenta, self._velocities, averages, gradients, strict=True
         ):
-            gradient = gradient * scale
             weight, first, second = (tf.convert_to_tensor(one.value) for one in (variable, momentum, velocity))
             grown_1 = first + new_1 * (gradient - first)
             grown_2 = second + new_2 * (tf.square(gradient) - second)
             update = corrected * grown_1 / (tf.sqrt(grown_2) + epsilon)
-            update = update + decay * weight if len(weight.shape) > 1 else update
-            momentum.assign(tf.where(is_finite, grown_1, first))
-            velocity.assign(tf.where(is_finite, grown_2, second))
-            variable.assign(tf.where(is_finite, weight - update, weight))
-        self._count(is_finite)
-        return {"gradient_norm": norm, "learning_rate": rate, "applied": tf.cast(is_finite, tf.float32)}
+            moved = weight - (update + decay * weight if len(weight.shape) > 1 else update)
+            assign(momentum, tf.where(is_finite, grown_1, first))
+            assign(velocity, tf.where(is_finite, grown_2, second))
+            assign(variable, tf.where(is_finite, moved, weight))
+            if self._average:
+                mean = tf.convert_to_tensor(average.value)
+                assign(average, tf.where(is_finite, self._average.moved(mean, towards=moved, updates=count), mean))
 
-    def _count(self, is_finite: tf.Tensor) -> None:
-        lost = tf.cast(~is_finite, tf.int64)
-        self.iterations.assign(self.iterations.value + 1)
-        self.skipped.assign(self.skipped.value + lost)
-        self.skipped_in_row.assign(lost * (self.skipped_in_row.value + 1))
+    def _count(self, is_finite: tf.Tensor, *, is_loss_finite: tf.Tensor) -> tf.Tensor:
+        """Advance the counters; whether the step was lost for another reason than the loss scale."""
+        is_lost = ~is_finite
+        if self.loss_scale:
+            is_lost &= ~(is_loss_finite & self.loss_scale.is_to_blame())
+        lost, counters = tf.cast(is_lost, tf.int64), self._counters
+        in_row = counters["skipped_in_row"].value + lost
+        assign(counters["iterations"], counters["iterations"].value + 1)
+        assign(counters["updates"], counters["updates"].value + tf.cast(is_finite, tf.int64))
+        assign(counters["skipped"], counters["skipped"].value + lost)
+        assign(counters["skipped_in_row"], tf.where(is_finite, tf.zeros_like(in_row), in_row))
+        return is_lost
 
 
 def _counter(name: str) -> keras.Variable:

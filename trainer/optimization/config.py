@@ -19,3 +19,5 @@ class OptimizerConfig(Config):
     beta_2: float = pydantic.Field(0.98, gt=0, lt=1)
     epsilon: float = pydantic.Field(1e-8, gt=0)
     clip_norm: float = pydantic.Field(1.0, gt=0)  # of all gradients together
+    ema_decay: float = pydantic.Field(0.0, ge=0, lt=1)  # of a moving average of the weights; 0: there is none
+    accumulation: int = pydantic.Field(1, ge=1)  # parts of a batch, one after another: less memory, the same update

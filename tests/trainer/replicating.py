@@ -1,0 +1,109 @@
+"""A process that trains the smallest model on one device, then on two with the same batches, and says what came out.
+
+    python -m tests.trainer.replicating
+
+A JSON object: of each way of training the losses of each step, and the weights at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+STEPS = 4
+
+
+def main() -> None:
+    import tensorflow as tf
+
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+    from trainer import step as steps
+
+    own = steps.Noise
+    from tests.trainer.models import same_for_all
+
+    mirrored = lambda: tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])  # noqa: E731
+    steps.Noise = same_for_all
+    found = {
+        "one": train(None, xla=False),
+        "two": train(mirrored(), xla=True),
+        "two in parts": train(mirrored(), parts=2, xla=False),
+    }
+    steps.Noise = own
+    found["two with noise of their own"] = train(mirrored(), xla=False)
+    json.dump(found, sys.stdout)
+
+
+def train(strategy, *, parts: int = 1, xla: bool) -> dict:
+    import numpy as np
+    import tensorflow as tf
+
+    from tests.trainer.models import smallest
+    from trainer.losses import LossConfig
+    from trainer.optimization.adamw import AdamW
+    from trainer.optimization.config import OptimizerConfig
+    from trainer.step import TrainStep
+
+    with strategy.scope() if strategy else tf.device("/CPU:0"):
+        model = smallest()
+        config = OptimizerConfig(learning_rate=3e-3, warmup_steps=0, ema_decay=0.9)
+        optimizer = AdamW(config, steps=100, variables=model.trainable_variables)
+    step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, parts=parts, strategy=strategy, xla=xla)
+    values = [
+        {name: value.numpy().tolist() for name, value in step(dealt(batch(number), strategy)).items()}
+        for number in range(STEPS)
+    ]
+    kept = {**{one.path: one for one in model.variables}, **optimizer.state()}
+    copies = [
+        [np.asarray(copy).tobytes() for copy in strategy.experimental_local_results(one.value)]
+        for one in kept.values()
+        if strategy
+    ]
+    return {
+        "values": values,
+        "programs": step.programs,
+        "sums": {name: float(np.abs(one.numpy().astype(np.float64)).sum()) for name, one in kept.items()},
+        "copies differ": sum(len(set(one)) > 1 for one in copies),
+        "copies": sum(map(len, copies)),
+    }
+
+
+def batch(number: int) -> dict:
+    """Five clips of unequal lengths; the fourth batch has a value that is no number, on the second replica."""
+    import numpy as np
+    import tensorflow as tf
+
+    from tests.trainer.models import random_batch
+
+    made = random_batch(frames=[24, 17, 9, 24, 12], token_counts=[10, 4, 7, 8, 3], width=24, tokens=10, seed=number)
+    if number == STEPS - 1:
+        mel = made["mel"].numpy()
+        mel[1, 3, 2] = np.nan
+        made["mel"] = tf.constant(mel)
+    return made
+
+
+def dealt(whole: dict, strategy):
+    """Row i to replica i mod 2, as the stream deals; the second gets an empty row."""
+    import tensorflow as tf
+
+    if strategy is None:
+        return whole
+
+    def value(context: tf.distribute.ReplicaContext) -> dict:
+        number, count = context.replica_id_in_sync_group, context.num_replicas_in_sync
+        rows = {name: one[number::count] for name, one in whole.items()}
+        missing = -(-len(whole["frames"]) // count) - len(rows["frames"])
+        return {name: tf.pad(one, [[0, missing], *[[0, 0]] * (len(one.shape) - 1)]) for name, one in rows.items()}
+
+    return strategy.experimental_distribute_values_from_function(value)
+
+
+if __name__ == "__main__":
+    main()

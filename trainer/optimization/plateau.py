@@ -1,0 +1,73 @@
+"""A plateau of the validation loss, and what is done about it: pure logic, whose state a checkpoint can hold.
+
+loss ╲                  no new best by `least_gain` for `patience` validations: a plateau
+      ╲___  ___ ___     1st, 2nd, …: the rate is lowered, or its schedule restarted
+          ╲╱   ╲___     after `most_actions` of them, the next one ends the run
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import pydantic
+
+from shared.config import Config
+
+
+class PlateauConfig(Config):
+    """When a validation loss stands still, and what to do then."""
+
+    action: Literal["lower", "restart"] = "lower"  # the rate from then on, or its schedule from its beginning
+    factor: float = pydantic.Field(0.5, gt=0, le=1)  # on the rate, by either action
+    patience: int = pydantic.Field(10, ge=1)  # validations without a gain that make a plateau
+    least_gain: float = pydantic.Field(0.002, ge=0, lt=1)  # of the best loss's size, that counts as one
+    settling: int = pydantic.Field(2, ge=0)  # validations after an action that are not judged
+    most_actions: int = pydantic.Field(4, ge=0)  # the plateau after these ends the run; 0: the first one does
+
+
+class PlateauState(NamedTuple):
+    """What was seen so far."""
+
+    best: float | None = None
+    waited: int = 0  # validations since the best one, or since the last action
+    settling: int = 0  # validations that will not be judged
+    actions: int = 0
+
+
+class Remedy(NamedTuple):
+    """What is to be done, and why."""
+
+    kind: Literal["lower", "restart", "stop"]
+    factor: float
+    reason: str
+
+
+def watch_plateau(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[PlateauState, Remedy | None]:
+    """The state after a raw validation loss, and a remedy where it has come to a plateau.
+
+    A loss that is no number is no gain. While the rate settles a gain counts, and its absence does not.
+    """
+    if math.isfinite(loss) and (state.best is None or loss < state.best - config.least_gain * abs(state.best)):
+        return state._replace(best=loss, waited=0, settling=max(0, state.settling - 1)), None
+    if state.settling:
+        return state._replace(settling=state.settling - 1), None
+    waited = state.waited + 1
+    if waited < config.patience:
+        return state._replace(waited=waited), None
+    return _act(state, loss, config=config)
+
+
+def _act(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[PlateauState, Remedy]:
+    best = "none" if state.best is None else f"{state.best:.4f}"
+    seen = (
+        f"plateau: in {config.patience} validations no loss {config.least_gain:.1%} below the best, {best} "
+        f"(the last one {loss:.4f})"
+    )
+    actions = state.actions + 1
+    if state.actions >= config.most_actions:
+        return state._replace(waited=0), Remedy("stop", 1.0, f"{seen}, after {state.actions} remedies: the run ends")
+    doing = "the rate is lowered" if config.action == "lower" else "the schedule begins anew, its peak lowered"
+    reason = f"{seen}: {doing} to {config.factor:g} of what it was (remedy {actions} of {config.most_actions})"
+    changed = state._replace(waited=0, settling=config.settling, actions=actions)
+    return changed, Remedy(config.action, config.factor, reason)
