@@ -25,6 +25,8 @@ from shared.errors import UserError
 from shared.files import link_file, new_file, sync
 from trainer.input.stream import Position
 from trainer.optimization.adamw import AdamW
+from trainer.optimization.averaging import average_name
+from trainer.optimization.plateau import PlateauState
 
 _NAME = re.compile(r"step-(\d{8})\.safetensors")
 _BEST = "best.safetensors"
@@ -51,6 +53,7 @@ class Progress(NamedTuple):
     best_loss: float | None = None  # lowest raw validation loss so far
     owes_validation: bool = False  # of this step; a signal cut it short
     went_back: bool = False  # to a checkpoint, because steps in a row were no numbers
+    plateau: PlateauState = PlateauState()
 
 
 class Snapshot(NamedTuple):
@@ -124,22 +127,32 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None, is_best
 def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None = None, contract: str) -> Progress:
     """Put a checkpoint's values into the model, and into the optimizer where one is given; one array at a time.
 
+    Without an optimizer the weights are their moving averages, where the run had any.
+
     Raises:
         UserError: the file is damaged, or is of another model, or of data with another contract.
     """
     try:
         with safetensors.safe_open(path, framework="numpy", backend="pread") as file:
             metadata = file.metadata()
-            step, position, *others = json.loads(metadata["progress"])
-            progress, found = Progress(step, Position(*position), *others), metadata["contract"]
+            step, position, *others, plateau = json.loads(metadata["progress"])
+            progress = Progress(step, Position(*position), *others)._replace(plateau=PlateauState(*plateau))
+            found = metadata["contract"]
             if found != contract:
                 raise UserError(f"{path}: of contract {found}, wanted {contract}: other mels or tokens")
-            _assign(file, named_state(model, optimizer), path=path)
+            state = named_state(model, optimizer)
+            _assign(file, state if optimizer else _averages(state, names=set(file.keys())), path=path)
     except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise UserError(
             f"{path}: not a readable checkpoint ({error}); remove it to go on from the one before"
         ) from error
     return progress
+
+
+def _averages(state: State, *, names: set[str]) -> State:
+    """The same variables under the names of their moving averages, where there are any."""
+    averages = {name: f"optimizer/{average_name(name.removeprefix('model/'))}" for name in state}
+    return {average if (average := averages[name]) in names else name: one for name, one in state.items()}
 
 
 def _assign(file: safetensors.safe_open, state: State, *, path: Path) -> None:

@@ -40,7 +40,11 @@ def train(
 
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     ended = train_to_the_end(settings, data=data, run=run, allocator=allocator, break_lock=break_lock)
-    outcome = f"loss {ended.loss:.4f}" if ended.summary else "nothing left to do: raise steps to train on"
+    outcome = (
+        f"loss {ended.loss:.4f}"
+        if ended.summary
+        else "nothing left to do: raise steps to train on, unless a plateau ended the run"
+    )
     click.echo(f"{run}: step {ended.steps}, {outcome}")
 
 

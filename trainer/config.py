@@ -12,6 +12,7 @@ from trainer.losses import LossConfig
 from trainer.model.xtts import ModelConfig
 from trainer.optimization.config import OptimizerConfig
 from trainer.optimization.levels import Level, with_level
+from trainer.optimization.plateau import PlateauConfig
 from trainer.recovery import RecoveryConfig
 
 
@@ -22,6 +23,7 @@ class TrainConfig(Config):
     model: ModelConfig = ModelConfig()
     input: InputConfig = InputConfig()
     optimizer: OptimizerConfig = OptimizerConfig()
+    plateau: PlateauConfig | None = None  # what is done where the validation loss stands still; None: nothing
     loss: LossConfig = LossConfig()
     recovery: RecoveryConfig = RecoveryConfig()
     steps: int = pydantic.Field(200_000, ge=1)
@@ -29,6 +31,7 @@ class TrainConfig(Config):
     validate_every: int = pydantic.Field(1_000, ge=1)
     checkpoint_every: int = pydantic.Field(1_000, ge=1)
     kept_checkpoints: int = pydantic.Field(3, ge=1)
+    xla: bool = True  # compile the step; without, the same graph runs operation by operation
     seed: int = pydantic.Field(1, ge=0, lt=2**31)
 
     @pydantic.model_validator(mode="before")

@@ -60,7 +60,7 @@ class SkippedSteps:
 
     def note(self, step: int, values: dict[str, tf.Tensor], *, rows: tf.Tensor) -> None:
         """A step that was handed over to the device, and the rows [B] of its batch."""
-        self._unseen.append((step, [values[name] for name in ("applied", "loss", "gradient_norm")], rows))
+        self._unseen.append((step, [values[name] for name in ("skipped", "loss", "gradient_norm")], rows))
 
     def look(self) -> list[Skipped]:
         """Those since the last look; waits for the device."""
@@ -68,7 +68,7 @@ class SkippedSteps:
         if not unseen:
             return []
         figures = tf.stack([values for _, values, _ in unseen]).numpy()
-        applied = figures[:, 0] > 0
+        applied = figures[:, 0] == 0  # also where a loss scale was too large: that mends itself
         last_applied = int(np.flatnonzero(applied)[-1]) if applied.any() else -1
         since = len(applied) - 1 - last_applied
         self.in_row = since if applied.any() else self.in_row + since

@@ -69,8 +69,20 @@ class Trainer:
         self._model = make_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
         mel = dataset.info.mel
         self._model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))
-        self._optimizer = AdamW(config.optimizer, steps=config.steps, variables=self._model.trainable_variables)
-        self._step = TrainStep(self._model, self._optimizer, losses=config.loss, seed=config.seed)
+        self._optimizer = AdamW(
+            config.optimizer,
+            steps=config.steps,
+            variables=self._model.trainable_variables,
+            scales_loss=config.model.precision == "float16",
+        )
+        self._step = TrainStep(
+            self._model,
+            self._optimizer,
+            losses=config.loss,
+            seed=config.seed,
+            parts=config.optimizer.accumulation,
+            xla=config.xla,
+        )
         self._evaluation = EvaluationStep(self._model, losses=config.loss)
         self._incidents = Incidents(run)
         self._intervals = (config.log_every, config.validate_every, config.checkpoint_every)
@@ -98,7 +110,7 @@ class Trainer:
                 monitor.say(line)
             for line in filter(None, (allocator, session.take_notice(), notice)):
                 monitor.say(line)
-            if state.progress.step >= self._config.steps:
+            if state.progress.step >= self._config.steps or state.progress.plateau.is_over:
                 return Trained(state.progress.step, float("nan"), None)
             with session.watch.aside():
                 self._probe_memory(on)
@@ -195,6 +207,8 @@ class Trainer:
             on.monitor.advance(step)
             if self._is_due(step, *self._intervals) or on.skipped.is_full or on.signals.asked:
                 loss = self._pause(on, values=values, loss=loss)
+            if state.progress.plateau.is_over:
+                break
         return loss
 
     def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor], loss: float) -> float:
@@ -206,7 +220,8 @@ class Trainer:
         with on.session.watch.aside():
             is_best = self._is_due(step, config.validate_every) and self._validate(on)
             asked = on.signals.asked
-            if is_best or asked or self._is_due(step, config.checkpoint_every):
+            is_over = self._state.progress.plateau.is_over
+            if is_best or asked or is_over or self._is_due(step, config.checkpoint_every):
                 self._state.save(is_best=is_best)
         if asked:
             self._state.settle()
@@ -240,7 +255,8 @@ class Trainer:
         """Whether the loss is lower than ever before; what a signal cuts short is owed."""
         batches = self._feed.validation.once(device=self._device, tell=on.monitor.say)
         heard = itertools.takewhile(lambda _: on.signals.asked is None, batches)
-        validated = validate(heard, step=partial(within_memory, self._evaluation))
+        with self._optimizer.averaged():
+            validated = validate(heard, step=partial(within_memory, self._evaluation))
         if on.signals.asked:
             self._state.owe_validation()
             return False
@@ -250,6 +266,8 @@ class Trainer:
         on.monitor.log("validation", step=step, values=validated.losses)
         for name, image in validated.pictures.items():
             on.monitor.picture(name, step=step, image=image)
+        if remedy := self._state.watch_plateau(validated.losses["loss"], config=self._config.plateau):
+            on.monitor.say(f"step {step}: {remedy.reason}")
         return self._state.note_validation(validated.losses["loss"])
 
 

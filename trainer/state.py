@@ -11,6 +11,7 @@ from shared.errors import UserError
 from trainer.checkpoints import Progress, load_checkpoint, named_state, remove_checkpoints, saved_checkpoints
 from trainer.input.stream import Position
 from trainer.optimization.adamw import AdamW
+from trainer.optimization.plateau import PlateauConfig, Remedy, watch_plateau
 from trainer.saving import Saver
 
 
@@ -58,6 +59,18 @@ class RunState:
     def owe_validation(self) -> None:
         """Of this step."""
         self.progress = self.progress._replace(owes_validation=True)
+
+    def watch_plateau(self, loss: float, *, config: PlateauConfig | None) -> Remedy | None:
+        """What was done to the learning rate where the validation loss stands still, if it does."""
+        if config is None:
+            return None
+        plateau, remedy = watch_plateau(self.progress.plateau, loss, config=config)
+        self.progress = self.progress._replace(plateau=plateau)
+        if remedy is not None:
+            self._optimizer.scale_rate(remedy.factor)
+        if remedy is not None and remedy.kind == "restart":
+            self._optimizer.restart_schedule()
+        return remedy
 
     def note_validation(self, loss: float) -> bool:
         """Whether the loss is lower than ever before."""

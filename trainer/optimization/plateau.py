@@ -33,6 +33,7 @@ class PlateauState(NamedTuple):
     waited: int = 0  # validations since the best one, or since the last action
     settling: int = 0  # validations that will not be judged
     actions: int = 0
+    is_over: bool = False  # the last plateau ended the run
 
 
 class Remedy(NamedTuple):
@@ -66,7 +67,9 @@ def _act(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[Pl
     )
     actions = state.actions + 1
     if state.actions >= config.most_actions:
-        return state._replace(waited=0), Remedy("stop", 1.0, f"{seen}, after {state.actions} remedies: the run ends")
+        return state._replace(waited=0, is_over=True), Remedy(
+            "stop", 1.0, f"{seen}, after {state.actions} remedies: the run ends"
+        )
     doing = "the rate is lowered" if config.action == "lower" else "the schedule begins anew, its peak lowered"
     reason = f"{seen}: {doing} to {config.factor:g} of what it was (remedy {actions} of {config.most_actions})"
     changed = state._replace(waited=0, settling=config.settling, actions=actions)
