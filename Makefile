@@ -26,7 +26,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes fl
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: inspect-input train synthesize quickstart test test-quick lint types bench bench-gpu schedules lock clean
+.PHONY: inspect-input train synthesize export quickstart test test-quick lint types bench bench-gpu schedules lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ synthesize: export TEXT := $(TEXT)
 synthesize: $(READY)  ## speak: RUN= TEXT= LANGUAGE= REFERENCE= OUT= ARGS=
 	$(BIN)/myxtts-train synthesize --run $(RUN) --text "$$TEXT" --language $(LANGUAGE) \
 	  $(if $(REFERENCE),--reference $(REFERENCE)) --out $(OUT) $(ARGS)
+
+export: $(READY)  ## SavedModel, weights and config of a run for elsewhere: RUN= OUT=runs/sample/export ARGS=
+	$(BIN)/myxtts-train export --run $(RUN) --out $(if $(filter file,$(origin OUT)),$(RUN)/export,$(OUT)) $(ARGS)
 
 quickstart: preprocess validate train synthesize  ## all four on the sample corpus that ships with the tests
 

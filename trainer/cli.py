@@ -105,6 +105,20 @@ def synthesize(
     click.echo(f"{out}: {spoken.duration_s:.2f} s at {spoken.rate_hz} Hz, {spoken.ending}")
 
 
+@cli.command()
+@_run
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the export.")
+@click.option("--seconds", "max_duration_s", type=click.FloatRange(min=0.1, max=600), default=20.0, show_default=True)
+@click.option("--tokens", "max_tokens", type=click.IntRange(min=1, max=10_000), default=400, show_default=True)
+def export(run: Path, out: Path, max_duration_s: float, max_tokens: int) -> None:
+    """The model for elsewhere: SavedModel for so many seconds and tokens at most, weights, config, vocabulary."""
+    start_tensorflow()
+    from trainer.export import export_run
+
+    exported = export_run(run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens)
+    click.echo(f"{out}: step {exported.step}, {exported.parameters:,} parameters")
+
+
 def main() -> None:
     """The console command; a user's mistake is one line and exit code 2, a signal one line and 128 and its number."""
     try:

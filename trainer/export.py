@@ -1,0 +1,102 @@
+"""A run's model for elsewhere: TensorFlow's SavedModel, which needs none of this code, and plain weights.
+
+OUT/saved_model/           signature `synthesize`: tokens, crop, seed -> mel, steps, alignment
+OUT/weights.safetensors    every weight by name, float32
+OUT/config.json            model, contract, step, whether weights are the moving average
+OUT/vocab.json             the compact vocabulary: place of a token in it = its id here
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import safetensors.numpy
+import tensorflow as tf
+
+from shared.errors import UserError
+from shared.files import write_bytes, write_json
+from shared.vocabulary import Vocabulary
+from trainer.checkpoints import load_checkpoint, named_state, saved_checkpoints
+from trainer.model.xtts import XTTS
+from trainer.run import make_model, open_run
+
+
+class Exported(NamedTuple):
+    """What was written."""
+
+    step: int
+    parameters: int
+
+
+def export_run(run: Path, *, out: Path, max_duration_s: float, max_tokens: int) -> Exported:
+    """Write the model of a run's last checkpoint, with the moving average of its weights where it has one.
+
+    Raises:
+        UserError: no trained run, or `out` is not writable.
+    """
+    info, saved = open_run(run), saved_checkpoints(run)
+    if not saved:
+        raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
+    contract = info.contract
+    model = make_model(info.config, contract=contract, vocabulary=Vocabulary.load(run / "vocab.json"))
+    progress = load_checkpoint(saved[-1].path, model=model, contract=contract.fingerprint)
+    steps = max(1, int(max_duration_s * contract.features.frames_per_second / model.config.frames_per_step))
+    weights = {name: np.asarray(variable, np.float32) for name, variable in named_state(model).items()}
+    config = {"step": progress.step, "max_tokens": max_tokens, "max_steps": steps}
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        module = synthesizer(model, n_mels=contract.features.n_mels, max_tokens=max_tokens, max_steps=steps)
+        tf.saved_model.save(module, str(out / "saved_model"), signatures={"synthesize": module.synthesize})
+        write_bytes(out / "weights.safetensors", safetensors.numpy.save(weights))
+        write_bytes(out / "vocab.json", (run / "vocab.json").read_bytes())
+        write_json(
+            out / "config.json",
+            {**info.model_dump(mode="json", include={"contract"}), **config}
+            | {"model": info.config.model.model_dump(mode="json")},
+        )
+    except OSError as error:
+        raise UserError(f"{out}: cannot be written ({error.strerror}); wanted a folder for the export") from error
+    return Exported(progress.step, sum(array.size for array in weights.values()))
+
+
+def synthesizer(model: XTTS, *, n_mels: int, max_tokens: int, max_steps: int) -> tf.Module:
+    """A module whose `synthesize` speaks; free lengths up to the bounds are padded, for inside shapes are static.
+
+    It has the model's variables and not the model, which Keras would want to save in its own way.
+    """
+    limit, r = model.config.crop_frames, model.config.frames_per_step
+
+    def synthesize(tokens: tf.Tensor, crop: tf.Tensor, seed: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Speak tokens [1, T] in the voice of a crop [1, C, M]; mel [1, F, M], steps [1], alignment [1, N, T]."""
+        token_counts, crop_frames = tf.shape(tokens)[1], tf.shape(crop)[1]
+        padded = tf.pad(tokens, [[0, 0], [0, max_tokens - token_counts]])
+        padded_crop = tf.pad(crop, [[0, 0], [0, limit - crop_frames], [0, 0]])
+        generated = model.generate(
+            tf.ensure_shape(padded, [1, max_tokens]),
+            token_counts=token_counts[None],
+            crop=tf.ensure_shape(padded_crop, [1, limit, n_mels]),
+            crop_frames=crop_frames[None],
+            max_steps=max_steps,
+            seed=seed,
+        )
+        steps = generated.steps[0]
+        return {
+            "mel": generated.mel[:, : steps * r],
+            "steps": generated.steps,
+            "alignment": generated.alignment[:, :steps, :token_counts],
+        }
+
+    module = tf.Module(name="xtts")
+    module.held = [variable.value for variable in model.variables]
+    module.synthesize = tf.function(
+        synthesize,
+        autograph=False,
+        input_signature=[
+            tf.TensorSpec([1, None], tf.int32, "tokens"),
+            tf.TensorSpec([1, None, n_mels], tf.float32, "crop"),
+            tf.TensorSpec([], tf.int32, "seed"),
+        ],
+    )
+    return module
