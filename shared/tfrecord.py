@@ -42,8 +42,19 @@ class CorruptFrame(ValueError):
 
 def frame(payload: bytes) -> bytes:
     """The payload with its length and checksums, as it stands in a TFRecord file."""
-    length = struct.pack("<Q", len(payload))
-    return b"".join((length, _masked_crc(length), payload, _masked_crc(payload)))
+    return b"".join((header(len(payload)), payload, checksum(payload)))
+
+
+def header(payload_bytes: int) -> bytes:
+    """What stands before a payload of so many bytes."""
+    length = struct.pack("<Q", payload_bytes)
+    return length + checksum(length)
+
+
+def checksum(data: bytes | np.ndarray) -> bytes:
+    """The masked crc32c of a length or a payload, as it stands behind it."""
+    crc = google_crc32c.value(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
 def payload_of(framed: bytes) -> bytes:
@@ -88,7 +99,7 @@ def check_body(body: bytes | np.ndarray, *, length_bytes: int, index: int, offse
     """Raises CorruptFrame where the bytes behind a header are not a payload of that length and its checksum."""
     if len(body) != length_bytes + FOOTER_BYTES:
         raise CorruptFrame("the file ends within the record", index=index, offset_bytes=offset_bytes)
-    if bytes(body[length_bytes:]) != _masked_crc(body[:length_bytes]):
+    if bytes(body[length_bytes:]) != checksum(body[:length_bytes]):
         raise CorruptFrame("the data fails its checksum", index=index, offset_bytes=offset_bytes)
 
 
@@ -100,14 +111,9 @@ def payload_length(header: bytes, *, index: int, offset_bytes: int) -> int:
     """
     if len(header) != HEADER_BYTES:
         raise CorruptFrame("the file ends within a header", index=index, offset_bytes=offset_bytes)
-    if header[8:] != _masked_crc(header[:8]):
+    if header[8:] != checksum(header[:8]):
         raise CorruptFrame("the length fails its checksum", index=index, offset_bytes=offset_bytes)
     (length,) = struct.unpack("<Q", header[:8])
     if length > MAX_PAYLOAD_BYTES:
         raise CorruptFrame(f"a length of {length} bytes", index=index, offset_bytes=offset_bytes)
     return length
-
-
-def _masked_crc(data: bytes | np.ndarray) -> bytes:
-    crc = google_crc32c.value(data)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -32,7 +32,7 @@ from shared.layout import Stem
 from shared.order import key
 from shared.place import Place
 from shared.records import unpack
-from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, CorruptFrame, check_body, payload_length
+from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, CorruptFrame, check_body, checksum, payload_length
 from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
 
 KEY_BYTES = 16
@@ -72,9 +72,11 @@ class RecordsFile:
             OSError: the file cannot be read to its end.
         """
         with _unbuffered(path) as file:
-            window = Window(file)
-            for index, offset, body in self._bodies(window, size_bytes=_size(file)):
-                self._inspect_record(body, index=index, offset_bytes=offset)
+            window, size_bytes = Window(file), _size(file)
+            index, offset = 0, 0
+            while offset < size_bytes:
+                offset = self._inspect_frame(window, index=index, offset_bytes=offset, size_bytes=size_bytes)
+                index += 1
                 tally.add()
             self.sha256 = window.sha256()
         self._inspect_places()
@@ -99,39 +101,57 @@ class RecordsFile:
     def _row(self, index: int) -> Row | None:
         return self._rows[index] if self._rows is not None and index < len(self._rows) else None
 
-    def _bodies(self, window: Window, *, size_bytes: int) -> Iterator[tuple[int, int, np.ndarray]]:
-        """Index, offset and payload of each record; past a broken length the manifest's offsets lead on."""
-        index, offset = 0, 0
-        while offset < size_bytes:
-            following = 0
-            try:
-                header = window.view(offset, HEADER_BYTES).tobytes()
-                length = payload_length(header, index=index, offset_bytes=offset)
-                following = offset + HEADER_BYTES + length + FOOTER_BYTES
-                if following > size_bytes:
-                    raise CorruptFrame("the file ends within the record", index=index, offset_bytes=offset)
-                body = window.view(offset + HEADER_BYTES, length + FOOTER_BYTES)
-                check_body(body, length_bytes=length, index=index, offset_bytes=offset)
-                yield index, offset, body[:length]
-            except CorruptFrame as error:
-                row, ahead = self._row(index), self._row(index + 1)
-                if not following and ahead is not None:
-                    following = ahead.offset_bytes
-                fault = RecordError("framing", f"{error.reason} (at byte {offset})")
-                self._faults.append(Fault(index, row and row.utterance_id, fault))
-            if not offset < following < size_bytes:
-                return
-            index, offset = index + 1, following
+    def _inspect_frame(self, window: Window, *, index: int, offset_bytes: int, size_bytes: int) -> int:
+        """Inspect the record here; where the next one is, or the size of the file."""
+        row = self._row(index)
+        if row is not None and row.offset_bytes == offset_bytes and self._is_as_its_row(window, row=row):
+            self._sound.append(row)
+            self._piece_rows.append(index)
+            self._placed.append((index, row.utterance_id))
+            return offset_bytes + row.length_bytes
+        following = 0
+        try:
+            length = payload_length(
+                window.view(offset_bytes, HEADER_BYTES).tobytes(), index=index, offset_bytes=offset_bytes
+            )
+            following = offset_bytes + HEADER_BYTES + length + FOOTER_BYTES
+            if following > size_bytes:
+                raise CorruptFrame("the file ends within the record", index=index, offset_bytes=offset_bytes)
+            body = window.view(offset_bytes + HEADER_BYTES, length + FOOTER_BYTES)
+            check_body(body, length_bytes=length, index=index, offset_bytes=offset_bytes)
+            self._take_apart(body[:length], index=index, offset_bytes=offset_bytes)
+        except CorruptFrame as error:
+            fault = RecordError("framing", f"{error.reason} (at byte {offset_bytes})")
+            self._faults.append(Fault(index, row and row.utterance_id, fault))
+            if not following and (ahead := self._row(index + 1)) is not None:
+                following = ahead.offset_bytes  # past a broken length the manifest leads on
+        return following if offset_bytes < following < size_bytes else size_bytes
 
-    def _inspect_record(self, payload: np.ndarray, *, index: int, offset_bytes: int) -> None:
+    def _is_as_its_row(self, window: Window, *, row: Row) -> bool:
+        """Whether the record is what the encoder makes of its row; its mel is summed then, its tokens put aside."""
+        outline = self._outlines.of(row)
+        if outline is None:
+            return False
+        head, mel_end, middle, tokens_end, tail = outline
+        frame = window.view(row.offset_bytes, row.length_bytes)
+        tokens_start, end = mel_end + len(middle), tokens_end + len(tail)
+        if (
+            len(frame) != row.length_bytes
+            or frame[: len(head)].tobytes() != head
+            or frame[mel_end:tokens_start].tobytes() != middle
+            or frame[tokens_end:end].tobytes() != tail
+            or frame[end:].tobytes() != checksum(frame[HEADER_BYTES:end])
+            or not self._bands.add(frame[len(head) : mel_end], frames=row.frames)
+        ):
+            return False
+        self._pieces.append(frame[tokens_start:tokens_end].tobytes())
+        return True
+
+    def _take_apart(self, payload: np.ndarray, *, index: int, offset_bytes: int) -> None:
+        """A record that is not told by its row."""
         row = self._row(index)
         name = row.utterance_id if row is not None else None
         try:
-            if row is not None and self._is_as_its_row(payload, row=row, offset_bytes=offset_bytes):
-                self._sound.append(row)
-                self._piece_rows.append(index)
-                self._placed.append((index, row.utterance_id))
-                return
             facts = read_facts(payload.tobytes(), contract=self._contract, speakers=self._names)
             name = facts.utterance_id
             self._sound.append(facts._replace(mel=None))
@@ -144,25 +164,6 @@ class RecordsFile:
                 check_row(row, facts=facts, offset_bytes=offset_bytes, length_bytes=length)
         except RecordError as error:
             self._faults.append(Fault(index, name, error))
-
-    def _is_as_its_row(self, payload: np.ndarray, *, row: Row, offset_bytes: int) -> bool:
-        """Whether the record is what the encoder makes of its row; its mel is summed then, its tokens put aside."""
-        if row.offset_bytes != offset_bytes or row.length_bytes != HEADER_BYTES + len(payload) + FOOTER_BYTES:
-            return False
-        outline = self._outlines.of(row, payload_bytes=len(payload))
-        if outline is None:
-            return False
-        head, mel_end, middle, tokens_end, tail = outline
-        tokens_start = mel_end + len(middle)
-        if (
-            payload[: len(head)].tobytes() != head
-            or payload[mel_end:tokens_start].tobytes() != middle
-            or payload[tokens_end:].tobytes() != tail
-            or not self._bands.add(payload[len(head) : mel_end], frames=row.frames)
-        ):
-            return False
-        self._pieces.append(payload[tokens_start:tokens_end].tobytes())
-        return True
 
     def _inspect_places(self) -> None:
         """Whether the records stand in the order of their ids' hashes, and in the shard that those decide."""

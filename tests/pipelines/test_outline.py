@@ -16,6 +16,7 @@ from shared.dataset import Dataset
 from shared.layout import Stem
 from shared.records import decode
 from shared.tables import MANIFEST
+from shared.tfrecord import checksum, frame
 from tests.pipelines import damage
 
 
@@ -27,11 +28,11 @@ def test_the_outline_of_a_row_surrounds_the_mel_and_the_tokens_of_its_record(sam
         for stem in damage.stems(data):
             rows = read_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
             for row, payload in zip(rows, damage.payloads(data, stem=stem), strict=True):
-                outline = outlines.of(row, payload_bytes=len(payload))
+                outline, framed = outlines.of(row), frame(payload)
                 assert outline is not None
                 head, mel_end, middle, tokens_end, tail = outline
-                mel, tokens = payload[len(head) : mel_end], payload[mel_end + len(middle) : tokens_end]
-                assert payload == head + mel + middle + tokens + tail
+                mel, tokens = framed[len(head) : mel_end], framed[mel_end + len(middle) : tokens_end]
+                assert framed == head + mel + middle + tokens + tail + checksum(payload)
                 assert decode(payload)["mel"] == [mel]
 
 
