@@ -7,6 +7,7 @@ from typing import Any, get_args
 import pydantic
 
 from shared.config import Config
+from trainer.free_running import FreeRunningConfig
 from trainer.input.config import InputConfig
 from trainer.losses import LossConfig
 from trainer.model.xtts import ModelConfig
@@ -26,6 +27,7 @@ class TrainConfig(Config):
     plateau: PlateauConfig | None = None  # what is done where the validation loss stands still; None: nothing
     loss: LossConfig = LossConfig()
     recovery: RecoveryConfig = RecoveryConfig()
+    free_running: FreeRunningConfig = FreeRunningConfig()
     steps: int = pydantic.Field(200_000, ge=1)
     log_every: int = pydantic.Field(50, ge=1)  # steps, as those below
     validate_every: int = pydantic.Field(1_000, ge=1)

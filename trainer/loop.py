@@ -16,6 +16,7 @@ from shared.vocabulary import Vocabulary
 from trainer.checkpoints import copy_arrays, named_state
 from trainer.config import TrainConfig
 from trainer.feed import Feed
+from trainer.free_running import FreeRunning, judge
 from trainer.incidents import Incidents, SkippedSteps
 from trainer.input.guards import open_dataset
 from trainer.input.staircase import Bucket
@@ -25,6 +26,7 @@ from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
 from trainer.run import RunInfo, enter_run, make_model, training_in
+from trainer.samples import Samples, write_samples
 from trainer.session import Session
 from trainer.signals import Interrupted, Signals
 from trainer.state import RunState
@@ -84,6 +86,8 @@ class Trainer:
             xla=config.xla,
         )
         self._evaluation = EvaluationStep(self._model, losses=config.loss)
+        self._free_running = FreeRunning(self._model, config=config.free_running, dataset=dataset, seed=config.seed)
+        self._rate_hz = dataset.info.contract.features.sample_rate_hz
         self._incidents = Incidents(run)
         self._intervals = (config.log_every, config.validate_every, config.checkpoint_every)
         self._state = RunState(
@@ -133,7 +137,12 @@ class Trainer:
             last_step=self._state.progress.step,
             device=self._device,
             allocator=allocator,
-            programs=Programs(train=self._step.programs, validation=self._evaluation.programs, shapes=shapes),
+            programs=Programs(
+                train=self._step.programs,
+                validation=self._evaluation.programs,
+                speech=self._free_running.programs,
+                shapes=shapes,
+            ),
             config=self._config.input,
         )
 
@@ -253,8 +262,10 @@ class Trainer:
 
     def _validate(self, on: _Ongoing) -> bool:
         """Whether the loss is lower than ever before; what a signal cuts short is owed."""
-        batches = self._feed.validation.once(device=self._device, tell=on.monitor.say)
-        heard = itertools.takewhile(lambda _: on.signals.asked is None, batches)
+        stream = self._feed.validation
+        batches = stream.once(device=self._device, tell=on.monitor.say)
+        overheard = self._free_running.overhear(batches, names=stream.utterance_ids)
+        heard = itertools.takewhile(lambda _: on.signals.asked is None, overheard)
         with self._optimizer.averaged():
             validated = validate(heard, step=partial(within_memory, self._evaluation))
         if on.signals.asked:
@@ -263,12 +274,31 @@ class Trainer:
         if validated is None:
             return False
         step = self._state.progress.step
-        on.monitor.log("validation", step=step, values=validated.losses)
+        on.monitor.log("validation", step=step, values=validated.losses | self._speak(on))
         for name, image in validated.pictures.items():
             on.monitor.picture(name, step=step, image=image)
         if remedy := self._state.watch_plateau(validated.losses["loss"], config=self._config.plateau):
             on.monitor.say(f"step {step}: {remedy.reason}")
         return self._state.note_validation(validated.losses["loss"])
+
+    def _speak(self, on: _Ongoing) -> dict[str, float]:
+        """Speak the clips that always are spoken, where it is time; how well that was done."""
+        step, config = self._state.progress.step, self._config
+        if not self._is_due(step, config.validate_every * config.free_running.every):
+            return {}
+        try:
+            with self._optimizer.averaged():
+                spoken = self._free_running.speak()
+        except tf.errors.ResourceExhaustedError:
+            self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
+            on.monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
+            return {}
+        if not spoken:
+            return {}
+        samples = Samples(step, self._rate_hz, spoken)
+        on.monitor.samples(samples)
+        write_samples(samples, run=self._run)
+        return judge(spoken)
 
 
 class _Ongoing(NamedTuple):

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from shared.files import write_bytes
+from trainer.pictures import alignment_picture, mels_picture
+from trainer.samples import Samples
 
 
 class Monitor:
@@ -78,6 +80,20 @@ class Monitor:
         """A picture [height, width] with values in [0, 1]."""
         with self._writer.as_default(step=step):
             tf.summary.image(name, image[None, :, :, None])
+
+    def samples(self, samples: Samples) -> None:
+        """What was spoken, to see and to hear."""
+        step = samples.step
+        for number, one in enumerate(samples.all):
+            self.picture(f"spoken/{number}/target_over_spoken", step=step, image=mels_picture(one.target, one.spoken))
+            self.picture(f"spoken/{number}/alignment", step=step, image=alignment_picture(one.alignment))
+            self.sound(f"spoken/{number}/spoken", step=step, samples=one.spoken_sound, rate_hz=samples.rate_hz)
+            self.sound(f"spoken/{number}/target", step=step, samples=one.target_sound, rate_hz=samples.rate_hz)
+
+    def sound(self, name: str, *, step: int, samples: np.ndarray, rate_hz: int) -> None:
+        """A sound [S] int16."""
+        with self._writer.as_default(step=step):
+            tf.summary.audio(name, samples[None, :, None] / np.float32(32768.0), rate_hz)
 
 
 def _description(values: dict[str, float]) -> str:

@@ -19,11 +19,13 @@ class Programs(pydantic.BaseModel):
 
     train: int
     validation: int
+    speech: int = 0  # free running, at most one
     shapes: int
 
     def __str__(self) -> str:
+        speech = f", {self.speech} for speech" if self.speech else ""
         return (
-            f"XLA programs compiled: {self.train} for training, {self.validation} for validation "
+            f"XLA programs compiled: {self.train} for training, {self.validation} for validation{speech} "
             f"(bucket shapes: {self.shapes})"
         )
 

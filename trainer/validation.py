@@ -1,4 +1,4 @@
-"""Validation: losses over the split that is not trained on, and pictures of its first clip."""
+"""Teacher-forced validation: losses over the split that is not trained on, and pictures of its first clip."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.model.decoder import Decoded
+from trainer.pictures import alignment_picture, mels_picture
 from trainer.step import Batch
 
 Evaluate = Callable[[Batch], tuple[dict[str, tf.Tensor], Decoded]]
@@ -40,16 +41,11 @@ def validate(
 
 
 def _pictures(batch: Batch, decoded: Decoded) -> dict[str, np.ndarray]:
-    """Target over prediction, and the alignment on the text, of a batch's first clip.
-
-    Low bands and the first token are below, time runs to the right.
-    """
+    """Of a batch's first clip."""
     frames, tokens = int(batch["frames"][0]), int(batch["token_counts"][0])
     r = decoded.mel.shape[1] // decoded.alignment.shape[1]
-    mels = [np.asarray(mel[0, :frames], np.float32).T[::-1] for mel in (batch["mel"], decoded.mel)]
-    low, high = mels[0].min(), mels[0].max()
-    alignment = np.asarray(decoded.alignment[0])[: -(-frames // r), :tokens].T[::-1]
+    target, predicted = (np.asarray(mel[0, :frames], np.float32) for mel in (batch["mel"], decoded.mel))
     return {
-        "target_over_prediction": np.clip((np.concatenate(mels) - low) / max(high - low, 1e-6), 0, 1),
-        "alignment": alignment / max(alignment.max(), 1e-6),
+        "target_over_prediction": mels_picture(target, predicted),
+        "alignment": alignment_picture(np.asarray(decoded.alignment[0])[: -(-frames // r), :tokens]),
     }

@@ -19,6 +19,7 @@ from shared.dataset import Dataset
 from tests.trainer.batches import epochs, make_stream
 from tests.trainer.conftest import built
 from trainer.input.plan import Plan
+from trainer.samples import read_samples
 
 pytestmark = pytest.mark.slow
 
@@ -94,17 +95,18 @@ def test_an_epoch_over_all_shapes_compiles_one_program_for_each_in_training_and_
 ) -> None:
     shapes = len(session.plan.buckets)
     assert shapes == SETTINGS["buckets"]
-    assert session.summary["programs"] == {"train": shapes, "validation": shapes, "shapes": shapes}
+    assert session.summary["programs"] == {"train": shapes, "validation": shapes, "speech": 1, "shapes": shapes}
     assert f"XLA programs compiled: {shapes} for training, {shapes} for validation" in session.stderr
 
 
 def test_xla_itself_has_compiled_no_other_step(session: Session) -> None:
     shapes = len(session.plan.buckets)
     named = (
-        re.match(r"(module_\d+)\.a_inference__(update|evaluate)_\d+", path.name) for path in session.dump.iterdir()
+        re.match(r"(module_\d+)\.a_inference__(update|evaluate|generate)_\d+", path.name)
+        for path in session.dump.iterdir()
     )
     modules = {(match[1], match[2]) for match in named if match}
-    assert Counter(name for _, name in modules) == {"update": shapes, "evaluate": shapes}
+    assert Counter(name for _, name in modules) == {"update": shapes, "evaluate": shapes, "generate": 1}
 
 
 def test_memory_is_flat_after_the_first_epoch(session: Session) -> None:
@@ -122,6 +124,18 @@ def test_memory_is_flat_after_the_first_epoch(session: Session) -> None:
         assert max(by_epoch[2:]) <= 1.02 * by_epoch[1]
     told_last, seen_last = told[max(told)], session.memory_mib[max(session.memory_mib)]
     assert told_last == pytest.approx(seen_last, rel=0.1)
+
+
+def test_each_validation_says_how_the_clips_were_spoken(session: Session) -> None:
+    rows = session.rows("validation")
+    assert len(rows) == EPOCHS
+    for row in rows:
+        assert row["free_mel_distance_db"] > 0
+        assert row["free_length_error"] >= 0
+        assert 0 <= row["free_moves"] <= 1
+    samples = read_samples(session.run)
+    assert samples is not None
+    assert (samples.step, len(samples.all)) == (EPOCHS * session.steps_per_epoch, 4)
 
 
 def test_the_summary_is_of_the_rows(session: Session) -> None:

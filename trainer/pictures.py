@@ -1,0 +1,22 @@
+"""Mels and alignments as pictures [height, width] with values in [0, 1].
+
+Low bands and the first token are below, time runs to the right.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def mels_picture(target: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """A mel [F, M] in ln magnitude over another [G, M], both on the scale of the first."""
+    low, high = float(target.min()), float(target.max())
+    width = max(len(target), len(predicted))
+    wide = [np.pad(mel, [(0, width - len(mel)), (0, 0)], constant_values=low) for mel in (target, predicted)]
+    stacked = np.concatenate([mel.T[::-1] for mel in wide])
+    return np.clip((stacked - low) / max(high - low, 1e-6), 0, 1)
+
+
+def alignment_picture(alignment: np.ndarray) -> np.ndarray:
+    """The attention [N, T] of steps on tokens."""
+    return alignment.T[::-1] / max(float(alignment.max()), 1e-6)

@@ -1,0 +1,70 @@
+"""What was spoken last, beside what should have been: `RUN/samples.npz`, from which the page is made."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from shared.errors import UserError
+from shared.files import write_bytes
+
+
+class Sample(NamedTuple):
+    """A clip of the validation split, and the same text spoken freely."""
+
+    utterance_id: str
+    text: str
+    target: np.ndarray  # [F, M] ln magnitude
+    spoken: np.ndarray  # [G, M]
+    alignment: np.ndarray  # [N, T], steps on tokens
+    has_ended: np.ndarray  # [] bool, by itself
+    target_sound: np.ndarray  # [S] int16, by the vocoder that `spoken_sound` came from
+    spoken_sound: np.ndarray  # [S]
+
+
+class Samples(NamedTuple):
+    """Those of one validation."""
+
+    step: int
+    rate_hz: int
+    all: list[Sample]
+
+
+def write_samples(samples: Samples, *, run: Path) -> None:
+    """In place of those before.
+
+    Raises:
+        UserError: the disk is full or fails.
+    """
+    arrays = {f"{number}/{name}": value for number, one in enumerate(samples.all) for name, value in _arrays(one)}
+    buffer, path = io.BytesIO(), run / "samples.npz"
+    np.savez_compressed(buffer, step=samples.step, rate_hz=samples.rate_hz, count=len(samples.all), **arrays)  # type: ignore[arg-type]
+    try:
+        write_bytes(path, buffer.getvalue())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}); make room") from error
+
+
+def read_samples(run: Path) -> Samples | None:
+    """The last ones; None where nothing was spoken, or the file is of no use."""
+    try:
+        with np.load(run / "samples.npz", allow_pickle=False) as file:
+            every = [_read(file, number) for number in range(int(file["count"]))]
+            return Samples(int(file["step"]), int(file["rate_hz"]), every)
+    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile):
+        return None
+
+
+def _arrays(sample: Sample) -> list[tuple[str, np.ndarray]]:
+    """By name; the page needs no more than half precision."""
+    pairs = zip(Sample._fields, map(np.asarray, sample), strict=True)
+    return [(name, value.astype(np.float16) if value.dtype == np.float32 else value) for name, value in pairs]
+
+
+def _read(file: np.lib.npyio.NpzFile, number: int) -> Sample:
+    values = {name: file[f"{number}/{name}"] for name in Sample._fields}
+    return Sample(**{**values, "utterance_id": str(values["utterance_id"]), "text": str(values["text"])})
