@@ -1,4 +1,4 @@
-"""What a run tells: raw figures to `metrics.jsonl` and TensorBoard, progress with time left to the terminal."""
+"""What a run tells: raw figures to `metrics.jsonl` and TensorBoard, what stands in the terminal."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from shared.files import write_bytes
 from trainer.pictures import alignment_picture, mels_picture
 from trainer.samples import Samples
+from trainer.terminal import Terminal
 
 
 class Monitor:
@@ -26,36 +25,25 @@ class Monitor:
         self._file = self._path.open("a", encoding="utf-8")
         self._writer = tf.summary.create_file_writer(str(run / "tensorboard"))
         _purge_after(self._writer, step=step)
-        self._console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("step"),
-            MofNCompleteColumn(),
-            BarColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(elapsed_when_finished=False),
-            TextColumn("{task.description}"),
-            console=self._console,
-        )
-        self._task = self._bar.add_task("", total=steps, completed=step)
+        self._terminal = Terminal(step=step, steps=steps)
         if damaged:
             self.say(f"{self._path}: damaged rows dropped: {damaged}")
 
     def __enter__(self) -> Monitor:
-        self._bar.start()
+        self._terminal.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        self._terminal.__exit__()
         self._file.close()
         self._writer.close()
 
     def say(self, message: str) -> None:
-        """A line above the progress bar."""
-        self._console.print(message, highlight=False, soft_wrap=True)
+        """A line above the view."""
+        self._terminal.say(message)
 
     def advance(self, step: int) -> None:
-        self._bar.update(self._task, completed=step)
+        self._terminal.advance(step)
 
     def go_back(self, step: int) -> None:
         """Take back all rows of later steps."""
@@ -73,8 +61,7 @@ class Monitor:
         with self._writer.as_default(step=step):
             for name, value in values.items():
                 tf.summary.scalar(f"{kind}/{name}", value)
-        if kind == "train":
-            self._bar.update(self._task, description=_description(values))
+        self._terminal.show(kind, step=step, values=values)
 
     def picture(self, name: str, *, step: int, image: np.ndarray) -> None:
         """A picture [height, width] with values in [0, 1]."""
@@ -94,16 +81,6 @@ class Monitor:
         """A sound [S] int16."""
         with self._writer.as_default(step=step):
             tf.summary.audio(name, samples[None, :, None] / np.float32(32768.0), rate_hz)
-
-
-def _description(values: dict[str, float]) -> str:
-    """What stands beside the bar; a stretch in which every step compiled has no rates."""
-    words = f"loss {values['loss']:.3f}, mel {values['mel']:.3f}"
-    if "stall" in values:
-        words += f", {values['frames_per_second']:,.0f} frames/s, stall {values['stall']:.1%}"
-    if "gpu0_utilisation" in values:
-        words += f", GPU {values['gpu0_utilisation']:.0f} %"
-    return words
 
 
 def _drop_after(path: Path, *, step: int) -> int:
