@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Dataset
+from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import copy_arrays, named_state
 from trainer.config import TrainConfig
@@ -25,6 +26,7 @@ from trainer.memory import OutOfMemory, by_memory, fits, full_batch, within_memo
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
+from trainer.page.page import write_page
 from trainer.run import RunInfo, enter_run, make_model, training_in
 from trainer.samples import Samples, write_samples
 from trainer.session import Session
@@ -118,11 +120,14 @@ class Trainer:
                 return Trained(state.progress.step, float("nan"), None)
             with session.watch.aside():
                 self._probe_memory(on)
-            loss = self._go_on_to_the_end(on)
+            try:
+                loss = self._go_on_to_the_end(on)
+            except (Interrupted, UserError):
+                self._conclude_early(on, allocator=allocator)
+                raise
             with session.watch.aside():
                 state.settle()
-            summary = self._summarise(session, allocator=allocator)
-            write_summary(summary, run=self._run)
+            summary = self._conclude(session, allocator=allocator)
             for line in summary.lines():
                 monitor.say(line)
         return Trained(state.progress.step, loss, summary)
@@ -131,9 +136,10 @@ class Trainer:
     def _is_on_gpu(self) -> bool:
         return self._device.startswith("/GPU")
 
-    def _summarise(self, session: Session, *, allocator: str) -> Summary:
+    def _conclude(self, session: Session, *, allocator: str) -> Summary:
+        """Sum the session up, in a document and on a page."""
         shapes = len(self._feed.plan.buckets)
-        return session.summarise(
+        summary = session.summarise(
             last_step=self._state.progress.step,
             device=self._device,
             allocator=allocator,
@@ -145,6 +151,16 @@ class Trainer:
             ),
             config=self._config.input,
         )
+        write_summary(summary, run=self._run)
+        write_page(self._run)
+        return summary
+
+    def _conclude_early(self, on: _Ongoing, *, allocator: str) -> None:
+        """The same before the last step; the reason for the end is what is told in any case."""
+        try:
+            self._conclude(on.session, allocator=allocator)
+        except UserError as error:
+            on.monitor.say(str(error))
 
     def _probe_memory(self, on: _Ongoing) -> None:
         """Try the largest batch, and smaller ones until one fits as it was planned; weights are put back."""

@@ -12,7 +12,10 @@ def mels_picture(target: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """A mel [F, M] in ln magnitude over another [G, M], both on the scale of the first."""
     low, high = float(target.min()), float(target.max())
     width = max(len(target), len(predicted))
-    wide = [np.pad(mel, [(0, width - len(mel)), (0, 0)], constant_values=low) for mel in (target, predicted)]
+    wide = [
+        np.pad(mel.astype(np.float32), [(0, width - len(mel)), (0, 0)], constant_values=low)
+        for mel in (target, predicted)
+    ]
     stacked = np.concatenate([mel.T[::-1] for mel in wide])
     return np.clip((stacked - low) / max(high - low, 1e-6), 0, 1)
 

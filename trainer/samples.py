@@ -66,5 +66,5 @@ def _arrays(sample: Sample) -> list[tuple[str, np.ndarray]]:
 
 
 def _read(file: np.lib.npyio.NpzFile, number: int) -> Sample:
-    values = {name: file[f"{number}/{name}"] for name in Sample._fields}
-    return Sample(**{**values, "utterance_id": str(values["utterance_id"]), "text": str(values["text"])})
+    utterance_id, text, *arrays = (file[f"{number}/{name}"] for name in Sample._fields)
+    return Sample(str(utterance_id), str(text), *arrays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -14,6 +15,7 @@ from rich.text import Text
 
 PARTS = ("mel", "kl", "flux", "stop", "guided_attention", "voice")  # of the loss
 LINE_EVERY_S = 10.0  # where there is no terminal
+LABELS_WIDTH = len("validation") + 2
 SPEED_OVER_S = 600.0  # time left is told from the speed of so long, pauses for validation included
 
 Values = dict[str, float]
@@ -90,9 +92,14 @@ class Terminal:
         table.add_column()
         for name, words in self._groups.items():
             if words:
-                # lines break between figures only
-                table.add_row(name, Text("  ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words)))
+                table.add_row(name, Text(_wrapped(words, width=self._console.width - LABELS_WIDTH)))
         return Group(self._progress, table)
+
+
+def _wrapped(words: list[str], *, width: int) -> str:
+    """Lines that break between figures only."""
+    whole = "  ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words)
+    return textwrap.fill(whole, max(width, 1), break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def train_groups(values: Values) -> dict[str, list[str]]:

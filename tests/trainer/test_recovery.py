@@ -194,6 +194,8 @@ def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(trai
     assert left
     assert 3 <= int(left[1]) < 9
     assert saved_checkpoints(tmp_path / "run")[-1].step == int(left[1])
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["last_step"] == int(left[1])
+    assert f"steps 1 to {left[1]} on" in (tmp_path / "run" / "summary.html").read_text(encoding="utf-8")
     assert train(tmp_path / "run", "steps=9").code == 0
     assert train(tmp_path / "whole", "steps=9").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")

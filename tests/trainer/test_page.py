@@ -1,0 +1,125 @@
+"""The page of a run: every figure, nothing of a stranger's taken for markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer.page.curves import HEIGHT, MAX_POINTS, WIDTH, Asked, draw, round_ticks
+from trainer.page.page import render, write_page
+from trainer.samples import Sample, Samples, write_samples
+
+EVIL = '<script>alert("&")</script>'
+LOSS = Asked("Loss", "", [("training", "train", "loss"), ("validation", "validation", "loss")])
+SUMMARY = {
+    **{"first_step": 1, "last_step": 20, "device": "/CPU:0", "allocator": "glibc", "memory_mib": 1532.1},
+    **{"training_s": 3700.0, "first_batch_s": 4.6, "compilation_s": 91.0, "aside_s": 311.0, "figures": {}, "gpus": []},
+    **{"programs": {"train": 1, "validation": 1, "speech": 1, "shapes": 1}, "verdict": "input keeps up"},
+}
+
+
+def train_rows(losses: list[float | None]) -> list[dict]:
+    return [{"step": step, "kind": "train", "loss": loss} for step, loss in enumerate(losses, 1)]
+
+
+def make_run(folder: Path, *, rows: list[dict], incidents: list[dict]) -> Path:
+    folder.mkdir(parents=True)
+    for name, content in (("metrics", rows), ("incidents", incidents)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in content))
+    (folder / "summary.json").write_text(json.dumps(SUMMARY))
+    return folder
+
+
+def sample(text: str) -> Sample:
+    mel, sound = np.zeros([30, 8], np.float32), (3000 * np.sin(np.arange(8000) / 9)).astype(np.int16)
+    return Sample("a/1", text, mel, mel + 1, np.eye(9, 5, dtype=np.float32), np.array(False), sound, sound)
+
+
+class Elements(HTMLParser):
+    def __init__(self, page: str):
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+
+def test_the_page_holds_everything_itself_and_runs_no_script(tmp_path: Path) -> None:
+    incident = {"step": 3, "kind": EVIL, "utterances": [EVIL, "b/2"]}
+    run = make_run(tmp_path / EVIL.replace("/", "_"), rows=train_rows([3.0, 2.0]), incidents=[incident])
+    write_samples(Samples(20, 22050, [sample(EVIL)]), run=run)
+    write_page(run)
+    page = (run / "summary.html").read_text(encoding="utf-8")
+    elements = Elements(page).seen
+    assert "script" not in {tag for tag, _ in elements}
+    assert EVIL not in page
+    assert page.count("&lt;script&gt;") >= 4
+    sources = [attrs["src"] for _, attrs in elements if "src" in attrs]
+    assert len(sources) == 4
+    assert all(str(source).startswith(("data:image/png;", "data:audio/")) for source in sources)
+    assert re.findall(r"https?:|url\(|@import", page) == []
+    assert "no end was predicted" in page
+
+
+def test_a_run_of_which_little_is_left_still_has_a_page(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", rows=[], incidents=[])
+    for name in ("metrics.jsonl", "incidents.jsonl"):
+        (run / name).unlink()
+    page = render(run)
+    assert "Nothing was spoken yet" in page
+    assert "no step was skipped" in page
+
+
+def test_damaged_rows_cost_themselves(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", rows=train_rows([3.0, None, 2.0]), incidents=[])
+    with (run / "metrics.jsonl").open("ab") as file:
+        file.write(b'[3]\nnull\n{"step": "4", "kind": "train", "loss": 9}\n\xff\xfe\n{"step": 5, "ki')
+    assert len(re.findall(r"<polyline", render(run))) == 1
+
+
+def test_curves_are_of_the_values_and_within_the_drawing() -> None:
+    chart = draw(LOSS, rows=train_rows([4.0, 2.0, None, float("nan"), 3.0]))
+    assert chart is not None
+    (line,) = chart.lines
+    places = np.array([pair.split(",") for pair in line.points.split()], float)
+    assert len(places) == 3
+    assert ((places >= 0) & (places <= [WIDTH, HEIGHT])).all()
+    # linear in both directions, upwards in y
+    assert np.diff(places[:, 0])[1] == pytest.approx(3 * np.diff(places[:, 0])[0], abs=0.3)
+    assert places[1, 1] - places[2, 1] == pytest.approx((places[1, 1] - places[0, 1]) / 2, abs=0.2)
+    assert line.last == "3"
+
+
+def test_no_peak_is_lost_in_a_long_run_and_the_page_stays_small() -> None:
+    values = list(np.sin(np.arange(200_000) / 1e4))
+    values[123_456] = 50.0
+    chart = draw(LOSS, rows=train_rows(values))
+    assert chart is not None
+    points = chart.lines[0].points.split()
+    assert len(points) <= MAX_POINTS
+    heights = [float(point.split(",")[1]) for point in points]
+    assert sum(height < min(heights) + 1 for height in heights) == 1
+
+
+def test_a_chart_without_a_row_is_not_drawn_and_one_point_is_a_dot() -> None:
+    assert draw(LOSS, rows=[]) is None
+    chart = draw(LOSS, rows=[{"step": 3, "kind": "validation", "loss": 1.0}])
+    assert chart is not None
+    assert len(chart.lines[0].dots) == 1
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e6))
+def test_ticks_are_few_and_hold_the_range(low: float, span: float) -> None:
+    ticks = round_ticks(low, low + span, at_most=5)
+    step = ticks[1] - ticks[0]
+    assert 2 <= len(ticks) <= 8
+    assert ticks[0] <= low + 1e-6 * step
+    assert ticks[-1] >= low + span - 1e-6 * step
