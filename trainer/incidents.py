@@ -74,6 +74,6 @@ class SkippedSteps:
         self.in_row = since if applied.any() else self.in_row + since
         return [
             Skipped(step, float(loss), float(norm), rows.numpy())
-            for (step, _, rows), (was_applied, loss, norm) in zip(unseen, figures, strict=True)
-            if not was_applied
+            for (step, _, rows), (was_skipped, loss, norm) in zip(unseen, figures, strict=True)
+            if was_skipped
         ]

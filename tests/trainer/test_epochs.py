@@ -102,11 +102,11 @@ def test_an_epoch_over_all_shapes_compiles_one_program_for_each_in_training_and_
 def test_xla_itself_has_compiled_no_other_step(session: Session) -> None:
     shapes = len(session.plan.buckets)
     named = (
-        re.match(r"(module_\d+)\.a_inference__(update|evaluate|generate)_\d+", path.name)
+        re.match(r"(module_\d+)\.a_inference__(on_one|evaluate|generate)_\d+", path.name)
         for path in session.dump.iterdir()
     )
     modules = {(match[1], match[2]) for match in named if match}
-    assert Counter(name for _, name in modules) == {"update": shapes, "evaluate": shapes, "generate": 1}
+    assert Counter(name for _, name in modules) == {"on_one": shapes, "evaluate": shapes, "generate": 1}
 
 
 def test_memory_is_flat_after_the_first_epoch(session: Session) -> None:
