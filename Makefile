@@ -26,7 +26,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes fl
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: inspect-input train synthesize export quickstart test test-quick lint types bench bench-gpu schedules lock clean
+.PHONY: inspect-input train synthesize export quickstart learn-check test test-quick lint types bench bench-gpu schedules lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,6 +92,19 @@ export: $(READY)  ## SavedModel, weights and config of a run for elsewhere: RUN=
 	$(BIN)/myxtts-train export --run $(RUN) --out $(if $(filter file,$(origin OUT)),$(RUN)/export,$(OUT)) $(ARGS)
 
 quickstart: preprocess validate train synthesize  ## all four on the sample corpus that ships with the tests
+
+# one spoken corpus serves many runs; both can be named: DATA= RUN=
+LEARN_CORPUS := data/learn/corpus
+LEARN_DATA   := $(if $(filter file,$(origin DATA)),data/learn/data,$(DATA))
+LEARN_RUN    := $(if $(filter file,$(origin RUN)),runs/learn,$(RUN))
+
+learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: an hour on 2 cores; needs flite: DATA= RUN= ARGS=
+	$(MAKE) preprocess CONFIG=configs/preprocess_learn_check.yaml DATA=$(LEARN_DATA) ARGS=
+	$(MAKE) train CONFIG=configs/learn_check.yaml DATA=$(LEARN_DATA) RUN=$(LEARN_RUN)
+	$(BIN)/python -m tests.learn.judge $(LEARN_RUN) $(LEARN_DATA)
+
+$(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
+	$(BIN)/python -m tests.learn.corpus $(@D)
 
 test: $(READY)  ## lint, types and every test
 	$(MAKE) lint types

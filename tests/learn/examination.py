@@ -1,0 +1,103 @@
+"""The questions of the learn check, asked of one checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from tests.learn.clips import Clip, read_clips
+from tests.learn.hearing import Ear, Heard
+from tests.learn.measures import has_length_of, orderly_moves, warped_distance
+from tests.learn.speaking import Asked, Speaker, Spoken
+from tests.learn.verdict import Line
+from tests.learn.voices import Voices, nearest_by_pitch
+
+ORDERLY, RIGHT_LENGTH, OF_UNTRAINED, RIGHT_VOICE = 0.98, 0.95, 0.5, 0.95
+WORD_ERRORS = {"training": 0.02, "unseen": 0.20}
+
+
+def examine(run: Path, *, dataset: Dataset, step: int | None, trained_clips: int) -> tuple[int, list[Line]]:
+    """The checkpoint's step, and every measure.
+
+    Raises:
+        UserError: the run has no such checkpoint, or the data are none of the learn check.
+    """
+    unseen = read_clips(dataset, split="validation")
+    if {len({clip.voice for clip in unseen}), min(2, len({clip.text for clip in unseen}))} != {2}:
+        raise UserError(
+            f"{dataset.layout.root}: wanted two voices and two held-out sentences or more, as of `make learn-check`"
+        )
+    groups = {"training": _spread(read_clips(dataset, split="train"), count=trained_clips), "unseen": unseen}
+    asked = {name: [Asked(clip, _reference(clip, unseen)) for clip in clips] for name, clips in groups.items()}
+    speaker, untrained = (Speaker(run, dataset=dataset, step=one) for one in (step, 0))
+    ear, voices = Ear(dataset.info.contract.features), Voices(unseen, speaker=speaker)
+    lines: list[Line] = []
+    for name, questions in asked.items():
+        clips, spoken = groups[name], speaker.say(questions)
+        heard, copied = (ear.hear([one.mel for one in mels], clips) for mels in (spoken, clips))
+        babble = untrained.say(questions, own_end=False)
+        lines += _of_speech(name, clips, spoken) + _of_words(name, heard, copied)
+        lines.append(
+            Line(name, "mel distance, of the untrained model's", _ratio(clips, spoken, babble), "≤", OF_UNTRAINED)
+        )
+        by_pitch = nearest_by_pitch(heard.pitches_hz, recorded_hz=copied.pitches_hz, recordings=clips)
+        by_embedding = voices.nearest([one.mel for one in spoken])
+        lines += _of_voices(name, clips, {"voice by speaker embedding": by_embedding, "voice by pitch": by_pitch})
+    return speaker.step, lines
+
+
+def _spread(clips: list[Clip], *, count: int) -> list[Clip]:
+    """So many, both voices of each sentence, evenly from all."""
+    texts = sorted({clip.text for clip in clips})
+    chosen = {texts[place] for place in np.linspace(0, len(texts) - 1, max(1, count // 2)).astype(int)}
+    return [clip for clip in clips if clip.text in chosen]
+
+
+def _reference(clip: Clip, unseen: list[Clip]) -> Clip:
+    """A clip of the same voice that training did not hear, of another sentence: the next one."""
+    others = [one for one in unseen if one.voice == clip.voice and one.text != clip.text]
+    return next((one for one in others if one.text > clip.text), others[0])
+
+
+def _of_speech(name: str, clips: list[Clip], spoken: list[Spoken]) -> list[Line]:
+    moves = np.concatenate([orderly_moves(one.alignment) for one in spoken])
+    lengths = [has_length_of(len(one.mel), clip.frames) for one, clip in zip(spoken, clips, strict=True)]
+    return [
+        Line(name, "attention moves 0 to 2 tokens", _share(moves), "≥", ORDERLY),
+        Line(name, "length within 15 %", _share(lengths), "≥", RIGHT_LENGTH),
+    ]
+
+
+def _share(right: list[bool] | np.ndarray) -> float:
+    """Of right ones; none where there is nothing to judge, as where every clip ends with its first step."""
+    return float(np.mean(right)) if len(right) else 0.0
+
+
+def _of_words(name: str, heard: Heard, copied: Heard) -> list[Line]:
+    return [
+        Line(name, "word errors under the grammar", heard.grammar_errors, "≤", WORD_ERRORS[name]),
+        Line(name, "  of the recordings through Griffin-Lim", copied.grammar_errors),
+        Line(name, "word errors with a model of English", heard.english_errors),
+        Line(name, "  of the recordings through Griffin-Lim", copied.english_errors),
+    ]
+
+
+def _ratio(clips: list[Clip], spoken: list[Spoken], babble: list[Spoken]) -> float:
+    ours, theirs = (
+        np.mean([warped_distance(one.mel, clip.mel) for one, clip in zip(mels, clips, strict=True)])
+        for mels in (spoken, babble)
+    )
+    return float(ours / theirs)
+
+
+def _of_voices(name: str, clips: list[Clip], found: dict[str, list[str]]) -> list[Line]:
+    """Shares of clips that are in the voice that was asked for, by each way to tell."""
+    return [
+        Line(
+            name, measure, _share([one == clip.voice for one, clip in zip(told, clips, strict=True)]), "≥", RIGHT_VOICE
+        )
+        for measure, told in found.items()
+    ]

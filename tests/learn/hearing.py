@@ -1,0 +1,40 @@
+"""From mels to words: Griffin-Lim, then a listener under the grammar and one of all English."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shared.features import FeatureSpec
+from tests.learn.clips import Clip
+from tests.learn.grammar import jsgf
+from tests.learn.listener import Listener, word_error_rate
+from tests.learn.measures import pitch_hz
+from trainer.speech.griffin_lim import griffin_lim
+
+
+class Heard(NamedTuple):
+    """What was understood of some clips."""
+
+    grammar_errors: float  # words wrong over words said
+    english_errors: float
+    pitches_hz: np.ndarray  # [clips]
+
+
+class Ear:
+    """Turns mels into sound and listens to it."""
+
+    def __init__(self, spec: FeatureSpec):
+        self._spec = spec
+        self._strict, self._free = Listener(grammar=jsgf()), Listener(grammar=None)
+
+    def hear(self, mels: list[np.ndarray], clips: list[Clip]) -> Heard:
+        """Listen to mels [F, M] that should say what the clips say."""
+        rate, said = self._spec.sample_rate_hz, [clip.text.split() for clip in clips]
+        sounds = [griffin_lim(mel, spec=self._spec) for mel in mels]
+        strict, free = (
+            word_error_rate([listener.hear(sound, rate_hz=rate) for sound in sounds], said)
+            for listener in (self._strict, self._free)
+        )
+        return Heard(strict, free, np.array([pitch_hz(sound, rate_hz=rate) for sound in sounds]))

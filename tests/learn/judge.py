@@ -1,0 +1,47 @@
+"""Whether a run has learnt to speak: `python -m tests.learn.judge RUN DATA`; RUN/learn_check.json has it for machines.
+
+Sentences are spoken freely in both voices, each from a clip of the voice that no training heard; Griffin-Lim makes
+sound of the mels, pocketsphinx listens. Exit 0: every bound is met, 1: one is missed, 2: a mistake in what was asked.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.files import write_bytes
+from trainer.startup import start_tensorflow
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--step", type=click.IntRange(min=0), help="Of the checkpoint; 0 is before training. Otherwise the last.")
+@click.option("--clips", type=click.IntRange(min=2), default=48, show_default=True, help="Of training, to be spoken.")
+def main(run: Path, data: Path, step: int | None, clips: int) -> None:
+    """Judge a RUN that was trained on DATA."""
+    start_tensorflow()
+    import json
+
+    from rich.console import Console
+
+    from tests.learn.examination import examine
+    from tests.learn.verdict import document, table
+
+    try:
+        examined, lines = examine(run, dataset=Dataset.open(data), step=step, trained_clips=clips)
+    except UserError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    Console(highlight=False).print(table(lines, title=f"{run} after step {examined}"))
+    judged = document(lines, step=examined)
+    write_bytes(run / "learn_check.json", json.dumps(judged, indent=1).encode())
+    sys.exit(0 if judged["passed"] else 1)
+
+
+if __name__ == "__main__":
+    main()

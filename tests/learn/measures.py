@@ -1,0 +1,48 @@
+"""What the learn check measures of a clip: words, attention, length, likeness, pitch."""
+
+from __future__ import annotations
+
+import librosa
+import numpy as np
+from scipy.spatial.distance import cdist
+
+LARGEST_MOVE = 2  # tokens in one decoder step
+TOLERANCE = 0.15  # of a recording's length
+LOUD_DB = 25.0  # pitch is heard where speech is at most so far below its loudest
+PITCH_HZ = (60.0, 320.0)
+
+
+def word_errors(heard: list[str], said: list[str]) -> int:
+    """Levenshtein's distance: substitutions, insertions and deletions."""
+    previous = list(range(len(heard) + 1))
+    for row, word in enumerate(said, 1):
+        current = [row]
+        for column, other in enumerate(heard, 1):
+            current.append(min(previous[column] + 1, current[-1] + 1, previous[column - 1] + (word != other)))
+        previous = current
+    return previous[-1]
+
+
+def orderly_moves(alignment: np.ndarray) -> np.ndarray:
+    """Of an alignment [N, T], whether the most attended token is 0 to 2 after that of the step before: [N - 1]."""
+    moves = np.diff(alignment.argmax(axis=1))
+    return (moves >= 0) & (moves <= LARGEST_MOVE)
+
+
+def has_length_of(frames: int, recorded_frames: int) -> bool:
+    """Within 15 % of the recording."""
+    return abs(frames - recorded_frames) <= TOLERANCE * recorded_frames
+
+
+def warped_distance(mel: np.ndarray, other: np.ndarray) -> float:
+    """Mean distance per band along the best path between two mels [F, M] and [G, M], ln magnitude."""
+    costs = cdist(mel, other, "cityblock") / mel.shape[1]
+    total, path = librosa.sequence.dtw(C=costs)
+    return float(total[-1, -1] / len(path))
+
+
+def pitch_hz(samples: np.ndarray, *, rate_hz: int) -> float:
+    """Median pitch of the loud part of a signal [S] by YIN (de Cheveigné & Kawahara, 2002)."""
+    pitch = librosa.yin(samples, fmin=PITCH_HZ[0], fmax=PITCH_HZ[1], sr=rate_hz, frame_length=1024)
+    level_db = librosa.amplitude_to_db(librosa.feature.rms(y=samples, frame_length=1024, hop_length=256)[0], ref=np.max)
+    return float(np.median(pitch[level_db[: len(pitch)] > -LOUD_DB]))

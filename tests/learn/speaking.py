@@ -1,0 +1,128 @@
+"""Clips spoken freely by a run's checkpoint, in batches of one shape: one XLA program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.vocabulary import Vocabulary
+from tests.learn.clips import Clip
+from trainer.checkpoints import Saved, load_checkpoint, saved_checkpoints
+from trainer.model.xtts import Generated
+from trainer.run import make_model, open_run
+
+BATCH = 32
+LONGEST = 1.5  # times the longest recording is as long as anything may get
+
+
+class Asked(NamedTuple):
+    """What is to be said, and a clip of whose voice."""
+
+    clip: Clip
+    reference: Clip
+
+
+class Spoken(NamedTuple):
+    """What was said."""
+
+    mel: np.ndarray  # [F, M] ln magnitude
+    alignment: np.ndarray  # [N, T]
+
+
+class Speaker:
+    """A run's model at one checkpoint, or with fresh weights."""
+
+    def __init__(self, run: Path, *, dataset: Dataset, step: int | None):
+        """`step` is of the checkpoint, 0 for fresh weights, None for the last one.
+
+        Raises:
+            UserError: there is no such run or checkpoint.
+        """
+        info = open_run(run)
+        keras.utils.set_random_seed(info.config.seed)
+        self.model = make_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
+        self.model.decoder.set_statistics(mean=list(dataset.info.mel.mean), std=list(dataset.info.mel.std))
+        self.step = 0
+        if step != 0:
+            saved = _checkpoint(run, step=step)
+            load_checkpoint(saved.path, model=self.model, contract=info.contract.fingerprint)
+            self.step = saved.step
+        self._compiled = tf.function(self._generate, jit_compile=True, autograph=False)
+
+    def say(self, asked: list[Asked], *, own_end: bool = True) -> list[Spoken]:
+        """Speak each sentence to its own end, or for as long as its recording."""
+        r = self.model.config.frames_per_step
+        longest = max(one.clip.frames for one in asked)
+        shape = Shape(
+            tokens=max(len(one.clip.tokens) for one in asked),
+            crop=self.model.config.crop_frames,
+            steps=int(np.ceil(longest * (LONGEST if own_end else 1.0) / r)),
+        )
+        spoken: list[Spoken] = []
+        for start in range(0, len(asked), BATCH):
+            part = asked[start : start + BATCH]
+            generated = self._compiled(*_batch(part, shape=shape), shape.steps, tf.constant(0.5 if own_end else 1.0))
+            for row, one in enumerate(part):
+                steps = int(generated.steps[row]) if own_end else -(-one.clip.frames // r)
+                mel = generated.mel[row, : steps * r].numpy()
+                spoken.append(Spoken(mel, generated.alignment[row, :steps, : len(one.clip.tokens)].numpy()))
+        return spoken
+
+    def recognise(self, mels: list[np.ndarray]) -> np.ndarray:
+        """Speaker embeddings of mels [F, M], of length 1: [mels, S]."""
+        longest = max(map(len, mels))
+        padded = np.stack([np.pad(mel, [(0, longest - len(mel)), (0, 0)]) for mel in mels])
+        frames = tf.constant([len(mel) for mel in mels], tf.int32)
+        return tf.math.l2_normalize(self.model.recognise(tf.constant(padded), frames), -1).numpy()
+
+    def _generate(
+        self, tokens: tf.Tensor, counts: tf.Tensor, crop: tf.Tensor, frames: tf.Tensor, steps: int, threshold: tf.Tensor
+    ) -> Generated:
+        return self.model.generate(
+            tokens,
+            token_counts=counts,
+            crop=crop,
+            crop_frames=frames,
+            max_steps=steps,
+            seed=1,
+            stop_threshold=threshold,
+        )
+
+
+class Shape(NamedTuple):
+    """What all batches are padded to."""
+
+    tokens: int
+    crop: int
+    steps: int
+
+
+def _checkpoint(run: Path, *, step: int | None) -> Saved:
+    saved = saved_checkpoints(run)
+    if not saved:
+        raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
+    found = [one for one in saved if step is None or one.step == step]
+    if not found:
+        raise UserError(f"{run}: no checkpoint of step {step}; there are {', '.join(str(one.step) for one in saved)}")
+    return found[-1]
+
+
+def _batch(asked: list[Asked], *, shape: Shape) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Tokens, their counts, crops from the middle of the references, their frames; empty rows at the end."""
+    n_mels = asked[0].reference.mel.shape[1]
+    tokens, crop = np.zeros([BATCH, shape.tokens], np.int32), np.zeros([BATCH, shape.crop, n_mels], np.float32)
+    counts, frames = np.ones(BATCH, np.int32), np.zeros(BATCH, np.int32)
+    for row, (clip, reference) in enumerate(asked):
+        counts[row] = len(clip.tokens)
+        tokens[row, : counts[row]] = clip.tokens
+        start = max(0, (reference.frames - shape.crop) // 2)
+        heard = reference.mel[start : start + shape.crop]
+        frames[row] = len(heard)
+        crop[row, : frames[row]] = heard
+    return tuple(map(tf.constant, (tokens, counts, crop, frames)))

@@ -1,0 +1,105 @@
+"""Corpus, shards, two steps of training and the judge, with tones for voices: nothing is learnt, and it says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from pipelines.build import build_dataset
+from pipelines.config import BuildConfig
+from shared.config import load_config
+from shared.dataset import Dataset
+from tests.commands import runner
+from tests.learn import judge
+from tests.learn.clips import read_clips
+from tests.learn.corpus import make_corpus
+from trainer.config import TrainConfig
+from trainer.loop import train
+
+# harmonics of 180 or 90 Hz, as long as the text; its words are: flite -voice VOICE -t TEXT -o OUT
+FLITE = """\
+    #!/usr/bin/env python3
+    import math, struct, sys, wave
+    voice, text, out = sys.argv[2], sys.argv[4], sys.argv[6]
+    pitch = {"slt": 180, "rms": 90}[voice]
+    one = [math.sin(k * pitch * math.tau * n / 16000) / k for k in (1, 2, 3) for n in range(800)]
+    period = [int(9000 * (one[n] + one[800 + n] + one[1600 + n])) for n in range(800)]
+    with wave.open(out, "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes(struct.pack("<800h", *period) * (len(text) // 2))
+    """
+
+
+@pytest.fixture
+def _uncompiled() -> Iterator[None]:
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The corpus of a few sentences, in shards."""
+    folder = tmp_path_factory.mktemp("learn")
+    program = folder / "flite"
+    program.write_text(textwrap.dedent(FLITE), encoding="utf-8")
+    program.chmod(0o755)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        assert make_corpus(folder / "corpus", count=6) == 12
+    overrides = [f"sources.flite.root={folder / 'corpus'}", "validation_fraction=0.5"]
+    overrides += ["checks.max_clipped_fraction=null", "checks.min_snr_db=null"]  # tones are no speech
+    config = load_config("configs/preprocess_learn_check.yaml", of=BuildConfig, overrides=overrides)
+    build_dataset(config, data=folder / "data")
+    return folder / "data"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_uncompiled")
+@pytest.mark.filterwarnings("ignore:Even though the")
+def test_every_measure_of_an_unlearnt_model_is_taken_and_most_are_missed(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overrides = ["model.size=pico", "steps=1", "input.frames_per_batch=400"]
+    config = load_config("configs/learn_check.yaml", of=TrainConfig, overrides=overrides)
+    train(config, data=data, run=tmp_path / "run", allocator="")
+    command = runner(judge.main, name="judge", monkeypatch=monkeypatch, capsys=capsys)
+    outcome = command(tmp_path / "run", data, "--clips", "2")
+    assert outcome.code == 1, outcome.err
+    judged = json.loads((tmp_path / "run" / "learn_check.json").read_text(encoding="utf-8"))
+    assert judged["step"] == 1
+    assert not judged["passed"]
+    lines = judged["measures"]
+    assert len(lines) == 18
+    assert all(np.isfinite(line["got"]) for line in lines)
+    missed = {line["measure"] for line in lines if line["verdict"] == "missed"}
+    assert {"word errors under the grammar", "mel distance, of the untrained model's"} <= missed
+    assert outcome.out.count("missed") == sum(line["verdict"] == "missed" for line in lines)
+
+
+def test_a_run_that_is_none_is_a_line(
+    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = runner(judge.main, name="judge", monkeypatch=monkeypatch, capsys=capsys)(tmp_path / "nowhere", data)
+    assert outcome.code == 2
+    assert "no run here" in outcome.err
+    assert len(outcome.err.strip().splitlines()) == 1
+
+
+def test_clips_are_those_of_the_manifest(data: Path) -> None:
+    dataset = Dataset.open(data)
+    for split in ("train", "validation"):
+        rows = dataset.manifest(split).select(["text", "speaker", "frames", "tokens"]).to_pylist()
+        expected = sorted(
+            (row["text"], row["speaker"].rpartition("/")[2], row["frames"], row["tokens"]) for row in rows
+        )
+        clips = read_clips(dataset, split=split)
+        assert [(clip.text, clip.voice, clip.frames, len(clip.tokens)) for clip in clips] == expected
+        assert len(clips) % 2 == 0

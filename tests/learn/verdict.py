@@ -1,0 +1,42 @@
+"""The table of the learn check: what was wanted, what was got."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from rich.table import Table
+
+
+class Line(NamedTuple):
+    """A measure of one group of sentences; one without a bound is only shown."""
+
+    group: str
+    measure: str
+    got: float
+    sign: Literal["≥", "≤", ""] = ""
+    bound: float | None = None
+
+    @property
+    def verdict(self) -> Literal["met", "missed", ""]:
+        """A value that is no number has missed."""
+        if self.bound is None:
+            return ""
+        return "met" if (self.got >= self.bound if self.sign == "≥" else self.got <= self.bound) else "missed"
+
+
+def document(lines: list[Line], *, step: int) -> dict[str, object]:
+    """The same for machines."""
+    return {
+        "step": step,
+        "passed": all(line.verdict != "missed" for line in lines),
+        "measures": [{**line._asdict(), "verdict": line.verdict} for line in lines],
+    }
+
+
+def table(lines: list[Line], *, title: str) -> Table:
+    """For people."""
+    shown = Table("sentences", "measure", "wanted", "got", "verdict", title=title, title_justify="left")
+    for line in lines:
+        wanted = "" if line.bound is None else f"{line.sign} {line.bound:.1%}"
+        shown.add_row(line.group, line.measure, wanted, f"{line.got:.1%}", line.verdict)
+    return shown
