@@ -1,10 +1,9 @@
-"""What the learn check measures of a clip: words, attention, length, likeness, pitch."""
+"""What the learn check measures of a clip: words, attention, length, pitch."""
 
 from __future__ import annotations
 
 import librosa
 import numpy as np
-from scipy.spatial.distance import cdist
 
 LARGEST_MOVE = 2  # tokens in one decoder step
 TOLERANCE = 0.15  # of a recording's length
@@ -32,13 +31,6 @@ def orderly_moves(alignment: np.ndarray) -> np.ndarray:
 def has_length_of(frames: int, recorded_frames: int) -> bool:
     """Within 15 % of the recording."""
     return abs(frames - recorded_frames) <= TOLERANCE * recorded_frames
-
-
-def warped_distance(mel: np.ndarray, other: np.ndarray) -> float:
-    """Mean distance per band along the best path between two mels [F, M] and [G, M], ln magnitude."""
-    costs = cdist(mel, other, "cityblock") / mel.shape[1]
-    total, path = librosa.sequence.dtw(C=costs)
-    return float(total[-1, -1] / len(path))
 
 
 def pitch_hz(samples: np.ndarray, *, rate_hz: int) -> float:

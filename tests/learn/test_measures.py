@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.learn.measures import has_length_of, orderly_moves, pitch_hz, warped_distance, word_errors
+from tests.learn.measures import has_length_of, orderly_moves, pitch_hz, word_errors
 
 WORDS = st.lists(st.sampled_from(["tiger", "lady", "the"]), max_size=6)
 
@@ -47,32 +45,6 @@ def test_attention_may_stay_or_move_on_by_two_tokens_at_most(places: list[int], 
 
 def test_a_length_is_right_within_fifteen_percent() -> None:
     assert [frames for frames in range(80, 121) if has_length_of(frames, 100)] == list(range(85, 116))
-
-
-def all_paths(rows: int, columns: int) -> list[list[tuple[int, int]]]:
-    """Every way from the first cell to the last, right, down or both at once."""
-    if rows == 1 and columns == 1:
-        return [[(0, 0)]]
-    shorter = [(rows - 1, columns), (rows, columns - 1), (rows - 1, columns - 1)]
-    paths = itertools.chain.from_iterable(all_paths(*size) for size in shorter if min(size) > 0)
-    return [[*path, (rows - 1, columns - 1)] for path in paths]
-
-
-def test_warped_distance_is_the_mean_along_the_cheapest_of_all_paths() -> None:
-    random = np.random.default_rng(1)
-    for rows, columns in ((1, 4), (4, 4), (5, 3)):
-        mel, other = random.normal(size=(rows, 3)), random.normal(size=(columns, 3))
-        costs = np.abs(mel[:, None] - other[None]).mean(axis=2)
-        best = min(all_paths(rows, columns), key=lambda path: sum(costs[cell] for cell in path))
-        assert warped_distance(mel, other) == pytest.approx(np.mean([costs[cell] for cell in best]))
-
-
-def test_speech_at_another_pace_is_near_and_other_speech_is_far() -> None:
-    random = np.random.default_rng(1)
-    mel, other = random.normal(size=(2, 30, 8))
-    slower = np.repeat(mel, random.integers(1, 3, 30), axis=0)
-    assert warped_distance(mel, slower) == pytest.approx(0.0)
-    assert warped_distance(mel, other) > 0.5
 
 
 @pytest.mark.parametrize("pitch", [90.0, 180.0])
