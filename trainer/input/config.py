@@ -19,8 +19,8 @@ class InputConfig(Config):
     costs: CostConfig = CostConfig()
     mixing: MixingConfig = MixingConfig()
     # shuffled together, and up to three times as much is held in memory: one chunk is cut while the next is read and
-    # taken apart; with less than this the padding of LJSpeech's epochs comes to a point above the plan's, for each chunk
-    # has its own half-full last batch
+    # taken apart; with less than this the padding of LJSpeech's epochs comes to a point above the plan's, for each
+    # chunk has its own half-full last batch
     chunk_bytes: int = pydantic.Field(512 << 20, ge=1)
     readers: int = pydantic.Field(4, ge=1)  # blocks read at a time; the order does not depend on it
     prefetch_batches: int = pydantic.Field(4, ge=1)
