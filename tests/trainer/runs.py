@@ -13,7 +13,7 @@ from typing import NamedTuple
 COMMAND = Path(sys.executable).with_name("myxtts-train")
 STEPS = 40
 CHECKPOINT_EVERY = 10
-TIMEOUT_S = 400
+TIMEOUT_S = 900
 
 STARTED: list[subprocess.Popen[str]] = []
 

@@ -25,7 +25,7 @@ def _uncompiled() -> Iterator[None]:
 
 def words(data: Path, *overrides: str, run: Path) -> list[str]:
     """The command for few clips at a step."""
-    settings = ("input.frames_per_batch=400", *overrides)
+    settings = ("input.frames_per_batch=400", "free_running.clips=0", *overrides)
     return ["train", "configs/train_sample.yaml", *settings, "--data", str(data), "--run", str(run)]
 
 
@@ -41,7 +41,8 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
     assert "allocator: as it is (--plain-malloc)" in outcome.err
     summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
     assert (summary["first_step"], summary["last_step"]) == (1, 2)
-    assert summary["figures"]["frames_per_second"] == pytest.approx(rows[0]["frames_per_second"], rel=0.1)
+    # of one step: writing the row itself takes a part of the time
+    assert 0 < summary["figures"]["frames_per_second"] < 1.01 * rows[0]["frames_per_second"]
     assert "steps that were timed: 1, too few to judge the input by" in summary["verdict"]
 
 

@@ -38,7 +38,7 @@ def test_a_run_begins_with_its_shapes_and_what_an_epoch_hears(trained: runs.Trai
 
 
 def test_xla_itself_has_compiled_one_step_for_each_bucket_shape(trained: runs.Trained) -> None:
-    named = (re.match(r"(module_\d+)\.a_inference__update_\d+", path.name) for path in trained.dump.iterdir())
+    named = (re.match(r"(module_\d+)\.a_inference__on_one_\d+", path.name) for path in trained.dump.iterdir())
     assert len({match[1] for match in named if match}) == 2
 
 
