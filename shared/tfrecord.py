@@ -42,10 +42,10 @@ class CorruptFrame(ValueError):
 
 def frame(payload: bytes) -> bytes:
     """The payload with its length and checksums, as it stands in a TFRecord file."""
-    return b"".join((header(len(payload)), payload, checksum(payload)))
+    return b"".join((header_of(len(payload)), payload, checksum(payload)))
 
 
-def header(payload_bytes: int) -> bytes:
+def header_of(payload_bytes: int) -> bytes:
     """What stands before a payload of so many bytes."""
     length = struct.pack("<Q", payload_bytes)
     return length + checksum(length)

@@ -51,7 +51,7 @@ class SkippedSteps:
     def __init__(self, in_row: int):
         """`in_row` of them came last before this session."""
         self.in_row = in_row
-        self._unseen: list[tuple[int, tf.Tensor, tf.Tensor]] = []
+        self._unseen: list[tuple[int, list[tf.Tensor], tf.Tensor]] = []  # step, its figures, rows
 
     @property
     def is_full(self) -> bool:
@@ -68,10 +68,10 @@ class SkippedSteps:
         if not unseen:
             return []
         figures = tf.stack([values for _, values, _ in unseen]).numpy()
-        applied = figures[:, 0] == 0  # also where a loss scale was too large: that mends itself
-        last_applied = int(np.flatnonzero(applied)[-1]) if applied.any() else -1
-        since = len(applied) - 1 - last_applied
-        self.in_row = since if applied.any() else self.in_row + since
+        is_good = figures[:, 0] == 0  # also where a loss scale was too large: that mends itself
+        last_good = int(np.flatnonzero(is_good)[-1]) if is_good.any() else -1
+        since = len(is_good) - 1 - last_good
+        self.in_row = since if is_good.any() else self.in_row + since
         return [
             Skipped(step, float(loss), float(norm), rows.numpy())
             for (step, _, rows), (was_skipped, loss, norm) in zip(unseen, figures, strict=True)

@@ -16,7 +16,7 @@ from pipelines.validation.rows import Row
 from shared.dataset import Contract
 from shared.languages import CODES, language_id
 from shared.records import MEL_DTYPES, mel_rows, opening, varint
-from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, header
+from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, header_of
 
 
 class Outline(NamedTuple):
@@ -90,7 +90,7 @@ def _before_example(payload_bytes: int) -> bytes:
         length = varint(max(payload_bytes - 1 - length_bytes, 0))
         if len(length) == length_bytes:
             break
-    return header(payload_bytes) + b"\x0a" + length
+    return header_of(payload_bytes) + b"\x0a" + length
 
 
 @functools.lru_cache(1 << 14)

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import disturbable, random_batch
+from trainer.incidents import SkippedSteps
 from trainer.losses import LossConfig
 from trainer.model.xtts import XTTS
 from trainer.optimization.adamw import AdamW
@@ -116,3 +117,15 @@ def test_a_batch_with_a_nan_is_skipped_inside_the_compiled_step(models: Callable
         assert contents(optimizer, model.variables) != before
         assert counters(optimizer) == [3, 1, 0]
         assert step.programs == 1
+
+
+def test_the_steps_that_are_named_are_those_that_were_skipped_and_no_others() -> None:
+    steps = SkippedSteps(in_row=0)
+    for step, skipped in enumerate([0.0, 1.0, 0.0, 1.0, 1.0], 1):
+        figures = {"skipped": skipped, "loss": float("nan") if skipped else 0.5, "gradient_norm": 1.0}
+        values = {name: tf.constant(value, tf.float32) for name, value in figures.items()}
+        steps.note(step, values, rows=tf.constant([step]))
+    found = steps.look()
+    assert [(one.step, one.rows.tolist()) for one in found] == [(2, [2]), (4, [4]), (5, [5])]
+    assert np.isnan([one.loss for one in found]).all()
+    assert steps.in_row == 2

@@ -30,9 +30,8 @@ _PARSERS = {
 }
 
 
-def parse_spec(names: tuple[str, ...]) -> dict:
-    """How TensorFlow parses these fields of a record; the rest of its bytes is passed over."""
-    return {field.name: _PARSERS[field.kind] for field in FIELDS if field.name in names}
+# The rest of a record's bytes is passed over.
+SPEC = {field.name: _PARSERS[field.kind] for field in FIELDS if field.name in READ}
 
 
 class Loaded(NamedTuple):
@@ -68,7 +67,7 @@ class BatchParser:
         Raises when run:
             InvalidArgumentError: a record is not the one of the manifest, from which order and shapes were computed.
         """
-        parsed = tf.io.parse_example(raw, parse_spec(READ))
+        parsed = tf.io.parse_example(raw, SPEC)
         frames, tokens = tf.cast(parsed["frames"], tf.int32), parsed["tokens"]
         is_expected = (
             (frames == tf.gather(self._row_frames, rows))
