@@ -5,7 +5,8 @@
 A job with nothing to do is the fixed cost of any: the client's graph, its submission, Python workers that start.
 It is measured through the same `run_graph` that builds use, and told apart by the moments that Flink and the
 driver know. What two TaskManagers give is the ratio of two builds of one corpus, each less the fixed cost of its
-cluster. Clusters and their ports are this program's own.
+cluster; beside it stands what two bare processes give over one on the same utterances, since two cores that share
+caches, memory and power are seldom twice as fast as one. Clusters and their ports are this program's own.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ import uuid
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import apache_beam as beam
 
 from pipelines.build import build_dataset
+from pipelines.config import BuildConfig
 from pipelines.flink.cluster import Cluster
 from pipelines.flink.install import install
 from pipelines.flink.processes import free_port
 from pipelines.flink.rest import ask
 from pipelines.runners import choose_workers, run_graph
+from tests.bench.build import bare_loop
 from tests.bench.corpus import bench_config
 
 EMPTY_REPEATS, FIXED_COST_S = 5, 18.0
@@ -62,14 +66,21 @@ def compare(clusters: dict[int, Cluster], *, folder: Path) -> None:
     """Fixed costs first, then the builds less those."""
     fixed_s = {count: empty_cost(cluster, task_managers=count) for count, cluster in clusters.items()}
     print(stages(clusters[2]), flush=True)
-    built = interleaved_builds(clusters, folder=folder)
-    pairs = zip(built[1], built[2], strict=True)
-    ratios = [(one_s - fixed_s[1]) / (two_s - fixed_s[2]) for one_s, two_s in pairs]
-    one_s, two_s = (statistics.median(built[count]) for count in (1, 2))
-    print(
-        f"build of {CLIPS} clips: {one_s:.1f} s on one TaskManager, {two_s:.1f} s on two; less the empty jobs "
-        f"{statistics.median(ratios):.2f} times as fast ({', '.join(f'{ratio:.2f}' for ratio in ratios)}; "
-        f"wanted {SPEED_UP} on two free cores, here are {os.cpu_count()})"
+    config = bench_config(folder / "bench", clips=CLIPS)
+    rounds = [build_round(clusters, config, data=folder / str(repeat)) for repeat in range(REPEATS)]
+    built = "build of {clips} clips: {one_s:.1f} s on one TaskManager, {two_s:.1f} s on two; less the empty jobs"
+    print(speed_up(built, [one.built_s for one in rounds], less_s=fixed_s), f"; wanted {SPEED_UP}", sep="")
+    bare = "its utterances alone: {one_s:.1f} s in one process, {two_s:.1f} s in two;"
+    print(speed_up(bare, [one.bare_s for one in rounds], less_s={1: 0.0, 2: 0.0}))
+
+
+def speed_up(told: str, rounds: list[dict[int, float]], *, less_s: dict[int, float]) -> str:
+    """What is told of one and two, medians, and the median of the rounds' ratios."""
+    ratios = [(seconds[1] - less_s[1]) / (seconds[2] - less_s[2]) for seconds in rounds]
+    one_s, two_s = (statistics.median(seconds[count] for seconds in rounds) for count in (1, 2))
+    every = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    return (
+        f"{told.format(clips=CLIPS, one_s=one_s, two_s=two_s)} {statistics.median(ratios):.2f} times as fast ({every})"
     )
 
 
@@ -84,17 +95,21 @@ def empty_cost(cluster: Cluster, *, task_managers: int) -> float:
     return median_s
 
 
-def interleaved_builds(clusters: dict[int, Cluster], *, folder: Path) -> dict[int, list[float]]:
-    """Seconds of each, in turn, as the machine's speed drifts."""
-    config = bench_config(folder / "bench", clips=CLIPS)
-    built: dict[int, list[float]] = {count: [] for count in clusters}
-    for repeat in range(REPEATS):
-        for count, cluster in clusters.items():
-            use(cluster)
-            built[count].append(
-                timed(partial(build_dataset, config, data=folder / f"{repeat}-{count}", runner="flink"))
-            )
-    return built
+class Round(NamedTuple):
+    """Seconds by how many TaskManagers, or processes; of one round, as the machine's speed drifts."""
+
+    built_s: dict[int, float]
+    bare_s: dict[int, float]
+
+
+def build_round(clusters: dict[int, Cluster], config: BuildConfig, *, data: Path) -> Round:
+    """A build on each cluster, and the bare utterances in as many processes."""
+    built_s, bare_s = {}, {}
+    for count, cluster in clusters.items():
+        use(cluster)
+        built_s[count] = timed(partial(build_dataset, config, data=data / str(count), runner="flink"))
+        bare_s[count] = timed(partial(bare_loop, config, processes=count))
+    return Round(built_s, bare_s)
 
 
 def timed(work: Callable[[], object]) -> float:
