@@ -93,9 +93,11 @@ class FreeRunning:
         return key(f"{self._seed}/{name}", purpose="free running")
 
     def _prepare(self) -> None:
-        """Tensors of one shape for all; each clip's reference is its first part, as in teacher-forced validation."""
+        """Tensors of one shape for all; each clip's reference is its first part, as long for one as for another, since
+        else it would tell how long to speak."""
         clips, r = list(self._found.values()), self._model.config.frames_per_step
-        crops = [clip.mel[: min(len(clip.mel) // 2, self._model.config.crop_frames)] for clip in clips]
+        shared_frames = min(self._model.config.crop_frames, *(len(clip.mel) // 2 for clip in clips))
+        crops = [clip.mel[:shared_frames] for clip in clips]
         self._max_steps = math.ceil(OVERLONG * max(len(clip.mel) for clip in clips) / r)
         self._given = {
             "tokens": tf.constant(_stacked([clip.tokens for clip in clips])),

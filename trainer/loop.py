@@ -87,7 +87,7 @@ class Trainer:
             parts=config.optimizer.accumulation,
             xla=config.xla,
         )
-        self._evaluation = EvaluationStep(self._model, losses=config.loss)
+        self._evaluation = EvaluationStep(self._model, losses=config.loss, seed=config.seed)
         self._free_running = FreeRunning(self._model, config=config.free_running, dataset=dataset, seed=config.seed)
         self._rate_hz = dataset.info.contract.features.sample_rate_hz
         self._incidents = Incidents(run)
@@ -283,7 +283,7 @@ class Trainer:
         overheard = self._free_running.overhear(batches, names=stream.utterance_ids)
         heard = itertools.takewhile(lambda _: on.signals.asked is None, overheard)
         with self._optimizer.averaged():
-            validated = validate(heard, step=partial(within_memory, self._evaluation))
+            validated = validate(heard, step=partial(within_memory, self._evaluation), losses=self._config.loss)
         if on.signals.asked:
             self._state.owe_validation()
             return False

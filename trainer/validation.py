@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
 
+from trainer.losses import LossConfig
 from trainer.model.decoder import Decoded
 from trainer.pictures import alignment_picture, mels_picture
-from trainer.step import Batch
-
-Evaluate = Callable[[Batch], tuple[dict[str, tf.Tensor], Decoded]]
+from trainer.step import Batch, Evaluated
 
 
 class Validated(NamedTuple):
@@ -22,22 +21,20 @@ class Validated(NamedTuple):
     pictures: dict[str, np.ndarray]
 
 
-def validate(
-    batches: Iterable[Batch], *, step: Callable[[Batch], tuple[dict[str, tf.Tensor], Decoded]]
-) -> Validated | None:
-    """Losses over all batches, each weighted by its valid frames; None without a batch."""
-    sums: dict[str, float] = {}
-    total, first = 0.0, None
+def validate(batches: Iterable[Batch], *, step: Callable[[Batch], Evaluated], losses: LossConfig) -> Validated | None:
+    """Losses over all batches as if they were one; None without a batch."""
+    sums, counts, first = defaultdict[str, float](float), defaultdict[str, float](float), None
     for batch in batches:
-        losses, decoded = step(batch)
-        weight = float(tf.reduce_sum(batch["frames"]))
-        total += weight
-        for name, value in losses.items():
-            sums[name] = sums.get(name, 0.0) + weight * float(value)
-        first = first or (batch, decoded)
+        found = step(batch)
+        for name, term in found.terms.items():
+            sums[name] += float(found.counts[name]) * float(term)
+            counts[name] += float(found.counts[name])
+        first = first or (batch, found.decoded)
     if first is None:
         return None
-    return Validated({name: value / total for name, value in sums.items()}, _pictures(*first))
+    terms = {name: total / max(counts[name], 1.0) for name, total in sums.items()}
+    loss = sum(float(weight) * terms[name] for name, weight in losses.weights_at(None).items())
+    return Validated({"loss": loss, **terms}, _pictures(*first))
 
 
 def _pictures(batch: Batch, decoded: Decoded) -> dict[str, np.ndarray]:

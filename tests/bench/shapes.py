@@ -45,7 +45,7 @@ def main(size: str) -> None:
     )
     optimizer = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables)
     train = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
-    evaluate = EvaluationStep(model, losses=LossConfig())
+    evaluate = EvaluationStep(model, losses=LossConfig(), seed=1)
     batches = [_batch(frames, tokens) for frames, tokens in SHAPES]
     first = [[_timed(train, batch) for batch in batches], [_timed(evaluate, batch) for batch in batches]]
     steps = [[_timed(train, batch).elapsed_s for batch in batches] for _ in range(REPEATS)]
