@@ -81,10 +81,16 @@ def _local_pipeline(workers: int, name: str) -> beam.Pipeline:
     if workers == 1:
         return beam.Pipeline(runner=FnApiRunner(), options=options)
     _end_when_a_worker_dies()
-    # what --direct_running_mode=multi_processing does, with a worker of ours; Ctrl-C is for the driver alone to answer
-    command = f"trap '' INT; exec {shlex.quote(sys.executable)} -m pipelines.worker"
-    environment = SubprocessSDKEnvironment.from_command_string(command)
+    environment = SubprocessSDKEnvironment.from_command_string(local_worker_command())
     return beam.Pipeline(runner=FnApiRunner(default_environment=environment), options=options)
+
+
+def local_worker_command() -> str:
+    """As `--direct_running_mode=multi_processing` starts one, but it is ours; Ctrl-C is for the driver alone to answer.
+
+    The folder that a user stands in may hold a `shared` of its own: -P keeps it out.
+    """
+    return f"trap '' INT; exec {shlex.quote(sys.executable)} -P -m pipelines.worker"
 
 
 def _flink_pipeline(workers: int, name: str) -> beam.Pipeline:

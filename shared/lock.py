@@ -42,6 +42,8 @@ class Job(pydantic.BaseModel):
 
     master: str
     name: str
+    work: str  # a digest of what it was asked for: one of another is of no use
+    since: datetime.datetime
 
 
 class Owner(pydantic.BaseModel):
@@ -59,7 +61,7 @@ class Owner(pydantic.BaseModel):
     @classmethod
     def of_this_process(cls, command: str) -> Owner:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        return cls(command=command, user=_user(), host=socket.gethostname(), pid=os.getpid(), since=now)
+        return cls(command=command, user=user_name(), host=socket.gethostname(), pid=os.getpid(), since=now)
 
     def __str__(self) -> str:
         return f"{self.command} of {self.user} on {self.host} (process {self.pid}, since {self.since})"
@@ -260,7 +262,8 @@ def finish_publication(layout: Layout) -> None:
         raise UserError(f"{message} ({error.strerror}); open the dataset once where it can be") from error
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Who runs this process; a number where that user has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name

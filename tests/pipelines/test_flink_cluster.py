@@ -18,12 +18,13 @@ from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_a
 from google.protobuf import json_format
 
 from pipelines.flink import launcher
+from pipelines.flink.checks import runs_beam
 from pipelines.flink.cluster import Cluster, local_master
 from pipelines.flink.install import installation
 from pipelines.flink.job_server import _LEASH
 from pipelines.flink.processes import Started, end_all, free_port, listens, start
 from pipelines.flink.rest import ask
-from pipelines.flink.runner import class_path_for, runs_beam
+from pipelines.flink.runner import job_server
 from pipelines.runners import run_graph
 from shared.errors import UserError
 
@@ -85,7 +86,7 @@ def test_a_cluster_that_nothing_here_knows_of_gets_a_job_server_for_the_time_of_
     assert running(str(tmp_path)) == []
     monkeypatch.setenv("FLINK_JOB_SERVER_JAR", __file__)
     with pytest.raises(UserError, match="has Beam's jars on its class path; unset FLINK_JOB_SERVER_JAR"):
-        class_path_for(flink.master, installation())
+        job_server(flink.master)
 
 
 @pytest.mark.slow

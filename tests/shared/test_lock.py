@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import re
 import signal
@@ -98,7 +99,8 @@ def test_a_writer_on_another_machine_is_believed_until_the_user_says_otherwise(t
 
 
 def test_a_job_that_may_still_run_stays_in_the_lock(tmp_path: Path) -> None:
-    job = Job(master="localhost:8081", name="myxtts-build-1")
+    since = datetime.datetime.now(datetime.UTC)
+    job = Job(master="localhost:8081", name="myxtts-build-1", work="a digest", since=since)
     with contextlib.suppress(KeyboardInterrupt), writing(tmp_path, command="build") as lock:
         lock.set_job(job)
         raise KeyboardInterrupt
