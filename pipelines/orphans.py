@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import click
 
-from pipelines.flink.jobs import Adrift, Job, JobFailed, cancel_job, find_job, wait_for_job
+from pipelines.flink.jobs import Job, JobFailed, cancel_job, find_job, wait_for_job
 from pipelines.flink.rest import Unreachable
 from pipelines.runners import master_of
 from shared.errors import UserError
@@ -34,7 +34,7 @@ def noted_job(lock: Lock, *, runner: str, name: str, work: str) -> Iterator[None
         yield
         may_arrive = False
     except UserError as error:
-        may_arrive = isinstance(error, (Adrift, Unreachable))
+        may_arrive = isinstance(error, Unreachable)
         raise
     finally:
         with contextlib.suppress(Unreachable):

@@ -265,8 +265,9 @@ class RemotePath(RemotePlace):
         except Exception as error:
             if isinstance(error, OSError) and error.filename is not None:
                 raise
-            number = error.errno if isinstance(error, OSError) and error.errno is not None else errno.EIO
-            raise OSError(number, " ".join(str(error).split()), str(self)) from error
+            (cause, *_) = (*(getattr(error, "exception_details", None) or {}).values(), error)  # Beam's, by URL
+            number = cause.errno if isinstance(cause, OSError) and cause.errno is not None else errno.EIO
+            raise OSError(number, " ".join(str(cause).split()), str(self)) from error
 
 
 def _as_it_is() -> str:

@@ -36,10 +36,6 @@ class JobFailed(RuntimeError):
     """The job ended otherwise than well; the text holds what Flink says of the reason."""
 
 
-class Adrift(UserError):
-    """Nobody can say whether the job was sent, or how it fares."""
-
-
 def find_job(master: str, *, name: str) -> Job | None:
     """The newest job of that name, None where the cluster knows none (it forgets ended ones after an hour).
 

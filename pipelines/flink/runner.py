@@ -22,7 +22,7 @@ from pipelines.flink.checks import checked_job_server_jar, runs_beam, worker_com
 from pipelines.flink.cluster import Cluster
 from pipelines.flink.install import install
 from pipelines.flink.job_server import home_class_path, leashed_job_server, travelling_class_path
-from pipelines.flink.jobs import SILENCE_S, Adrift, Job, cancel_job, find_job, wait_for_job
+from pipelines.flink.jobs import SILENCE_S, Job, cancel_job, find_job, wait_for_job
 from pipelines.flink.places import asked_worker_pool, cluster_folder
 from pipelines.flink.rest import Unreachable
 
@@ -73,7 +73,7 @@ class FlinkRunner(PortableRunner):
         """
         Raises:
             UserError: of the job server, or of the cluster.
-            Adrift: the job server fell silent, and may have the job.
+            Unreachable: the job server fell silent, and may have the job.
         """
         name = options.get_all_options()["job_name"]
         with contextlib.ExitStack() as stack:
@@ -95,7 +95,7 @@ class FlinkRunner(PortableRunner):
         try:
             return super().run_portable_pipeline(pipeline, options)
         except (grpc.RpcError, grpc.FutureTimeoutError) as error:
-            raise _adrift(error, name=name, master=self._master) from error
+            raise _unreachable(error, name=name, master=self._master) from error
 
 
 class FlinkResult(PipelineResult):
@@ -112,7 +112,7 @@ class FlinkResult(PipelineResult):
         Raises:
             UserError: one was raised in a worker.
             JobFailed: it failed otherwise.
-            Adrift, Unreachable: job server or cluster fell silent; the job may run on.
+            Unreachable: job server or cluster fell silent; the job may run on.
         """
         with self._held:
             try:
@@ -131,7 +131,7 @@ class FlinkResult(PipelineResult):
         One that is on its way must arrive first: the job server calls a job cancelled at once, and may submit it yet.
 
         Raises:
-            Adrift, Unreachable: as `wait_until_finish`.
+            Unreachable: as `wait_until_finish`.
         """
         click.echo(f"interrupted: {self._name} is ended first; a second Ctrl-C leaves it running", err=True)
         job = self._arrived()
@@ -149,7 +149,7 @@ class FlinkResult(PipelineResult):
                 state, answered_s = self._submitted.state, time.monotonic()
             except (grpc.RpcError, Unreachable) as error:
                 if time.monotonic() - answered_s > SILENCE_S:
-                    raise _adrift(error, name=self._name, master=self._master) from error
+                    raise _unreachable(error, name=self._name, master=self._master) from error
             time.sleep(INTERVAL_S)
 
     def _said(self) -> str:
@@ -162,11 +162,11 @@ class FlinkResult(PipelineResult):
         return errors[-1] if errors else "it does not say why"
 
 
-def _adrift(error: Exception, *, name: str, master: str) -> Adrift:
+def _unreachable(error: Exception, *, name: str, master: str) -> Unreachable:
     if isinstance(error, Unreachable):
-        return Adrift(f"{error}; {name} may run there")
+        return Unreachable(f"{error}; {name} may run there")
     why = error.code().name if isinstance(error, grpc.Call) else type(error).__name__
-    return Adrift(
+    return Unreachable(
         f"Beam's job server does not answer ({why}); {name} may have reached Flink at {master}: `make flink-status`"
     )
 
