@@ -265,7 +265,8 @@ class RemotePath(RemotePlace):
         except Exception as error:
             if isinstance(error, OSError) and error.filename is not None:
                 raise
-            (cause, *_) = (*(getattr(error, "exception_details", None) or {}).values(), error)  # Beam's, by URL
+            causes: dict[str, Exception] = getattr(error, "exception_details", None) or {}  # Beam's, by URL
+            cause = next(iter(causes.values()), error)
             number = cause.errno if isinstance(cause, OSError) and cause.errno is not None else errno.EIO
             raise OSError(number, " ".join(str(cause).split()), str(self)) from error
 

@@ -43,6 +43,7 @@ def impostors(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_local_worker_takes_nothing_from_the_folder_that_it_runs_in(impostors: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     answer = subprocess.run(
@@ -67,6 +68,7 @@ print(__import__("os").getcwd())
 """
 
 
+@pytest.mark.slow
 def test_flinks_worker_goes_to_the_folder_of_the_build_and_takes_nothing_from_it(impostors: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     answer = subprocess.run(
