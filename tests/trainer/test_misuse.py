@@ -43,10 +43,20 @@ def test_an_unknown_key_in_the_file(mistake: Callable[..., str], data: Path, tmp
     assert "model.sizes: unknown key; known here: crop_frames" in mistake(data=data, config=config)
 
 
+@pytest.mark.parametrize("model", ["", "[pico]", "{size: [a]}", "{size: {a: 1}}"])
+def test_a_model_that_is_none_beside_a_level(
+    mistake: Callable[..., str], data: Path, tmp_path: Path, model: str
+) -> None:
+    config = tmp_path / "train.yaml"
+    config.write_text(f"level: basic\nmodel: {model}\n")
+    assert f"{config}: model" in mistake(data=data, config=config)
+
+
 @pytest.mark.parametrize(
     ("override", "told"),
     [
         ("model.size=huge", "model.size"),
+        ("level=[basic]", "level"),
         ("steps=0", "steps"),
         ("optimizer.learning_rate=nan", "optimizer.learning_rate"),
         ("loss.mel=-1", "loss.mel"),

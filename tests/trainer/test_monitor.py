@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 from tensorboard.context import RequestContext
@@ -12,6 +16,8 @@ from tensorboard.data.server_ingester import SubprocessServerDataIngester, get_s
 from tensorboard.util import tensor_util
 from tensorboard.util.grpc_util import ChannelCredsType
 
+from shared.errors import UserError
+from trainer.incidents import Incidents
 from trainer.monitor import Monitor
 
 
@@ -91,3 +97,70 @@ def test_a_row_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3])
     log_steps(tmp_path, after=4, until=5, value=2.0)
     assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1, 2, 3, 4, 5, 5]
+
+
+@contextlib.contextmanager
+def files_up_to(size_bytes: int) -> Iterator[None]:
+    """The system's own limit in the place of a full disk: met in the middle of a write, no stand-in."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+NOISE = np.random.default_rng(1).random((200, 200))  # 40 kB as a picture
+
+
+def test_a_row_that_finds_no_room_is_told_in_one_line_and_those_before_it_are_whole(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with Monitor(tmp_path, step=0, steps=100) as monitor:
+        monitor.log("train", step=1, values={"loss": 1.0})
+        with (
+            files_up_to(path.stat().st_size + 10),
+            pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written \(File too large\); checkpoints are"),
+        ):
+            monitor.log("train", step=2, values={"loss": 2.0})
+    with Monitor(tmp_path, step=2, steps=100):
+        assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1]
+
+
+def overfill(run: Path, *, ending: Exception | None = None) -> None:
+    """A run whose pictures find no room; it ends by an error of its own, if any."""
+    with files_up_to(100_000), Monitor(run, step=0, steps=100) as monitor:
+        for step in range(5):
+            monitor.picture("noise", step=step, image=NOISE)
+        if ending:
+            raise ending
+
+
+def test_events_that_find_no_room_are_told_in_one_line_at_the_latest_when_the_run_ends(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"tensorboard: cannot be written \(.*File too large.*\); checkpoints are"):
+        overfill(tmp_path)
+
+
+def test_events_that_find_no_room_do_not_hide_why_a_run_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UserError, match=r"^a shard is gone$"):
+        overfill(tmp_path, ending=UserError("a shard is gone"))
+    assert "tensorboard: cannot be written" in " ".join(capsys.readouterr().err.split())
+
+
+def test_rows_that_cannot_be_taken_back_are_told_in_one_line(tmp_path: Path) -> None:
+    log_steps(tmp_path, after=0, until=10, value=1.0)
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    with files_up_to(100), pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written"):
+        Monitor(tmp_path, step=9, steps=100)
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+def test_an_incident_that_finds_no_room_is_told_in_one_line_and_those_before_it_stay(tmp_path: Path) -> None:
+    (tmp_path / "incidents.jsonl").write_bytes(b"\xff\n")  # damage of another's making is neither lost nor fatal
+    incidents = Incidents(tmp_path)
+    incidents.add("skipped", step=1)
+    before = (tmp_path / "incidents.jsonl").read_bytes()
+    with files_up_to(len(before)), pytest.raises(UserError, match=r"incidents\.jsonl: cannot be written"):
+        incidents.add("skipped", step=2)
+    assert (tmp_path / "incidents.jsonl").read_bytes() == before == b'\xff\n{"step": 1, "kind": "skipped"}\n'
