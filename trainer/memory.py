@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import tensorflow as tf
 
+from trainer.faults import is_full
 from trainer.input.staircase import Bucket
 
 T = TypeVar("T")
@@ -29,9 +30,36 @@ def within_memory(step: Callable[[Batch], T], batch: Batch) -> T:
     """
     try:
         return step(batch)
-    except tf.errors.ResourceExhaustedError as error:
-        clips, frames, _ = batch["mel"].shape
-        raise OutOfMemory(Bucket(clips, frames, batch["tokens"].shape[1])) from error
+    except tf.errors.OpError as error:
+        if not is_full(error):
+            raise
+        raise OutOfMemory(bucket_of(batch)) from error
+
+
+def fed_within_memory(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The batches as they come.
+
+    Raises:
+        OutOfMemory: of the batch before, beside which the next one found no room.
+    """
+    before = None
+    while True:
+        try:
+            batch = next(batches, None)
+        except tf.errors.OpError as error:
+            if before is None or not is_full(error):
+                raise
+            raise OutOfMemory(before) from error
+        if batch is None:
+            return
+        before = bucket_of(batch)
+        yield batch
+
+
+def bucket_of(batch: Batch) -> Bucket:
+    """The shape of a batch."""
+    clips, frames, _ = batch["mel"].shape
+    return Bucket(clips, frames, batch["tokens"].shape[1])
 
 
 def fits(step: Callable[[Batch], dict[str, tf.Tensor]], batch: Batch) -> bool:

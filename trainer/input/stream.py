@@ -15,6 +15,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
+from trainer.faults import is_of_device
 from trainer.input.blocks import cut_blocks, read_records
 from trainer.input.config import InputConfig
 from trainer.input.damage import Damage, find_damage
@@ -190,6 +191,8 @@ class Stream:
                     yield batch
                 return
             except _UNREADABLE as error:
+                if is_of_device(error):
+                    raise
                 self._skip_damage(error, order=order, position=Position(*map(int, reached)), tell=tell)
 
     def _batches(self, order: EpochOrder, position: Position, *, until: int | None, share: Share) -> tf.data.Dataset:
