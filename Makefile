@@ -13,7 +13,8 @@ GPU    ?=
 # what `make synthesize` says, and how
 TEXT      ?= The quick brown fox jumps over the lazy dog.
 LANGUAGE  ?= eng_Latn
-REFERENCE ?= tests/corpora/english/wavs/EN001-0001.wav
+# the sample's voice for a model that learned it, any other model speaks in its own
+REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-0001.wav)
 OUT       ?= $(RUN)/speech.wav
 
 comma  := ,

@@ -105,7 +105,12 @@ class Trainer:
         """Run to the last step."""
         state, notice = self._state, self._state.resume()
         with (
-            Monitor(self._run, step=state.progress.step, steps=self._config.steps) as monitor,
+            Monitor(
+                self._run,
+                step=state.progress.step,
+                steps=self._config.steps,
+                validate_every=self._config.validate_every,
+            ) as monitor,
             Signals(monitor.say) as signals,
             Session(on_gpu=self._is_on_gpu) as session,
             state,

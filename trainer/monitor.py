@@ -26,7 +26,7 @@ class Monitor:
     Every method that writes raises UserError where the disk is full or fails.
     """
 
-    def __init__(self, run: Path, *, step: int, steps: int):
+    def __init__(self, run: Path, *, step: int, steps: int, validate_every: int):
         self._path, self._events = run / "metrics.jsonl", run / "tensorboard"
         with _written(self._path):
             damaged = _drop_after(self._path, step=step)
@@ -34,7 +34,7 @@ class Monitor:
         with _written(self._events):
             self._writer = tf.summary.create_file_writer(str(self._events))
             _purge_after(self._writer, step=step)
-        self._terminal = Terminal(step=step, steps=steps)
+        self._terminal = Terminal(step=step, steps=steps, validate_every=validate_every)
         if damaged:
             self.say(f"{self._path}: damaged rows dropped: {damaged}")
 

@@ -23,7 +23,7 @@ from trainer.monitor import Monitor
 
 def log_steps(run: Path, *, after: int, until: int, value: float) -> None:
     """A session that goes on after a step and is ended at another."""
-    with Monitor(run, step=after, steps=100) as monitor:
+    with Monitor(run, step=after, steps=100, validate_every=100) as monitor:
         for step in range(after + 1, until + 1):
             monitor.log("train", step=step, values={"loss": value, "mel": 0.0})
         monitor.log("validation", step=until, values={"loss": value})
@@ -115,20 +115,20 @@ NOISE = np.random.default_rng(1).random((200, 200))  # 40 kB as a picture
 
 def test_a_row_that_finds_no_room_is_told_in_one_line_and_those_before_it_are_whole(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
-    with Monitor(tmp_path, step=0, steps=100) as monitor:
+    with Monitor(tmp_path, step=0, steps=100, validate_every=100) as monitor:
         monitor.log("train", step=1, values={"loss": 1.0})
         with (
             files_up_to(path.stat().st_size + 10),
             pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written \(File too large\); checkpoints are"),
         ):
             monitor.log("train", step=2, values={"loss": 2.0})
-    with Monitor(tmp_path, step=2, steps=100):
+    with Monitor(tmp_path, step=2, steps=100, validate_every=100):
         assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1]
 
 
 def overfill(run: Path, *, ending: Exception | None = None) -> None:
     """A run whose pictures find no room; it ends by an error of its own, if any."""
-    with files_up_to(100_000), Monitor(run, step=0, steps=100) as monitor:
+    with files_up_to(100_000), Monitor(run, step=0, steps=100, validate_every=100) as monitor:
         for step in range(5):
             monitor.picture("noise", step=step, image=NOISE)
         if ending:
@@ -152,7 +152,7 @@ def test_rows_that_cannot_be_taken_back_are_told_in_one_line(tmp_path: Path) -> 
     log_steps(tmp_path, after=0, until=10, value=1.0)
     before = (tmp_path / "metrics.jsonl").read_bytes()
     with files_up_to(100), pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written"):
-        Monitor(tmp_path, step=9, steps=100)
+        Monitor(tmp_path, step=9, steps=100, validate_every=100)
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 
