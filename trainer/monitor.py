@@ -23,7 +23,8 @@ from trainer.terminal import Terminal
 class Monitor:
     """The outputs of one run; rows of an earlier run beyond its checkpoint, which is `step`, are dropped.
 
-    Every method that writes raises UserError where the disk is full or fails.
+    Every method that writes raises UserError where the disk is full or fails. TensorFlow drops events that find no room
+    without a word: the next row, which finds none either, tells of it.
     """
 
     def __init__(self, run: Path, *, step: int, steps: int, validate_every: int):
@@ -42,16 +43,10 @@ class Monitor:
         self._terminal.__enter__()
         return self
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self._terminal.__exit__()
         self._file.close()
-        try:
-            with _written(self._events):
-                self._writer.close()
-        except UserError as unwritten:
-            if error is None:
-                raise
-            self.say(str(unwritten))  # the reason for the end is another
+        self._writer.close()
 
     def say(self, message: str) -> None:
         """A line above the view."""

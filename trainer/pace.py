@@ -42,7 +42,9 @@ class Pace:
         if not self._stretches:
             return None
         steps, seconds = map(sum, zip(*self._stretches, strict=True))
-        validations = -(-self._steps // self._validate_every) - step // self._validate_every
+        validations = (
+            -(-self._steps // self._validate_every) - step // self._validate_every if step < self._steps else 0
+        )
         training_s = (self._steps - step) * seconds / steps
         if self._validation_s is None:
             return Left(training_s, has_all=validations == 0)
