@@ -9,6 +9,7 @@ import click
 
 from shared.config import load_config
 from shared.errors import UserError
+from shared.lock import reading
 from trainer.signals import Interrupted
 from trainer.startup import start_tensorflow
 
@@ -68,7 +69,8 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     asked = load_config(config, of=TrainConfig, overrides=overrides)
     if out is not None:
         check_picture(out)
-    inspection = inspect_input(asked, dataset=open_dataset(data))
+    with reading(data):
+        inspection = inspect_input(asked, dataset=open_dataset(data))
     Console(highlight=False).print(inspection_tables(inspection, config=asked))
     if out is not None:
         draw(inspection, path=out, title=str(data))

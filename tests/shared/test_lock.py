@@ -126,6 +126,30 @@ def test_a_dataset_that_nobody_has_written_to_here_is_locked_too(tmp_path: Path)
         pass
 
 
+@pytest.mark.parametrize("was_written_to", [True, False])
+def test_a_dataset_that_can_only_be_read_is_locked_where_it_has_a_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was_written_to: bool
+) -> None:
+    (tmp_path / "dataset.json").write_text("{}")
+    if was_written_to:
+        (tmp_path / ".lock").touch()
+    opened = Path.open
+
+    def refuse(path: Path, mode: str = "r", *args, **settings):
+        if mode != "rb":
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, mode, *args, **settings)
+
+    with contextlib.ExitStack() as readers:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", refuse)
+            readers.enter_context(reading(tmp_path))
+        message = "another process reads this dataset"
+        refused = pytest.raises(UserError, match=message) if was_written_to else contextlib.nullcontext()
+        with refused, writing(tmp_path, command="build"):
+            pass
+
+
 def test_a_folder_without_a_dataset_gets_no_lock_from_a_reader(tmp_path: Path) -> None:
     with reading(tmp_path):
         assert list(tmp_path.iterdir()) == []
