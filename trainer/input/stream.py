@@ -19,7 +19,7 @@ from trainer.faults import is_of_device
 from trainer.input.blocks import cut_blocks, read_records
 from trainer.input.config import InputConfig
 from trainer.input.damage import Damage, find_damage
-from trainer.input.epoch import Epoch, EpochOrder
+from trainer.input.epoch import VERSION, Epoch, EpochOrder
 from trainer.input.guards import refuse_missing_shards, refuse_python_ops
 from trainer.input.parse import BatchParser, Loaded
 from trainer.input.plan import Plan
@@ -100,6 +100,7 @@ class Stream:
     def fingerprint(self) -> str:
         """Of everything that decides the order of batches; positions of another fingerprint mean other batches."""
         facts = {
+            "version": VERSION,
             "shards": [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)],
             "weights": hashlib.blake2b(self._weights.tobytes()).hexdigest(),
             "buckets": self._buckets,
