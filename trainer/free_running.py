@@ -182,6 +182,6 @@ def _stacked(values: list[np.ndarray]) -> np.ndarray:
 
 
 def _texts(dataset: Dataset, *, names: list[str]) -> dict[str, str]:
-    table = dataset.manifest("validation").select(["utterance_id", "text"])
+    table = dataset.manifest("validation", columns=("utterance_id", "text"))
     found = table.filter(pc.is_in(table["utterance_id"], pa.array(names)))
     return dict(zip(found["utterance_id"].to_pylist(), found["text"].to_pylist(), strict=True))

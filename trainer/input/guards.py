@@ -3,6 +3,7 @@ were published."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import tensorflow as tf
@@ -17,10 +18,26 @@ from shared.publication import read_sums
 PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
 
 
+def graphs(dataset: tf.data.Dataset) -> Iterator[tf.compat.v1.GraphDef]:
+    """Those of all functions of the input, each with the functions within it.
+
+    A whole dataset's graph, as TensorFlow writes it down, holds every tensor that a function captured: columns of all
+    records, in a message that can hold 2 GiB.
+    """
+    for function in dataset._functions():
+        yield function.function.graph.as_graph_def()
+    for source in dataset._inputs():
+        yield from graphs(source)
+
+
 def python_ops(dataset: tf.data.Dataset) -> list[str]:
-    """Names of the operations in the input graph, functions included, that would call back into Python."""
-    graph = tf.compat.v1.GraphDef.FromString(dataset._as_serialized_graph().numpy())
-    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    """Names of the operations in the input's functions that would call back into Python."""
+    nodes = (
+        node
+        for graph in graphs(dataset)
+        for part in (graph.node, *(function.node_def for function in graph.library.function))
+        for node in part
+    )
     return [node.name for node in nodes if node.op in PYTHON_OPS]
 
 
