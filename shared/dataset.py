@@ -178,7 +178,11 @@ class Dataset(NamedTuple):
         return cls(layout, read_info(layout.info))
 
     def manifest(self, split: str, *, columns: Sequence[str] = tuple(MANIFEST.names)) -> pa.Table:
-        """The manifest rows of a split, in the order of `dataset.json` and of the records."""
+        """The manifest rows of a split, in the order of `dataset.json` and of the records.
+
+        Raises:
+            pa.ArrowInvalid: a table is damaged, or far larger than dataset.json states.
+        """
         names, shards = list(columns), self.info.shards_of(split)
         tables = [
             read_table(self.layout.manifest(shard.name), schema=MANIFEST, columns=names, rows=shard.records)
