@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -23,17 +24,18 @@ from trainer.incidents import Incidents, SkippedSteps
 from trainer.input.guards import open_dataset
 from trainer.input.staircase import Bucket
 from trainer.input.tables import mix_lines
-from trainer.memory import OutOfMemory, by_memory, fits, full_batch, within_memory
+from trainer.memory import OutOfMemory, bucket_of, by_memory, fed_within_memory, fits, full_batch, within_memory
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
 from trainer.page.page import write_page
+from trainer.precision import slow_precision
 from trainer.run import RunInfo, enter_run, make_model, training_in
 from trainer.samples import Samples, write_samples
 from trainer.session import Session
 from trainer.signals import Interrupted, Signals
 from trainer.state import RunState
-from trainer.step import EvaluationStep, TrainStep
+from trainer.step import Batch, Evaluated, EvaluationStep, TrainStep
 from trainer.summary import Programs, Summary, write_summary
 from trainer.validation import validate
 
@@ -119,15 +121,17 @@ class Trainer:
             state,
         ):
             on = _Ongoing(monitor, signals, session, SkippedSteps(state.skipped_in_row))
+            slow = slow_precision(self._config.model.precision)
             monitor.say(f"{self._device}, {_count(self._model):,} parameters")
             for line in (*self._feed.plan.lines(config=self._config.input), *mix_lines(self._feed.plan.mix)):
                 monitor.say(line)
-            for line in filter(None, (allocator, session.take_notice(), notice)):
+            for line in filter(None, (allocator, session.take_notice(), slow, notice)):
                 monitor.say(line)
             if state.progress.step >= self._config.steps or state.progress.plateau.is_over:
                 return Trained(state.progress.step, float("nan"), None)
             with session.watch.aside():
                 self._probe_memory(on)
+            session.forget_memory()
             try:
                 loss = self._go_on_to_the_end(on)
             except (Interrupted, UserError):
@@ -167,8 +171,8 @@ class Trainer:
         """The same before the last step; the reason for the end is what is told in any case."""
         try:
             self._conclude(on.session, allocator=allocator)
-        except UserError as error:
-            on.monitor.say(str(error))
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is said, and the other reason is to be seen)
+            on.monitor.say(f"{self._run}: not summed up: {error or type(error).__name__}")
 
     def _probe_memory(self, on: _Ongoing) -> None:
         """Try the largest batch, and smaller ones until one fits as it was planned; weights are put back."""
@@ -179,14 +183,15 @@ class Trainer:
         before = copy_arrays(variables)
         for number in by_memory(self._feed.plan.buckets, frames_per_step=self._config.model.frames_per_step):
             planned = self._feed.plan.buckets[number]
-            while not self._fits(bucket := self._feed.plan.buckets[number], like=like):
+            while not self._fits(bucket := self._feed.plan.buckets[number], like=like, on=on):
                 self._lower(bucket, on=on)
             if bucket == planned:
                 break
         for name, variable in variables.items():
             variable.assign(before[name])
 
-    def _fits(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> bool:
+    def _fits(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec], on: _Ongoing) -> bool:
+        on.monitor.announce("training", bucket, of=self._feed.plan.buckets)
         with tf.device(self._device):
             return fits(self._step, full_batch(bucket, like=like))
 
@@ -228,10 +233,13 @@ class Trainer:
                 state.save(is_best=self._validate(on))
         batches = self._feed.train.endless(state.progress.position, device=self._device, tell=on.monitor.say)
         for step, batch in zip(
-            range(state.progress.step + 1, self._config.steps + 1), watch.batches(batches), strict=False
+            range(state.progress.step + 1, self._config.steps + 1),
+            watch.batches(fed_within_memory(batches)),
+            strict=False,
         ):
             state.check()
             position = batch.pop("next")
+            on.monitor.announce("training", bucket_of(batch), of=self._feed.plan.buckets)
             programs = self._step.programs
             values = within_memory(self._step, batch)
             watch.hand_over(values.pop("counts"), compiled=self._step.programs > programs)
@@ -286,30 +294,43 @@ class Trainer:
 
     def _validate(self, on: _Ongoing) -> bool:
         """Whether the loss is lower than ever before; what a signal cuts short is owed."""
-        stream = self._feed.validation
-        batches = stream.once(device=self._device, tell=on.monitor.say)
+        stream, began_s, programs = self._feed.validation, time.monotonic(), self._validation_programs
+        batches = fed_within_memory(stream.once(device=self._device, tell=on.monitor.say))
         overheard = self._free_running.overhear(batches, names=stream.utterance_ids)
         heard = itertools.takewhile(lambda _: on.signals.asked is None, overheard)
         with self._optimizer.averaged():
-            validated = validate(heard, step=partial(within_memory, self._evaluation), losses=self._config.loss)
+            validated = validate(heard, step=partial(self._evaluate, on=on), losses=self._config.loss)
         if on.signals.asked:
             self._state.owe_validation()
             return False
         if validated is None:
             return False
         step = self._state.progress.step
-        on.monitor.log("validation", step=step, values=validated.losses | self._speak(on))
+        values = validated.losses | self._speak(on)
+        if self._validation_programs == programs:
+            values["validation_s"] = time.monotonic() - began_s
+        on.monitor.log("validation", step=step, values=values)
         for name, image in validated.pictures.items():
             on.monitor.picture(name, step=step, image=image)
         if remedy := self._state.watch_plateau(validated.losses["loss"], config=self._config.plateau):
             on.monitor.say(f"step {step}: {remedy.reason}")
         return self._state.note_validation(validated.losses["loss"])
 
+    def _evaluate(self, batch: Batch, *, on: _Ongoing) -> Evaluated:
+        on.monitor.announce("validation", bucket_of(batch), of=self._feed.plan.buckets)
+        return within_memory(self._evaluation, batch)
+
+    @property
+    def _validation_programs(self) -> int:
+        return self._evaluation.programs + self._free_running.programs
+
     def _speak(self, on: _Ongoing) -> dict[str, float]:
         """Speak the clips that always are spoken, where it is time; how well that was done."""
         step, config = self._state.progress.step, self._config
         if not self._is_due(step, config.validate_every * config.free_running.every):
             return {}
+        if config.free_running.clips and not self._free_running.programs:
+            on.monitor.say(f"compiling speech: {config.free_running.clips} clips")
         try:
             with self._optimizer.averaged():
                 spoken = self._free_running.speak()
