@@ -15,6 +15,8 @@ from trainer.checkpoints import saved_checkpoints
 
 pytestmark = [pytest.mark.usefixtures("_uncompiled"), pytest.mark.filterwarnings("ignore:Even though the")]
 
+LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
+
 
 @pytest.fixture
 def _uncompiled() -> Iterator[None]:
@@ -35,7 +37,7 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [(row["step"], row["kind"]) for row in rows] == [(2, "train"), (2, "validation")]
     assert all(np.isfinite(row["loss"]) for row in rows)
-    assert rows[1].keys() == {"step", "kind", "loss", "mel", "kl", "flux", "stop", "guided_attention"}
+    assert rows[1].keys() == {"step", "kind", *LOSSES, "validation_s"}
     assert [saved.step for saved in saved_checkpoints(tmp_path)] == [2]
     assert f"step 2, loss {rows[0]['loss']:.4f}" in outcome.out
     assert "allocator: as it is (--plain-malloc)" in outcome.err
