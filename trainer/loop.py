@@ -16,13 +16,15 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import copy_arrays, named_state
 from trainer.config import TrainConfig
+from trainer.devices import Devices
 from trainer.feed import Feed
 from trainer.free_running import FreeRunning, judge
 from trainer.incidents import Incidents, SkippedSteps
 from trainer.input.guards import open_dataset
+from trainer.input.replicas import parts_of
 from trainer.input.staircase import Bucket
 from trainer.input.tables import mix_lines
-from trainer.memory import OutOfMemory, by_memory, fits, full_batch, within_memory
+from trainer.memory import OutOfMemory, by_memory, fits, within_memory
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
@@ -67,24 +69,26 @@ class Trainer:
     def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo):
         keras.utils.set_random_seed(config.seed)
         self._config, self._run = config, run
-        self._device = "/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"
+        self._devices = Devices()
         self._feed = Feed(config, dataset=dataset, run=run, info=info)
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
-        self._model = make_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
         mel = dataset.info.mel
-        self._model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))
-        self._optimizer = AdamW(
-            config.optimizer,
-            steps=config.steps,
-            variables=self._model.trainable_variables,
-            scales_loss=config.model.precision == "float16",
-        )
+        with self._devices.scope():
+            self._model = make_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
+            self._model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))
+            self._optimizer = AdamW(
+                config.optimizer,
+                steps=config.steps,
+                variables=self._model.trainable_variables,
+                scales_loss=config.model.precision == "float16",
+            )
         self._step = TrainStep(
             self._model,
             self._optimizer,
             losses=config.loss,
             seed=config.seed,
             parts=config.optimizer.accumulation,
+            strategy=self._devices.strategy,
             xla=config.xla,
         )
         self._evaluation = EvaluationStep(self._model, losses=config.loss)
@@ -107,11 +111,11 @@ class Trainer:
         with (
             Monitor(self._run, step=state.progress.step, steps=self._config.steps) as monitor,
             Signals(monitor.say) as signals,
-            Session(on_gpu=self._is_on_gpu) as session,
+            Session(on_gpu=self._devices.are_gpus) as session,
             state,
         ):
             on = _Ongoing(monitor, signals, session, SkippedSteps(state.skipped_in_row))
-            monitor.say(f"{self._device}, {_count(self._model):,} parameters")
+            monitor.say(f"{self._devices}, {_count(self._model):,} parameters")
             for line in (*self._feed.plan.lines(config=self._config.input), *mix_lines(self._feed.plan.mix)):
                 monitor.say(line)
             for line in filter(None, (allocator, session.take_notice(), notice)):
@@ -132,16 +136,12 @@ class Trainer:
                 monitor.say(line)
         return Trained(state.progress.step, loss, summary)
 
-    @property
-    def _is_on_gpu(self) -> bool:
-        return self._device.startswith("/GPU")
-
     def _conclude(self, session: Session, *, allocator: str) -> Summary:
         """Sum the session up, in a document and on a page."""
         shapes = len(self._feed.plan.buckets)
         summary = session.summarise(
             last_step=self._state.progress.step,
-            device=self._device,
+            device=str(self._devices),
             allocator=allocator,
             programs=Programs(
                 train=self._step.programs,
@@ -165,7 +165,7 @@ class Trainer:
     def _probe_memory(self, on: _Ongoing) -> None:
         """Try the largest batch, and smaller ones until one fits as it was planned; weights are put back."""
         wanted = self._config.recovery.probe_memory
-        if not (self._is_on_gpu if wanted is None else wanted):
+        if not (self._devices.are_gpus if wanted is None else wanted):
             return
         variables, like = named_state(self._model, self._optimizer), self._feed.train.element_spec
         before = copy_arrays(variables)
@@ -179,8 +179,7 @@ class Trainer:
             variable.assign(before[name])
 
     def _fits(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> bool:
-        with tf.device(self._device):
-            return fits(self._step, full_batch(bucket, like=like))
+        return fits(self._step, self._devices.full_batch(bucket, like=like))
 
     def _lower(self, bucket: Bucket, *, on: _Ongoing) -> None:
         """Fewer clips in a bucket that does not fit."""
@@ -197,7 +196,7 @@ class Trainer:
                 return self._go_on(on)
             except OutOfMemory as event:
                 with on.session.watch.aside():
-                    self._lower(event.bucket, on=on)
+                    self._lower(self._feed.planned(event.bucket), on=on)
                     self._state.save()
             except _SkippedInRow:
                 with on.session.watch.aside():
@@ -218,7 +217,7 @@ class Trainer:
         if state.progress.owes_validation:
             with watch.aside():
                 state.save(is_best=self._validate(on))
-        batches = self._feed.train.endless(state.progress.position, device=self._device, tell=on.monitor.say)
+        batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.monitor.say)
         for step, batch in zip(
             range(state.progress.step + 1, self._config.steps + 1), watch.batches(batches), strict=False
         ):
@@ -227,7 +226,7 @@ class Trainer:
             programs = self._step.programs
             values = within_memory(self._step, batch)
             watch.hand_over(values.pop("counts"), compiled=self._step.programs > programs)
-            on.skipped.note(step, values, rows=batch["rows"])
+            on.skipped.note(step, values, rows=parts_of(batch["rows"]))
             state.advance(step, position=position)
             on.monitor.advance(step)
             if self._is_due(step, *self._intervals) or on.skipped.is_full or on.signals.asked:
@@ -279,7 +278,7 @@ class Trainer:
     def _validate(self, on: _Ongoing) -> bool:
         """Whether the loss is lower than ever before; what a signal cuts short is owed."""
         stream = self._feed.validation
-        batches = stream.once(device=self._device, tell=on.monitor.say)
+        batches = stream.once(device=self._devices.first, tell=on.monitor.say)
         overheard = self._free_running.overhear(batches, names=stream.utterance_ids)
         heard = itertools.takewhile(lambda _: on.signals.asked is None, overheard)
         with self._optimizer.averaged():

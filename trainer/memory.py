@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import tensorflow as tf
 
+from trainer.input.replicas import parts_of
 from trainer.input.staircase import Bucket
 
 T = TypeVar("T")
@@ -14,7 +15,7 @@ Batch = dict[str, tf.Tensor]
 
 
 class OutOfMemory(Exception):
-    """A batch did not fit."""
+    """A batch did not fit, or the part of it that a device got."""
 
     def __init__(self, bucket: Bucket):
         super().__init__(str(bucket))
@@ -30,8 +31,8 @@ def within_memory(step: Callable[[Batch], T], batch: Batch) -> T:
     try:
         return step(batch)
     except tf.errors.ResourceExhaustedError as error:
-        clips, frames, _ = batch["mel"].shape
-        raise OutOfMemory(Bucket(clips, frames, batch["tokens"].shape[1])) from error
+        clips, frames, _ = parts_of(batch["mel"])[0].shape
+        raise OutOfMemory(Bucket(clips, frames, parts_of(batch["tokens"])[0].shape[1])) from error
 
 
 def fits(step: Callable[[Batch], dict[str, tf.Tensor]], batch: Batch) -> bool:
