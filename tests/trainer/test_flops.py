@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.bench.flops import step_flops
@@ -9,6 +12,7 @@ from tests.bench.hlo import hlo_flops
 from tests.trainer.models import M, perturbed_pico, random_batch
 from trainer.input.staircase import Bucket
 from trainer.losses import LossConfig
+from trainer.model.size import SIZES
 from trainer.model.xtts import ModelConfig
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
@@ -34,6 +38,15 @@ def counted(bucket: Bucket, **options: object) -> tuple[int, ModelConfig]:
 def test_the_formula_counts_each_product_of_the_program(bucket: Bucket, options: dict) -> None:
     found, config = counted(bucket, **options)
     assert step_flops(config, bucket, n_mels=M) == found
+
+
+def test_the_readme_has_the_operations_of_each_size() -> None:
+    """20 clips of 800 frames and 128 tokens."""
+    rows = re.findall(r"^\| `(\w+)`.* \| ([\d.]+) \|$", Path("README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    tera = {size: 1e-12 * step_flops(ModelConfig(size=size), Bucket(20, 800, 128), n_mels=80) for size in SIZES}
+    assert {size: float(shown) for size, shown in rows} == {
+        size: round(one, 2 if one < 1 else 1) for size, one in tera.items()
+    }
 
 
 def test_products_and_convolutions_are_counted_one_by_one() -> None:
