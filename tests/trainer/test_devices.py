@@ -50,14 +50,3 @@ def test_what_is_no_number_on_one_device_is_skipped_on_both(found: dict, way: st
 
 def test_each_shape_is_traced_once(found: dict) -> None:
     assert {way["programs"] for way in found.values()} == {1}
-
-
-@pytest.mark.parametrize("way", ["one", "two"])
-def test_what_the_loop_does_to_the_optimizer_reaches_no_copy_that_was_made_before(found: dict, way: str) -> None:
-    assert found[way]["rate_scale"] == [1.0, 0.5]
-    assert found[way]["schedule_start"] == [0, STEPS]
-
-
-def test_two_devices_have_the_moving_averages_of_one(found: dict) -> None:
-    for name, total in found["one"]["averages"].items():
-        np.testing.assert_allclose(found["two"]["averages"][name], total, rtol=1e-3, atol=1e-5, err_msg=name)
