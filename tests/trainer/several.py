@@ -2,7 +2,7 @@
 
     python -m tests.trainer.several DEVICES WORDS…
 
-Logical devices can be made only before TensorFlow looks for any. Steps are not compiled, unless WORDS say so.
+Logical devices can be made only before TensorFlow looks for any.
 """
 
 from __future__ import annotations
