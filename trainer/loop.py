@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +16,6 @@ from trainer.checkpoints import copy_arrays, named_state
 from trainer.config import TrainConfig
 from trainer.devices import Devices
 from trainer.feed import Feed
-from trainer.free_running import FreeRunning, judge
 from trainer.incidents import Incidents, SkippedSteps
 from trainer.input.guards import open_dataset
 from trainer.input.replicas import parts_of
@@ -30,13 +27,12 @@ from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
 from trainer.page.page import write_page
 from trainer.run import RunInfo, enter_run, make_model, training_in
-from trainer.samples import Samples, write_samples
 from trainer.session import Session
 from trainer.signals import Interrupted, Signals
 from trainer.state import RunState
-from trainer.step import EvaluationStep, TrainStep
+from trainer.step import TrainStep
 from trainer.summary import Programs, Summary, write_summary
-from trainer.validation import validate
+from trainer.validation import Validation
 
 
 class Trained(NamedTuple):
@@ -91,10 +87,10 @@ class Trainer:
             strategy=self._devices.strategy,
             xla=config.xla,
         )
-        self._evaluation = EvaluationStep(self._model, losses=config.loss)
-        self._free_running = FreeRunning(self._model, config=config.free_running, dataset=dataset, seed=config.seed)
-        self._rate_hz = dataset.info.contract.features.sample_rate_hz
         self._incidents = Incidents(run)
+        self._validation = Validation(
+            self._model, self._optimizer, config=config, dataset=dataset, run=run, incidents=self._incidents
+        )
         self._intervals = (config.log_every, config.validate_every, config.checkpoint_every)
         self._state = RunState(
             run,
@@ -145,8 +141,8 @@ class Trainer:
             allocator=allocator,
             programs=Programs(
                 train=self._step.programs,
-                validation=self._evaluation.programs,
-                speech=self._free_running.programs,
+                validation=self._validation.evaluation.programs,
+                speech=self._validation.free_running.programs,
                 shapes=shapes,
             ),
             config=self._config.input,
@@ -229,7 +225,7 @@ class Trainer:
             on.skipped.note(step, values, rows=parts_of(batch["rows"]))
             state.advance(step, position=position)
             on.monitor.advance(step)
-            if self._is_due(step, *self._intervals) or on.skipped.is_full or on.signals.asked:
+            if self._config.is_due(step, *self._intervals) or on.skipped.is_full or on.signals.asked:
                 loss = self._pause(on, values=values, loss=loss)
             if state.progress.plateau.is_over:
                 break
@@ -239,22 +235,19 @@ class Trainer:
         """What is due after a step; the loss that was last shown."""
         step, config = self._state.progress.step, self._config
         self._look_for_skipped(on)
-        if self._is_due(step, config.log_every):
+        if config.is_due(step, config.log_every):
             loss = self._log(on, values=values)
         with on.session.watch.aside():
-            is_best = self._is_due(step, config.validate_every) and self._validate(on)
+            is_best = config.is_due(step, config.validate_every) and self._validate(on)
             asked = on.signals.asked
             is_over = self._state.progress.plateau.is_over
-            if is_best or asked or is_over or self._is_due(step, config.checkpoint_every):
+            if is_best or asked or is_over or config.is_due(step, config.checkpoint_every):
                 self._state.save(is_best=is_best)
         if asked:
             self._state.settle()
             where = f"{self._run}: {asked.name}: left after step {step}, which is saved"
             raise Interrupted(f"{where}; the same command goes on from there", signal_number=asked)
         return loss
-
-    def _is_due(self, step: int, *intervals: int) -> bool:
-        return step == self._config.steps or any(step % interval == 0 for interval in intervals)
 
     def _look_for_skipped(self, on: _Ongoing) -> None:
         found = on.skipped.look()
@@ -277,43 +270,21 @@ class Trainer:
 
     def _validate(self, on: _Ongoing) -> bool:
         """Whether the loss is lower than ever before; what a signal cuts short is owed."""
-        stream = self._feed.validation
-        batches = stream.once(device=self._devices.first, tell=on.monitor.say)
-        overheard = self._free_running.overhear(batches, names=stream.utterance_ids)
-        heard = itertools.takewhile(lambda _: on.signals.asked is None, overheard)
-        with self._optimizer.averaged():
-            validated = validate(heard, step=partial(within_memory, self._evaluation))
-        if on.signals.asked:
-            self._state.owe_validation()
+        state, step = self._state, self._state.progress.step
+        loss = self._validation.hold(
+            self._feed.validation,
+            device=self._devices.first,
+            step=step,
+            monitor=on.monitor,
+            is_cut_short=lambda: on.signals.asked is not None,
+        )
+        if loss is None:
+            if on.signals.asked:
+                state.owe_validation()
             return False
-        if validated is None:
-            return False
-        step = self._state.progress.step
-        on.monitor.log("validation", step=step, values=validated.losses | self._speak(on))
-        for name, image in validated.pictures.items():
-            on.monitor.picture(name, step=step, image=image)
-        if remedy := self._state.watch_plateau(validated.losses["loss"], config=self._config.plateau):
+        if remedy := state.watch_plateau(loss, config=self._config.plateau):
             on.monitor.say(f"step {step}: {remedy.reason}")
-        return self._state.note_validation(validated.losses["loss"])
-
-    def _speak(self, on: _Ongoing) -> dict[str, float]:
-        """Speak the clips that always are spoken, where it is time; how well that was done."""
-        step, config = self._state.progress.step, self._config
-        if not self._is_due(step, config.validate_every * config.free_running.every):
-            return {}
-        try:
-            with self._optimizer.averaged():
-                spoken = self._free_running.speak()
-        except tf.errors.ResourceExhaustedError:
-            self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
-            on.monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
-            return {}
-        if not spoken:
-            return {}
-        samples = Samples(step, self._rate_hz, spoken)
-        on.monitor.samples(samples)
-        write_samples(samples, run=self._run)
-        return judge(spoken)
+        return state.note_validation(loss)
 
 
 class _Ongoing(NamedTuple):
