@@ -12,20 +12,21 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
-from trainer.checkpoints import copy_arrays, named_state
+from trainer.checkpoints import named_state
 from trainer.config import TrainConfig
 from trainer.devices import Devices
 from trainer.feed import Feed
-from trainer.incidents import Incidents, SkippedSteps
+from trainer.incidents import Incidents
 from trainer.input.guards import open_dataset
 from trainer.input.replicas import parts_of
-from trainer.input.staircase import Bucket
 from trainer.input.tables import mix_lines
-from trainer.memory import OutOfMemory, by_memory, fits, within_memory
+from trainer.memory import OutOfMemory, within_memory
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
 from trainer.page.page import write_page
+from trainer.probe import probe_memory
+from trainer.rescue import Rescue, SkippedInRow
 from trainer.run import RunInfo, enter_run, make_model, training_in
 from trainer.session import Session
 from trainer.signals import Interrupted, Signals
@@ -110,7 +111,10 @@ class Trainer:
             Session(on_gpu=self._devices.are_gpus) as session,
             state,
         ):
-            on = _Ongoing(monitor, signals, session, SkippedSteps(state.skipped_in_row))
+            rescue = Rescue(
+                self._config.recovery, feed=self._feed, state=state, incidents=self._incidents, monitor=monitor
+            )
+            on = _Ongoing(monitor, signals, session, rescue)
             monitor.say(f"{self._devices}, {_count(self._model):,} parameters")
             for line in (*self._feed.plan.lines(config=self._config.input), *mix_lines(self._feed.plan.mix)):
                 monitor.say(line)
@@ -159,31 +163,17 @@ class Trainer:
             on.monitor.say(str(error))
 
     def _probe_memory(self, on: _Ongoing) -> None:
-        """Try the largest batch, and smaller ones until one fits as it was planned; weights are put back."""
+        """Where there is a GPU, or where it is asked for."""
         wanted = self._config.recovery.probe_memory
-        if not (self._devices.are_gpus if wanted is None else wanted):
-            return
-        variables, like = named_state(self._model, self._optimizer), self._feed.train.element_spec
-        before = copy_arrays(variables)
-        for number in by_memory(self._feed.plan.buckets, frames_per_step=self._config.model.frames_per_step):
-            planned = self._feed.plan.buckets[number]
-            while not self._fits(bucket := self._feed.plan.buckets[number], like=like):
-                self._lower(bucket, on=on)
-            if bucket == planned:
-                break
-        for name, variable in variables.items():
-            variable.assign(before[name])
-
-    def _fits(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> bool:
-        return fits(self._step, self._devices.full_batch(bucket, like=like))
-
-    def _lower(self, bucket: Bucket, *, on: _Ongoing) -> None:
-        """Fewer clips in a bucket that does not fit."""
-        clips, step = self._feed.lower(bucket), self._state.progress.step
-        self._state.enter_order(self._feed.train.fingerprint)
-        self._incidents.add("out of memory", step=step, bucket=list(bucket), clips=clips)
-        name = f"{bucket.clips}×{bucket.frames}×{bucket.tokens}"
-        on.monitor.say(f"out of memory in bucket {name} (clips×frames×tokens): {clips} clips there from now on")
+        if self._devices.are_gpus if wanted is None else wanted:
+            probe_memory(
+                self._step,
+                feed=self._feed,
+                devices=self._devices,
+                state=named_state(self._model, self._optimizer),
+                frames_per_step=self._config.model.frames_per_step,
+                lower=on.rescue.lower,
+            )
 
     def _go_on_to_the_end(self, on: _Ongoing) -> float:
         """Again after each event that a run survives; the last loss."""
@@ -192,20 +182,11 @@ class Trainer:
                 return self._go_on(on)
             except OutOfMemory as event:
                 with on.session.watch.aside():
-                    self._lower(self._feed.planned(event.bucket), on=on)
+                    on.rescue.lower(self._feed.planned(event.bucket))
                     self._state.save()
-            except _SkippedInRow:
+            except SkippedInRow:
                 with on.session.watch.aside():
-                    self._go_back(on)
-
-    def _go_back(self, on: _Ongoing) -> None:
-        step, skipped, factor = self._state.progress.step, on.skipped.in_row, self._config.recovery.rate_factor
-        self._state.go_back(skipped=skipped, rate_factor=factor)
-        back = self._state.progress.step
-        on.skipped.in_row = self._state.skipped_in_row
-        self._incidents.add("went back", step=step, to_step=back, skipped_in_row=skipped, rate_factor=factor)
-        on.monitor.go_back(back)
-        on.monitor.say(f"{skipped} steps in a row were no numbers: back to step {back}, at {factor} of the rate")
+                    on.rescue.go_back()
 
     def _go_on(self, on: _Ongoing) -> float:
         """Step after step from where the run stands."""
@@ -222,10 +203,10 @@ class Trainer:
             programs = self._step.programs
             values = within_memory(self._step, batch)
             watch.hand_over(values.pop("counts"), compiled=self._step.programs > programs)
-            on.skipped.note(step, values, rows=parts_of(batch["rows"]))
+            on.rescue.note(step, values, rows=parts_of(batch["rows"]))
             state.advance(step, position=position)
             on.monitor.advance(step)
-            if self._config.is_due(step, *self._intervals) or on.skipped.is_full or on.signals.asked:
+            if self._config.is_due(step, *self._intervals) or on.rescue.is_due or on.signals.asked:
                 loss = self._pause(on, values=values, loss=loss)
             if state.progress.plateau.is_over:
                 break
@@ -234,7 +215,7 @@ class Trainer:
     def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor], loss: float) -> float:
         """What is due after a step; the loss that was last shown."""
         step, config = self._state.progress.step, self._config
-        self._look_for_skipped(on)
+        on.rescue.look()
         if config.is_due(step, config.log_every):
             loss = self._log(on, values=values)
         with on.session.watch.aside():
@@ -248,18 +229,6 @@ class Trainer:
             where = f"{self._run}: {asked.name}: left after step {step}, which is saved"
             raise Interrupted(f"{where}; the same command goes on from there", signal_number=asked)
         return loss
-
-    def _look_for_skipped(self, on: _Ongoing) -> None:
-        found = on.skipped.look()
-        for one in found:
-            names = self._feed.train.utterance_ids(one.rows)
-            figures = {"loss": str(one.loss), "gradient_norm": str(one.gradient_norm)}
-            self._incidents.add("skipped", step=one.step, **figures, utterances=names)
-        if found:
-            steps = ", ".join(str(one.step) for one in found[:5]) + (", …" if found[5:] else "")
-            on.monitor.say(f"loss or gradient was no number, no weight was changed: step {steps}; see incidents.jsonl")
-        if on.skipped.in_row >= self._config.recovery.skipped_in_row:
-            raise _SkippedInRow
 
     def _log(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> float:
         figures = {name: float(value) for name, value in values.items()}
@@ -293,11 +262,7 @@ class _Ongoing(NamedTuple):
     monitor: Monitor
     signals: Signals
     session: Session
-    skipped: SkippedSteps
-
-
-class _SkippedInRow(Exception):
-    """Too many steps in a row changed no weight."""
+    rescue: Rescue
 
 
 def _count(model: XTTS) -> int:

@@ -1,8 +1,8 @@
-"""Batches that do not fit into the device's memory, and which one to try first."""
+"""Batches that do not fit into a device's memory, and full ones to try."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 import tensorflow as tf
@@ -33,29 +33,6 @@ def within_memory(step: Callable[[Batch], T], batch: Batch) -> T:
     except tf.errors.ResourceExhaustedError as error:
         clips, frames, _ = parts_of(batch["mel"])[0].shape
         raise OutOfMemory(Bucket(clips, frames, parts_of(batch["tokens"])[0].shape[1])) from error
-
-
-def fits(step: Callable[[Batch], dict[str, tf.Tensor]], batch: Batch) -> bool:
-    """Whether the step of a batch fits; waits for the device."""
-    try:
-        within_memory(step, batch)["loss"].numpy()
-    except OutOfMemory:
-        return False
-    return True
-
-
-def by_memory(buckets: Sequence[Bucket], *, frames_per_step: int) -> list[int]:
-    """The numbers of the buckets, the one whose activations take most memory first.
-
-    A transformer layer keeps s b h (34 + 5 a s / h) bytes for b sequences of s positions (Korthikanti et al., 2022,
-    arXiv:2205.05198, section 4), where h / a is 64 here.
-    """
-
-    def memory(number: int) -> float:
-        positions = buckets[number].frames / frames_per_step
-        return buckets[number].clips * positions * (34 + 5 * positions / 64)
-
-    return sorted(range(len(buckets)), key=memory, reverse=True)
 
 
 def full_batch(bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:

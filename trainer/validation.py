@@ -1,4 +1,4 @@
-"""Validation: teacher-forced losses over the split that is not trained on, and some of its clips as the model speaks."""
+"""Validation: teacher-forced losses over the split that is not trained on, and some of its clips as they are spoken."""
 
 from __future__ import annotations
 
