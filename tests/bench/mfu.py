@@ -42,22 +42,31 @@ class Use(NamedTuple):
 
 
 def measure_use(size: str, *, most_clips: int = MOST_CLIPS) -> list[Use]:
-    """Ever larger batches, each of twice the clips, up to the last one that fits."""
+    """Ever larger batches: twice the clips up to one that does not fit, then between it and the last that did."""
     config = ModelConfig.model_validate({"size": size})
     model = XTTS(config, vocabulary_size=VOCABULARY, n_mels=N_MELS, log_silence=-11.5)
     optimizer = AdamW(OptimizerConfig(), steps=1000, variables=model.trainable_variables)
     step = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
     uses: list[Use] = []
-    clips = FIRST_CLIPS
-    while clips <= most_clips:
+    fitting, too_many, clips = 0, most_clips + 1, FIRST_CLIPS
+    while fitting < clips < too_many:
         bucket = Bucket(clips, FRAMES, TOKENS)
         try:
             step_s = _step_s(step, bucket)
         except OutOfMemory:
-            break
-        uses.append(Use(bucket, step_s, step_flops(config, bucket, n_mels=N_MELS) / step_s))
-        clips *= 2
+            too_many = clips
+        else:
+            uses.append(Use(bucket, step_s, step_flops(config, bucket, n_mels=N_MELS) / step_s))
+            fitting = clips
+        clips = _next_clips(fitting, too_many)
     return uses
+
+
+def _next_clips(fitting: int, too_many: int) -> int:
+    """What to try next; what fits where an eighth more does not."""
+    if 0 < 2 * fitting < too_many:
+        return 2 * fitting
+    return fitting if too_many - fitting <= max(1, fitting // 8) else (fitting + too_many) // 2
 
 
 def _step_s(step: TrainStep, bucket: Bucket) -> float:

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from shared.dataset import Dataset
+from tests.trainer.batches import make_stream
 from trainer.checkpoints import saved_checkpoints
+from trainer.input.stream import Position
 
 STEPS = 4
 TIMEOUT_S = 900
@@ -49,11 +52,14 @@ def runs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return Runs(one, two, train(data, run=two, devices=2, steps=STEPS))
 
 
-def train(data: Path, *, run: Path, devices: int, steps: int, **environment: str) -> str:
+def train(
+    data: Path, *overrides: str, run: Path, devices: int, steps: int, is_disturbed: bool = False, **environment: str
+) -> str:
     """What it said."""
-    words = [str(devices), "train", "configs/train_sample.yaml", *SETTINGS, f"steps={steps}"]
+    words = ["train", "configs/train_sample.yaml", *SETTINGS, f"steps={steps}", *overrides]
+    command = [sys.executable, "-m", "tests.trainer.several", str(devices), *(["disturbed"] if is_disturbed else [])]
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.trainer.several", *words, "--data", str(data), "--run", str(run)],
+        [*command, *words, "--data", str(data), "--run", str(run)],
         # what validation compiles is compiled in haste
         env={**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0", "COLUMNS": "200", **environment},
         capture_output=True,
@@ -92,6 +98,21 @@ def test_a_run_on_two_devices_goes_on_where_it_was_left(runs: Runs) -> None:
     assert "/CPU:0, /CPU:1, " in runs.said
     assert f"going on after step {STEPS // 2}, epoch 0" in runs.said
     assert not (runs.two / "incidents.jsonl").exists()
+
+
+def test_what_fails_on_one_of_two_devices_is_named_and_got_over(data: Path, tmp_path: Path) -> None:
+    """The first batch is no number on the second device, the second does not fit into the first one."""
+    settings = ("recovery.probe_memory=false", "validate_every=100", "free_running.clips=0")
+    train(data, *settings, run=tmp_path, devices=2, steps=2, is_disturbed=True)
+    poisoned, large = (json.loads(line) for line in (tmp_path / "incidents.jsonl").read_text().splitlines())
+    stream, plan, _ = make_stream(Dataset.open(data), frames_per_batch=1500, buckets=1)
+    batch = next(stream.endless(Position(), device="/CPU:0"))
+    assert (poisoned["step"], poisoned["kind"], poisoned["loss"]) == (1, "skipped", "nan")
+    assert sorted(poisoned["utterances"]) == sorted(stream.utterance_ids(batch["rows"].numpy())) != []
+    (bucket,) = plan.buckets
+    assert large == {"step": 1, "kind": "out of memory", "bucket": list(bucket), "clips": int(0.75 * bucket.clips)}
+    assert [row["step"] for row in rows(tmp_path, kind="train")] == [1, 2]
+    assert rows(tmp_path, kind="train")[1]["applied"] == 1.0
 
 
 def test_several_machines_are_refused_in_one_line(data: Path, tmp_path: Path) -> None:
