@@ -13,7 +13,8 @@ GPU    ?=
 # what `make synthesize` says, and how
 TEXT      ?= The quick brown fox jumps over the lazy dog.
 LANGUAGE  ?= eng_Latn
-REFERENCE ?= tests/corpora/english/wavs/EN001-0001.wav
+# the sample's voice for a model that learned it, any other model speaks in its own
+REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-0001.wav)
 OUT       ?= $(RUN)/speech.wav
 
 comma  := ,
@@ -31,7 +32,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local|flink GPU=1 ARGS="key=value …"'
-	@echo '             FLINK_MASTER=host:port FLINK_JOB_SERVER_JAR=file.jar (RUNNER=flink)'
+	@echo '             FLINK_MASTER=host:port FLINK_JOB_SERVER_JAR=file.jar FLINK_ENVIRONMENT=EXTERNAL:host:port (RUNNER=flink)'
 	@echo '             TEXT= LANGUAGE= REFERENCE= OUT= (synthesize)'
 
 setup: $(READY)  ## the environment alone; GPU=1 with CUDA's libraries
@@ -68,8 +69,8 @@ report: $(READY)  ## report.html of a dataset anew, a page to see and to hear: D
 flink-up: $(READY)  ## a Flink cluster on this machine for RUNNER=flink; FLINK_MASTER=localhost:8081
 	$(BIN)/myxtts-data flink up $(ARGS)
 
-flink-down: $(READY)  ## end it
-	$(BIN)/myxtts-data flink down
+flink-down: $(READY)  ## end it; ARGS=--force also where jobs run
+	$(BIN)/myxtts-data flink down $(ARGS)
 
 flink-status: $(READY)  ## cluster, slots, job server, running jobs
 	$(BIN)/myxtts-data flink status

@@ -9,12 +9,13 @@ sources ─ readers ─► Utterance references ─► shard by hash of the id
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 
 import apache_beam as beam
 import click
 
-from pipelines.config import BuildConfig
+from pipelines.config import BuildConfig, config_document
 from pipelines.measure import MeasureShard, contract_of, disk_message
 from pipelines.orphans import end_left_job, noted_job
 from pipelines.plan import Element, Plan
@@ -44,6 +45,7 @@ class Assembly:
         self._data, self._staging = Layout(data), Staging.of_new_build(Layout(data))
         self._prepare, self.contract = prepare, contract_of(prepare)
         self._measuring = measuring(self.contract, decode_limit_s=config.decode_limit_s)
+        self._work = hashlib.blake2b(self._measuring.encode() + config_document(config), digest_size=16).hexdigest()
 
     @property
     def staged(self) -> Layout:
@@ -52,7 +54,7 @@ class Assembly:
 
     def end_left_job(self) -> None:
         """See to the job of a driver that was killed: its shards may be of use here."""
-        end_left_job(self._lock, is_of_use=self._staging.has_left(measuring=self._measuring))
+        end_left_job(self._lock, work=self._work if self._staging.has_left(measuring=self._measuring) else None)
 
     def assemble(self, plan: Plan, *, scope: Scope) -> list[ShardReport]:
         """Run the graph, with a progress bar; the reports of the planned shards.
@@ -68,7 +70,7 @@ class Assembly:
             name = new_job_name("build")
             with (
                 show_progress(self._staging.progress, label=label, total=plan.listed),
-                noted_job(self._lock, runner=self._runner, name=name),
+                noted_job(self._lock, runner=self._runner, name=name, work=self._work),
             ):
                 run_graph(
                     lambda pipeline: self._graph(pipeline, plan=plan, scope=scope, left=[one.root for one in left]),

@@ -221,6 +221,12 @@ def main() -> None:
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except OSError as error:  # of a disk or a store: they name the file
+        if error.filename is None:
+            raise
+        what_to_do = "see that it can be reached, read and written to, then give the same command again"
+        click.echo(f"error: {error.filename}: {error.strerror}; {what_to_do}", err=True)
+        sys.exit(2)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import fnmatch
 import functools
-import getpass
 import os
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
+from shared.lock import user_name
 from shared.place import RemotePlace
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def file_system(url: str) -> FileSystem:
 
     # Beam wants these as options, but the URL says them already, also to a worker
     port = parts.port or WEBHDFS_PORT
-    server = {"hdfs_host": parts.hostname, "hdfs_port": port, "hdfs_user": getpass.getuser(), "hdfs_full_urls": True}
+    server = {"hdfs_host": parts.hostname, "hdfs_port": port, "hdfs_user": user_name(), "hdfs_full_urls": True}
     return HadoopFileSystem(server)
 
 
@@ -254,17 +254,21 @@ class RemotePath(RemotePlace):
             return bool(file_system(self._url).exists(self._url))
 
     def _has_folders(self) -> bool:
-        return bool(file_system(self._url).has_dirs())
+        with self._told():
+            return bool(file_system(self._url).has_dirs())
 
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
-        """Each store's client has errors of its own, and Beam's lack `errno` and `strerror`."""
+        """Each store's client has errors of its own, Beam's lack `errno` and `strerror`, a socket's a `filename`."""
         try:
             yield
         except Exception as error:
-            if isinstance(error, OSError) and error.errno is not None:
+            if isinstance(error, OSError) and error.filename is not None:
                 raise
-            raise OSError(errno.EIO, " ".join(str(error).split()), str(self)) from error
+            causes: dict[str, Exception] = getattr(error, "exception_details", None) or {}  # Beam's, by URL
+            cause = next(iter(causes.values()), error)
+            number = cause.errno if isinstance(cause, OSError) and cause.errno is not None else errno.EIO
+            raise OSError(number, " ".join(str(cause).split()), str(self)) from error
 
 
 def _as_it_is() -> str:

@@ -172,7 +172,7 @@ def _tried(
         work.tried.mkdir(parents=True)
         with (
             show_progress(work.progress, label="rejected utterances", total=len(elements)),
-            noted_job(lock, runner=runner, name=name),
+            noted_job(lock, runner=runner, name=name, work=name),  # of no use to another
         ):
             run_graph(
                 lambda pipeline: (

@@ -19,6 +19,7 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
 from pipelines.flink.jobs import user_message
 from pipelines.flink.places import asked_master
+from pipelines.flink.rest import Unreachable
 from shared.errors import UserError
 
 # In memory there is one process; worker processes cost seconds of imports. On 2 cores two of them draw level at
@@ -59,13 +60,16 @@ def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers:
     """Build the graph on a pipeline of the named runner and run it to its end, as a job of that (unique) name.
 
     Raises:
-        UserError: one was raised inside the graph, here or in a worker process; or there is no such cluster.
+        UserError: one was raised inside the graph, here or in a worker process.
+        Unreachable: there is no such cluster, or it fell silent and the job may run on.
         KeyboardInterrupt: the user ended it; Beam wraps that like any other.
     """
     pipeline = RUNNERS[runner](workers, name)
     build(pipeline)
     try:
         pipeline.run().wait_until_finish()
+    except Unreachable:
+        raise
     except (UserError, RuntimeError) as error:
         if str(error).startswith("KeyboardInterrupt"):
             raise KeyboardInterrupt from error
@@ -81,10 +85,16 @@ def _local_pipeline(workers: int, name: str) -> beam.Pipeline:
     if workers == 1:
         return beam.Pipeline(runner=FnApiRunner(), options=options)
     _end_when_a_worker_dies()
-    # what --direct_running_mode=multi_processing does, with a worker of ours; Ctrl-C is for the driver alone to answer
-    command = f"trap '' INT; exec {shlex.quote(sys.executable)} -m pipelines.worker"
-    environment = SubprocessSDKEnvironment.from_command_string(command)
+    environment = SubprocessSDKEnvironment.from_command_string(local_worker_command())
     return beam.Pipeline(runner=FnApiRunner(default_environment=environment), options=options)
+
+
+def local_worker_command() -> str:
+    """As `--direct_running_mode=multi_processing` starts one, but it is ours; Ctrl-C is for the driver alone to answer.
+
+    The folder that a user stands in may hold a `shared` of its own: -P keeps it out.
+    """
+    return f"trap '' INT; exec {shlex.quote(sys.executable)} -P -m pipelines.worker"
 
 
 def _flink_pipeline(workers: int, name: str) -> beam.Pipeline:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -171,11 +172,11 @@ class Dataset(NamedTuple):
             raise UserError(_why_absent(layout))
         return cls(layout, read_info(layout.info))
 
-    def manifest(self, split: str) -> pa.Table:
+    def manifest(self, split: str, *, columns: Sequence[str] = tuple(MANIFEST.names)) -> pa.Table:
         """The manifest rows of a split, in the order of `dataset.json` and of the records."""
-        stems = [shard.name for shard in self.info.shards_of(split)]
-        tables = [read_table(self.layout.manifest(stem), schema=MANIFEST) for stem in stems]
-        return pa.concat_tables(tables) if tables else MANIFEST.empty_table()
+        names, stems = list(columns), [shard.name for shard in self.info.shards_of(split)]
+        tables = [read_table(self.layout.manifest(stem), schema=MANIFEST, columns=names) for stem in stems]
+        return pa.concat_tables(tables) if tables else MANIFEST.empty_table().select(names)
 
 
 def _why_absent(layout: Layout) -> str:

@@ -19,6 +19,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO, Protocol
 
 import pydantic
@@ -42,6 +43,8 @@ class Job(pydantic.BaseModel):
 
     master: str
     name: str
+    work: str  # a digest of what it was asked for: one of another is of no use
+    since: datetime.datetime
 
 
 class Owner(pydantic.BaseModel):
@@ -59,7 +62,7 @@ class Owner(pydantic.BaseModel):
     @classmethod
     def of_this_process(cls, command: str) -> Owner:
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        return cls(command=command, user=_user(), host=socket.gethostname(), pid=os.getpid(), since=now)
+        return cls(command=command, user=user_name(), host=socket.gethostname(), pid=os.getpid(), since=now)
 
     def __str__(self) -> str:
         return f"{self.command} of {self.user} on {self.host} (process {self.pid}, since {self.since})"
@@ -198,14 +201,22 @@ def _shared(root: Place) -> Iterator[None]:
         _refuse_owner(_Object(path), root=root)
         yield
         return
-    try:
-        file = local(path).open("a+b" if Layout(root).info.is_file() else "rb")
-    except OSError:  # there is no such dataset, or it is not ours to lock
+    file = _readable(local(path), makes=Layout(root).info.is_file())
+    if file is None:
         yield
         return
     with file:
         _flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB, root=root)
         yield
+
+
+def _readable(path: Path, *, makes: bool) -> BinaryIO | None:
+    """The lock's file, which a reader who may not write can lock too; None where there is no such dataset, or no lock
+    in one that is not ours to change."""
+    for mode in ("a+b", "rb") if makes else ("rb",):
+        with contextlib.suppress(OSError):
+            return path.open(mode)
+    return None
 
 
 def _flock(file: BinaryIO, operation: int, *, root: Place) -> bool:
@@ -215,7 +226,9 @@ def _flock(file: BinaryIO, operation: int, *, root: Place) -> bool:
     except BlockingIOError as error:
         owner = _owner(_File(file))
         if owner is None:
-            raise UserError(f"{root}: another process reads this dataset; wait for it, or end it") from error
+            raise UserError(
+                f"{root}: another process reads this dataset, such as a training; wait for it, or end it"
+            ) from error
         raise UserError(f"{root}: {owner} is writing here; wait for it, or end it") from error
     except OSError as error:
         if error.errno not in _UNSUPPORTED:
@@ -260,7 +273,8 @@ def finish_publication(layout: Layout) -> None:
         raise UserError(f"{message} ({error.strerror}); open the dataset once where it can be") from error
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Who runs this process; a number where that user has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name

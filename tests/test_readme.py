@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 from preprocess.checks import ALL_BOUNDS, Bound, CheckConfig
@@ -45,3 +46,13 @@ def test_the_tree_names_every_module_and_no_other() -> None:
             named.add(folder / f"{word}.py")
     rooms = ("shared", "preprocess", "pipelines", "trainer")
     assert named == {path for room in rooms for path in Path(room).rglob("*.py") if path.name != "__init__.py"}
+
+
+def test_a_model_is_asked_for_the_voice_of_the_sample_only_where_it_learned_it() -> None:
+    def asked(*words: str) -> str:
+        return subprocess.run(["make", "-n", "synthesize", *words], capture_output=True, text=True, check=True).stdout
+
+    voice = "--reference tests/corpora/english/wavs/EN001-0001.wav"
+    assert voice in asked()
+    assert "--reference" not in asked("RUN=runs/lj")
+    assert "--reference clip.wav" in asked("RUN=runs/lj", "REFERENCE=clip.wav")

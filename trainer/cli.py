@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import click
 
 from shared.config import load_config
 from shared.errors import UserError
+from shared.lock import reading
 from trainer.signals import Interrupted
 from trainer.startup import start_tensorflow
 
@@ -36,10 +36,12 @@ def train(
     """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
     allocator = start_tensorflow(plain_malloc=plain_malloc)
     from trainer.config import TrainConfig
+    from trainer.faults import faults_told
     from trainer.loop import train as train_to_the_end
 
     settings = load_config(config, of=TrainConfig, overrides=overrides)
-    ended = train_to_the_end(settings, data=data, run=run, allocator=allocator, break_lock=break_lock)
+    with faults_told():
+        ended = train_to_the_end(settings, data=data, run=run, allocator=allocator, break_lock=break_lock)
     outcome = (
         f"loss {ended.loss:.4f}"
         if ended.summary
@@ -55,8 +57,7 @@ def train(
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A picture (.png, .svg, .pdf) to write.")
 def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | None) -> None:
     """What training as CONFIG says would be fed: shapes of batches, padding, shares; nothing is read but manifests."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # planning needs no GPU, and a training may be running on it
-    start_tensorflow()
+    start_tensorflow(gpus="hidden")  # planning needs none, and a training may be running on it
     from rich.console import Console
 
     from trainer.config import TrainConfig
@@ -68,7 +69,8 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     asked = load_config(config, of=TrainConfig, overrides=overrides)
     if out is not None:
         check_picture(out)
-    inspection = inspect_input(asked, dataset=open_dataset(data))
+    with reading(data):
+        inspection = inspect_input(asked, dataset=open_dataset(data))
     Console(highlight=False).print(inspection_tables(inspection, config=asked))
     if out is not None:
         draw(inspection, path=out, title=str(data))
@@ -97,11 +99,15 @@ def synthesize(
     seed: int,
 ) -> None:
     """Speak a text, in the voice of a reference clip."""
-    start_tensorflow()
+    start_tensorflow(gpus="as needed")  # a training may be running on it
+    from trainer.faults import faults_told
     from trainer.speech.synthesize import Sentence, synthesize_file
 
     sentence = Sentence(text=text, language=language, reference=reference)
-    spoken = synthesize_file(sentence, run=run, out=out, tokenizer=tokenizer, max_duration_s=max_duration_s, seed=seed)
+    with faults_told():
+        spoken = synthesize_file(
+            sentence, run=run, out=out, tokenizer=tokenizer, max_duration_s=max_duration_s, seed=seed
+        )
     click.echo(f"{out}: {spoken.duration_s:.2f} s at {spoken.rate_hz} Hz, {spoken.ending}")
 
 
@@ -112,10 +118,12 @@ def synthesize(
 @click.option("--tokens", "max_tokens", type=click.IntRange(min=1, max=10_000), default=400, show_default=True)
 def export(run: Path, out: Path, max_duration_s: float, max_tokens: int) -> None:
     """The model for elsewhere: SavedModel for so many seconds and tokens at most, weights, config, vocabulary."""
-    start_tensorflow()
+    start_tensorflow(gpus="hidden")  # a training may be running on it
     from trainer.export import export_run
+    from trainer.faults import faults_told
 
-    exported = export_run(run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens)
+    with faults_told():
+        exported = export_run(run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens)
     click.echo(f"{out}: step {exported.step}, {exported.parameters:,} parameters")
 
 

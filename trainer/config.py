@@ -42,9 +42,10 @@ class TrainConfig(Config):
 
     @pydantic.model_validator(mode="before")
     @classmethod
-    def _of_its_level(cls, document: dict[str, Any]) -> dict[str, Any]:
-        level, model = document.get("level"), document.get("model", ModelConfig())
-        if level is None or level not in get_args(Level):
+    def _of_its_level(cls, document: Any) -> Any:
+        """The document over its level's settings; what is wrong in it is left for pydantic to say."""
+        if not isinstance(document, dict) or document.get("level") not in get_args(Level):
             return document
-        size = model.get("size", ModelConfig().size) if isinstance(model, dict) else model.size
-        return with_level(document, level=level, size=size)
+        model = document.get("model", {})
+        size = model.get("size", ModelConfig().size) if isinstance(model, dict) else getattr(model, "size", None)
+        return with_level(document, level=document["level"], size=str(size))

@@ -93,9 +93,11 @@ class FreeRunning:
         return key(f"{self._seed}/{name}", purpose="free running")
 
     def _prepare(self) -> None:
-        """Tensors of one shape for all; each clip's reference is its first part, as in teacher-forced validation."""
+        """Tensors of one shape for all; each clip's reference is its first part, as long for one as for another, since
+        else it would tell how long to speak."""
         clips, r = list(self._found.values()), self._model.config.frames_per_step
-        crops = [clip.mel[: min(len(clip.mel) // 2, self._model.config.crop_frames)] for clip in clips]
+        shared_frames = min(self._model.config.crop_frames, *(len(clip.mel) // 2 for clip in clips))
+        crops = [clip.mel[:shared_frames] for clip in clips]
         self._max_steps = math.ceil(OVERLONG * max(len(clip.mel) for clip in clips) / r)
         self._given = {
             "tokens": tf.constant(_stacked([clip.tokens for clip in clips])),
@@ -180,6 +182,6 @@ def _stacked(values: list[np.ndarray]) -> np.ndarray:
 
 
 def _texts(dataset: Dataset, *, names: list[str]) -> dict[str, str]:
-    table = dataset.manifest("validation").select(["utterance_id", "text"])
+    table = dataset.manifest("validation", columns=("utterance_id", "text"))
     found = table.filter(pc.is_in(table["utterance_id"], pa.array(names)))
     return dict(zip(found["utterance_id"].to_pylist(), found["text"].to_pylist(), strict=True))

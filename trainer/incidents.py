@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from shared.errors import UserError
 from shared.files import write_bytes
 
 MAX_UNSEEN = 100  # steps whose figures are held
@@ -27,14 +28,30 @@ class Incidents:
         self._rows = self._whole_rows()
 
     def add(self, kind: str, *, step: int, **facts: Any) -> None:
-        """A row of a kind, such as "skipped" or "out of memory"."""
+        """A row of a kind, such as "skipped" or "out of memory".
+
+        Raises:
+            UserError: the disk is full or fails.
+        """
         row = json.dumps({"step": step, "kind": kind, **facts})
-        if row not in self._rows:
-            self._rows.append(row)
-            write_bytes(self._path, "".join(f"{one}\n" for one in self._rows).encode())
+        if row in self._rows:
+            return
+        self._rows.append(row)
+        try:
+            write_bytes(self._path, "".join(f"{one}\n" for one in self._rows).encode(errors="surrogateescape"))
+        except OSError as error:
+            raise UserError(
+                f"{self._path}: cannot be written ({error.strerror}); make room and run the same command again"
+            ) from error
 
     def _whole_rows(self) -> list[str]:
-        return self._path.read_text(encoding="utf-8").splitlines() if self._path.exists() else []
+        """The rows so far; bytes that are no text stay what they are."""
+        try:
+            return self._path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise UserError(f"{self._path}: cannot be read ({error.strerror})") from error
 
 
 class Skipped(NamedTuple):

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
+from shared.lock import reading
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import named_state
 from trainer.config import TrainConfig
@@ -45,19 +46,21 @@ class Trained(NamedTuple):
 
 
 def train(config: TrainConfig, *, data: Path, run: Path, allocator: str, break_lock: bool = False) -> Trained:
-    """Train from the run's last checkpoint, or from fresh weights, to `config.steps`.
+    """Train from the run's last checkpoint, or from fresh weights, to `config.steps`; nobody may write to the data.
 
     `allocator` says how memory is allocated; it goes into the log. `break_lock` where a process that trained in the
     run is known to be gone.
 
     Raises:
-        UserError: data or run are not usable, another process trains in the run, or losses are no numbers.
+        UserError: data or run are not usable, another process writes to the data or trains in the run, or losses are
+            no numbers.
         Interrupted: a signal asked for it; a checkpoint is written.
     """
-    dataset = open_dataset(data)
-    with training_in(run, break_lock=break_lock):
-        info = enter_run(run, config=config, dataset=dataset)
-        return Trainer(config, dataset=dataset, run=run, info=info).train(allocator=allocator)
+    with reading(data):
+        dataset = open_dataset(data)
+        with training_in(run, break_lock=break_lock):
+            info = enter_run(run, config=config, dataset=dataset)
+            return Trainer(config, dataset=dataset, run=run, info=info).train(allocator=allocator)
 
 
 class Trainer:
@@ -106,7 +109,12 @@ class Trainer:
         """Run to the last step."""
         state, notice = self._state, self._state.resume()
         with (
-            Monitor(self._run, step=state.progress.step, steps=self._config.steps) as monitor,
+            Monitor(
+                self._run,
+                step=state.progress.step,
+                steps=self._config.steps,
+                validate_every=self._config.validate_every,
+            ) as monitor,
             Signals(monitor.say) as signals,
             Session(on_gpu=self._devices.are_gpus) as session,
             state,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import tensorflow as tf
 
+from trainer.faults import is_full
 from trainer.input.replicas import parts_of
 from trainer.input.staircase import Bucket
 
@@ -30,9 +31,36 @@ def within_memory(step: Callable[[Batch], T], batch: Batch) -> T:
     """
     try:
         return step(batch)
-    except tf.errors.ResourceExhaustedError as error:
-        clips, frames, _ = parts_of(batch["mel"])[0].shape
-        raise OutOfMemory(Bucket(clips, frames, parts_of(batch["tokens"])[0].shape[1])) from error
+    except tf.errors.OpError as error:
+        if not is_full(error):
+            raise
+        raise OutOfMemory(bucket_of(batch)) from error
+
+
+def fed_within_memory(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The batches as they come.
+
+    Raises:
+        OutOfMemory: of the batch before, beside which the next one found no room.
+    """
+    before = None
+    while True:
+        try:
+            batch = next(batches, None)
+        except tf.errors.OpError as error:
+            if before is None or not is_full(error):
+                raise
+            raise OutOfMemory(before) from error
+        if batch is None:
+            return
+        before = bucket_of(batch)
+        yield batch
+
+
+def bucket_of(batch: Batch) -> Bucket:
+    """The shape of a batch, or of the part of it that a device gets."""
+    clips, frames, _ = parts_of(batch["mel"])[0].shape
+    return Bucket(clips, frames, parts_of(batch["tokens"])[0].shape[1])
 
 
 def full_batch(bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:

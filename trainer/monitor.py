@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
+from shared.errors import UserError
 from shared.files import write_bytes
 from trainer.pictures import alignment_picture, mels_picture
 from trainer.samples import Samples
@@ -17,15 +21,21 @@ from trainer.terminal import Terminal
 
 
 class Monitor:
-    """The outputs of one run; rows of an earlier run beyond its checkpoint, which is `step`, are dropped."""
+    """The outputs of one run; rows of an earlier run beyond its checkpoint, which is `step`, are dropped.
 
-    def __init__(self, run: Path, *, step: int, steps: int):
-        self._path = run / "metrics.jsonl"
-        damaged = _drop_after(self._path, step=step)
-        self._file = self._path.open("a", encoding="utf-8")
-        self._writer = tf.summary.create_file_writer(str(run / "tensorboard"))
-        _purge_after(self._writer, step=step)
-        self._terminal = Terminal(step=step, steps=steps)
+    Every method that writes raises UserError where the disk is full or fails. TensorFlow drops events that find no room
+    without a word: the next row, which finds none either, tells of it.
+    """
+
+    def __init__(self, run: Path, *, step: int, steps: int, validate_every: int):
+        self._path, self._events = run / "metrics.jsonl", run / "tensorboard"
+        with _written(self._path):
+            damaged = _drop_after(self._path, step=step)
+            self._file = _open_rows(self._path)
+        with _written(self._events):
+            self._writer = tf.summary.create_file_writer(str(self._events))
+            _purge_after(self._writer, step=step)
+        self._terminal = Terminal(step=step, steps=steps, validate_every=validate_every)
         if damaged:
             self.say(f"{self._path}: damaged rows dropped: {damaged}")
 
@@ -48,24 +58,26 @@ class Monitor:
     def go_back(self, step: int) -> None:
         """Take back all rows of later steps."""
         self._file.close()
-        _drop_after(self._path, step=step)
-        self._file = self._path.open("a", encoding="utf-8")
-        _purge_after(self._writer, step=step)
+        with _written(self._path):
+            _drop_after(self._path, step=step)
+            self._file = _open_rows(self._path)
+        with _written(self._events):
+            _purge_after(self._writer, step=step)
         self.advance(step)
 
     def log(self, kind: str, *, step: int, values: dict[str, float]) -> None:
         """One row of raw figures, `kind` being train or validation; JSON has null for what is no number."""
         shown = {name: value if math.isfinite(value) else None for name, value in values.items()}
-        self._file.write(json.dumps({"step": step, "kind": kind, **shown}) + "\n")
-        self._file.flush()
-        with self._writer.as_default(step=step):
+        with _written(self._path):
+            _write_row(self._file, {"step": step, "kind": kind, **shown})
+        with _written(self._events), self._writer.as_default(step=step):
             for name, value in values.items():
                 tf.summary.scalar(f"{kind}/{name}", value)
         self._terminal.show(kind, step=step, values=values)
 
     def picture(self, name: str, *, step: int, image: np.ndarray) -> None:
         """A picture [height, width] with values in [0, 1]."""
-        with self._writer.as_default(step=step):
+        with _written(self._events), self._writer.as_default(step=step):
             tf.summary.image(name, image[None, :, :, None])
 
     def samples(self, samples: Samples) -> None:
@@ -79,8 +91,31 @@ class Monitor:
 
     def sound(self, name: str, *, step: int, samples: np.ndarray, rate_hz: int) -> None:
         """A sound [S] int16."""
-        with self._writer.as_default(step=step):
+        with _written(self._events), self._writer.as_default(step=step):
             tf.summary.audio(name, samples[None, :, None] / np.float32(32768.0), rate_hz)
+
+
+@contextlib.contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """Raises UserError where the disk, or TensorFlow of the disk, says that it cannot be done."""
+    try:
+        yield
+    except (OSError, tf.errors.OpError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message.partition("\n")[0]
+        raise UserError(
+            f"{path}: cannot be written ({reason}); checkpoints are intact; make room and run the same command again"
+        ) from error
+
+
+def _open_rows(path: Path) -> io.FileIO:
+    """For rows to be added, each written at once: closing it has nothing left to write."""
+    return path.open("ab", buffering=0)
+
+
+def _write_row(file: io.FileIO, row: dict[str, object]) -> None:
+    data = f"{json.dumps(row)}\n".encode()
+    while data:  # a disk that is about to be full takes a part
+        data = data[file.write(data) :]
 
 
 def _drop_after(path: Path, *, step: int) -> int:

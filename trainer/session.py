@@ -34,6 +34,10 @@ class Session:
         """What there is to say about the measuring, once."""
         return self._gpus.take_notice()
 
+    def forget_memory(self) -> None:
+        """Tell of the GPUs' memory as if it had been used from now on only."""
+        self._gpus.forget_memory()
+
     def figures(self) -> dict[str, float]:
         """What was measured since the last reading, by name; waits for the device."""
         stretch = self.watch.read()

@@ -1,46 +1,77 @@
-"""Bringing TensorFlow in: the allocator before it, and without what it says about a machine that has no GPU."""
+"""Bringing TensorFlow in: the allocator before it, the GPUs as they are wanted, without its notes about itself."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
+import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
+from typing import Literal
 
 from trainer.allocator import tune_allocator
 
+Gpus = Literal["whole", "as needed", "hidden"]
+
 # Written by its C++ side before any log level holds; everything else that it writes is passed on.
-_NOTES = re.compile(rb"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit")
+_NOTES = r"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit"
+
+_FILTER = """
+import re, sys
+notes = re.compile(sys.argv[1].encode())
+for line in sys.stdin.buffer:
+    if not notes.search(line):
+        sys.stderr.buffer.write(line)
+        sys.stderr.buffer.flush()
+"""
+
+FILTER_END_S = 5.0
 
 
-def start_tensorflow(*, plain_malloc: bool = False) -> str:
-    """Import TensorFlow and let it look for devices; what was done about the allocator, in words."""
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+def start_tensorflow(*, plain_malloc: bool = False, gpus: Gpus = "whole") -> str:
+    """Import TensorFlow and let it look for devices; what was done about the allocator, in words.
+
+    Of each GPU's memory TensorFlow takes nearly the whole at once, or as much as it comes to need; then another
+    process may use the same GPU.
+
+    Raises:
+        UserError: a GPU is there and cannot be had.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # with warnings: one of them says why a GPU is not used
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # the numbers that NVML and nvidia-smi use
+    if gpus == "hidden":
+        os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     allocator = "allocator: as it is (--plain-malloc)" if plain_malloc else tune_allocator()
     with _without_notes():
         import tensorflow as tf
 
-        tf.config.list_logical_devices()
+        from trainer.faults import faults_told
+
+        with faults_told():
+            for gpu in tf.config.list_physical_devices("GPU") if gpus == "as needed" else ():
+                tf.config.experimental.set_memory_growth(gpu, True)
+            tf.config.list_logical_devices()
     return allocator
 
 
 @contextlib.contextmanager
 def _without_notes() -> Iterator[None]:
-    """Hold back what is written to the file of stderr, then pass on all lines but the known notes."""
+    """Pass on what is written to the file of stderr, all lines but the known notes.
+
+    By a process of its own: where TensorFlow aborts this one, its last words are still to be read.
+    """
     sys.stderr.flush()
     kept = os.dup(2)
-    with tempfile.TemporaryFile() as held:
-        os.dup2(held.fileno(), 2)
-        try:
-            yield
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-            held.seek(0)
-            for line in held:
-                if not _NOTES.search(line):
-                    os.write(2, line)
+    words = [sys.executable, "-I", "-S", "-c", _FILTER, _NOTES]
+    passing = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
+    assert passing.stdin is not None
+    os.dup2(passing.stdin.fileno(), 2)
+    passing.stdin.close()
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # whom a child of ours still tells something
+            passing.wait(FILTER_END_S)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from shared.errors import UserError
-from trainer.conditioning import Crop, choose_crop
+from trainer.conditioning import Crop, choose_crop, unheard_part
 from trainer.loss_balance import BALANCED, balance
 from trainer.losses import LossConfig, Target, Voices, loss_terms, term_counts, weighted_sum
 from trainer.model.decoder import Decoded
@@ -145,15 +145,23 @@ class TrainStep:
         return {**losses, **self._optimizer.apply(gradients, loss=losses["loss"])}
 
 
-class EvaluationStep:
-    """Losses and output without any randomness."""
+class Evaluated(NamedTuple):
+    """What is said of a batch."""
 
-    def __init__(self, model: XTTS, *, losses: LossConfig):
-        self._model, self._losses = model, losses
+    terms: Losses  # of the loss, unweighted
+    counts: Losses  # of how many things each is the mean
+    decoded: Decoded
+
+
+class EvaluationStep:
+    """Losses and output of the network that speaks: sampled, its pre-net dropped, else nothing; always the same way."""
+
+    def __init__(self, model: XTTS, *, losses: LossConfig, seed: int):
+        self._model, self._losses, self._seed = model, losses, seed
         self._compiled = _compiled(self._evaluate)
 
-    def __call__(self, batch: Batch) -> tuple[Losses, Decoded]:
-        """The losses of a batch, and what was decoded."""
+    def __call__(self, batch: Batch) -> Evaluated:
+        """Judge a batch."""
         return self._compiled(batch)
 
     @property
@@ -161,9 +169,12 @@ class EvaluationStep:
         """XLA programs compiled so far, as of the training step."""
         return self._compiled.experimental_get_tracing_count()
 
-    def _evaluate(self, batch: Batch) -> tuple[Losses, Decoded]:
-        decoded, losses = teacher_force(self._model, batch, losses=self._losses, step=None, noise=None)
-        return losses, decoded
+    def _evaluate(self, batch: Batch) -> Evaluated:
+        noise = Noise(seed=self._seed, step=tf.constant(0), trains=False)
+        lesson = prepare(self._model, batch, noise=noise)
+        counts = count(self._model, lesson, losses=self._losses)
+        decoded, terms = _judge(self._model, lesson, losses=self._losses, noise=noise, of=None)
+        return Evaluated(terms, counts, decoded)
 
 
 def teacher_force(
@@ -231,7 +242,8 @@ def _judge(
     )
     voices = None
     if losses.voice:
-        spoken, wanted = (model.recognise(*one) for one in ((decoded.mel, frames), (crop.mel, crop.frames)))
+        unheard = unheard_part(decoded.mel, frames, crop=crop)
+        spoken, wanted = (model.recognise(*one) for one in (unheard, (crop.mel, crop.frames)))
         voices = Voices(spoken, wanted, crop.frames > 0)
     target = Target(model.decoder.standardise(lesson.mel), frames, lesson.token_counts, crop.heard)
     terms = loss_terms(decoded, target=target, voices=voices, config=losses)

@@ -13,10 +13,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from trainer.pace import Pace
+
 PARTS = ("mel", "kl", "flux", "stop", "guided_attention", "voice")  # of the loss
 LINE_EVERY_S = 10.0  # where there is no terminal
 LABELS_WIDTH = len("validation") + 2
-SPEED_OVER_S = 600.0  # time left is told from the speed of so long, pauses for validation included
 
 Values = dict[str, float]
 
@@ -29,6 +30,7 @@ class Terminal:
         *,
         step: int,
         steps: int,
+        validate_every: int,
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ):
@@ -40,9 +42,9 @@ class Terminal:
             TextColumn("{task.description}"),
             console=self._console,
             expand=True,
-            speed_estimate_period=SPEED_OVER_S,
             get_time=clock,
         )
+        self._pace, self._noted = Pace(steps=steps, validate_every=validate_every), step
         self._task = self._progress.add_task("", total=steps, completed=step)
         self._groups: dict[str, list[str]] = {}
         self._live = Live(get_renderable=self._render, console=self._console, refresh_per_second=2)
@@ -64,11 +66,19 @@ class Terminal:
 
     def show(self, kind: str, *, step: int, values: Values) -> None:
         """Figures of training or validation."""
+        self._time(values, step=step)
         self._groups |= validation_groups(values, step=step) if kind == "validation" else train_groups(values)
         now_s = self._clock()
         if not self._console.is_terminal and (kind == "validation" or now_s - self._line_s >= LINE_EVERY_S):
             self._line_s = now_s
             self.say(self._line(kind, step=step))
+
+    def _time(self, values: Values, *, step: int) -> None:
+        if "steps_per_second" in values:
+            self._pace.note_steps(max(1, step - self._noted), per_second=values["steps_per_second"])
+            self._noted = step
+        if "validation_s" in values:
+            self._pace.note_validation(values["validation_s"])
 
     def _line(self, kind: str, *, step: int) -> str:
         wanted = ("validation", "speech") if kind == "validation" else ("loss", "rate", "speed")
@@ -81,8 +91,7 @@ class Terminal:
         return int(self._progress.tasks[0].total or 0)
 
     def _time_left(self) -> str:
-        seconds = self._progress.tasks[0].time_remaining
-        return "time left unknown" if seconds is None else f"{timedelta(seconds=round(seconds))} left"
+        return str(self._pace.left(int(self._progress.tasks[0].completed)) or "time left unknown")
 
     def _render(self) -> Group:
         gone = timedelta(seconds=round(self._progress.tasks[0].elapsed or 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from trainer.config import TrainConfig
 from trainer.free_running import FreeRunning, judge
 from trainer.incidents import Incidents
 from trainer.input.stream import Stream
+from trainer.losses import LossConfig
 from trainer.memory import within_memory
 from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
@@ -23,7 +25,7 @@ from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
 from trainer.pictures import alignment_picture, mels_picture
 from trainer.samples import Samples, write_samples
-from trainer.step import Batch, EvaluationStep
+from trainer.step import Batch, Evaluated, EvaluationStep
 
 
 class Validation:
@@ -34,7 +36,7 @@ class Validation:
     ):
         self._optimizer, self._config, self._run, self._incidents = optimizer, config, run, incidents
         self._rate_hz = dataset.info.contract.features.sample_rate_hz
-        self.evaluation = EvaluationStep(model, losses=config.loss)
+        self.evaluation = EvaluationStep(model, losses=config.loss, seed=config.seed)
         self.free_running = FreeRunning(model, config=config.free_running, dataset=dataset, seed=config.seed)
 
     def hold(
@@ -49,7 +51,7 @@ class Validation:
         overheard = self.free_running.overhear(batches, names=stream.utterance_ids)
         heard = itertools.takewhile(lambda _: not is_cut_short(), overheard)
         with self._optimizer.averaged():
-            validated = validate(heard, step=partial(within_memory, self.evaluation))
+            validated = validate(heard, step=partial(within_memory, self.evaluation), losses=self._config.loss)
         if validated is None or is_cut_short():
             return None
         monitor.log("validation", step=step, values=validated.losses | self._speak(step, monitor=monitor))
@@ -84,22 +86,20 @@ class Validated(NamedTuple):
     pictures: dict[str, np.ndarray]
 
 
-def validate(
-    batches: Iterable[Batch], *, step: Callable[[Batch], tuple[dict[str, tf.Tensor], Decoded]]
-) -> Validated | None:
-    """Losses over all batches, each weighted by its valid frames; None without a batch."""
-    sums: dict[str, float] = {}
-    total, first = 0.0, None
+def validate(batches: Iterable[Batch], *, step: Callable[[Batch], Evaluated], losses: LossConfig) -> Validated | None:
+    """Losses over all batches as if they were one; None without a batch."""
+    sums, counts, first = defaultdict[str, float](float), defaultdict[str, float](float), None
     for batch in batches:
-        losses, decoded = step(batch)
-        weight = float(tf.reduce_sum(batch["frames"]))
-        total += weight
-        for name, value in losses.items():
-            sums[name] = sums.get(name, 0.0) + weight * float(value)
-        first = first or (batch, decoded)
+        found = step(batch)
+        for name, term in found.terms.items():
+            sums[name] += float(found.counts[name]) * float(term)
+            counts[name] += float(found.counts[name])
+        first = first or (batch, found.decoded)
     if first is None:
         return None
-    return Validated({name: value / total for name, value in sums.items()}, _pictures(*first))
+    terms = {name: total / max(counts[name], 1.0) for name, total in sums.items()}
+    loss = sum(float(weight) * terms[name] for name, weight in losses.weights_at(None).items())
+    return Validated({"loss": loss, **terms}, _pictures(*first))
 
 
 def _pictures(batch: Batch, decoded: Decoded) -> dict[str, np.ndarray]:

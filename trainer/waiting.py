@@ -93,6 +93,7 @@ class Stretch(NamedTuple):
         return {
             "frames_per_second": self.frames / self.seconds,
             "clips_per_second": self.clips / self.seconds,
+            "steps_per_second": len(self.computes_s) / self.seconds,
             "stall": self.stall,
             "wait": self.wait,
             "compute": float(self.computes_s.sum()) / self.seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -10,16 +11,16 @@ from pathlib import Path
 from pipelines.flink.cluster import Cluster
 from pipelines.flink.install import installation
 from pipelines.flink.java import java_home, maven
-from pipelines.flink.places import asked_job_server_jar, asked_master
+from pipelines.flink.places import asked_job_server_jar, asked_master, asked_worker_pool
 from pipelines.flink.processes import listens
 from pipelines.flink.rest import Unreachable, ask
-from pipelines.flink.versions import versions
+from pipelines.flink.versions import sums, versions
 from shared.errors import UserError
 
 
 def flink_checks() -> Iterator[tuple[str, Callable[[], str]]]:
     """(name, what looks and says what it found, or raises a UserError that says what to do)."""
-    yield "worker", worker_command
+    yield "worker", _worker
     yield "Java", lambda: f"{versions().java} in {java_home()}"
     yield "Maven", _maven
     yield "Flink's files", _files
@@ -57,13 +58,51 @@ def checked_slots(master: str) -> int:
     return int(overview["slots-total"])
 
 
+def checked_job_server_jar(master: str) -> Path | None:
+    """The user's own job server, which takes its jars to the cluster with each job.
+
+    There they must not be: a TaskManager that has the same classes from two places takes no job any more.
+
+    Raises:
+        UserError: there is no such file, or the cluster has Beam's jars.
+    """
+    jar = asked_job_server_jar()
+    if jar is not None and runs_beam(master):
+        raise UserError(f"the cluster at {master} has Beam's jars on its class path; unset FLINK_JOB_SERVER_JAR")
+    return jar
+
+
+def runs_beam(master: str) -> bool:
+    """Whether the cluster's own class path holds Beam's runner.
+
+    Raises:
+        UserError: it holds another version of it than is here.
+    """
+    found = {Path(one).name for one in ask(master, "/jobmanager/environment")["classpath"]}
+    runners = sorted(name for name in found if name.startswith("beam-runners-flink"))
+    if runners and runners[0] not in sums():
+        raise UserError(f"the cluster at {master} has {runners[0]} on its class path, here is Beam {versions().beam}")
+    return bool(runners)
+
+
+def _worker() -> str:
+    pool = asked_worker_pool()
+    if pool is None:
+        return worker_command()
+    return f"of the pool at {pool} beside each TaskManager, which is not asked from here"
+
+
 def _maven() -> str:
+    if asked_job_server_jar() is not None:
+        return "not needed with FLINK_JOB_SERVER_JAR"
     if installation().exists:
         return "not needed any more"
     return maven()
 
 
 def _files() -> str:
+    if asked_job_server_jar() is not None:
+        return "not needed with FLINK_JOB_SERVER_JAR"
     found = installation()
     if not found.exists:
         raise UserError("not fetched yet; `make flink-up` does it (300 MB)")
@@ -91,6 +130,8 @@ def _job_server() -> str:
     """That of the cluster, or what would be started."""
     jar = asked_job_server_jar()
     if jar is not None:
+        with contextlib.suppress(Unreachable):  # told above
+            checked_job_server_jar(asked_master())
         return f"{jar}, started for each run"
     found = Cluster(asked_master(), files=installation()).processes()
     if found.job_server is None:

@@ -113,7 +113,7 @@ class Cluster:
         shutil.rmtree(self.folder / "tmp", ignore_errors=True)
         for name in ("conf", "log", "pid", "tmp"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        shutil.copy(self._files.root / "conf" / "log4j-console.properties", self.folder / "conf")
+        shutil.copy(self._files.log_config, self.folder / "conf")
         config = CONFIG.format(
             opts=" ".join([*OPENS, *FRUGAL]), rpc_port=free_port(), rest_port=port, folder=self.folder
         )
@@ -130,7 +130,7 @@ class Cluster:
         port = free_port()
         words = job_server.command(
             job_server.home_class_path(self._files),
-            files=self._files,
+            log_config=self._files.log_config,
             master=self.master,
             port=port,
             folder=self.folder,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import click
 
 from pipelines.flink.places import DEFAULT_MASTER
+from shared.errors import UserError
 
 
 def _master(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,13 +44,28 @@ def up(master: str, task_managers: int) -> None:
 
 @flink.command()
 @_master
-def down(master: str) -> None:
+@click.option("--force", is_flag=True, help="Also where jobs run, which end with it.")
+def down(master: str, force: bool) -> None:
     """End the cluster and everything that it started."""
     from pipelines.flink.cluster import Cluster, local_master
     from pipelines.flink.install import installation
 
-    ended = Cluster(local_master(master), files=installation()).down()
+    cluster = Cluster(local_master(master), files=installation())
+    if not force:
+        _refuse_while_jobs_run(cluster.master)
+    ended = cluster.down()
     click.echo(f"{ended} processes ended" if ended else "nothing was running")
+
+
+def _refuse_while_jobs_run(master: str) -> None:
+    from pipelines.flink.jobs import running_jobs
+    from pipelines.flink.rest import Unreachable
+
+    with contextlib.suppress(Unreachable):  # then none does
+        names = ", ".join(job.name for job in running_jobs(master))
+        if names:
+            message = f"{names} would end with the cluster at {master}; wait for that"
+            raise UserError(f"{message}, or give --force (`make flink-down ARGS=--force`)")
 
 
 @flink.command()

@@ -42,6 +42,7 @@ class Installation:
         self.jars = root / "gradle" / "wrapper"
         self.runner_jars = root / "runner"
         self.script_jar = root / "bin" / "bash-java-utils.jar"
+        self.log_config = root / "conf" / "log4j-console.properties"
 
     @property
     def exists(self) -> bool:

@@ -21,13 +21,13 @@ START_S = 120.0
 _LEASH = '"$@" </dev/null & cat >/dev/null; kill $!; wait $!'
 
 
-def command(class_path: str, *, files: Installation, master: str, port: int, folder: Path) -> list[str]:
-    """Listens at `port`; its other two services choose their own."""
+def command(class_path: str, *, log_config: Path | None, master: str, port: int, folder: Path) -> list[str]:
+    """Listens at `port`; its other two services choose their own. The one-file job server has a log of its own kind."""
     return [
         str(java_home() / "bin" / "java"),
         "-Xmx512m",
         *OPENS,
-        f"-Dlog4j.configurationFile=file:{files.root / 'conf' / 'log4j-console.properties'}",
+        *([f"-Dlog4j.configurationFile=file:{log_config}"] if log_config else []),
         f"-Dlog.file={folder / 'log' / 'job-server.log'}",
         "-Dconsole.log.level=OFF",
         *("-cp", class_path, DRIVER),
@@ -49,7 +49,7 @@ def travelling_class_path(files: Installation) -> str:
 
 
 @contextlib.contextmanager
-def leashed_job_server(master: str, *, folder: Path, class_path: str, files: Installation) -> Iterator[str]:
+def leashed_job_server(master: str, *, folder: Path, class_path: str, log_config: Path | None = None) -> Iterator[str]:
     """A job server for the time of the body; host:port of it. It ends with this process too, if that is killed.
 
     Raises:
@@ -57,7 +57,7 @@ def leashed_job_server(master: str, *, folder: Path, class_path: str, files: Ins
     """
     port = free_port()
     (folder / "log").mkdir(parents=True, exist_ok=True)
-    words = command(class_path, files=files, master=master, port=port, folder=folder)
+    words = command(class_path, log_config=log_config, master=master, port=port, folder=folder)
     with (folder / "log" / "job-server.out").open("ab") as out:
         leash = subprocess.Popen(
             ["sh", "-c", _LEASH, "sh", *words], stdin=subprocess.PIPE, stdout=out, stderr=out, start_new_session=True

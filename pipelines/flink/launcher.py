@@ -1,7 +1,8 @@
 """The process of a Python worker that a TaskManager starts (environment PROCESS): the container contract, then Beam.
 
 The TaskManager names a provision service; what that says goes into the environment, where Beam's worker looks for
-it. The paths of a build may be relative, so the worker goes to the folder that the build was started in.
+it. The paths of a build may be relative, so the worker goes to the folder that the build was started in. It imports
+nothing from there, where a user may have a `shared` of his own. Started by a worker pool, it stays where that is.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+
+from pipelines import worker
 
 FOLDER = "MYXTTS_FOLDER"
 PROVISION_S = 30.0  # the service was there before this process was; if it has gone, so has the TaskManager
@@ -21,10 +24,7 @@ def main() -> None:
     parser.add_argument("--id", required=True)
     parser.add_argument("--provision_endpoint", required=True)
     asked, _ = parser.parse_known_args()
-    os.chdir(os.environ[FOLDER])
-    sys.path.insert(0, os.environ[FOLDER])  # as for `python -m`, which starts the local ones
-    from pipelines import worker
-
+    os.chdir(os.environ.get(FOLDER, "."))
     os.environ.update(provisioned(asked.provision_endpoint, worker_id=asked.id))
     sys.argv[1:] = []
     worker.main()

@@ -32,10 +32,34 @@ def checked_master(master: str) -> str:
         UserError: it is no host:port.
     """
     bare = master.removeprefix("http://").rstrip("/")
-    host, _, port = bare.rpartition(":")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+    if not _is_host_and_port(bare):
         raise UserError(f"FLINK_MASTER={master}: wanted host:port of Flink's REST service, such as {DEFAULT_MASTER}")
     return bare
+
+
+def asked_worker_pool() -> str | None:
+    """host:port where each TaskManager finds a pool of Python workers that is its own: FLINK_ENVIRONMENT=EXTERNAL:…
+
+    None where TaskManagers start workers themselves.
+
+    Raises:
+        UserError: that says something else.
+    """
+    named = os.environ.get("FLINK_ENVIRONMENT")
+    if not named:
+        return None
+    kind, _, pool = named.partition(":")
+    if kind != "EXTERNAL" or not _is_host_and_port(pool):
+        raise UserError(
+            f"FLINK_ENVIRONMENT={named}: wanted EXTERNAL:host:port of the worker pool beside each TaskManager, such as "
+            "EXTERNAL:localhost:50000; unset, TaskManagers start the workers"
+        )
+    return pool
+
+
+def _is_host_and_port(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    return bool(host) and port.isdecimal() and 0 < int(port) < 65_536
 
 
 def asked_job_server_jar() -> Path | None:

@@ -15,7 +15,7 @@ TIMEOUT_S = 10.0
 
 
 class Unreachable(UserError):
-    """Nothing that answers as Flink does."""
+    """Nothing that answers as Flink does, or its job server: nobody can say how a job fares."""
 
 
 class Unknown(UserError):

@@ -58,6 +58,22 @@ def test_a_run_on_flink_needs_java_jars_and_a_cluster(monkeypatch: pytest.Monkey
     assert found["job server"] == found["worker"] == found["Python"] == ""
 
 
+def test_with_a_job_server_of_ones_own_neither_maven_nor_flinks_files_are_wanted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("FLINK_MASTER", "localhost:1")
+    monkeypatch.setenv("FLINK_JOB_SERVER_JAR", __file__)
+    monkeypatch.setenv("FLINK_ENVIRONMENT", "EXTERNAL:localhost:50000")
+    monkeypatch.setattr(checks, "maven", refusing("no Maven"))
+    found = {one.name: one for one in doctor.examine("flink", data=tmp_path)}
+    assert found["Maven"].found == found["Flink's files"].found == "not needed with FLINK_JOB_SERVER_JAR"
+    assert found["job server"].found == f"{__file__}, started for each run"
+    assert (
+        found["worker"].found == "of the pool at localhost:50000 beside each TaskManager, which is not asked from here"
+    )
+
+
 @pytest.mark.parametrize(
     ("overview", "wanted"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -15,17 +16,20 @@ import apache_beam as beam
 import grpc
 import pytest
 from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc
+from apache_beam.runners.worker.worker_pool_main import BeamFnExternalWorkerPoolServicer
 from google.protobuf import json_format
 
 from pipelines.flink import launcher
+from pipelines.flink.checks import runs_beam
 from pipelines.flink.cluster import Cluster, local_master
 from pipelines.flink.install import installation
 from pipelines.flink.job_server import _LEASH
 from pipelines.flink.processes import Started, end_all, free_port, listens, start
 from pipelines.flink.rest import ask
-from pipelines.flink.runner import class_path_for, runs_beam
+from pipelines.flink.runner import job_server
 from pipelines.runners import run_graph
 from shared.errors import UserError
+from tests.pipelines import clusters
 
 
 def running(word: str) -> list[str]:
@@ -63,15 +67,45 @@ def test_up_status_doctor_and_down(
         assert command("doctor", "--runner", "flink", "--data", tmp_path / "data").code == 0
         assert ask(flink.master, "/overview")["taskmanagers"] >= 1
 
-        run_graph(
-            lambda pipeline: pipeline | beam.Create([1]) | beam.Map(str), runner="flink", workers=1, name="test-one"
-        )
+        assert parent_of_a_worker(tmp_path / "own") == cluster_processes()[0].pid
+        with worker_pool() as pool:
+            monkeypatch.setenv("FLINK_ENVIRONMENT", f"EXTERNAL:{pool}")
+            assert parent_of_a_worker(tmp_path / "pool's") == os.getpid()
     finally:
         ended = command("flink", "down").out
     assert ended == "3 processes ended\n"
     assert running(mark) == []
     assert command("flink", "down").out == "nothing was running\n"
     assert not listens(int(master.rpartition(":")[2]))
+
+
+def cluster_processes() -> list[Started]:
+    return Cluster(os.environ["FLINK_MASTER"], files=installation()).processes().task_managers
+
+
+@contextlib.contextmanager
+def worker_pool() -> Iterator[str]:
+    """host:port of a pool in this process, whose workers are children of it."""
+    launched = Path(sys.executable).with_name(clusters.WORKER)
+    pool = BeamFnExternalWorkerPoolServicer.start(
+        use_process=True, port=free_port(), container_executable=str(launched)
+    )
+    yield pool[0]
+    pool[1].stop(None)
+
+
+def parent_of_a_worker(path: Path) -> int:
+    run_graph(
+        lambda pipeline: pipeline | beam.Create([str(path)]) | beam.Map(_write_parent),
+        runner="flink",
+        workers=1,
+        name=f"test-{path.name}",
+    )
+    return int(path.read_text())
+
+
+def _write_parent(path: str) -> None:
+    Path(path).write_text(str(os.getppid()))
 
 
 @pytest.mark.slow
@@ -85,7 +119,7 @@ def test_a_cluster_that_nothing_here_knows_of_gets_a_job_server_for_the_time_of_
     assert running(str(tmp_path)) == []
     monkeypatch.setenv("FLINK_JOB_SERVER_JAR", __file__)
     with pytest.raises(UserError, match="has Beam's jars on its class path; unset FLINK_JOB_SERVER_JAR"):
-        class_path_for(flink.master, installation())
+        job_server(flink.master)
 
 
 @pytest.mark.slow

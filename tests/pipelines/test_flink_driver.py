@@ -104,7 +104,7 @@ def test_a_cluster_that_cannot_be_asked_stops_the_run_unless_it_is_said_to_be_go
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
-    job = {"master": "localhost:1", "name": "myxtts-build-x"}
+    job = {"master": "localhost:1", "name": "myxtts-build-x", "work": "", "since": "2026-01-01T00:00:00Z"}
     left = Owner.of_this_process("build").model_dump() | {"pid": 1, "job": job}
     (data / ".lock").write_text(Owner.model_validate(left).model_dump_json())
     small = words(corpus, "sources.ljspeech.max_utterances=20", data=data)

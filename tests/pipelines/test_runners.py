@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import apache_beam as beam
 import click
@@ -10,7 +13,7 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from pipelines.cli import build, validate
-from pipelines.runners import PROCESSES_PAY_FROM, RUNNERS, choose_workers, run_graph
+from pipelines.runners import PROCESSES_PAY_FROM, RUNNERS, choose_workers, local_worker_command, run_graph
 from shared.errors import UserError
 
 
@@ -29,6 +32,54 @@ def test_the_runner_is_always_named() -> None:
 def test_worker_processes_keep_their_notes_off_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     run_graph(lambda pipeline: pipeline | beam.Create([7]) | beam.Map(str), runner="local", workers=2, name="test")
     assert capfd.readouterr().err == ""
+
+
+@pytest.fixture
+def impostors(tmp_path: Path) -> Path:
+    """A folder with packages of our names."""
+    for name in ("shared", "preprocess", "pipelines"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise SystemExit('an impostor')\n")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_a_local_worker_takes_nothing_from_the_folder_that_it_runs_in(impostors: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    answer = subprocess.run(
+        ["sh", "-c", local_worker_command()],
+        cwd=impostors,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "impostor" not in answer.stderr
+    assert "CONTROL_API_SERVICE_DESCRIPTOR" in answer.stderr, "it came as far as to look for its runner"
+
+
+# The launcher up to where Beam's worker would take over, which unpickles what imports the other packages.
+LAUNCHED = """
+from pipelines.flink import launcher
+launcher.provisioned = lambda *asked, **names: {}
+launcher.worker.main = lambda: __import__("importlib").import_module("preprocess.record")
+launcher.main()
+print(__import__("os").getcwd())
+"""
+
+
+@pytest.mark.slow
+def test_flinks_worker_goes_to_the_folder_of_the_build_and_takes_nothing_from_it(impostors: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    answer = subprocess.run(
+        [sys.executable, "-P", "-c", LAUNCHED, "--id=1-1", "--provision_endpoint=x"],
+        env=environment | {"MYXTTS_FOLDER": str(impostors)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr.split() == [str(impostors)]  # what a worker prints goes there
 
 
 def test_workers_are_as_asked_else_by_the_size_of_the_job() -> None:

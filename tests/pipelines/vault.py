@@ -1,4 +1,5 @@
 """Stores of the tests' own: `vault://` is one of objects, without folders, links or locks; `attic://` has folders.
+`shut://` refuses whatever is asked of it.
 
 Objects lie in the folder that `VAULT` in the environment names, which workers inherit, under names that are no paths:
 what takes a URL for a local path finds nothing.
@@ -15,7 +16,7 @@ import urllib.parse
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata, FileSystem
 
@@ -189,6 +190,21 @@ class Attic(Vault):
             for url in _tree(path):
                 object_of(url).unlink(missing_ok=True)
                 _folder_of(url).unlink(missing_ok=True)
+
+
+class Shut(Vault):
+    """Every call fails with `error`."""
+
+    error: Exception = RuntimeError("403 Forbidden")
+
+    @classmethod
+    def scheme(cls) -> str:
+        return "shut"
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise self.error
+
+    _list = create = open = copy = rename = exists = metadata = delete = _refuse  # type: ignore[assignment]
 
 
 def _folder_of(url: str) -> Path:

@@ -135,6 +135,10 @@ def test_the_manifest_of_a_split_is_its_shards_one_behind_another(published: Pat
     write_table(path, table)
     assert Dataset.open(published).manifest("train").equals(table)
     assert Dataset.open(published).manifest("validation").equals(MANIFEST.empty_table())
+    some = ("frames", "utterance_id")
+    for split in SPLITS:
+        manifest = Dataset.open(published).manifest
+        assert manifest(split, columns=some).equals(manifest(split).select(some))
 
 
 def test_an_absent_folder_says_how_to_build_it(tmp_path: Path) -> None:

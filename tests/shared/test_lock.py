@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
 import re
 import signal
@@ -98,7 +99,8 @@ def test_a_writer_on_another_machine_is_believed_until_the_user_says_otherwise(t
 
 
 def test_a_job_that_may_still_run_stays_in_the_lock(tmp_path: Path) -> None:
-    job = Job(master="localhost:8081", name="myxtts-build-1")
+    since = datetime.datetime.now(datetime.UTC)
+    job = Job(master="localhost:8081", name="myxtts-build-1", work="a digest", since=since)
     with contextlib.suppress(KeyboardInterrupt), writing(tmp_path, command="build") as lock:
         lock.set_job(job)
         raise KeyboardInterrupt
@@ -122,6 +124,30 @@ def test_a_dataset_that_nobody_has_written_to_here_is_locked_too(tmp_path: Path)
     message = "another process reads this dataset"
     with reading(tmp_path), pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
         pass
+
+
+@pytest.mark.parametrize("was_written_to", [True, False])
+def test_a_dataset_that_can_only_be_read_is_locked_where_it_has_a_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, was_written_to: bool
+) -> None:
+    (tmp_path / "dataset.json").write_text("{}")
+    if was_written_to:
+        (tmp_path / ".lock").touch()
+    opened = Path.open
+
+    def refuse(path: Path, mode: str = "r", *args, **settings):
+        if mode != "rb":
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, mode, *args, **settings)
+
+    with contextlib.ExitStack() as readers:
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "open", refuse)
+            readers.enter_context(reading(tmp_path))
+        message = "another process reads this dataset"
+        refused = pytest.raises(UserError, match=message) if was_written_to else contextlib.nullcontext()
+        with refused, writing(tmp_path, command="build"):
+            pass
 
 
 def test_a_folder_without_a_dataset_gets_no_lock_from_a_reader(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import numpy as np
 import pytest
+import tensorflow as tf
 from hypothesis import strategies
 
 from tests.trainer.orders import Order, batches, records_of
@@ -127,6 +128,24 @@ def test_a_row_is_heard_as_often_as_its_weight_says_over_any_epochs() -> None:
     times = np.array([order.epoch(number).times for number in range(60)])
     for begin, end in ((0, 60), (0, 1), (7, 31)):
         assert (np.abs(times[begin:end].sum(axis=0) - weights * (end - begin)) < 1 + 1e-9).all()
+
+
+def test_no_two_draws_are_of_one_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows and batches drawn from one seed would be in orders that know of each other."""
+    uniform, shuffle, seeds = tf.random.stateless_uniform, tf.random.experimental.stateless_shuffle, []
+    monkeypatch.setattr(tf.random, "stateless_uniform", lambda *a, **k: seeds.append(a[1]) or uniform(*a, **k))
+    monkeypatch.setattr(
+        tf.random.experimental, "stateless_shuffle", lambda *a, **k: seeds.append(a[1]) or shuffle(*a, **k)
+    )
+    frames = np.random.default_rng(1).integers(1, 300, 500)
+    order = Order.make(records_of(frames, frames // 10, shards=4), BUCKETS[2:], chunk_bytes=1 << 20)
+    chunks = sum(len(order.chunks(number)[1]) for number in range(3))
+    assert chunks > 6
+    drawn = [tuple(np.asarray(seed).tolist()) for seed in seeds]
+    of_all_epochs = (-1, 1)  # what an epoch's fractions of weights are drawn from
+    assert drawn.count(of_all_epochs) == 3
+    own = [seed for seed in drawn if seed != of_all_epochs]
+    assert len(set(own)) == len(own) == 3 + 2 * chunks
 
 
 def test_an_order_without_a_seed_is_that_of_the_shards() -> None:

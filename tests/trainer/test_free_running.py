@@ -143,7 +143,7 @@ def test_samples_are_read_back_to_half_precision_and_shown_in_tensorboard(datase
         np.testing.assert_allclose(one.spoken, other.spoken, atol=1e-2)
         assert np.array_equal(one.spoken_sound, other.spoken_sound)
         assert abs(len(one.spoken_sound) - len(one.spoken) * 256) <= 256
-    with Monitor(tmp_path, step=0, steps=10) as monitor:
+    with Monitor(tmp_path, step=0, steps=10, validate_every=100) as monitor:
         monitor.samples(samples)
     tags = shown(tmp_path / "tensorboard")
     assert {f"spoken/{number}/{what}" for number in range(3) for what in WHAT} == tags

@@ -20,6 +20,8 @@ COUNTS = [T, 3, 5]
 class Stacked(Noise):
     """The draws of decoding step by step, for all steps at once: [1, N, ...] of [1, 1, ...] each."""
 
+    trains = True
+
     def __init__(self, steps: int, *, seed: int):
         self._steps = [Noise(seed=seed, step=tf.constant(step), rows_alike=True) for step in range(steps)]
 

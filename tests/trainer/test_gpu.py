@@ -14,6 +14,7 @@ from trainer.gpu import GpuSampler, Use, _Sample
 from trainer.waiting import Apart
 
 GIB = 2**30
+MIG = "MIG-12345678-aaaa"
 
 
 class Driver:
@@ -40,13 +41,18 @@ class Driver:
         return index
 
     def nvmlDeviceGetHandleByUUID(self, uuid: str) -> int:  # noqa: N802
-        return int(uuid.removeprefix("GPU-"))
+        if uuid != MIG:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_FOUND)
+        return 9
+
+    def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
+        return f"GPU-{handle // 2}{handle}c0ffee-aaaa"
 
     def nvmlDeviceGetName(self, handle: int) -> str:  # noqa: N802
         return f"card {handle}"
 
     def nvmlDeviceGetMemoryInfo(self, handle: int) -> SimpleNamespace:  # noqa: N802
-        return SimpleNamespace(used=min(self.asked, 3) * GIB, total=80 * GIB)
+        return SimpleNamespace(used=79 * GIB, total=80 * GIB)
 
     def nvmlDeviceGetPowerUsage(self, handle: int) -> int:  # noqa: N802
         if not self._power:
@@ -56,9 +62,24 @@ class Driver:
     def nvmlDeviceGetUtilizationRates(self, handle: int) -> SimpleNamespace:  # noqa: N802
         value = self._percentages[min(self.asked, len(self._percentages) - 1)]
         self.asked += 1
+        if handle == 9:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         if isinstance(value, Exception):
             raise value
         return SimpleNamespace(gpu=value)
+
+
+class Memory:
+    """TensorFlow's account of a GPU's memory: 3 GiB at most, 2 from the moment on at which it is to forget."""
+
+    def __init__(self) -> None:
+        self.peak_gib = {"GPU:0": 3, "GPU:1": 4}
+
+    def get_memory_info(self, device: str) -> dict[str, int]:
+        return {"current": GIB, "peak": self.peak_gib[device] * GIB}
+
+    def reset_memory_stats(self, device: str) -> None:
+        self.peak_gib[device] = 2
 
 
 LOST = pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
@@ -74,7 +95,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
 def sampled(*percentages: float, power: bool = True, apart: tuple[Apart, ...] = ()) -> tuple[GpuSampler, list[Use]]:
     """What was read after these samples, one at each tick of a clock; then the driver is gone, so there are no more."""
     ticks, driver = iter(range(1_000)), Driver([*percentages, LOST], power=power)
-    with GpuSampler(used=True, nvml=driver, interval_s=0.001, clock=lambda: float(next(ticks))) as sampler:
+    with GpuSampler(
+        used=True, nvml=driver, memory=Memory(), interval_s=0.001, clock=lambda: float(next(ticks))
+    ) as sampler:
         wait_for(lambda: not sampler._thread.is_alive())
         return sampler, sampler.read(apart)
 
@@ -90,9 +113,9 @@ def _all_visible(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_mean_is_that_of_the_samples() -> None:
     _, (use,) = sampled(90, 100, 80)
-    assert use == Use(0, "card 0", 80 * 1024, 3 * 1024, 90.0, 250.0)
+    assert use == Use(0, "card 0", 80 * 1024, 3 * 1024, 90.0, 250.0)  # of memory not what NVML sees, the pool
     assert use.figures() == {"gpu0_utilisation": 90.0, "gpu0_memory_peak_mib": 3 * 1024, "gpu0_power_w": 250.0}
-    assert str(use) == "GPU 0 (card 0): 90.0 % busy, 3.0 of 80.0 GiB at most, 250 W"
+    assert str(use) == "GPU 0 (card 0): 90.0 % busy, 3.0 of 80.0 GiB needed at most, 250 W"
 
 
 def test_samples_within_and_just_after_a_compilation_do_not_count() -> None:
@@ -108,7 +131,7 @@ def test_a_stretch_without_samples_tells_nothing() -> None:
 
 def test_the_total_is_over_all_readings() -> None:
     sampler, _ = sampled(10, 20)
-    sampler._devices[0].samples[:] = [_Sample(9.0, 60.0, 0.0, None)]
+    sampler._devices[0].samples[:] = [_Sample(9.0, 60.0, None)]
     sampler.read(())
     assert sampler.totals()[0].utilisation == pytest.approx(30.0)
 
@@ -120,7 +143,7 @@ def test_a_card_that_does_not_tell_its_power_is_sampled_without() -> None:
 
 
 def test_a_driver_that_is_lost_on_the_way_is_told_once_and_what_was_sampled_stays() -> None:
-    with GpuSampler(used=True, nvml=Driver([50, 70, LOST]), interval_s=0.001) as sampler:
+    with GpuSampler(used=True, nvml=Driver([50, 70, LOST]), memory=Memory(), interval_s=0.001) as sampler:
         wait_for(lambda: not sampler._thread.is_alive())
         assert sampler.read(())[0].utilisation == 60.0
         assert sampler.take_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
@@ -157,12 +180,36 @@ def test_no_library_is_said_once() -> None:
     assert sampler_threads() == []
 
 
-def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled() -> None:
+@pytest.mark.parametrize(("libraries", "told"), [(None, "`make … GPU=1` adds"), (object(), "libraries are there")])
+def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
+    libraries: object, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     driver = Driver([50])
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: libraries)
     with GpuSampler(used=False, nvml=driver, interval_s=0.001) as sampler:
-        assert "computes on the CPU, GPUs of this machine: card 0 (`make … GPU=1`" in str(sampler.take_notice())
+        notice = str(sampler.take_notice())
+        assert "computes on the CPU, GPUs of this machine: card 0 (" in notice
+        assert told in notice
         assert sampler_threads() == []
     assert driver.asked == 0
+
+
+def test_what_the_memory_was_before_is_forgotten() -> None:
+    sampler, _ = sampled(50, 60)
+    assert sampler.totals()[0].memory_peak_mib == 3 * 1024
+    sampler.forget_memory()
+    assert sampler.totals()[0].memory_peak_mib == 2 * 1024
+
+
+def test_a_part_of_a_gpu_is_told_of_without_what_it_does_not_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", MIG)
+    driver = Driver([50])
+    with GpuSampler(used=True, nvml=driver, memory=Memory(), interval_s=0.001) as sampler:
+        wait_for(lambda: driver.asked > 3)
+        (use,) = sampler.read(())
+        assert sampler.take_notice() is None
+    assert (use.utilisation, use.memory_peak_mib, use.power_w) == (None, 3 * 1024, 250.0)
+    assert "utilisation unknown" in str(use)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +217,13 @@ def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled() -> None:
     [
         (None, ["card 0", "card 1", "card 2"]),
         ("2,0", ["card 2", "card 0"]),
-        ("GPU-1", ["card 1"]),
+        ("GPU-01c0ffee-aaaa", ["card 1"]),
+        ("GPU-01, 2", ["card 1", "card 2"]),
+        ("GPU-0,2", []),  # which of two is not said
+        ("0,-1,1", ["card 0"]),
+        ("2,7,1", ["card 2"]),
+        ("1,,2", ["card 1"]),
+        ("0,GPU-f,1", ["card 0"]),
         ("", []),
         ("-1", []),
         ("7", []),

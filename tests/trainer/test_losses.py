@@ -80,6 +80,16 @@ def test_voice_loss_is_one_minus_the_cosine_where_a_reference_was_given() -> Non
     assert float(voice_loss(voices._replace(spoken=voices.wanted))) == pytest.approx(0.0, abs=1e-6)
 
 
+def test_the_voice_that_is_wanted_learns_nothing_from_the_loss() -> None:
+    spoken, wanted = (tf.constant(one) for one in RANDOM.normal(size=(2, B, 8)).astype(np.float32))
+    with tf.GradientTape() as tape:
+        tape.watch([spoken, wanted])
+        loss = voice_loss(Voices(spoken, wanted, tf.constant([True] * B)))
+    of_spoken, of_wanted = tape.gradient(loss, [spoken, wanted])
+    assert np.abs(of_spoken).min() > 0
+    assert of_wanted is None
+
+
 def test_kl_is_the_divergence_by_monte_carlo() -> None:
     mean, log_variance, target = 0.7, -1.1, -0.4
     z = mean + np.exp(log_variance / 2) * np.random.default_rng(0).normal(size=1_000_000)
@@ -151,6 +161,14 @@ def test_in_validation_the_guidance_is_shown_and_not_counted() -> None:
     early, late = (LossConfig().weights_at(step) for step in (tf.constant(0), None))
     assert (float(early.pop("guided_attention")), float(late.pop("guided_attention"))) == (5.0, 0.0)
     assert early == late
+
+
+def test_each_term_has_the_weight_that_its_field_says() -> None:
+    given = {"mel": 0.9, "kl": 0.8, "flux": 0.7, "stop": 0.6, "voice": 0.4}
+    config = LossConfig(**given, guided_attention=GuidedAttentionConfig(weight=0.5))
+    found = {name: float(weight) for name, weight in config.weights_at(tf.constant(0)).items()}
+    assert found == pytest.approx({**given, "guided_attention": 0.5})
+    assert "voice" not in LossConfig().weights_at(tf.constant(0))
 
 
 def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:

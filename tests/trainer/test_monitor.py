@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import resource
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +15,14 @@ from tensorboard.data.server_ingester import SubprocessServerDataIngester, get_s
 from tensorboard.util import tensor_util
 from tensorboard.util.grpc_util import ChannelCredsType
 
+from shared.errors import UserError
+from trainer.incidents import Incidents
 from trainer.monitor import Monitor
 
 
 def log_steps(run: Path, *, after: int, until: int, value: float) -> None:
     """A session that goes on after a step and is ended at another."""
-    with Monitor(run, step=after, steps=100) as monitor:
+    with Monitor(run, step=after, steps=100, validate_every=100) as monitor:
         for step in range(after + 1, until + 1):
             monitor.log("train", step=step, values={"loss": value, "mel": 0.0})
         monitor.log("validation", step=until, values={"loss": value})
@@ -91,3 +96,52 @@ def test_a_row_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3])
     log_steps(tmp_path, after=4, until=5, value=2.0)
     assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1, 2, 3, 4, 5, 5]
+
+
+@contextlib.contextmanager
+def files_up_to(size_bytes: int) -> Iterator[None]:
+    """The system's own limit in the place of a full disk: met in the middle of a write, no stand-in."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_row_that_finds_no_room_is_told_in_one_line_and_those_before_it_are_whole(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with Monitor(tmp_path, step=0, steps=100, validate_every=100) as monitor:
+        monitor.log("train", step=1, values={"loss": 1.0})
+        with (
+            files_up_to(path.stat().st_size + 10),
+            pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written \(File too large\); checkpoints are"),
+        ):
+            monitor.log("train", step=2, values={"loss": 2.0})
+    with Monitor(tmp_path, step=2, steps=100, validate_every=100):
+        assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1]
+
+
+def test_events_that_cannot_be_written_are_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "tensorboard").touch()
+    with pytest.raises(UserError, match=r"tensorboard: cannot be written \(.*\); checkpoints are intact") as found:
+        log_steps(tmp_path, after=0, until=1, value=1.0)
+    assert "\n" not in str(found.value)
+
+
+def test_rows_that_cannot_be_taken_back_are_told_in_one_line(tmp_path: Path) -> None:
+    log_steps(tmp_path, after=0, until=10, value=1.0)
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    with files_up_to(100), pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written"):
+        Monitor(tmp_path, step=9, steps=100, validate_every=100)
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+
+
+def test_an_incident_that_finds_no_room_is_told_in_one_line_and_those_before_it_stay(tmp_path: Path) -> None:
+    (tmp_path / "incidents.jsonl").write_bytes(b"\xff\n")  # damage of another's making is neither lost nor fatal
+    incidents = Incidents(tmp_path)
+    incidents.add("skipped", step=1)
+    before = (tmp_path / "incidents.jsonl").read_bytes()
+    with files_up_to(len(before)), pytest.raises(UserError, match=r"incidents\.jsonl: cannot be written"):
+        incidents.add("skipped", step=2)
+    assert (tmp_path / "incidents.jsonl").read_bytes() == before == b'\xff\n{"step": 1, "kind": "skipped"}\n'

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.model.noise import Noise
+from trainer.model.noise import Branch, Noise
 
 N = 50_000
 
@@ -45,6 +45,25 @@ def test_normal_draws_are_standard_normal() -> None:
     assert abs(drawn.mean()) < 5 / np.sqrt(N)
     assert drawn.std() == pytest.approx(1.0, abs=0.02)
     assert np.mean(np.abs(drawn) < 1) == pytest.approx(0.6827, abs=0.01)
+
+
+def test_draws_of_other_places_are_uncorrelated() -> None:
+    places = list(itertools.product((0, 1, 200_000), (0, 1, 2, 63)))
+    found = [Noise(seed=1, step=tf.constant(step), place=place).normal([N]).numpy() for step, place in places]
+    for first, second in itertools.combinations(found, 2):
+        assert abs(np.corrcoef(first, second)[0, 1]) < 6 / np.sqrt(N)
+
+
+def test_a_branch_draws_the_same_each_time_it_begins_and_what_nobody_draws_after_it() -> None:
+    noise = Noise(seed=1, step=tf.constant(2))
+    branch, other = Branch(noise), Branch(noise)
+    first, again, beside = (one.begin() for one in (branch, branch, other))
+    after = noise.normal([8]).numpy()
+    one, two = ([draw.normal([8]).numpy() for _ in range(3)] for draw in (first, again))
+    np.testing.assert_array_equal(one, two)
+    others = [*one, *(beside.normal([8]).numpy() for _ in range(3)), after]
+    assert len({values.tobytes() for values in others}) == len(others)
+    assert Branch(None).begin() is None
 
 
 def three(step: tf.Tensor) -> list[tf.Tensor]:

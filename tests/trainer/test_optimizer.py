@@ -62,6 +62,25 @@ def test_twenty_updates_are_those_of_the_paper(epsilon: float, compiled: bool) -
     assert int(optimizer.iterations.value) == UPDATES
 
 
+def held(thing: object) -> list[keras.Variable]:
+    """Every variable that an object holds, in whatever it holds."""
+    if isinstance(thing, keras.Variable):
+        return [thing]
+    if isinstance(thing, dict | list | tuple):
+        return [one for inner in (thing.values() if isinstance(thing, dict) else thing) for one in held(inner)]
+    if type(thing).__module__.startswith("trainer.optimization"):
+        return held(getattr(thing, "__dict__", {}))
+    return []
+
+
+def test_the_state_to_be_saved_is_every_variable_but_the_weights() -> None:
+    weights = [keras.Variable(np.ones(shape, np.float32)) for shape in SHAPES]
+    optimizer = AdamW(OptimizerConfig(ema_decay=0.9), steps=10, variables=weights, scales_loss=True)
+    found = {id(one) for one in held(optimizer)} - {id(one) for one in weights}
+    assert found == {id(one) for one in optimizer.state().values()}
+    assert len(found) == 3 * len(SHAPES) + 5 + 1 + 2  # moments and averages; counters, the rate's scale, the loss's
+
+
 def test_vectors_are_not_decayed() -> None:
     config = OptimizerConfig(learning_rate=0.1, warmup_steps=0, weight_decay=0.5)
     matrix, vector = keras.Variable(np.ones((2, 2), np.float32)), keras.Variable(np.ones(2, np.float32))

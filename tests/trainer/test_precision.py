@@ -22,9 +22,9 @@ HALVES = ("bfloat16", "float16")
 
 
 def losses(precision: str, *, weights: list[np.ndarray] | None = None) -> tuple[dict[str, float], list[np.ndarray]]:
-    """Each term of a model as it is made, and its weights; noise as in training."""
+    """Each term of `nano` as it is made, and its weights; noise as in training."""
     keras.utils.set_random_seed(3)
-    model = XTTS(ModelConfig(size="pico", precision=precision), vocabulary_size=40, n_mels=M, log_silence=-11.5)
+    model = XTTS(ModelConfig(size="nano", precision=precision), vocabulary_size=40, n_mels=M, log_silence=-11.5)
     model.decoder.set_statistics(mean=[-5.0] * M, std=[2.0] * M)
     for variable, value in zip(model.variables, weights or [], strict=False):
         variable.assign(value)

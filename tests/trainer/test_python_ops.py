@@ -12,7 +12,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.batches import DEVICE, make_stream
-from trainer.input.guards import refuse_python_ops
+from trainer.input.guards import graphs, refuse_python_ops
 from trainer.input.parse import StoredMel
 from trainer.input.stream import Position
 
@@ -22,6 +22,21 @@ def operations(dataset: tf.data.Dataset) -> collections.Counter[str]:
     graph = tf.compat.v1.GraphDef.FromString(dataset._as_serialized_graph().numpy())
     functions = [node.op for function in graph.library.function for node in function.node_def]
     return collections.Counter([*(node.op for node in graph.node), *functions])
+
+
+def test_the_walk_reaches_every_operation_and_copies_no_tensor_that_was_captured() -> None:
+    """TensorFlow's own serialisation holds the tensor."""
+    captured = tf.zeros([1 << 20])
+    numbers = tf.data.Dataset.range(8).shuffle(4).flat_map(lambda x: tf.data.Dataset.range(x).map(lambda y: x + y))
+    values = numbers.filter(lambda x: x > 1).batch(2).map(lambda x: tf.gather(captured, x)).prefetch(1)
+    both = tf.data.Dataset.zip(values, tf.data.Dataset.range(9).map(tf.math.square)).with_options(tf.data.Options())
+    whole = tf.compat.v1.GraphDef.FromString(both._as_serialized_graph().numpy())
+    walked = list(graphs(both))
+    wanted = {node.op for function in whole.library.function for node in function.node_def}
+    assert {"GatherV2", "RangeDataset", "Greater", "Square", "AddV2"} <= wanted
+    inner = {node.op for graph in walked for function in graph.library.function for node in function.node_def}
+    assert wanted <= inner | {node.op for graph in walked for node in graph.node}
+    assert whole.ByteSize() > 4 << 20 > 100 * sum(graph.ByteSize() for graph in walked)
 
 
 def test_the_stream_that_training_reads_holds_no_python_operation(dataset: Dataset) -> None:

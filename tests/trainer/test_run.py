@@ -78,7 +78,9 @@ def test_another_model_is_refused_and_the_old_one_told(run: Path, dataset: Datas
     assert open_run(run).config == CONFIG
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b"null", b'{"config": {"steps": "many"}}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"{}", b"\xff\xfe", b"null", b'{"config": null}', b'{"config": {"steps": "many"}}']
+)
 def test_a_damaged_description_is_named_and_not_overwritten(run: Path, dataset: Dataset, content: bytes) -> None:
     (run / "run.json").write_bytes(content)
     with pytest.raises(UserError, match=r"run\.json: damaged"):

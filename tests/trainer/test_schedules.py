@@ -75,9 +75,23 @@ def test_a_levels_rate_is_finite_bounded_and_that_of_its_formula_for_200_000_ste
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_levels_rate_stays_finite_long_after_its_last_step(level: str) -> None:
-    drawn = rates(TrainConfig.model_validate({"level": level}).optimizer, steps=1_000, until=2_000_000)
+    config = TrainConfig.model_validate({"level": level}).optimizer
+    drawn = rates(config, steps=1_000, until=2_000_000)
     assert np.isfinite(drawn).all()
     assert (drawn >= 0).all()
+    assert drawn.max() <= config.learning_rate * (1 + 1e-6)
+
+
+def test_a_cosine_stays_at_its_foot_after_its_own_steps() -> None:
+    config = OptimizerConfig(learning_rate=1.0, warmup_steps=5, schedule=schedule(kind="cosine", steps=100))
+    found = rates(config, steps=1_000)
+    np.testing.assert_allclose(found, in_numpy(config, steps=1_000), rtol=1e-4)
+    np.testing.assert_allclose(found[105:], 0.05, rtol=1e-5)
+
+
+def test_a_cooldown_stays_at_its_end_after_the_last_step() -> None:
+    config = OptimizerConfig(learning_rate=1.0, warmup_steps=0, schedule=schedule(kind="trapezoid", final_fraction=0.1))
+    np.testing.assert_allclose(rates(config, steps=50, until=500)[50:], 0.1, rtol=1e-5)
 
 
 @pytest.mark.parametrize("level", LEVELS)

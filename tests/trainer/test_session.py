@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from tests.trainer.test_gpu import LOST, Driver, wait_for
+from tests.trainer.test_gpu import LOST, Driver, Memory, wait_for
 from trainer import process, session
 from trainer.gpu import GpuSampler
 from trainer.input.config import InputConfig
@@ -23,7 +23,9 @@ PROGRAMS = Programs(train=1, validation=0, shapes=1)
 def _driver(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU that is 98 % busy, then 92 %, then gone."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(session, "GpuSampler", partial(GpuSampler, nvml=Driver([98, 92, LOST]), interval_s=0.001))
+    driver = Driver([98, 92, LOST])
+    sampler = partial(GpuSampler, nvml=driver, memory=Memory(), interval_s=0.001)
+    monkeypatch.setattr(session, "GpuSampler", sampler)
 
 
 def train_for(steps: int, *, session: Session) -> None:

@@ -152,6 +152,15 @@ def test_fingerprints_tell_the_settings_that_decide_the_order_from_those_that_do
         assert fingerprint(**settings) != fingerprint(), settings
 
 
+def test_another_way_of_ordering_is_told_by_the_fingerprint(
+    many_shards: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, _, _ = make_stream(many_shards)
+    before = stream.fingerprint
+    monkeypatch.setattr("trainer.input.stream.VERSION", 0)
+    assert stream.fingerprint != before
+
+
 def test_an_epoch_does_not_begin_with_the_same_shards(many_shards: Dataset) -> None:
     """With chunks of some records the first one tells where reading began."""
     stream, _, _ = make_stream(many_shards, chunk_bytes=300_000)

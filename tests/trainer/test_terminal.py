@@ -12,20 +12,27 @@ from trainer.terminal import Terminal
 TRAIN = {
     **{"loss": 5.4321, "mel": 2.5, "kl": 0.25, "flux": -0.85, "stop": 0.19, "guided_attention": 0.51},
     **{"gradient_norm": 1.42, "learning_rate": 1.5e-3, "applied": 1.0},
-    **{"frames_per_second": 4451.6, "clips_per_second": 25.5, "stall": 0.0067, "memory_mib": 1531.2},
+    **{
+        "frames_per_second": 4451.6,
+        "clips_per_second": 25.5,
+        "steps_per_second": 1.0,
+        "stall": 0.0067,
+        "memory_mib": 1531.2,
+    },
     **{"gpu0_utilisation": 97.0, "gpu0_memory_peak_mib": 40123.0, "gpu1_utilisation": 96.0},
 }
 VALIDATION = {
     **{"loss": 3.49, "mel": 3.19, "free_length_error": 0.12, "free_mel_distance_db": 9.87},
-    **{"free_moves": 0.98, "free_ended": 0.5},
+    **{"free_moves": 0.98, "free_ended": 0.5, "validation_s": 2.0},
 }
 
 
 def shown(*, terminal: bool, width: int = 80, values: dict = TRAIN) -> str:
-    """What a run of 100 steps, a second each, has written at its 10th."""
+    """What a run of 100 steps, a second each, has written at its 10th, a minute of compilation behind it."""
     out, now_s = io.StringIO(), 0.0
     console = Console(file=out, force_terminal=terminal, width=width, height=40, color_system=None)
-    with Terminal(step=0, steps=100, console=console, clock=lambda: now_s) as view:
+    with Terminal(step=0, steps=100, validate_every=10, console=console, clock=lambda: now_s) as view:
+        now_s += 60.0
         for step in range(1, 11):
             now_s += 1.0
             view.advance(step)
@@ -48,7 +55,7 @@ def test_a_terminal_shows_everything_within_its_width(width: int) -> None:
         assert words in plain
     assert max(map(len, last.splitlines())) <= width
     if width >= 80:
-        assert "0:01:30 left" in plain
+        assert "0:01:10 gone, 0:01:48 left" in plain  # nine validations of 2 s each to come
 
 
 def test_without_a_terminal_there_are_whole_lines_without_control_codes() -> None:
@@ -56,7 +63,7 @@ def test_without_a_terminal_there_are_whole_lines_without_control_codes() -> Non
     assert "\x1b" not in text
     assert "\r" not in text
     lines = text.splitlines()
-    assert lines[0].startswith("step 10 of 100, 0:01:30 left: loss 5.4321, mel 2.500")
+    assert lines[0].startswith("step 10 of 100, 0:01:30 left without validations: loss 5.4321, mel 2.500")
     assert lines[1].startswith("validation: step 10, loss 3.4900")
     assert lines[2:] == ["a [line] above"]
 
@@ -64,7 +71,7 @@ def test_without_a_terminal_there_are_whole_lines_without_control_codes() -> Non
 def test_lines_without_a_terminal_come_ten_seconds_apart() -> None:
     out, now_s = io.StringIO(), 0.0
     console = Console(file=out, force_terminal=False)
-    with Terminal(step=0, steps=1000, console=console, clock=lambda: now_s) as view:
+    with Terminal(step=0, steps=1000, validate_every=100, console=console, clock=lambda: now_s) as view:
         for step in range(100):
             now_s += 1.0
             view.show("train", step=step, values=TRAIN)

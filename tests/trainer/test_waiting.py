@@ -135,6 +135,7 @@ def test_on_a_cpu_every_wait_is_a_stall_and_the_rest_is_computation() -> None:
     assert stretch.stall == stretch.wait == pytest.approx(3.0 / 15.0)
     assert stretch.figures()["frames_per_second"] == pytest.approx(4 * FRAMES / 15.0)
     assert stretch.figures()["clips_per_second"] == pytest.approx(4 * CLIPS / 15.0)
+    assert stretch.figures()["steps_per_second"] == pytest.approx(4 / 15.0)
 
 
 def test_compilation_and_validation_are_no_training() -> None:

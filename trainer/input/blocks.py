@@ -19,6 +19,7 @@ from shared.place import Place
 
 MAX_BLOCK_RECORDS = 64
 MIN_BLOCKS_PER_CHUNK = 16  # fewer would be little to shuffle
+NUMBERS = ("offset_bytes", "length_bytes", "frames", "tokens", "duration_s")
 
 
 class Records(NamedTuple):
@@ -31,7 +32,7 @@ class Records(NamedTuple):
     frames: np.ndarray
     tokens: np.ndarray
     utterance_id: pa.ChunkedArray
-    audio_path: pa.ChunkedArray
+    audio_path: pa.ChunkedArray  # of no rows where the records hold mels
     duration_s: np.ndarray
 
 
@@ -52,19 +53,20 @@ def read_records(dataset: Dataset, *, split: str) -> Records:
         UserError: a manifest is absent, damaged, or not that of its shard.
     """
     root, shards = dataset.layout.root, dataset.info.shards_of(split)
+    paths = () if dataset.info.contract.stores_mels else ("audio_path",)
     try:
-        table = dataset.manifest(split)
+        table = dataset.manifest(split, columns=("shard", "utterance_id", *NUMBERS, *paths))
     except (OSError, ValueError) as error:  # ValueError: Arrow's, of a damaged file
         raise UserError(f"{root}: a manifest cannot be read ({error}); run `make validate DATA={root}`") from error
     records = Records(
         files=tuple(dataset.layout.shard(shard.name) for shard in shards),
         file=np.repeat(np.arange(len(shards)), [shard.records for shard in shards]),
         utterance_id=table["utterance_id"],
-        audio_path=table["audio_path"],
-        **{name: table[name].to_numpy() for name in ("offset_bytes", "length_bytes", "frames", "tokens", "duration_s")},
+        audio_path=table["audio_path"] if paths else pa.chunked_array([], pa.string()),
+        **{name: table[name].to_numpy() for name in NUMBERS},
     )
-    stems = np.array([shard.name for shard in shards], object)
-    if not np.array_equal(table["shard"].to_numpy(), stems[records.file]) or not _is_gapless(records, shards):
+    stems = pa.array([shard.name for shard in shards], pa.string()).take(pa.array(records.file))
+    if not table["shard"].equals(pa.chunked_array([stems])) or not _is_gapless(records, shards):
         raise UserError(f"{root}: a manifest does not tell of its shard; run `make validate DATA={root}`")
     return records
 

@@ -21,6 +21,9 @@ import tensorflow as tf
 from trainer.input.blocks import Blocks
 from trainer.input.plan import Bucket
 
+# Of all that is decided here, to be raised with it: a position in one order means nothing in another.
+VERSION = 2
+
 
 class Epoch(NamedTuple):
     """Blocks in the order in which they come, cut into chunks."""
@@ -108,10 +111,9 @@ class EpochOrder:
         places = tf.where(heard)[:, 0]
         rows = tf.gather(rows, places)
         bucket = tf.gather(self._bucket, rows)
-        seed = self._fold_seed(epoch.number, number + 1)
-        order = _by_bucket(bucket, seed=seed)
+        order = _by_bucket(bucket, seed=self._fold_seed(epoch.number, 2 * number + 1))
         starts, buckets = self._slices(bucket)
-        shuffled = _permutation(tf.size(starts), seed=seed)
+        shuffled = _permutation(tf.size(starts), seed=self._fold_seed(epoch.number, 2 * number + 2))
         return ChunkOrder(
             blocks=blocks,
             rows=tf.gather(rows, order),
@@ -139,6 +141,7 @@ class EpochOrder:
         return tf.concat(starts, 0), tf.concat(buckets, 0)
 
     def _fold_seed(self, epoch: tf.Tensor, number: tf.Tensor | int) -> tf.Tensor | None:
+        """Of one draw of an epoch, each with a number of its own: 0 of its blocks, then two of each chunk."""
         if self._seed is None:
             return None
         return tf.stack([epoch * (1 << 32) + number, tf.constant(self._seed, tf.int64)])

@@ -13,13 +13,14 @@ from shared.errors import UserError
 from shared.layout import SPLITS
 from trainer.input.config import InputConfig
 from trainer.input.costs import Choice, cheapest, explain
-from trainer.input.mixing import Share, mixed_rates, shares
+from trainer.input.mixing import Portion, mixed_rates, portions
 from trainer.input.rows import Rows, read_rows
 from trainer.input.staircase import Bucket, Limits, Staircase, measure_lengths, plan_staircases
 
 # More shapes than this pay for no run.
 MAX_CHOSEN = 32
 SHOWN_LONGEST = 5
+GROUPED = ("language", "source", "speaker")
 
 
 class LeftOut(NamedTuple):
@@ -49,7 +50,7 @@ class Plan(NamedTuple):
 
     staircase: Staircase
     rates: dict[str, np.ndarray]  # by split: times that an epoch hears each row of the manifests, [rows] float32
-    mix: dict[str, list[Share]]  # of training, by "language", "source" and "speaker"
+    mix: dict[str, list[Portion]]  # of training, by "language", "source" and "speaker"
     left_out: dict[str, LeftOut]  # by split, where there are any
     choices: tuple[Choice, ...]  # what each number of shapes would cost, those that are no better than fewer left out
     epochs: float  # of the run
@@ -119,7 +120,7 @@ def plan_rows(
     return Plan(
         staircases[choices.index(chosen)],
         rates,
-        {name: shares(train, getattr(train, name), rates=rates["train"]) for name in ("language", "source", "speaker")},
+        {name: portions(train, getattr(train, name), rates=rates["train"]) for name in GROUPED},
         {split: _left_out(one, kept[split]) for split, one in rows.items() if not kept[split].all()},
         choices,
         epochs,

@@ -11,6 +11,8 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.layout import Stem
 
+COLUMNS = ("shard", "utterance_id", "language", "speaker", "frames", "tokens", "duration_s")
+
 
 class Column(NamedTuple):
     """A column of few different values: `names[codes]` are the values."""
@@ -47,7 +49,7 @@ def read_rows(dataset: Dataset, *, split: str) -> Rows:
         UserError: a manifest is absent or damaged.
     """
     try:
-        table = dataset.manifest(split)
+        table = dataset.manifest(split, columns=COLUMNS)
     except (OSError, ValueError) as error:  # ValueError: Arrow's, of a damaged file
         raise UserError(f"{dataset.layout.root}: a manifest cannot be read ({error}); run `make validate`") from error
     shards = Column.of(table["shard"])

@@ -15,10 +15,11 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
+from trainer.faults import is_of_device
 from trainer.input.blocks import cut_blocks, read_records
 from trainer.input.config import InputConfig
 from trainer.input.damage import Damage, find_damage
-from trainer.input.epoch import Epoch, EpochOrder
+from trainer.input.epoch import VERSION, Epoch, EpochOrder
 from trainer.input.guards import refuse_missing_shards, refuse_python_ops
 from trainer.input.parse import BatchParser, Loaded
 from trainer.input.plan import Plan
@@ -99,6 +100,7 @@ class Stream:
     def fingerprint(self) -> str:
         """Of everything that decides the order of batches; positions of another fingerprint mean other batches."""
         facts = {
+            "version": VERSION,
             "shards": [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)],
             "weights": hashlib.blake2b(self._weights.tobytes()).hexdigest(),
             "buckets": self._buckets,
@@ -208,6 +210,8 @@ class Stream:
                     yield batch
                 return
             except _UNREADABLE as error:
+                if is_of_device(error):
+                    raise
                 self._skip_damage(error, order=order, position=Position(*map(int, reached)), tell=tell)
 
     def _batches(self, order: EpochOrder, position: Position, *, until: int | None, share: Share) -> tf.data.Dataset:

@@ -12,11 +12,11 @@ from rich.text import Text
 from trainer.config import TrainConfig
 from trainer.input.costs import Choice, seconds_in_words
 from trainer.input.inspection import Inspection
-from trainer.input.mixing import Share
+from trainer.input.mixing import Portion
 
 WIDTH = 80
 MAX_NAME = 18
-SHOWN_SHARES = 12
+SHOWN_PORTIONS = 12
 # Of many numbers of shapes these are shown, and those beside the chosen one.
 SHOWN_SHAPES = (1, 2, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 
@@ -26,9 +26,9 @@ def inspection_tables(inspection: Inspection, *, config: TrainConfig) -> Group:
     return Group(*_parts(inspection, config=config))
 
 
-def mix_lines(mix: dict[str, list[Share]]) -> list[str]:
+def mix_lines(mix: dict[str, list[Portion]]) -> list[str]:
     """The expected shares and repeats as plain text, where there is more than one of anything."""
-    if all(len(shares) == 1 for shares in mix.values()):
+    if all(len(portions) == 1 for portions in mix.values()):
         return []
     console = Console(file=io.StringIO(), width=WIDTH, highlight=False)
     with console.capture() as captured:
@@ -97,20 +97,20 @@ def _choices(choices: tuple[Choice, ...], *, chosen: int, epochs: float) -> Tabl
     return table
 
 
-def _mix(mix: dict[str, list[Share]]) -> Table:
+def _mix(mix: dict[str, list[Portion]]) -> Table:
     names = ("records\nstored", "share\nstored", "share\nheard", "times\nheard", "records\nan epoch", "hours\nan epoch")
     table = _table("What an epoch of training hears on average", "", "", *names)
     for column in table.columns[:2]:
         column.justify = "left"
-    for kind, shares in mix.items():
-        rows = shares[:SHOWN_SHARES] + ([_together(rest)] if (rest := shares[SHOWN_SHARES:]) else [])
+    for kind, portions in mix.items():
+        rows = portions[:SHOWN_PORTIONS] + ([_together(rest)] if (rest := portions[SHOWN_PORTIONS:]) else [])
         for place, one in enumerate(rows):
-            table.add_row("" if place else kind, *_share_words(one), end_section=place == len(rows) - 1)
-    table.add_row("all", *_share_words(_together(mix["source"])._replace(name="")))
+            table.add_row("" if place else kind, *_portion_words(one), end_section=place == len(rows) - 1)
+    table.add_row("all", *_portion_words(_together(mix["source"])._replace(name="")))
     return table
 
 
-def _share_words(one: Share) -> tuple[str, ...]:
+def _portion_words(one: Portion) -> tuple[str, ...]:
     return (
         _shortened(one.name),
         f"{one.records:,}",
@@ -122,9 +122,9 @@ def _share_words(one: Share) -> tuple[str, ...]:
     )
 
 
-def _together(rest: list[Share]) -> Share:
+def _together(rest: list[Portion]) -> Portion:
     records, epoch_records = sum(one.records for one in rest), sum(one.epoch_records for one in rest)
-    return Share(
+    return Portion(
         f"{len(rest):,} more",
         records,
         sum(one.stored for one in rest),

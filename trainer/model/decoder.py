@@ -26,7 +26,7 @@ PRENET_DROPOUT = 0.5  # also at inference, as in Tacotron 2 and MELLE: the pre-n
 POSTNET_LAYERS = 5
 POSTNET_KERNEL = 5
 
-# of ln σ², so that σ² and its loss stay within reason; the distribution is float32 in every precision
+# of ln σ², so that σ² and its loss stay within reason
 LOG_VARIANCE_RANGE = (-10.0, 4.0)
 
 MIN_STD = 0.05  # of a band, ln magnitude: one that is always silent has no deviation
@@ -84,7 +84,7 @@ class Decoder(keras.layers.Layer):
         self._positions = Positions(stack, rotary=recipe.rotary)
         self._blocks = [MemoryBlock(stack, recipe, name=f"block_{index}") for index in range(stack.layers)]
         self._norm = norm("norm", dtype=dtype)
-        # the distribution and everything after it stay in float32
+        # the distribution and everything after it stay in float32 (whose products GPUs round to TF32)
         self._distribution = keras.layers.Dense(2 * frames_per_step * n_mels, name="distribution", dtype="float32")
         self._stop = keras.layers.Dense(1, name="stop", dtype="float32")
         self._refine = [
@@ -185,15 +185,20 @@ class Decoder(keras.layers.Layer):
         x = tf.cast(groups, self.compute_dtype)
         for layer in self._prenet:
             x = layer(x)
-            x = x if noise is None else noise.dropout(x, rate=PRENET_DROPOUT)
+            x = x if noise is None else noise.dropout(x, rate=PRENET_DROPOUT, always=True)
         return self._input(x) + memory.speaker[:, None, :]
 
     def _predict(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """μ and ln σ² of [B, F, M] and stop logits [B, N] from x [B, N, D]."""
         mean, log_variance = tf.split(self._distribution(x), 2, axis=-1)
         shape = [tf.shape(x)[0], x.shape[1] * self._frames_per_step, self._n_mels]
-        log_variance = tf.clip_by_value(tf.reshape(log_variance, shape), *LOG_VARIANCE_RANGE)
+        log_variance = within(tf.reshape(log_variance, shape), *LOG_VARIANCE_RANGE)
         return tf.reshape(mean, shape), log_variance, tf.squeeze(self._stop(x), -1)
+
+
+def within(values: tf.Tensor, low: float, high: float) -> tf.Tensor:
+    """Values bent into a range by softplus at both ends: unlike those of a clip, gradients lead back into it."""
+    return low + tf.nn.softplus(high - low - tf.nn.softplus(high - values))
 
 
 def text_alignment(weights: list[tf.Tensor], *, text_size: int) -> tf.Tensor:

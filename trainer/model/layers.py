@@ -19,7 +19,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # The scores of forbidden keys; large, yet finite, so that a query without any allowed key gives some average and
-# not NaN. Scores are float32 in every precision: float16 ends at 65,504.
+# not NaN. Scores are masked in float32 in every precision: float16 ends at 65,504.
 FORBIDDEN = -1e9
 
 

@@ -21,14 +21,23 @@ MAX_STEPS = 1 << 40
 class Noise:
     """A source of independent draws, numbered in the order of tracing."""
 
-    def __init__(self, *, seed: tf.Tensor | int, step: tf.Tensor, place: tf.Tensor | int = 0, rows_alike: bool = False):
+    def __init__(
+        self,
+        *,
+        seed: tf.Tensor | int,
+        step: tf.Tensor,
+        place: tf.Tensor | int = 0,
+        rows_alike: bool = False,
+        trains: bool = True,
+    ):
         """Another seed, another step [] or another place [] in the step's work gives other numbers.
 
-        With rows_alike a draw has one row, for all rows of a batch: each then gets what it would get alone.
+        With rows_alike a draw has one row, for all rows of a batch: each then gets what it would get alone. Where it
+        does not train, nothing is dropped but what always is.
         """
         self._seed, self._draws = tf.cast(seed, tf.int64), 0
         self._step = tf.cast(step, tf.int64) + MAX_STEPS * tf.cast(place, tf.int64)
-        self._rows_alike = rows_alike
+        self._rows_alike, self.trains = rows_alike, trains
 
     def _shape(self, shape: tf.Tensor | list[int]) -> tf.Tensor | list[int]:
         return tf.concat([[1], shape[1:]], 0) if self._rows_alike else shape
@@ -46,9 +55,9 @@ class Noise:
         """Uniform in [0, 1)."""
         return tf.random.stateless_uniform(self._shape(shape), self._next_seed(), alg=ALGORITHM)
 
-    def dropout(self, values: tf.Tensor, *, rate: float) -> tf.Tensor:
-        """The values, a share `rate` of them zero and the others scaled up."""
-        if rate == 0.0:
+    def dropout(self, values: tf.Tensor, *, rate: float, always: bool = False) -> tf.Tensor:
+        """The values, a share `rate` of them zero and the others scaled up: in training, or always."""
+        if rate == 0.0 or not (self.trains or always):
             return values
         kept = self.uniform(tf.shape(values)) >= rate
         return tf.where(kept, values / (1.0 - rate), tf.zeros_like(values))

@@ -19,7 +19,8 @@ from trainer.terminal import PARTS
 SHOWN_INCIDENTS = 50
 
 CHARTS = (
-    Asked("Loss", "", [("training", "train", "loss"), ("validation", "validation", "loss")]),
+    Asked("Loss in training", "with guided attention while that lasts", [("training", "train", "loss")]),
+    Asked("Loss in validation", "without guided attention", [("validation", "validation", "loss")]),
     *(
         Asked(
             "KL" if part == "kl" else part.replace("_", " "),

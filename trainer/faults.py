@@ -1,0 +1,54 @@
+"""What TensorFlow says where a device is full, busy or broken, told to the user in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+import tensorflow as tf
+
+from shared.errors import UserError
+
+_PLACE = re.compile(r"\{\{.*?\}\}\s*")  # where it happened, which names the GPU whatever the fault is
+_OF_DEVICE = re.compile(r"CUDA|cuda[A-Z]|CUDNN|CUBLAS|GPU sync|Dst tensor is not initialized")
+_FULL = re.compile(r"out of memory|OUT_OF_MEMORY|Dst tensor is not initialized")  # the last: a copy found no room
+
+
+def is_of_device(error: Exception) -> bool:
+    """Whether a device failed, or could not be had, and not what was asked of it."""
+    return isinstance(error, tf.errors.OpError) and bool(_OF_DEVICE.search(_said(error)))
+
+
+def is_full(error: Exception) -> bool:
+    """Whether a device's memory does not suffice."""
+    if isinstance(error, tf.errors.ResourceExhaustedError):
+        return True
+    return isinstance(error, tf.errors.OpError) and is_of_device(error) and bool(_FULL.search(_said(error)))
+
+
+@contextlib.contextmanager
+def faults_told() -> Iterator[None]:
+    """Raises UserError in the place of what a device's fault raises."""
+    try:
+        yield
+    except tf.errors.OpError as error:
+        if is_full(error):
+            raise UserError(
+                f"the device's memory is full ({_first_line(error)}); `nvidia-smi` tells who else uses it; end that, "
+                "take a smaller model.size or input.frames_per_batch, or compute on the CPU: CUDA_VISIBLE_DEVICES=-1"
+            ) from error
+        if is_of_device(error):
+            raise UserError(
+                f"the GPU failed, or could not be had ({_first_line(error)}); `nvidia-smi` tells its state and who "
+                "uses it; the same command goes on from the last checkpoint; CUDA_VISIBLE_DEVICES=-1 takes the CPU"
+            ) from error
+        raise
+
+
+def _said(error: tf.errors.OpError) -> str:
+    return _PLACE.sub("", error.message)
+
+
+def _first_line(error: tf.errors.OpError) -> str:
+    return _said(error).strip().partition("\n")[0]

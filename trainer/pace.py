@@ -1,0 +1,51 @@
+"""When a run will be over: from what steps and validations took so far, compilations and waits for the disk apart."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+SPEED_OVER_S = 600.0  # of training, the last of it
+
+
+class Left(NamedTuple):
+    """What a run has before it."""
+
+    seconds: float
+    has_all: bool  # False where validations are to come of which none was timed yet
+
+    def __str__(self) -> str:
+        hours, rest = divmod(round(self.seconds), 3600)
+        return f"{hours}:{rest // 60:02}:{rest % 60:02} left{'' if self.has_all else ' without validations'}"
+
+
+class Pace:
+    """Of a run of so many steps, which validates every so often."""
+
+    def __init__(self, *, steps: int, validate_every: int):
+        self._steps, self._validate_every = steps, validate_every
+        self._stretches: deque[tuple[int, float]] = deque()  # steps, seconds of training
+        self._validation_s: float | None = None
+
+    def note_steps(self, count: int, *, per_second: float) -> None:
+        """A stretch of them, and their speed while they trained."""
+        self._stretches.append((count, count / per_second))
+        while sum(seconds for _, seconds in self._stretches) - self._stretches[0][1] >= SPEED_OVER_S:
+            self._stretches.popleft()
+
+    def note_validation(self, seconds: float) -> None:
+        """How long one took, in which nothing was compiled."""
+        self._validation_s = seconds
+
+    def left(self, step: int) -> Left | None:
+        """After this step; None where no speed is known yet."""
+        if not self._stretches:
+            return None
+        steps, seconds = map(sum, zip(*self._stretches, strict=True))
+        validations = (
+            -(-self._steps // self._validate_every) - step // self._validate_every if step < self._steps else 0
+        )
+        training_s = (self._steps - step) * seconds / steps
+        if self._validation_s is None:
+            return Left(training_s, has_all=validations == 0)
+        return Left(training_s + validations * self._validation_s, has_all=True)
