@@ -35,6 +35,7 @@ from shared.errors import UserError
 from shared.layout import Layout
 from shared.lock import Lock
 from shared.place import Place
+from shared.publication import check_folders
 
 
 class Assembly:
@@ -65,6 +66,7 @@ class Assembly:
         workers = choose_workers(self._config.workers, utterances=plan.listed, runner=self._runner)
         label = f"{plan.listed} utterances, {sum(plan.shards.values())} shards, {workers} worker{'s' * (workers > 1)}"
         try:
+            check_folders((self._data.staging, *self._data.folders), root=self._data.root)
             self.end_left_job()
             left = self._staging.make(measuring=self._measuring)
             name = new_job_name("build")

@@ -9,6 +9,7 @@ from pipelines.plan import plan_build
 from pipelines.publish import Published, check_budget, check_counts
 from pipelines.reuse import published_shards
 from pipelines.scope import Scope
+from pipelines.strangers import refuse_strangers
 from shared.layout import Layout
 from shared.lock import writing
 from shared.place import Place
@@ -26,9 +27,10 @@ def build_dataset(config: BuildConfig, *, data: Place, runner: str = "local", br
     prepare = preparation(config)  # a bad tokenizer is told now, not by a worker
     plan = plan_build(config)
     with writing(data, command="build", break_lock=break_lock) as lock:
+        refuse_strangers(Layout(data), stems=map(str, plan.stems()))
         assembly = Assembly(config, prepare=prepare, data=data, runner=runner, lock=lock)
         published = published_shards(Layout(data), contract=assembly.contract)
         reports = assembly.assemble(plan, scope=Scope(published=published, trusted={}))
-        check_counts(reports, plan=plan)
+        check_counts(reports, listed=plan.listed)
         check_budget(reports, config=config, rejected=assembly.staged.rejected("any").parent)
         return assembly.publish(assembly.describe(reports))

@@ -28,13 +28,25 @@ def stems_of(base: Base, *, layout: Layout) -> list[str]:
     """
     if base.is_original:
         return sorted(_stated(base))
-    stems = sorted({stem for name in base.sums if (stem := stem_of_file(name))})
+    stems = _stems_with_sums(base, layout=layout)
     on_disk = {path.stem for path in layout.shard("any").parent.glob("*.tfrecord") if stem_of_file(path.name)}
-    names = {path.relative_to(layout.root).as_posix() for stem in stems for path in layout.parts(stem)}
-    if not stems or not _are_complete(stems) or on_disk - set(stems) or names - base.sums.keys():
+    if not stems or on_disk - set(stems):
         message = "neither dataset.json nor _SUCCESS tells any more what was published"
         raise UserError(f"{layout.root}: {message}; run `make preprocess` with the config it was built with")
     return stems
+
+
+def tells_all(base: Base, *, layout: Layout) -> bool:
+    """Whether one of the two records is whole, so that what it does not list is none of the dataset's."""
+    has_sums = not any(one.file == layout.success.name for one in base.findings)
+    return base.is_original or (has_sums and bool(_stems_with_sums(base, layout=layout)))
+
+
+def _stems_with_sums(base: Base, *, layout: Layout) -> list[str]:
+    """The shards that `_SUCCESS` tells; none where some of its lines are missing."""
+    stems = sorted({stem for name in base.sums if (stem := stem_of_file(name))})
+    names = {path.relative_to(layout.root).as_posix() for stem in stems for path in layout.parts(stem)}
+    return stems if _are_complete(stems) and names <= base.sums.keys() else []
 
 
 def _are_complete(stems: Iterable[str]) -> bool:

@@ -221,6 +221,20 @@ def _outcomes(elements: list[Element], *, prepare: Preparation) -> Iterator[tupl
 def disk_message(error: OSError, *, staging: Place) -> str:
     """What a failing disk means for the user."""
     where = error.filename or staging
+    data = Layout(staging.parent.parent)
+    if _is_publishing(data):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        what = f"{data.root}: the disk is full" if full else f"{where}: {error.strerror}"
+        message = "the new dataset is published, but not all of its files have their names yet"
+        return f"{what}; {message}; {'make room' if full else 'mend it'}, and whatever opens it next goes on"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{staging.parent.parent}: the disk is full; nothing was published; make room and run the build again"
+        return f"{data.root}: the disk is full; nothing was published; make room and run the build again"
     return f"{where}: {error.strerror}; nothing was published; mend it and run the build again"
+
+
+def _is_publishing(data: Layout) -> bool:
+    """Whether there is no way back any more."""
+    try:
+        return data.journal.is_file()
+    except OSError:
+        return False

@@ -23,7 +23,8 @@ class Plan(NamedTuple):
     shards: dict[tuple[str, str], int]
     listed: int
     splits: Splits
-    is_published: bool = False  # the shards are those of a dataset, whatever the corpora say now
+    # where the shards are those of a dataset, whatever the corpora say now: how many of `listed` are of each
+    published: dict[str, int] | None = None
 
     def stem_of(self, element: Element, *, source: str) -> Stem | None:
         """The shard of an utterance, by its id within its split; None where the published split has none.
@@ -33,7 +34,7 @@ class Plan(NamedTuple):
         """
         split = self.splits.split_of(element)
         shards = self.shards.get((source, split), 0)
-        if shards == 0 and not self.is_published:
+        if shards == 0 and self.published is None:
             raise UserError(f"sources.{source}: the corpus changed while it was read; run the build again")
         return Stem(source, split, shard_of(element.id, shards=shards), shards) if shards else None
 
@@ -43,6 +44,11 @@ class Plan(NamedTuple):
             for element in read_corpus(source, name=name):
                 if (stem := self.stem_of(element, source=name)) is not None:
                     yield stem, element
+
+    def listed_in(self, stems: Iterable[str]) -> int:
+        """How many utterances and bad rows fall into these shards of a published dataset."""
+        counts = self.published or {}
+        return sum(counts.get(stem, 0) for stem in stems)
 
     def stems(self) -> Iterator[Stem]:
         for (source, split), shards in sorted(self.shards.items()):
@@ -87,5 +93,6 @@ def plan_as_published(stems: Iterable[str], *, config: BuildConfig) -> Plan:
     if found != wanted:
         message = f"the dataset has the sources {', '.join(sorted(found))}, the config {', '.join(sorted(wanted))}"
         raise UserError(f"{message}; give the config that it was built with")
-    plan = Plan(shards, 0, Splits.from_config(config), is_published=True)
-    return plan._replace(listed=sum(1 for _ in plan.place(config)))
+    plan = Plan(shards, 0, Splits.from_config(config), published={})
+    counts = collections.Counter(str(stem) for stem, _ in plan.place(config))
+    return plan._replace(listed=counts.total(), published=dict(counts))

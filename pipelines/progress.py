@@ -68,15 +68,19 @@ def show_progress(folder: Place, *, label: str, total: int) -> Iterator[None]:
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(label, total=total)
 
+        def show() -> None:
+            with contextlib.suppress(OSError):  # a store is busy for a moment: the bar stays where it was
+                bar.update(task, completed=_sum(folder))
+
         def follow() -> None:
             while not stop.wait(interval_s(folder)):
-                bar.update(task, completed=_sum(folder))
+                show()
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
         try:
             yield
-            bar.update(task, completed=_sum(folder))
+            show()
         finally:
             stop.set()
             thread.join()

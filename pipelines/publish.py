@@ -17,6 +17,7 @@ from pipelines.config import BuildConfig, config_document
 from pipelines.plan import Plan
 from pipelines.settle import ShardReport
 from pipelines.staging import Staging
+from pipelines.strangers import listed_files
 from preprocess.tokens import Tokenizer
 from shared.dataset import (
     Contract,
@@ -43,13 +44,13 @@ def collect_reports(plan: Plan, *, staging: Staging) -> list[ShardReport]:
     return [ShardReport.model_validate_json(path.read_bytes()) for path in paths]
 
 
-def check_counts(reports: Sequence[ShardReport], *, plan: Plan) -> None:
-    """Raises UserError where not what was listed was written or rejected."""
+def check_counts(reports: Iterable[ShardReport], *, listed: int) -> None:
+    """Raises UserError where not what was listed for these shards was written or rejected."""
     seen = sum(report.info.records + report.info.rejected for report in reports)
-    if seen != plan.listed:
+    if seen != listed:
         raise UserError(
-            f"{plan.listed} utterances were listed but {seen} written or rejected: the corpus changed while it was "
-            "read; nothing was published; run the build again"
+            f"{listed} utterances were listed but {seen} written or rejected: the corpus changed while it was "
+            "read; nothing was published; run it again"
         )
 
 
@@ -85,25 +86,27 @@ class Published(NamedTuple):
 
 
 def publish(info: DatasetInfo, *, data: Layout, staging: Staging, keep_in: Place | None = None) -> Published:
-    """Give the staged files of a described dataset their names, remove those of an older build.
+    """Give the staged files of a described dataset their names, remove those that the older one lists.
 
-    What is replaced or removed is first linked below `keep_in`.
+    With `keep_in`, what is replaced or removed is first linked below it, and what nothing lists is moved there.
     """
     stems = [shard.name for shard in info.shards]
-    folders = sorted({path.parent for path in data.parts("any")})
-    for folder in folders:
+    for folder in data.folders:
         folder.mkdir(exist_ok=True)
     moves = list(_changed_files(stems, staged=staging.layout, data=data))
-    kept = {path for stem in stems for path in data.parts(stem)}
-    removals = [path for folder in folders for path in _others(folder, kept=kept)]
+    kept, listed = {path for stem in stems for path in data.parts(stem)}, listed_files(data)
+    removals = [path for path in sorted(listed - kept - set(data.whole)) if path.exists()]
     touched = [*removals, *(target for _, target in moves)]
+    strays = list(_strays(data, listed=kept | listed)) if keep_in is not None else []
+    if keep_in is not None:
+        _keep(touched, data=data, folder=keep_in)
+        _put_away(strays, data=data, folder=keep_in)
     if touched:
-        if keep_in is not None:
-            _keep(touched, data=data, folder=keep_in)
         moves = [move for move in moves if move[1] != data.success] + [(staging.layout.success, data.success)]
         publish_files(data, moves=moves, removals=removals)
     staging.sweep()
-    return Published(info, tuple(sorted(path.relative_to(data.root).as_posix() for path in touched)))
+    changed = (path.relative_to(data.root).as_posix() for path in (*touched, *strays))
+    return Published(info, tuple(sorted(changed)))
 
 
 def stage_description(
@@ -149,20 +152,38 @@ def _changed_files(stems: Sequence[str], *, staged: Layout, data: Layout) -> Ite
         (staged.success, data.success),
     ]
     for source, target in pairs:
-        if source.exists() and not (target.is_file() and is_same(source, target)):
+        if source.exists() and not (target.is_file() and _is_same(source, target)):
             yield source, target
 
 
-def _others(folder: Place, *, kept: set[Place]) -> Iterator[Place]:
-    return (path for path in sorted(folder.iterdir()) if path not in kept and not path.is_dir())
+def _is_same(source: Place, target: Place) -> bool:
+    """Not so where the one that stands there cannot be read."""
+    try:
+        return is_same(source, target)
+    except OSError:
+        return False
+
+
+def _strays(data: Layout, *, listed: set[Place]) -> Iterator[Place]:
+    return (path for folder in data.folders for path in sorted(folder.iterdir()) if path not in listed)
 
 
 def _keep(paths: Iterable[Place], *, data: Layout, folder: Place) -> None:
     for path in paths:
         if path.is_file():
-            kept = folder / path.relative_to(data.root)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            link_file(path, kept)
+            link_file(path, _kept(path, data=data, folder=folder))
+
+
+def _put_away(paths: Iterable[Place], *, data: Layout, folder: Place) -> None:
+    for path in paths:
+        kept = _kept(path, data=data, folder=folder)
+        path.rename(kept) if path.is_dir() else path.replace(kept)
+
+
+def _kept(path: Place, *, data: Layout, folder: Place) -> Place:
+    kept = folder / path.relative_to(data.root)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    return kept
 
 
 def describe(

@@ -21,7 +21,7 @@ from pipelines.damage import (
 from pipelines.differences import Difference, differences
 from pipelines.measure import contract_of, preparation
 from pipelines.plan import plan_as_published
-from pipelines.publish import check_budget
+from pipelines.publish import check_budget, check_counts
 from pipelines.scope import Scope
 from pipelines.settle import ShardReport
 from pipelines.validation.base import Base, inspect_base, is_damaged_sum
@@ -106,6 +106,8 @@ class _Repair:
         )
         trusted = {stem: stated_inputs(stem, base=self._base) for stem in self._stems if stem not in self._bad}
         reports = assembly.assemble(plan, scope=Scope(published={}, trusted=trusted))
+        made = (report for report in reports if report.info.name in self._bad)
+        check_counts(made, listed=plan.listed_in(self._bad))
         found = tuple(self._differences(reports, assembly=assembly))
         info = assembly.describe(reports if found else list(map(self._as_stated, reports)))
         found = found or tuple(self._differences_of_description(assembly.staged))

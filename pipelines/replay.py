@@ -17,7 +17,7 @@ from pipelines.measure import contract_of, disk_message, preparation
 from pipelines.orphans import noted_job
 from pipelines.plan import Plan, plan_as_published
 from pipelines.progress import Tally, show_progress
-from pipelines.publish import Published, check_budget
+from pipelines.publish import Published, check_budget, check_counts
 from pipelines.runners import choose_workers, new_job_name, run_graph
 from pipelines.scope import Scope
 from pipelines.staging import Staging
@@ -87,6 +87,7 @@ def _replayed(
         return told
     trusted: dict[str, str | None] = {name: shard.inputs for name, shard in older.items() if name not in anew}
     reports = assembly.assemble(plan, scope=Scope(published={}, trusted=trusted))
+    check_counts((report for report in reports if report.info.name in anew), listed=plan.listed_in(anew))
     changed = [report.info.name for report in reports if report.info != older[report.info.name]]
     found = [one for stem in changed for one in differences(stem, older=dataset.layout, newer=assembly.staged)]
     others = tuple(one for one in found if not candidates.explain(one, gained=gained))

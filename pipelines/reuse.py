@@ -61,11 +61,14 @@ def _file_state(path: str) -> str:
 
 
 def is_sound(shard: ShardInfo, *, data: Layout) -> bool:
-    """Whether each of the shard's files is there, byte for byte."""
+    """Whether each of the shard's files is there and can be read, byte for byte."""
     paths = data.parts(shard.name)
-    if not all(path.is_file() for path in paths) or paths[0].stat().st_size != shard.bytes:
+    try:
+        if not all(path.is_file() for path in paths) or paths[0].stat().st_size != shard.bytes:
+            return False
+        return all(file_sha256(path) == wanted for path, wanted in zip(paths, shard.sha256_of_parts(), strict=True))
+    except OSError:  # a bad sector: it is made again
         return False
-    return all(file_sha256(path) == wanted for path, wanted in zip(paths, shard.sha256_of_parts(), strict=True))
 
 
 def read_rows(stem: str, *, data: Layout) -> dict[str, pa.Table]:

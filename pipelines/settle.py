@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import hashlib
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -130,9 +131,18 @@ def _is_whole(rows: list[Row], *, name: str, stem: str, data: Layout, staging: S
     published = {"shards": data.shard, "withheld": data.withheld}[name](stem)
     wanted_bytes = sum(row["length_bytes"] for row in rows)
     for kind, path in (("measured", staging.records(stem)), (name, published)):
-        if all(row[FILE] == kind for row in rows) and path.is_file() and path.stat().st_size == wanted_bytes:
+        if all(row[FILE] == kind for row in rows) and _can_be_read(path, size_bytes=wanted_bytes):
             return kind
     return None
+
+
+def _can_be_read(path: Place, *, size_bytes: int) -> bool:
+    """Whether there is such a file; also one without records has to be opened before it is believed."""
+    try:
+        with path.open("rb") as file:
+            return file.seek(0, os.SEEK_END) == size_bytes
+    except OSError:
+        return False
 
 
 class _Sources:

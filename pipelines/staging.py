@@ -78,9 +78,8 @@ class Staging:
         These are renamed: a worker that outlives its build must not find them. All others go.
         """
         left = list(self._take_over(measuring))
-        folders = {path.parent for path in self.layout.parts("any")}
         own = {self.records("any").parent, self.refused("any").parent, self.verdicts("any").parent}
-        for folder in (*folders, *own, self.report("any").parent, self.progress):
+        for folder in (*self.layout.folders, *own, self.report("any").parent, self.progress):
             folder.mkdir(parents=True, exist_ok=True)
         self.measuring.write_text(measuring)
         return left

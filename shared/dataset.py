@@ -25,9 +25,14 @@ SCHEMA_VERSION = 3
 
 
 class _Frozen(pydantic.BaseModel):
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
+Count = Annotated[int, pydantic.Field(ge=0)]
+Positive = Annotated[float, pydantic.Field(gt=0)]
+# ln magnitude: what lies beyond is no mel of any preset, and training divides by the deviation.
+Level = Annotated[float, pydantic.Field(ge=-20, le=20)]
+Deviation = Annotated[float, pydantic.Field(gt=0, le=20)]
 Sha256 = Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -68,15 +73,15 @@ class ShardInfo(_Frozen):
     name: Annotated[str, pydantic.Field(pattern=f"^(?:{STEM.pattern})$")]
     split: str
     inputs: str  # hash of all that the measured records were made from
-    records: int
-    bytes: int
+    records: Count
+    bytes: Count
     sha256: Sha256
-    frames: int
-    tokens: int
+    frames: Count
+    tokens: Count
     manifest_sha256: Sha256
-    rejected: int
+    rejected: Count
     rejected_sha256: Sha256
-    withheld: int  # of the rejected, those that have a record
+    withheld: Count  # of the rejected, those that have a record
     withheld_sha256: Sha256
     withheld_manifest_sha256: Sha256
 
@@ -96,28 +101,28 @@ class SourceInfo(_Frozen):
 
     reader: str
     languages: tuple[str, ...]
-    weight: float  # how often an epoch of training hears it
-    read: int
-    written: int
-    rejected: int
+    weight: Positive  # how often an epoch of training hears it
+    read: Count
+    written: Count
+    rejected: Count
     shards: tuple[ShardInfo, ...]
 
 
 class SpeakerInfo(_Frozen):
-    id: int
-    records: int
+    id: Count
+    records: Count
 
 
 class LanguageInfo(_Frozen):
-    id: int
-    records: int
+    id: Count
+    records: Count
 
 
 class MelStatistics(_Frozen):
     """Mean and standard deviation of each mel band over the training split, in ln magnitude."""
 
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
+    mean: tuple[Level, ...]
+    std: tuple[Deviation, ...]
 
 
 class Selection(_Frozen):
@@ -136,7 +141,7 @@ class DatasetInfo(_Frozen):
     sources: dict[str, SourceInfo]
     languages: dict[str, LanguageInfo]
     speakers: dict[str, SpeakerInfo]
-    vocabulary_size: int
+    vocabulary_size: Count
     vocabulary_sha256: Sha256
     mel: MelStatistics
     selection: Selection
@@ -173,9 +178,16 @@ class Dataset(NamedTuple):
         return cls(layout, read_info(layout.info))
 
     def manifest(self, split: str, *, columns: Sequence[str] = tuple(MANIFEST.names)) -> pa.Table:
-        """The manifest rows of a split, in the order of `dataset.json` and of the records."""
-        names, stems = list(columns), [shard.name for shard in self.info.shards_of(split)]
-        tables = [read_table(self.layout.manifest(stem), schema=MANIFEST, columns=names) for stem in stems]
+        """The manifest rows of a split, in the order of `dataset.json` and of the records.
+
+        Raises:
+            pa.ArrowInvalid: a table is damaged, or far larger than dataset.json states.
+        """
+        names, shards = list(columns), self.info.shards_of(split)
+        tables = [
+            read_table(self.layout.manifest(shard.name), schema=MANIFEST, columns=names, rows=shard.records)
+            for shard in shards
+        ]
         return pa.concat_tables(tables) if tables else MANIFEST.empty_table().select(names)
 
 

@@ -13,6 +13,7 @@ DATA/_SUCCESS                        written last: without it there is no datase
 from __future__ import annotations
 
 import re
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from shared.place import Place
@@ -77,6 +78,16 @@ class Layout(NamedTuple):
         )
 
     @property
+    def folders(self) -> tuple[Place, ...]:
+        """Those of the shards' files."""
+        return tuple(sorted({path.parent for path in self.parts("any")}))
+
+    @property
+    def whole(self) -> tuple[Place, ...]:
+        """The files that are of the dataset as a whole; `_SUCCESS` last."""
+        return (self.vocabulary, self.config, self.info, self.success)
+
+    @property
     def report(self) -> Place:
         return self.root / "report.html"
 
@@ -111,3 +122,10 @@ class Layout(NamedTuple):
     @property
     def staging(self) -> Place:
         return self.root / ".staging"
+
+
+def is_name(name: str) -> bool:
+    """Whether it can be the name of a dataset's file, relative to the dataset."""
+    layout, stem = Layout(Path()), PurePosixPath(name).stem
+    files = layout.parts(stem) if STEM.fullmatch(stem) else layout.whole
+    return name in {file.relative_to(layout.root).as_posix() for file in files}

@@ -87,10 +87,11 @@ class _File:
         return self._file.read(MAX_BYTES)
 
     def write(self, content: bytes) -> None:
+        """The new content over the old, whose rest goes last: a kill or a full disk leaves the one or the other."""
         self._file.seek(0)
-        self._file.truncate()
         self._file.write(content)
         self._file.flush()
+        self._file.truncate(len(content))
 
 
 class _Object:
@@ -165,7 +166,9 @@ def _opened(path: Place, *, files: contextlib.ExitStack) -> tuple[Paper, BinaryI
     """What the lock is written on, and the open file that a system can lock."""
     if isinstance(path, RemotePlace):
         return _Object(path), None
-    file = files.enter_context(local(path).open("a+b"))
+    # never through a link, as it will be written to
+    descriptor = os.open(local(path), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    file = files.enter_context(os.fdopen(descriptor, "r+b"))
     return _File(file), file
 
 
@@ -174,9 +177,7 @@ def _take(paper: Paper, *, command: str, left: Owner | None, is_broken: bool, ro
         lock = Lock(paper, owner=Owner.of_this_process(command), left=left, is_broken=is_broken)
         complete_publication(Layout(root))
     except OSError as error:
-        raise UserError(
-            f"{error.filename or root}: {error.strerror}; nothing was done; mend it and run again"
-        ) from error
+        raise UserError(f"{error.filename or root}: {error.strerror}; mend it and run again") from error
     return lock
 
 
@@ -245,9 +246,10 @@ def _refuse_owner(paper: Paper, *, root: Place) -> None:
 
 
 def _owner(paper: Paper) -> Owner | None:
-    """What the lock says; None where it is free, or a kill met its writing."""
+    """What the lock says, whatever an older one has left behind it; None where it is free."""
     try:
-        return Owner.model_validate(json.loads(paper.read()))
+        said, _ = json.JSONDecoder().raw_decode(paper.read().decode(errors="replace"))
+        return Owner.model_validate(said)
     except (ValueError, RecursionError):
         return None
 

@@ -1,36 +1,52 @@
 """The moment at which a new dataset takes the place of an older one, whatever is killed meanwhile.
 
-All files lie ready under other names. Then `DATA/.publication.json` is written, which lists every renaming and
+All files lie ready below `DATA/.staging`. Then `DATA/.publication.json` is written, which lists every renaming and
 removal: with it the new dataset is published. The renamings follow at once; whoever opens the dataset after a
-kill carries them on first. Each can be done twice.
+kill carries them on first. Each can be done twice. Since every reader does so, also of a dataset that came from
+elsewhere, a journal can name nothing but a dataset's own files, and none of them through a link.
 """
 
 from __future__ import annotations
 
+import errno
+import os
+import re
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 import pydantic
 
 from shared.errors import UserError
-from shared.files import sync, write_json
-from shared.layout import Layout
-from shared.place import Place
+from shared.files import local, sync, write_json
+from shared.layout import Layout, is_name
+from shared.place import Place, RemotePlace
+
+_STAGED = re.compile(r"\.staging/[0-9a-f]{32}/(.+)")
 
 
-def _is_inside(name: str) -> bool:
-    path = PurePosixPath(name)
-    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
-
-
-def _inside(name: str) -> str:
-    if not _is_inside(name):
-        raise ValueError("wanted a path below the dataset")
+def _named(name: str) -> str:
+    if not is_name(name):
+        raise ValueError("wanted the name of a dataset's file")
     return name
 
 
-Inside = Annotated[str, pydantic.AfterValidator(_inside)]
+def _staged(move: tuple[str, str]) -> tuple[str, str]:
+    staged = _STAGED.fullmatch(move[0])
+    if staged is None or staged[1] != move[1]:
+        raise ValueError("wanted a staged file and the name that it has there")
+    return move
+
+
+def _complete(moves: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    if not moves or moves[-1][1] != "_SUCCESS":
+        raise ValueError("wanted _SUCCESS last")
+    return moves
+
+
+Name = Annotated[str, pydantic.AfterValidator(_named)]
+Move = Annotated[tuple[str, Name], pydantic.AfterValidator(_staged)]  # (from, to)
 
 
 class Publication(pydantic.BaseModel):
@@ -38,16 +54,70 @@ class Publication(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
-    removals: tuple[Inside, ...]
-    moves: tuple[tuple[Inside, Inside], ...]  # (from, to)
+    removals: tuple[Name, ...]
+    moves: Annotated[tuple[Move, ...], pydantic.AfterValidator(_complete)]
+
+    @property
+    def folders(self) -> list[PurePosixPath]:
+        """Every folder below the dataset that its names lead through, the outer ones first."""
+        names = [*self.removals, *(name for move in self.moves for name in move)]
+        return sorted({parent for name in names for parent in PurePosixPath(name).parents if parent.parts})
+
+
+def check_folders(folders: Iterable[Place], *, root: Place) -> None:
+    """Whether files can be renamed within the dataset from and to these folders, as far as they exist.
+
+    Raises:
+        UserError: one is a link, or lies on another file system than the dataset.
+        OSError: one cannot be written to.
+    """
+    if isinstance(root, RemotePlace):
+        return
+    for folder in map(local, folders):
+        _refuse_link(folder)
+        if folder.is_dir():
+            if not _is_of_one_mount(folder, local(root)):
+                message = "lies on another file system than the dataset, and renaming has to do"
+                raise UserError(f"{folder}: {message}; make it a plain folder, or put the whole dataset there")
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+
+
+def _check_files(names: Iterable[str], *, root: Place) -> None:
+    """Raises IsADirectoryError where one can be neither removed nor replaced."""
+    for path in (root / name for name in names if not isinstance(root, RemotePlace)):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+
+
+def _refuse_link(folder: Path) -> None:
+    if folder.is_symlink():
+        message = "a link, where a dataset has a folder; nothing is renamed or removed through it"
+        raise UserError(f"{folder}: {message}; make it a plain folder, or put the whole dataset where it leads")
+
+
+def _is_of_one_mount(folder: Path, other: Path) -> bool:
+    """Renaming what is not there fails for another reason between two mounts, also of one file system."""
+    name = f".{uuid.uuid4().hex}"
+    try:
+        os.rename(folder / name, other / name)  # noqa: PTH104 - a probe, not a renaming
+    except OSError as error:
+        return error.errno != errno.EXDEV and folder.stat().st_dev == other.stat().st_dev
+    return True
 
 
 def publish_files(layout: Layout, *, moves: Iterable[tuple[Place, Place]], removals: Iterable[Place]) -> None:
-    """Publish; the caller holds the dataset's lock. The last move brings `_SUCCESS`."""
+    """Publish; the caller holds the dataset's lock. The last move brings `_SUCCESS`.
+
+    Raises:
+        UserError, OSError: it cannot be, and nothing was changed; OSError too where the disk fails later.
+    """
     publication = Publication(
         removals=tuple(_relative(path, layout=layout) for path in removals),
         moves=tuple((_relative(one, layout=layout), _relative(other, layout=layout)) for one, other in moves),
     )
+    check_folders((layout.root / folder for folder in publication.folders), root=layout.root)
+    _check_files([*publication.removals, *(name for _, name in publication.moves)], root=layout.root)
     for folder in sorted({(layout.root / name).parent for name, _ in publication.moves}):
         sync(folder)
     write_json(layout.journal, publication)
@@ -67,6 +137,9 @@ def complete_publication(layout: Layout) -> None:
     publication = _read(layout)
     if publication is None:
         return
+    if not isinstance(layout.root, RemotePlace):
+        for folder in publication.folders:
+            _refuse_link(local(layout.root / folder))
     *moves, last = publication.moves
     if (layout.root / last[0]).is_file():  # else the kill came after the last move
         _carry_out(publication.removals, moves, last, root=layout.root, success=layout.success)
@@ -107,6 +180,11 @@ def _read(layout: Layout) -> Publication | None:
 def sums_document(sums: Mapping[str, str]) -> bytes:
     """`sha256sum`'s own format, so that `sha256sum --check _SUCCESS` does."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
 def read_sums(path: Place) -> dict[str, str]:

@@ -10,6 +10,10 @@ import pyarrow.parquet as pq
 from shared.files import write_bytes
 from shared.place import Place, RemotePlace
 
+# What a damaged table may have beyond what is stated of it, and still be looked into for what is wrong.
+SPARE_ROWS = 1000
+MAX_ROW_BYTES = 1 << 15
+
 
 def _schema(columns: dict[str, pa.DataType]) -> pa.Schema:
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in columns.items()])
@@ -62,9 +66,30 @@ def write_table(path: Place, table: pa.Table, *, durable: bool = True) -> None:
     write_bytes(path, sink.getvalue().to_pybytes(), durable=durable)
 
 
-def read_table(path: Place, **options: Any) -> pa.Table:
-    """A table from wherever it lies, with the options of `pyarrow.parquet.read_table`."""
-    return pq.read_table(table_source(path), **options)
+def read_table(path: Place, *, rows: int | None = None, **options: Any) -> pa.Table:
+    """A table from wherever it lies, with the options of `pyarrow.parquet.read_table`.
+
+    Raises:
+        pa.ArrowInvalid: it is far larger than one of so many `rows` can be.
+    """
+    source = table_source(path)
+    if rows is not None:
+        check_extent(pq.read_metadata(source), rows=rows)
+    return pq.read_table(source, **options)
+
+
+def check_extent(metadata: pq.FileMetaData, *, rows: int) -> None:
+    """Whether a table may be read: a small file can hold very many rows that are alike.
+
+    Raises:
+        pa.ArrowInvalid: it is far larger than one of so many rows can be.
+    """
+    most_rows = 2 * rows + SPARE_ROWS
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    size = sum(group.column(column).total_uncompressed_size for group in groups for column in range(group.num_columns))
+    if metadata.num_rows > most_rows or size > most_rows * MAX_ROW_BYTES:
+        message = f"{metadata.num_rows} rows, {size / 2**20:.1f} MiB without compression"
+        raise pa.ArrowInvalid(f"{message}: far more than {rows} rows take; it was not read")
 
 
 def table_source(path: Place) -> Place | pa.BufferReader:

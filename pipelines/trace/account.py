@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,8 @@ def _audio(row: Row) -> AudioFile:
     then, path = row["audio_sha256"], row["audio_path"]
     now = None
     try:
+        if not stat.S_ISREG(Path(path).stat().st_mode):  # a device or a pipe might never end
+            return AudioFile(path=path, sha256_then=then, sha256_now=None, state="cannot be read (no regular file)")
         now = file_sha256(Path(path))
         state = UNCHANGED if now == then else CHANGED if then else "there"
     except FileNotFoundError:

@@ -20,7 +20,7 @@ from shared.files import file_sha256
 from shared.layout import Layout
 from shared.lock import finish_publication
 from shared.place import Place
-from shared.publication import read_sums
+from shared.publication import read_sums, sums_document
 from shared.vocabulary import Vocabulary
 
 MIN_RIGHT_DIGITS = 32
@@ -60,7 +60,8 @@ def inspect_base(layout: Layout) -> Base:
                 raise  # it is what was published, by another version
             info = None
             is_original = False
-            findings.append(Finding(file=layout.info.name, check="unreadable", message=_reason(error, layout.info)))
+            if not any(one.check == "unreadable" for one in changed):
+                findings.append(Finding(file=layout.info.name, check="unreadable", message=_reason(error, layout.info)))
     findings += _changed(layout.config, sums=sums)
     findings += _vocabulary(layout, info=info, is_original=is_original, sums=sums)
     findings += _success(layout, info=info if is_original else None, sums=sums)
@@ -85,12 +86,20 @@ def _changed(path: Place, *, sums: dict[str, str]) -> list[Finding]:
     """Whether a file is what `_SUCCESS` says, or else which of the two was changed."""
     if not path.is_file():
         return [Finding(file=path.name, check="missing", message="the file is not there")]
-    wanted = sums.get(path.name)
-    if wanted is None or (found := file_sha256(path)) == wanted:
+    try:
+        found = file_sha256(path)
+    except OSError as error:
+        return [_unreadable(path, error)]
+    wanted = sums.get(path.name, found)
+    if found == wanted:
         return []
     if is_damaged_sum(wanted, found=found):
         return [_damaged_sums(f"the sum of {path.name} was {found}, and is no more")]
     return [Finding(file=path.name, check="sha256", message=f"sha256 {found}", wanted=wanted)]
+
+
+def _unreadable(path: Place, error: OSError) -> Finding:
+    return Finding(file=path.name, check="unreadable", message=f"{error.strerror}")
 
 
 def _damaged_sums(message: str, *, wanted: str | None = None) -> Finding:
@@ -102,8 +111,12 @@ def _success(layout: Layout, *, info: DatasetInfo | None, sums: dict[str, str]) 
     if not layout.success.is_file():
         yield Finding(file=layout.success.name, check="missing", message="the file is not there")
         return
-    written = "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
-    if layout.success.read_bytes() != written or not all(map(_SHA256.fullmatch, sums.values())):
+    try:
+        written = layout.success.read_bytes()
+    except OSError as error:
+        yield _unreadable(layout.success, error)
+        return
+    if written != sums_document(sums) or not all(map(_SHA256.fullmatch, sums.values())):
         yield _damaged_sums("not what sha256sum writes, in the order of names")
     if info is not None:
         stated = stated_sums(info, layout=layout)
@@ -123,7 +136,11 @@ def _vocabulary(
     if not path.is_file():
         yield Finding(file=path.name, check="missing", message="the file is not there")
         return
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        yield _unreadable(path, error)
+        return
     stated = info.vocabulary_sha256 if info is not None else None
     listed = sums.get(path.name)
     wanted = stated if is_original else listed or stated

@@ -93,6 +93,7 @@ class ShardVerdict(_Frozen):
     findings: list[Finding]
     sums: ShardSums
     state: str  # of its files when they were read: see `pipelines.validation.trust`
+    recordings: str = ""  # the same of its recordings, where they are its data
     damaged: bool = False  # some of its bytes are not those that were published
     trusted: bool = False  # nothing was read: the files are those of an earlier, clean inspection
 

@@ -12,6 +12,8 @@ import pydantic
 
 from pipelines.progress import Tally
 from pipelines.validation.findings import Findings, ShardVerdict
+from pipelines.validation.recordings import CHECK as RECORDING
+from pipelines.validation.recordings import check_recordings, recordings_state
 from pipelines.validation.records import Fault, RecordsFile
 from pipelines.validation.rows import Row, misplaced, read_rows
 from pipelines.validation.trust import state_of
@@ -21,7 +23,7 @@ from shared.dataset import DatasetInfo, ShardInfo
 from shared.errors import UserError
 from shared.layout import Layout, Stem
 from shared.place import Place
-from shared.tables import MANIFEST, REJECTED
+from shared.tables import MANIFEST, REJECTED, check_extent
 
 # A table without rows is smaller.
 SMALL_BYTES = 1 << 13
@@ -40,13 +42,15 @@ def stated_checks(info: DatasetInfo) -> CheckConfig:
         raise UserError(f"{'.'.join(map(str, ('selection', 'checks', *first['loc'])))}: {first['msg']}") from error
 
 
-def _table(data: bytes, *, is_damaged: bool) -> pa.Table:
-    """The table in the bytes of a Parquet file.
+def _table(data: bytes, *, is_damaged: bool, rows: int) -> pa.Table:
+    """The table in the bytes of a Parquet file, of about so many rows.
 
     Raises:
         ArrowException, UnicodeDecodeError: there is none, or its values are not what it says.
     """
-    table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+    file = pq.ParquetFile(pa.BufferReader(data))
+    check_extent(file.metadata, rows=rows)
+    table = file.read(use_threads=False)
     table.validate(full=is_damaged)
     return table
 
@@ -85,13 +89,16 @@ class Inspection:
                 self._findings.add(path, "missing", "the file is not there")
         kept = Records(layout.shard(stem), layout.manifest(stem), shard.sha256, shard.records)
         aside = Records(layout.withheld(stem), layout.withheld_manifest(stem), shard.withheld_sha256, shard.withheld)
-        manifest = self._table(kept.manifest, schema=MANIFEST, sha256=shard.manifest_sha256)
-        withheld = self._table(aside.manifest, schema=MANIFEST, sha256=shard.withheld_manifest_sha256)
-        rejected = self._table(layout.rejected(stem), schema=REJECTED, sha256=shard.rejected_sha256)
+        manifest = self._table(kept.manifest, schema=MANIFEST, sha256=shard.manifest_sha256, rows=kept.records)
+        sha256, rows = shard.withheld_manifest_sha256, shard.withheld
+        withheld = self._table(aside.manifest, schema=MANIFEST, sha256=sha256, rows=rows)
+        sha256, rows = shard.rejected_sha256, shard.rejected
+        rejected = self._table(layout.rejected(stem), schema=REJECTED, sha256=sha256, rows=rows)
         self._check_size()
         file = self._inspect(kept, manifest)
         self._inspect(aside, withheld)
         self._check_sums(file)
+        recordings = self._check_recordings(manifest, part=kept)
         self._check_aside(rejected, withheld=withheld)
         if manifest is not None:
             self._check_selection(manifest)
@@ -99,10 +106,15 @@ class Inspection:
         self.keys = bytes(file.keys)
         self._tally.flush()
         return ShardVerdict(
-            stem=stem, findings=list(self._findings), sums=file.sums(), state=state, damaged=bool(self._damaged)
+            stem=stem,
+            findings=list(self._findings),
+            sums=file.sums(),
+            state=state,
+            recordings=recordings,
+            damaged=bool(self._damaged),
         )
 
-    def _table(self, path: Place, *, schema: pa.Schema, sha256: str) -> pa.Table | None:
+    def _table(self, path: Place, *, schema: pa.Schema, sha256: str, rows: int) -> pa.Table | None:
         """A table of the shard, read once; None where it cannot be read."""
         if not path.is_file():
             return None
@@ -110,8 +122,12 @@ class Inspection:
             data = path.read_bytes()
             self._check_sha256(path, found=hashlib.sha256(data).hexdigest(), wanted=sha256)
             parse = _small_table if len(data) <= SMALL_BYTES else _table
-            table = parse(data, is_damaged=path in self._damaged)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            table = parse(data, is_damaged=path in self._damaged, rows=rows)
+        except OSError as error:
+            self._damaged.add(path)
+            self._findings.add(path, "unreadable", f"{error.strerror}")
+            return None
+        except (pa.ArrowException, UnicodeDecodeError) as error:
             self._findings.add(path, "parquet", f"cannot be read: {str(error).splitlines()[0]}")
             return None
         if not table.schema.equals(schema):
@@ -191,6 +207,18 @@ class Inspection:
                 blamed = other if other in self._damaged and path not in self._damaged else path
                 message = f"{len(selected)} rows of the stage {SELECTION}, which are not those of the withheld records"
                 self._findings.add(blamed, "withheld", message, wanted=len(withheld))
+
+    def _check_recordings(self, table: pa.Table | None, *, part: Records) -> str:
+        """Where they are the data: what is said of one is said of its record. Their state before they are read."""
+        if table is None or part.manifest in self._damaged or self._info.contract.stores_mels:
+            return ""
+        state = recordings_state(table)
+
+        def tell(index: int, utterance_id: str, message: str, wanted: str | None) -> None:
+            self._findings.add(part.path, RECORDING, message, index=index, utterance_id=utterance_id, wanted=wanted)
+
+        check_recordings(table, tell=tell)
+        return state
 
     def _check_selection(self, table: pa.Table) -> None:
         """Whether what was kept passes the thresholds that dataset.json states."""

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 
 from pipelines.validation.findings import Finding
+from pipelines.validation.recordings import CHECK as RECORDING
 from shared.place import Place
 
 # What is so in the corpus: the bytes are those that were published.
-OF_THE_CORPUS = frozenset({"duplicate", "leak"})
+OF_THE_CORPUS = frozenset({"duplicate", "leak", RECORDING})
 
 
 def mend_of(finding: Finding, *, data: Place) -> str:
     """The command, after what is to be done before it."""
     folder = shlex.quote(str(data))
-    if finding.check == "stray":
-        remove = "rm" if isinstance(data, Path) else "remove"
-        return f"{remove} {shlex.quote(str(data / finding.file))}"
+    build = f"make preprocess CONFIG={shlex.quote(str(data / 'config.yaml'))} DATA={folder}"
+    if finding.check == RECORDING:
+        return f"put the recordings back, or build without them: {build}"
     if finding.check in OF_THE_CORPUS:
-        build = f"make preprocess CONFIG={shlex.quote(str(data / 'config.yaml'))} DATA={folder}"
         return f"take one of the two out of the corpus or hold both out (held_out), then {build}"
     return f"make repair DATA={folder}"
 

@@ -53,9 +53,9 @@ def misplaced(table: pa.Table, *, stem: Stem) -> dict[int, str]:
     return wrong
 
 
-def read_table(path: Place) -> pa.Table | None:
-    """The columns of a manifest that tell what must not stand twice; None where it cannot be read."""
+def read_table(path: Place, *, more: tuple[str, ...] = ()) -> pa.Table | None:
+    """The columns of a manifest that tell what must not stand twice, and `more`; None where it cannot be read."""
     try:
-        return pq.ParquetFile(table_source(path)).read(columns=list(COMPARED_COLUMNS), use_threads=False)
+        return pq.ParquetFile(table_source(path)).read(columns=[*COMPARED_COLUMNS, *more], use_threads=False)
     except (pa.ArrowException, OSError):
         return None

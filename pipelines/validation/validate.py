@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import json
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import apache_beam as beam
+import click
 
+from pipelines.damage import tells_all
 from pipelines.progress import Tally, show_progress
 from pipelines.runners import choose_workers, new_job_name, run_graph
 from pipelines.validation.base import Base, inspect_base
@@ -26,6 +31,7 @@ from pipelines.validation.doubt import with_sums, without_doubtful
 from pipelines.validation.findings import Finding, ShardVerdict, ValidationReport
 from pipelines.validation.inspection import Inspection
 from pipelines.validation.mending import with_mend
+from pipelines.validation.recordings import recordings_state
 from pipelines.validation.reports import write_report
 from pipelines.validation.rows import read_table
 from pipelines.validation.totals import AddUp, Totals, check_totals
@@ -38,6 +44,7 @@ from shared.layout import Layout
 from shared.place import Place
 
 PROGRESS = "progress"
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 # A record is read some 50 times faster than an utterance is made one.
 RECORDS_PER_UTTERANCE = 50
@@ -68,7 +75,7 @@ class Task(NamedTuple):
 def validate_dataset(
     data: Place, *, runner: str = "local", workers: int | None = None, changed: bool = False
 ) -> ValidationReport:
-    """Inspect everything, write the report below `data/validation`, return it.
+    """Inspect everything, write the report below `data/validation` if that can be written to, return it.
 
     With `changed`, a shard whose files are those of the last inspection, which found nothing, is not read again.
 
@@ -77,17 +84,36 @@ def validate_dataset(
     """
     started_s = time.monotonic()
     layout = Layout(data)
-    base = inspect_base(layout)
+    with _told(str(data)):
+        base = inspect_base(layout)
     try:
-        with workspace(data / "validation") as work:
+        with _workplace(data, is_local=runner == "local") as (work, is_kept):
             trust = read_trust(layout, info=base.info) if changed and base.info and base.is_original else {}
             task = Task(layout, base, work, trust)
             _run(task, runner=runner, workers=workers)
-            report = _report(task, started_s=started_s)
-        write_report(layout, report)
+            report = _report(task, started_s=started_s, is_kept=is_kept)
+        if is_kept:
+            write_report(layout, report)
     except OSError as error:
         raise UserError(f"{error.filename or data}: {error.strerror}; validation writes its report there") from error
     return report
+
+
+@contextlib.contextmanager
+def _workplace(data: Place, *, is_local: bool) -> Iterator[tuple[Place, bool]]:
+    """A folder for the run's files, and whether it is the dataset's own, where the report is kept.
+
+    A dataset that may only be read is validated all the same, on this machine.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            work, is_kept = stack.enter_context(workspace(data / "validation")), True
+        except OSError as error:
+            if error.errno not in _READ_ONLY or not is_local or not isinstance(data, Path):
+                raise
+            click.echo(f"{error.filename or data}: {error.strerror}: the report is not kept", err=True)
+            work, is_kept = Path(stack.enter_context(tempfile.TemporaryDirectory())), False
+        yield work, is_kept
 
 
 def _run(task: Task, *, runner: str, workers: int | None) -> None:
@@ -156,8 +182,12 @@ class InspectShard(beam.DoFn):
         self, shard: ShardInfo, *, trust: Trust | None, tally: Tally
     ) -> tuple[ShardVerdict, list[tuple[Group, Hashes]]] | None:
         verdict = trust and trust.verdict(shard, layout=self._layout)
-        table = read_table(self._layout.manifest(shard.name)) if verdict else None
+        are_data = not self._info.contract.stores_mels  # the recordings
+        more = ("audio_path",) if are_data else ()
+        table = read_table(self._layout.manifest(shard.name), more=more) if verdict else None
         if verdict is None or table is None:
+            return None
+        if are_data and recordings_state(table) != verdict.recordings:
             return None
         tally.add(verdict.sums.records)
         tally.flush()
@@ -191,7 +221,13 @@ def check_sum(listed: tuple[str, str], layout: Layout) -> Iterator[Finding]:
         return  # looked at already
     if not path.is_file():
         yield Finding(file=name, stem=path.stem, check="missing", message="the file is not there")
-    elif (found := file_sha256(path)) != wanted:
+        return
+    try:
+        found = file_sha256(path)
+    except OSError as error:
+        yield Finding(file=name, stem=path.stem, check="unreadable", message=f"{error.strerror}")
+        return
+    if found != wanted:
         yield Finding(file=name, stem=path.stem, check="sha256", message=f"sha256 {found}", wanted=wanted)
 
 
@@ -207,15 +243,15 @@ def _write_totals(totals: Totals, work: Place) -> Totals:
     return totals
 
 
-def _report(task: Task, *, started_s: float) -> ValidationReport:
-    """Everything that was found, and what may be trusted from now on."""
+def _report(task: Task, *, started_s: float, is_kept: bool) -> ValidationReport:
+    """Everything that was found, and, where that is kept, what may be trusted from now on."""
     base, layout, work = task.base, task.layout, task.work
     across = [Finding.model_validate_json(path.read_bytes()) for path in sorted(work.glob("*.finding"))]
     across.sort(key=lambda one: (one.file, one.check, one.index or 0, one.message))
     verdicts = [work / f"{shard.name}.verdict" for shard in task.shards]
     found = [one for path in verdicts for one in _verdict(path).findings]
     findings = list(dict.fromkeys([*base.findings, *_strays(task), *found, *across]))
-    if base.info is not None and base.is_original:
+    if is_kept and base.info is not None and base.is_original:
         bad = {one.stem for one in findings}
         clean = (verdict for verdict in map(_verdict, verdicts) if verdict.stem not in bad)
         write_trust(layout, info=base.info, clean=clean)
@@ -236,11 +272,13 @@ def _verdict(path: Place) -> ShardVerdict:
 
 
 def _strays(task: Task) -> Iterator[Finding]:
-    """Files among the shards and tables that neither dataset.json nor `_SUCCESS` lists."""
+    """What lies among the shards and tables and is not listed, where dataset.json or `_SUCCESS` still lists all."""
     layout = task.layout
+    if not tells_all(task.base, layout=layout):
+        return
     listed = {path for shard in task.shards for path in layout.parts(shard.name)}
     listed |= {layout.root / name for name in task.base.sums}
-    for folder in sorted({path.parent for path in layout.parts("any")}):
+    for folder in layout.folders:
         for path in sorted(folder.iterdir() if folder.is_dir() else ()):
             if path not in listed:
                 file = str(path.relative_to(layout.root))

@@ -36,7 +36,8 @@ def validation_summary(report: ValidationReport, *, data: Place) -> str:
         lines.append(_table(groups[:SHOWN_LINES]))
         if len(groups) > SHOWN_LINES:
             lines.append(f"and {len(groups) - SHOWN_LINES} lines more; the report has them all")
-    lines.append(f"report: {report_path(Layout(data), report)}")
+    if (path := report_path(Layout(data), report)).is_file():
+        lines.append(f"report: {path}")
     mends = list(dict.fromkeys(finding.mend for finding in report.findings))
     lines += [f"mend: {mend}" for mend in mends[:SHOWN_LINES]]
     return "\n".join(lines)

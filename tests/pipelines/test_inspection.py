@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.validation.findings import Finding
+from shared.tables import MANIFEST
 from tests.pipelines import builds, damage
 
 FLIPS = 100
@@ -246,6 +250,30 @@ def test_offsets_that_lead_nowhere_do_not_end_the_inspection(offset: int, spoile
     damage.flip(spoiled / "shards" / f"{stem}.tfrecord", position=0)
     findings = damage.inspect(spoiled, stem=stem, progress=tmp_path / "p")
     assert ("framing", 0) in {(finding.check, finding.index) for finding in findings}
+
+
+def test_a_small_table_of_very_many_rows_is_not_read(
+    spoiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that are alike take no place in a file, and all the more in memory."""
+    stem = damage.stems(spoiled)[0]
+    path = spoiled / "manifest" / f"{stem}.parquet"
+    row = pq.read_table(path).slice(0, 1).to_pylist()[0] | {"text": "x" * 500}
+    table = pa.Table.from_pylist([row], schema=MANIFEST)
+    pq.write_table(table.take(pa.array(np.zeros(20_000, np.int64))), path, compression="zstd")
+    assert path.stat().st_size < 100_000
+    damage.sign(spoiled)
+    read = pq.ParquetFile.read
+
+    def read_small(file: pq.ParquetFile, *words: Any, **options: Any) -> pa.Table:
+        assert file.metadata.num_rows < 100
+        return read(file, *words, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read", read_small)
+    findings = damage.inspect(spoiled, stem=stem, progress=tmp_path / "p")
+    (message,) = {one.message for one in findings if one.file == f"manifest/{stem}.parquet"}
+    assert message.startswith("cannot be read: 20000 rows, ")
+    assert message.endswith(" rows take; it was not read")
 
 
 def test_a_manifest_without_one_of_its_columns_is_found(spoiled: Path, tmp_path: Path) -> None:

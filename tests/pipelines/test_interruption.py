@@ -18,7 +18,7 @@ import pytest
 from pipelines import publish
 from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
-from tests.pipelines import builds
+from tests.pipelines import builds, damage
 
 PATIENCE_S = 60.0
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="worker processes are found in /proc")
@@ -253,7 +253,7 @@ def mount(elsewhere: Path, folder: Path) -> None:
         pytest.skip("no file system can be mounted here")
 
 
-@pytest.mark.parametrize("words", [("build",), ("validate",), ("repair",), ("replay",), ("report",)], ids="".join)
+@pytest.mark.parametrize("words", [("build",), ("repair",), ("replay",), ("report",)], ids="".join)
 def test_a_read_only_output_is_one_line_and_all_stays_as_it_was(
     words: tuple[str, ...], mounted: Path, tmp_path: Path, command: Callable
 ) -> None:
@@ -270,6 +270,26 @@ def test_a_read_only_output_is_one_line_and_all_stays_as_it_was(
     assert "Read-only file system" in last
     assert "Traceback" not in outcome.err
     assert builds.content(data) == before
+
+
+def test_a_read_only_dataset_is_validated_and_the_report_is_not_kept(
+    mounted: Path, small: Path, command: Callable
+) -> None:
+    data = builds.copied(small, to=mounted / "data")
+    before = builds.content(data)
+    for code, name in ((0, None), (1, damage.stems(data)[0])):
+        if name is not None:
+            damage.flip(data / f"shards/{name}.tfrecord", position=100)
+            before = builds.content(data)
+        subprocess.run(["mount", "-o", "remount,bind,ro", mounted], check=True)
+        outcome = command("validate", "--data", str(data))
+        subprocess.run(["mount", "-o", "remount,bind,rw", mounted], check=True)
+        assert outcome.code == code
+        assert f"{data}: {'1 finding' if code else 'clean'}" in outcome.out or code
+        assert "Read-only file system: the report is not kept" in outcome.err
+        assert "report:" not in outcome.out
+        assert not (data / "validation").exists()
+        assert builds.content(data) == before
 
 
 @needs_proc
@@ -329,6 +349,35 @@ def die_in_publication(number: int, *, data: Path, corpus: Path) -> bool:
         except Killed:
             return True
     return False
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (
+            errno.ENOSPC,
+            "the disk is full; the new dataset is published, but not all of its files have their names yet;",
+        ),
+        (errno.EIO, "Input/output error; the new dataset is published, but not all of its files have their names yet;"),
+    ],
+)
+def test_a_disk_that_fails_amid_the_renamings_is_told_as_what_it_is(
+    number: int, told: str, spoiled: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus, replace = builds.make_corpus(tmp_path / "corpus", clips=3), Path.replace
+
+    def fail(path: Path, target: Path) -> Path:
+        if target == spoiled / "vocab.json" or target == spoiled / "dataset.json":
+            raise OSError(number, os.strerror(number), str(target))
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", fail)
+    outcome = command(*builds.build_words(corpus, data=spoiled))
+    monkeypatch.undo()
+    assert outcome.code == 2
+    assert told in outcome.err.splitlines()[-1]
+    assert not (spoiled / "_SUCCESS").exists()
+    assert sum(shard.records for shard in Dataset.open(spoiled).info.shards) == 3, "whatever opens it goes on"
 
 
 def published(data: Path) -> dict[str, bytes]:

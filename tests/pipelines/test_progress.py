@@ -59,6 +59,28 @@ def test_a_tally_may_be_read_at_any_moment_of_its_writing(
     assert raised == []
 
 
+def test_a_store_that_is_busy_for_a_moment_costs_neither_the_bar_nor_the_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[OSError | int] = [OSError(5, "busy"), 3, OSError(5, "busy")]
+
+    def count(folder: Path) -> int:
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(progress, "INTERVAL_S", 0.01)
+    monkeypatch.setattr(progress, "_sum", count)
+    raised: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    with show_progress(tmp_path, label="x", total=7):
+        while len(answers) > 1:
+            time.sleep(0.01)
+    assert raised == []
+    assert "3/7" in capsys.readouterr().err
+
+
 def test_a_job_that_fails_leaves_nobody_behind_to_follow_it(tmp_path: Path) -> None:
     with pytest.raises(KeyError), show_progress(tmp_path / "progress", label="x", total=1):
         raise KeyError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -256,11 +257,20 @@ def test_a_dataset_that_is_being_written_is_refused(moved: Path, command: Callab
 
 
 def test_a_publication_that_was_killed_is_finished_before_anything_is_read(moved: Path) -> None:
-    journal = {"removals": [], "moves": [[".staging/killed/_SUCCESS", "_SUCCESS"]]}
+    journal = {"removals": [], "moves": [[f".staging/{'0' * 32}/_SUCCESS", "_SUCCESS"]]}
     Layout(moved).journal.write_text(json.dumps(journal))
     words = [builds.COMMAND, "trace", "ljspeech/C00004", "--data", moved]
     assert subprocess.run(words, capture_output=True, timeout=120).returncode == 0
     assert not Layout(moved).journal.exists()
+
+
+def test_an_audio_path_that_leads_to_a_pipe_is_told_and_not_waited_for(moved: Path, command: Callable) -> None:
+    path = Path(json.loads(command("trace", "ljspeech/C00004", "--data", moved, "--json").out)["audio"]["path"])
+    path.unlink()
+    os.mkfifo(path)
+    words = [builds.COMMAND, "trace", "ljspeech/C00004", "--data", moved]
+    ended = subprocess.run(words, capture_output=True, timeout=120, text=True, check=False)
+    assert "cannot be read (no regular file)" in ended.stdout
 
 
 def test_a_picture_of_what_has_no_record_is_refused(traced: Path, tmp_path: Path) -> None:

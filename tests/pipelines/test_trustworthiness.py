@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pipelines import assembly
 from pipelines.repair import repair_dataset
 from pipelines.replay import replay_dataset
 from pipelines.validation.validate import validate_dataset
@@ -197,3 +198,23 @@ def test_a_mistyped_folder_is_not_made(tmp_path: Path, command: Callable) -> Non
         assert outcome.code == 2
         assert "no such directory" in outcome.err
     assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("job", [repair_dataset, replay_dataset])
+def test_an_utterance_that_goes_while_the_corpus_is_read_is_not_lost_in_silence(
+    job: Callable, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was listed, and is neither written nor rejected."""
+    good = (corpus / "wavs/C00003.wav").read_bytes()
+    (corpus / "wavs/C00003.wav").write_bytes(b"no wav")
+    data = build(corpus)
+    (corpus / "wavs/C00003.wav").write_bytes(good)
+    if job is repair_dataset:
+        for shard in (data / "shards").iterdir():
+            damage.flip(shard, position=1_000)
+    before = published(data)
+    read = assembly.read_corpus
+    monkeypatch.setattr(assembly, "read_corpus", lambda *words, **options: list(read(*words, **options))[:2])
+    with pytest.raises(UserError, match=r"\d+ utterances were listed but \d+ written or rejected: the corpus changed"):
+        job(data, accept_changes=True)
+    assert published(data) == before

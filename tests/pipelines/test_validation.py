@@ -142,6 +142,32 @@ def test_a_stray_file_is_found(folder: str, spoiled: Path) -> None:
     assert found(spoiled) == {(f"{folder}/note.txt", "stray")}
 
 
+@pytest.mark.parametrize("lines", ["one malformed", "one lost", "none"])
+def test_no_shard_is_called_a_stray_where_nothing_lists_all_of_them(lines: str, spoiled: Path) -> None:
+    """A user who is told to remove a good shard does."""
+    (spoiled / "dataset.json").write_text("{")
+    path, line = spoiled / "_SUCCESS", f"shards/{damage.stems(spoiled)[0]}.tfrecord\n"
+    sums = path.read_text().splitlines(keepends=True)
+    changed = {
+        "one malformed": [one[1:] if one.endswith(line) else one for one in sums],
+        "one lost": [one for one in sums if not one.endswith(line)],
+        "none": [],
+    }[lines]
+    path.write_text("".join(changed))
+    told = findings(spoiled)
+    assert "dataset.json" in {one.file for one in told}
+    assert "stray" not in {one.check for one in told}
+    assert {one.mend for one in told} == {f"make repair DATA={spoiled}"}
+
+
+def test_a_stray_file_is_told_where_the_sums_alone_list_all_and_repair_mends_it(spoiled: Path) -> None:
+    (spoiled / "dataset.json").write_text("{")
+    (spoiled / "shards/note.txt").write_text("mine")
+    told = findings(spoiled)
+    assert {(one.file, one.check) for one in told} >= {("shards/note.txt", "stray")}
+    assert {one.mend for one in told} == {f"make repair DATA={spoiled}"}
+
+
 # Nothing in the records speaks of these; the sums in _SUCCESS do.
 ONLY_SUMS_TELL = [
     ("contract", "tokenizer", "location"),
@@ -342,8 +368,10 @@ def test_a_folder_without_a_dataset_is_refused_in_one_line(tmp_path: Path, comma
 
 
 def test_a_publication_that_was_cut_short_is_finished_first(spoiled: Path) -> None:
-    (spoiled / "_SUCCESS").rename(spoiled / "new")
-    (spoiled / ".publication.json").write_text('{"removals": [], "moves": [["new", "_SUCCESS"]]}')
+    staged = f".staging/{'0' * 32}/_SUCCESS"
+    (spoiled / staged).parent.mkdir(parents=True)
+    (spoiled / "_SUCCESS").rename(spoiled / staged)
+    (spoiled / ".publication.json").write_text(json.dumps({"removals": [], "moves": [[staged, "_SUCCESS"]]}))
     (spoiled / ".lock").touch()
     ended = subprocess.run(
         [builds.COMMAND, "validate", "--data", spoiled], capture_output=True, text=True, timeout=60, check=False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +141,59 @@ def test_moments_are_no_mel_where_mels_are_stored(stored: Path, tmp_path: Path) 
     )
     findings = damage.inspect(spoiled, stem=stem, progress=tmp_path / "p")
     assert ("shape", 0) in {(finding.check, finding.index) for finding in findings}
+
+
+@pytest.fixture
+def recording(copied: Path) -> Iterator[Path]:
+    """One of the kept recordings, put back at the end."""
+    path = Path(Dataset.open(copied).manifest("train").to_pylist()[1]["audio_path"])
+    content, state = path.read_bytes(), path.stat()
+    yield path
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def overwrite(path: Path) -> None:
+    damage.flip(path, position=path.stat().st_size // 2)
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+SPOIL = [(remove, "cannot be read: No such file"), (overwrite, "has sha256 "), (pipe, "cannot be read: no regular")]
+
+
+@pytest.mark.parametrize(("spoil", "told"), SPOIL)
+def test_a_recording_that_is_not_the_one_that_was_measured_is_found(
+    spoil: Callable, told: str, recording: Path, copied: Path
+) -> None:
+    """They are the data: training ends at the first that is gone."""
+    assert validate_dataset(copied).findings == []
+    spoil(recording)
+    for changed in (True, False):
+        (finding,) = validate_dataset(copied, changed=changed).findings
+        row = Dataset.open(copied).manifest("train").to_pylist()[1]
+        assert (finding.file, finding.check) == (f"shards/{row['shard']}.tfrecord", "recording")
+        assert (finding.index, finding.utterance_id) == (row["index"], row["utterance_id"])
+        assert finding.message.startswith(f"its recording {recording} {told}")
+        assert finding.mend.startswith("put the recordings back, or build without them: make preprocess ")
+    assert repair_dataset(copied).damaged == (), "it has nothing to make it from"
+
+
+def test_recordings_that_are_as_they_were_are_not_read_again(recording: Path, copied: Path) -> None:
+    shards = len(damage.stems(copied))
+    assert validate_dataset(copied).trusted == 0
+    assert validate_dataset(copied, changed=True).trusted == shards
+    os.utime(recording)
+    report = validate_dataset(copied, changed=True)
+    assert (report.trusted, report.findings) == (shards - 1, [])
 
 
 def test_a_wrong_statistic_is_found(copied: Path) -> None:

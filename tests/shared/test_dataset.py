@@ -141,6 +141,16 @@ def test_the_manifest_of_a_split_is_its_shards_one_behind_another(published: Pat
         assert manifest(split, columns=some).equals(manifest(split).select(some))
 
 
+def test_a_manifest_of_far_more_rows_than_stated_is_not_read(published: Path) -> None:
+    values = {pa.string(): "x", pa.int64(): 7, pa.float64(): 0.5, pa.bool_(): True}
+    row = pa.Table.from_pylist([{field.name: values[field.type] for field in MANIFEST}], schema=MANIFEST)
+    path = Layout(published).manifest(SHARD.name)
+    path.parent.mkdir()
+    write_table(path, row.take(pa.array(np.zeros(100_000, np.int64))))
+    with pytest.raises(pa.ArrowInvalid, match=r"100000 rows, .* far more than 2 rows take; it was not read"):
+        Dataset.open(published).manifest("train")
+
+
 def test_an_absent_folder_says_how_to_build_it(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nowhere: no such directory; .*`make preprocess DATA=.*nowhere` builds"):
         Dataset.open(tmp_path / "nowhere")
@@ -202,6 +212,13 @@ def test_a_lost_dataset_json_is_refused_in_one_line(published: Path) -> None:
         (lambda document: document["sources"]["lj"].pop("reader"), "sources.lj.reader: Field required"),
         (lambda document: document.update(extra=1), "extra: Extra inputs"),
         (lambda document: document.update(vocabulary_sha256="G" * 64), "vocabulary_sha256: String should match"),
+        (lambda document: document["mel"]["mean"].__setitem__(3, 99.0), "mel.mean.3: Input should be less than"),
+        (lambda document: document["mel"]["mean"].__setitem__(3, float("-inf")), "mel.mean.3: Input should be"),
+        (lambda document: document["mel"]["std"].__setitem__(3, float("nan")), "mel.std.3: Input should be"),
+        (lambda document: document["mel"]["std"].__setitem__(3, 0.0), "mel.std.3: Input should be greater than 0"),
+        (lambda document: document["sources"]["lj"].update(weight=0), "sources.lj.weight: Input should be greater"),
+        (lambda document: document["sources"]["lj"].update(weight=float("nan")), "sources.lj.weight: Input should be"),
+        (lambda document: document["sources"]["lj"]["shards"][0].update(frames=-1), "shards.0.frames: Input should be"),
     ],
 )
 def test_a_field_that_does_not_fit_is_named(

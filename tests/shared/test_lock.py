@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
+import io
 import os
 import re
 import signal
@@ -11,11 +13,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import pytest
 
 from shared.errors import UserError
-from shared.lock import Job, Owner, reading, writing
+from shared.lock import Job, Owner, _File, _owner, reading, writing
 
 HOLDER = """
 import sys, time
@@ -158,3 +161,47 @@ def test_a_folder_without_a_dataset_gets_no_lock_from_a_reader(tmp_path: Path) -
 def test_what_is_not_there_is_no_matter_of_the_lock(tmp_path: Path) -> None:
     with reading(tmp_path / "none"):
         assert not (tmp_path / "none").exists()
+
+
+class Failing(io.FileIO):
+    """A file whose disk fails at one call."""
+
+    failing = ""
+
+    def write(self, content: Any, /) -> int:
+        if self.failing == "write":
+            raise OSError(errno.ENOSPC, "full")
+        return super().write(content)
+
+    def truncate(self, size: int | None = None, /) -> int:
+        if self.failing == "truncate":
+            raise OSError(errno.EIO, "died")
+        return super().truncate(size)
+
+
+@pytest.mark.parametrize(("failing", "left"), [("write", "older"), ("truncate", "new")])
+def test_a_write_that_is_cut_short_leaves_the_older_owner_or_the_new_one(
+    failing: str, left: str, tmp_path: Path
+) -> None:
+    """For the one that is forgotten may have left a job that still writes."""
+    older, new = (Owner(command="build", user=name, host="h", pid=7, since="") for name in ("older" * 20, "new"))
+    (tmp_path / ".lock").write_text(older.model_dump_json())
+    raw = Failing(tmp_path / ".lock", "r+")
+    raw.failing = failing
+    with pytest.raises(OSError, match=r"full|died"):
+        _File(cast("BinaryIO", raw)).write(new.model_dump_json().encode())
+    raw.close()
+    with (tmp_path / ".lock").open("rb") as file:
+        found = _owner(_File(file))
+    assert found is not None
+    assert found.user.startswith(left)
+
+
+def test_a_lock_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/.lock").symlink_to(tmp_path / "mine")
+    message = r"\.lock: .*wanted a folder that can be written to"
+    with pytest.raises(UserError, match=message), writing(tmp_path / "data", command="build"):
+        pass
+    assert (tmp_path / "mine").read_text() == "mine"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +19,8 @@ from shared.layout import Layout
 from shared.lock import finish_publication
 from shared.publication import complete_publication, publish_files, read_sums, sums_document
 
+STEM = "lj-train-00000-of-00002"
+SHARD, STAGED = f"shards/{STEM}.tfrecord", f".staging/{'0a' * 16}"
 names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z"), exclude_characters="/."), min_size=1)
 digests = st.from_regex("[0-9a-f]{64}", fullmatch=True)
 
@@ -45,18 +50,20 @@ def test_unsound_lines_are_passed_over(tmp_path: Path) -> None:
 @pytest.fixture
 def staged(tmp_path: Path) -> Layout:
     layout = Layout(tmp_path)
-    (tmp_path / "new").mkdir()
+    (tmp_path / STAGED).mkdir(parents=True)
     for name in ("dataset.json", "_SUCCESS"):
-        (tmp_path / "new" / name).write_text("new")
+        (tmp_path / STAGED / name).write_text("new")
         (tmp_path / name).write_text("old")
-    (tmp_path / "stale").write_text("old")
+    (tmp_path / "shards").mkdir()
+    (tmp_path / SHARD).write_text("old")
     return layout
 
 
 def test_files_are_moved_and_removed(staged: Layout) -> None:
-    new = staged.root / "new"
+    new = staged.root / STAGED
     moves = [(new / "dataset.json", staged.info), (new / "_SUCCESS", staged.success)]
-    publish_files(staged, moves=moves, removals=[staged.root / "stale"])
+    publish_files(staged, moves=moves, removals=[staged.root / SHARD])
+    assert not (staged.root / SHARD).exists()
     assert {path.name: path.read_text() for path in staged.root.iterdir() if path.is_file()} == {
         "dataset.json": "new",
         "_SUCCESS": "new",
@@ -65,22 +72,98 @@ def test_files_are_moved_and_removed(staged: Layout) -> None:
     assert staged.success.read_text() == "new"
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../x", "a/../../x", "", "."])
-def test_a_journal_cannot_reach_outside_the_dataset(staged: Layout, name: str) -> None:
+SUCCESS = [f"{STAGED}/_SUCCESS", "_SUCCESS"]
+OTHERS = ["/etc/passwd", "../x", "a/../../x", "", ".", "shards/../../x", "shards/mine.txt", "x/old", "report.html"]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_journal_can_name_nothing_but_files_of_a_dataset(staged: Layout, name: str) -> None:
     (staged.root.parent / "x").write_text("mine")
     for document in (
-        {"removals": [name], "moves": [["new/_SUCCESS", "_SUCCESS"]]},
-        {"removals": [], "moves": [["new/_SUCCESS", name]]},
+        {"removals": [name], "moves": [SUCCESS]},
+        {"removals": [], "moves": [[f"{STAGED}/{name}", name], SUCCESS]},
+        {"removals": [], "moves": [[name, "dataset.json"], SUCCESS]},
+        {"removals": [], "moves": []},
+        {"removals": [], "moves": [[f"{STAGED}/dataset.json", "dataset.json"]]},
+        {"removals": [], "moves": [[f"{STAGED}/dataset.json", "vocab.json"], SUCCESS]},
     ):
         staged.journal.write_text(json.dumps(document))
         with pytest.raises(UserError, match="not a journal of a build: remove it"):
             finish_publication(staged)
     assert (staged.root.parent / "x").read_text() == "mine"
+    assert staged.success.read_text() == "old"
+
+
+@pytest.mark.parametrize("link", ["shards", ".staging", STAGED, f"{STAGED}/shards"])
+def test_a_journal_reaches_nothing_through_a_link(staged: Layout, link: str, tmp_path_factory: Any) -> None:
+    """A dataset that was copied from elsewhere, opened by a reader."""
+    victim = tmp_path_factory.mktemp("victim")
+    (staged.root / STAGED / "shards").mkdir()
+    if (staged.root / link).is_dir():
+        shutil.copytree(staged.root / link, victim, dirs_exist_ok=True)
+        shutil.rmtree(staged.root / link)
+    (victim / f"{STEM}.tfrecord").write_text("mine")
+    (staged.root / link).symlink_to(victim)
+    before = {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()}
+    journal = {"removals": [SHARD], "moves": [[f"{STAGED}/{SHARD}", SHARD], SUCCESS]}
+    staged.journal.write_text(json.dumps(journal))
+    with pytest.raises(UserError, match=f"{link}: a link, where a dataset has a folder"):
+        finish_publication(staged)
+    assert {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()} == before
+    assert staged.success.read_text() == "old"
+
+
+def test_nothing_is_published_into_a_folder_that_is_a_link(staged: Layout, tmp_path_factory: Any) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    shutil.rmtree(staged.root / "shards")
+    (staged.root / "shards").symlink_to(elsewhere)
+    refused(staged, match="shards: a link, where a dataset has a folder")
+
+
+def refused(staged: Layout, *, match: str) -> None:
+    """A publication with a shard in it is refused, and all is as it was."""
+    new = staged.root / STAGED
+    (new / "shards").mkdir()
+    (new / SHARD).write_text("new")
+    moves = [(new / SHARD, staged.root / SHARD), (new / "_SUCCESS", staged.success)]
+    with pytest.raises(UserError, match=match):
+        publish_files(staged, moves=moves, removals=[])
+    assert staged.success.read_text() == "old"
+    assert not staged.journal.exists()
+
+
+def test_nothing_is_published_where_a_folder_has_the_name_of_a_file(staged: Layout) -> None:
+    (staged.root / "vocab.json").mkdir()
+    (staged.root / STAGED / "vocab.json").write_text("new")
+    new = staged.root / STAGED
+    with pytest.raises(IsADirectoryError):
+        publish_files(
+            staged,
+            moves=[(new / "vocab.json", staged.vocabulary), (new / "_SUCCESS", staged.success)],
+            removals=[staged.root / SHARD],
+        )
+    assert (staged.root / SHARD).read_text() == staged.success.read_text() == "old"
+    assert not staged.journal.exists()
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_nothing_is_published_across_file_systems(bound: bool, staged: Layout, tmp_path: Path) -> None:
+    """Also where two mounts are of one, renaming fails between them: that is said while the older dataset is whole."""
+    (tmp_path / "elsewhere").mkdir()
+    shards = tmp_path / "shards"
+    words = ["--bind", tmp_path / "elsewhere", shards] if bound else ["-t", "tmpfs", "tmpfs", shards]
+    if os.geteuid() != 0 or subprocess.run(["mount", *words], check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        refused(staged, match="shards: lies on another file system than the dataset, and renaming has to do; make it")
+    finally:
+        subprocess.run(["umount", shards], check=True)
 
 
 def test_a_journal_whose_files_are_gone_leaves_no_dataset(staged: Layout) -> None:
     """A build makes one; a reader must not take what is half of the one and half of the other."""
-    moves = [["new/dataset.json", "dataset.json"], ["new/gone", "shards"], ["new/_SUCCESS", "_SUCCESS"]]
+    gone = f"shards/{STEM.replace('00000', '00001', 1)}.tfrecord"
+    moves = [[f"{STAGED}/dataset.json", "dataset.json"], [f"{STAGED}/{gone}", gone], SUCCESS]
     staged.journal.write_text(json.dumps({"removals": [], "moves": moves}))
     finish_publication(staged)
     assert not staged.success.exists()
