@@ -15,10 +15,11 @@ class Compilations:
         self._begun: set[tuple[str, Bucket]] = set()
 
     def announce(self, program: str, bucket: Bucket, *, of: Sequence[Bucket]) -> None:
-        """Before a program, such as that of training, is called with a batch of a bucket of so many."""
-        if (program, bucket) in self._begun:
+        """Before a program, such as that of training, is called with a batch of a bucket, or with a part of it."""
+        whole = next((one for one in of if one[1:] == bucket[1:]), bucket)
+        if (program, whole) in self._begun:
             return
-        self._begun.add((program, bucket))
+        self._begun.add((program, whole))
         number = sum((program, one) in self._begun for one in of)
-        shape = f"{bucket.clips}×{bucket.frames}×{bucket.tokens}"
+        shape = f"{whole.clips}×{whole.frames}×{whole.tokens}"
         self._tell(f"compiling {program}: shape {number} of {len(of)}, {shape} (clips×frames×tokens)")

@@ -215,4 +215,4 @@ class GpuSampler:
 def _remedy() -> str:
     if importlib.util.find_spec("nvidia") is None:
         return "`make … GPU=1` adds CUDA's libraries"
-    return "CUDA's libraries are there; what TensorFlow said at the start tells why it does not use them"
+    return "CUDA's libraries are there: with TF_CPP_MIN_LOG_LEVEL=1 before the command TensorFlow says why it has none"

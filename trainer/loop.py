@@ -21,11 +21,12 @@ from trainer.incidents import Incidents
 from trainer.input.guards import open_dataset
 from trainer.input.replicas import parts_of
 from trainer.input.tables import mix_lines
-from trainer.memory import OutOfMemory, within_memory
+from trainer.memory import OutOfMemory, bucket_of, fed_within_memory, within_memory
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
 from trainer.page.page import write_page
+from trainer.precision import slow_precision
 from trainer.probe import probe_memory
 from trainer.rescue import Rescue, SkippedInRow
 from trainer.run import RunInfo, enter_run, make_model, training_in
@@ -123,15 +124,17 @@ class Trainer:
                 self._config.recovery, feed=self._feed, state=state, incidents=self._incidents, monitor=monitor
             )
             on = _Ongoing(monitor, signals, session, rescue)
+            slow = slow_precision(self._config.model.precision)
             monitor.say(f"{self._devices}, {_count(self._model):,} parameters")
             for line in (*self._feed.plan.lines(config=self._config.input), *mix_lines(self._feed.plan.mix)):
                 monitor.say(line)
-            for line in filter(None, (allocator, session.take_notice(), notice)):
+            for line in filter(None, (allocator, session.take_notice(), slow, notice)):
                 monitor.say(line)
             if state.progress.step >= self._config.steps or state.progress.plateau.is_over:
                 return Trained(state.progress.step, float("nan"), None)
             with session.watch.aside():
                 self._probe_memory(on)
+            session.forget_memory()
             try:
                 loss = self._go_on_to_the_end(on)
             except (Interrupted, UserError):
@@ -167,8 +170,8 @@ class Trainer:
         """The same before the last step; the reason for the end is what is told in any case."""
         try:
             self._conclude(on.session, allocator=allocator)
-        except UserError as error:
-            on.monitor.say(str(error))
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is said, and the other reason is to be seen)
+            on.monitor.say(f"{self._run}: not summed up: {error or type(error).__name__}")
 
     def _probe_memory(self, on: _Ongoing) -> None:
         """Where there is a GPU, or where it is asked for."""
@@ -181,6 +184,7 @@ class Trainer:
                 state=named_state(self._model, self._optimizer),
                 frames_per_step=self._config.model.frames_per_step,
                 lower=on.rescue.lower,
+                monitor=on.monitor,
             )
 
     def _go_on_to_the_end(self, on: _Ongoing) -> float:
@@ -204,10 +208,13 @@ class Trainer:
                 state.save(is_best=self._validate(on))
         batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.monitor.say)
         for step, batch in zip(
-            range(state.progress.step + 1, self._config.steps + 1), watch.batches(batches), strict=False
+            range(state.progress.step + 1, self._config.steps + 1),
+            watch.batches(fed_within_memory(batches)),
+            strict=False,
         ):
             state.check()
             position = batch.pop("next")
+            on.monitor.announce("training", bucket_of(batch), of=self._feed.plan.buckets)
             programs = self._step.programs
             values = within_memory(self._step, batch)
             watch.hand_over(values.pop("counts"), compiled=self._step.programs > programs)
@@ -250,6 +257,7 @@ class Trainer:
         state, step = self._state, self._state.progress.step
         loss = self._validation.hold(
             self._feed.validation,
+            buckets=self._feed.plan.buckets,
             device=self._devices.first,
             step=step,
             monitor=on.monitor,

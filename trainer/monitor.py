@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from shared.files import write_bytes
+from trainer.compilation import Compilations
 from trainer.pictures import alignment_picture, mels_picture
 from trainer.samples import Samples
 from trainer.terminal import Terminal
@@ -36,6 +37,7 @@ class Monitor:
             self._writer = tf.summary.create_file_writer(str(self._events))
             _purge_after(self._writer, step=step)
         self._terminal = Terminal(step=step, steps=steps, validate_every=validate_every)
+        self.announce = Compilations(self.say).announce
         if damaged:
             self.say(f"{self._path}: damaged rows dropped: {damaged}")
 

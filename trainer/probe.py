@@ -9,6 +9,7 @@ from trainer.devices import Devices
 from trainer.feed import Feed
 from trainer.input.staircase import Bucket
 from trainer.memory import OutOfMemory, within_memory
+from trainer.monitor import Monitor
 from trainer.step import Batch, TrainStep
 
 
@@ -20,6 +21,7 @@ def probe_memory(
     state: State,
     frames_per_step: int,
     lower: Callable[[Bucket], object],
+    monitor: Monitor,
 ) -> None:
     """Try the largest batch, and smaller ones until one fits as it was planned.
 
@@ -30,7 +32,11 @@ def probe_memory(
     before, like = copy_arrays(state), feed.train.element_spec
     for number in by_memory(feed.plan.buckets, frames_per_step=frames_per_step):
         planned = feed.plan.buckets[number]
-        while not _fits(step, devices.full_batch(bucket := feed.plan.buckets[number], like=like)):
+        while True:
+            bucket = feed.plan.buckets[number]
+            monitor.announce("training", bucket, of=feed.plan.buckets)
+            if _fits(step, devices.full_batch(bucket, like=like)):
+                break
             lower(bucket)
         if bucket == planned:
             break

@@ -37,7 +37,7 @@ def start_tensorflow(*, plain_malloc: bool = False, gpus: Gpus = "whole") -> str
     Raises:
         UserError: a GPU is there and cannot be had.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")  # with warnings: one of them says why a GPU is not used
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read once: with warnings there would be more of them later
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # the numbers that NVML and nvidia-smi use
     if gpus == "hidden":

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +16,10 @@ from shared.dataset import Dataset
 from trainer.config import TrainConfig
 from trainer.free_running import FreeRunning, judge
 from trainer.incidents import Incidents
+from trainer.input.staircase import Bucket
 from trainer.input.stream import Stream
 from trainer.losses import LossConfig
-from trainer.memory import within_memory
+from trainer.memory import bucket_of, fed_within_memory, within_memory
 from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
@@ -40,30 +41,52 @@ class Validation:
         self.free_running = FreeRunning(model, config=config.free_running, dataset=dataset, seed=config.seed)
 
     def hold(
-        self, stream: Stream, *, device: str, step: int, monitor: Monitor, is_cut_short: Callable[[], bool]
+        self,
+        stream: Stream,
+        *,
+        buckets: Sequence[Bucket],
+        device: str,
+        step: int,
+        monitor: Monitor,
+        is_cut_short: Callable[[], bool],
     ) -> float | None:
         """The loss after a step, all else being shown; None without a batch, and where it is cut short.
 
         Raises:
             OutOfMemory: a batch did not fit.
         """
-        batches = stream.once(device=device, tell=monitor.say)
+        began_s, programs = time.monotonic(), self._programs
+
+        def evaluate(batch: Batch) -> Evaluated:
+            monitor.announce("validation", bucket_of(batch), of=buckets)
+            return within_memory(self.evaluation, batch)
+
+        batches = fed_within_memory(stream.once(device=device, tell=monitor.say))
         overheard = self.free_running.overhear(batches, names=stream.utterance_ids)
         heard = itertools.takewhile(lambda _: not is_cut_short(), overheard)
         with self._optimizer.averaged():
-            validated = validate(heard, step=partial(within_memory, self.evaluation), losses=self._config.loss)
+            validated = validate(heard, step=evaluate, losses=self._config.loss)
         if validated is None or is_cut_short():
             return None
-        monitor.log("validation", step=step, values=validated.losses | self._speak(step, monitor=monitor))
+        values = validated.losses | self._speak(step, monitor=monitor)
+        if self._programs == programs:
+            values["validation_s"] = time.monotonic() - began_s
+        monitor.log("validation", step=step, values=values)
         for name, image in validated.pictures.items():
             monitor.picture(name, step=step, image=image)
         return validated.losses["loss"]
+
+    @property
+    def _programs(self) -> int:
+        return self.evaluation.programs + self.free_running.programs
 
     def _speak(self, step: int, *, monitor: Monitor) -> dict[str, float]:
         """Speak the clips that always are spoken, where it is time; how well that was done."""
         config = self._config
         if not config.is_due(step, config.validate_every * config.free_running.every):
             return {}
+        if config.free_running.clips and not self.free_running.programs:
+            monitor.say(f"compiling speech: {config.free_running.clips} clips")
         try:
             with self._optimizer.averaged():
                 spoken = self.free_running.speak()

@@ -21,6 +21,14 @@ def test_each_shape_of_each_program_is_told_once_in_the_order_in_which_it_comes(
     ]
 
 
+def test_the_part_of_a_batch_that_a_device_gets_is_told_as_the_whole() -> None:
+    said: list[str] = []
+    compilations = Compilations(said.append)
+    for clips in (4, 8):
+        compilations.announce("training", Bucket(clips, 100, 20), of=BUCKETS)
+    assert said == ["compiling training: shape 1 of 3, 8×100×20 (clips×frames×tokens)"]
+
+
 def test_a_shape_that_is_given_up_counts_no_longer() -> None:
     said: list[str] = []
     compilations = Compilations(said.append)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from tests.commands import Outcome
 from tests.trainer.batches import make_stream
 from tests.trainer.conftest import built
 from tests.trainer.toy import TOYS, TrainStep
-from trainer import loop
+from trainer import loop, monitor
 from trainer.checkpoints import saved_checkpoints
 from trainer.input.stream import Position
 
@@ -171,11 +172,56 @@ def test_a_probe_finds_it_before_the_first_step_and_changes_nothing_else(train: 
     probed = train(tmp_path / "probed", "steps=2", "recovery.probe_memory=true")
     assert probed.code == 0, probed.err
     assert losses(tmp_path / "probed") == losses(tmp_path / "plain")
+    told = re.findall(r"compiling training: shape (\d) of 2, \d+×\d+×\d+ \(clips×frames×tokens\)", probed.err)
+    assert told in (["1"], ["1", "2"])  # the probe's shape is told before the probe, and not again
+    assert probed.err.index("compiling") < probed.err.index("step 1 of 2")
     outcome = train(tmp_path / "small", "steps=1", "recovery.probe_memory=true", disturb=larger_than(1))
     assert outcome.code == 0, outcome.err
     rows = lines(tmp_path / "small", "incidents.jsonl")
     assert rows
     assert {(row["kind"], row["step"]) for row in rows} == {("out of memory", 0)}
+
+
+def test_a_disk_that_is_full_amid_a_run_ends_it_in_one_line_and_costs_no_checkpoint(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert train(tmp_path / "whole", "steps=6").code == 0
+    write, calls = monitor._write_row, iter(range(100))
+
+    def write_while_there_is_room(*words: object) -> None:
+        if next(calls) == 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(*words)
+
+    with monkeypatch.context() as full:
+        full.setattr(monitor, "_write_row", write_while_there_is_room)
+        outcome = train(tmp_path / "run", "steps=6")
+    assert outcome.code == 2
+    told = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
+    assert told == outcome.err.splitlines()[-1:]
+    assert "metrics.jsonl: cannot be written (No space left on device); checkpoints are intact; make room" in told[0]
+    assert [saved.step for saved in saved_checkpoints(tmp_path / "run")] == [2, 4]
+    assert train(tmp_path / "run", "steps=6").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_page_that_fails_does_not_hide_the_signal(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(run: Path) -> None:
+        raise KeyError("samples")
+
+    def interrupt(call: int, batch: dict) -> dict:
+        if call == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.2)  # for the thread that notes it
+        return batch
+
+    monkeypatch.setattr(loop, "write_page", fail)
+    outcome = train(tmp_path / "run", "steps=9", disturb=interrupt)
+    assert outcome.code == 128 + signal.SIGTERM
+    assert "SIGTERM: left after step" in outcome.err.splitlines()[-1]
+    assert "run: not summed up: 'samples'" in outcome.err
 
 
 def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(train: Callable, tmp_path: Path) -> None:
