@@ -168,7 +168,7 @@ def telling_s(values: dict[str, tf.Tensor]) -> float:
     log_every, rows = learn_check().log_every, (tf.zeros([LEARN_CHECK.clips], tf.int32),)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Monitor(Path(folder), step=0, steps=TOLD) as monitor,
+        Monitor(Path(folder), step=0, steps=TOLD, validate_every=TOLD) as monitor,
         Session(on_gpu=False) as session,
     ):
         skipped, start_s = SkippedSteps(0), time.perf_counter()
