@@ -23,7 +23,7 @@ READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
 BENCH  := .venv-bench
-BENCHES ?= quality memory build validation loader waiting without_mels shapes flink
+BENCHES ?= quality memory build validation loader waiting without_mels shapes step flink
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
@@ -130,7 +130,7 @@ $(BENCH)/.ready: pyproject.toml requirements.lock
 bench: $(BENCH)/.ready  ## loader beside others, build and validation beside their floors, memory, Flink: BENCHES=
 	set -e; for one in $(BENCHES); do $(BENCH)/bin/python -m tests.bench.$$one; done
 
-bench-gpu: $(READY)  ## a GPU's utilisation, stall and step time over 200 steps: GPU=1 ARGS="--out docs/gpu.md"
+bench-gpu: $(READY)  ## a GPU's utilisation, stall, step time; MFU and the largest batch that fits: GPU=1 ARGS="--out docs/gpu.md"
 	$(BIN)/python -m tests.bench.gpu $(ARGS)
 
 schedules: $(READY)  ## docs/schedules.svg anew, the learning rates of the levels

@@ -32,6 +32,10 @@ class Feed:
             for split in ("train", "validation")
         )
 
+    def planned(self, shape: Bucket) -> Bucket:
+        """The whole bucket of a batch's shape, or of the part of a batch that a device gets."""
+        return next(bucket for bucket in self.plan.buckets if bucket[1:] == shape[1:])
+
     def lower(self, bucket: Bucket) -> int:
         """Fewer clips in a bucket that does not fit into memory, in all that goes on from here; how many.
 

@@ -7,6 +7,7 @@ that have stayed on the device, so that no step is waited for.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,15 +69,16 @@ class SkippedSteps:
     def __init__(self, in_row: int):
         """`in_row` of them came last before this session."""
         self.in_row = in_row
-        self._unseen: list[tuple[int, list[tf.Tensor], tf.Tensor]] = []  # step, its figures, rows
+        # step, its figures, rows of each device
+        self._unseen: list[tuple[int, list[tf.Tensor], Sequence[tf.Tensor]]] = []
 
     @property
     def is_full(self) -> bool:
         """Whether it is time to look."""
         return len(self._unseen) >= MAX_UNSEEN
 
-    def note(self, step: int, values: dict[str, tf.Tensor], *, rows: tf.Tensor) -> None:
-        """A step that was handed over to the device, and the rows [B] of its batch."""
+    def note(self, step: int, values: dict[str, tf.Tensor], *, rows: Sequence[tf.Tensor]) -> None:
+        """A step that was handed over, and the rows of its batch, [B] for each device."""
         self._unseen.append((step, [values[name] for name in ("skipped", "loss", "gradient_norm")], rows))
 
     def look(self) -> list[Skipped]:
@@ -90,7 +92,7 @@ class SkippedSteps:
         since = len(is_good) - 1 - last_good
         self.in_row = since if is_good.any() else self.in_row + since
         return [
-            Skipped(step, float(loss), float(norm), rows.numpy())
+            Skipped(step, float(loss), float(norm), np.concatenate([part.numpy() for part in rows]))
             for (step, _, rows), (was_skipped, loss, norm) in zip(unseen, figures, strict=True)
             if was_skipped
         ]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import time
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,28 +13,29 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.lock import reading
 from shared.vocabulary import Vocabulary
-from trainer.checkpoints import copy_arrays, named_state
+from trainer.checkpoints import named_state
 from trainer.config import TrainConfig
+from trainer.devices import Devices
 from trainer.feed import Feed
-from trainer.free_running import FreeRunning, judge
-from trainer.incidents import Incidents, SkippedSteps
+from trainer.incidents import Incidents
 from trainer.input.guards import open_dataset
-from trainer.input.staircase import Bucket
+from trainer.input.replicas import parts_of
 from trainer.input.tables import mix_lines
-from trainer.memory import OutOfMemory, bucket_of, by_memory, fed_within_memory, fits, full_batch, within_memory
+from trainer.memory import OutOfMemory, bucket_of, fed_within_memory, within_memory
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
 from trainer.page.page import write_page
 from trainer.precision import slow_precision
+from trainer.probe import probe_memory
+from trainer.rescue import Rescue, SkippedInRow
 from trainer.run import RunInfo, enter_run, make_model, training_in
-from trainer.samples import Samples, write_samples
 from trainer.session import Session
 from trainer.signals import Interrupted, Signals
 from trainer.state import RunState
-from trainer.step import Batch, Evaluated, EvaluationStep, TrainStep
+from trainer.step import TrainStep
 from trainer.summary import Programs, Summary, write_summary
-from trainer.validation import validate
+from trainer.validation import Validation
 
 
 class Trained(NamedTuple):
@@ -72,30 +70,32 @@ class Trainer:
     def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo):
         keras.utils.set_random_seed(config.seed)
         self._config, self._run = config, run
-        self._device = "/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"
+        self._devices = Devices()
         self._feed = Feed(config, dataset=dataset, run=run, info=info)
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
-        self._model = make_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
         mel = dataset.info.mel
-        self._model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))
-        self._optimizer = AdamW(
-            config.optimizer,
-            steps=config.steps,
-            variables=self._model.trainable_variables,
-            scales_loss=config.model.precision == "float16",
-        )
+        with self._devices.scope():
+            self._model = make_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
+            self._model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))
+            self._optimizer = AdamW(
+                config.optimizer,
+                steps=config.steps,
+                variables=self._model.trainable_variables,
+                scales_loss=config.model.precision == "float16",
+            )
         self._step = TrainStep(
             self._model,
             self._optimizer,
             losses=config.loss,
             seed=config.seed,
             parts=config.optimizer.accumulation,
+            strategy=self._devices.strategy,
             xla=config.xla,
         )
-        self._evaluation = EvaluationStep(self._model, losses=config.loss, seed=config.seed)
-        self._free_running = FreeRunning(self._model, config=config.free_running, dataset=dataset, seed=config.seed)
-        self._rate_hz = dataset.info.contract.features.sample_rate_hz
         self._incidents = Incidents(run)
+        self._validation = Validation(
+            self._model, self._optimizer, config=config, dataset=dataset, run=run, incidents=self._incidents
+        )
         self._intervals = (config.log_every, config.validate_every, config.checkpoint_every)
         self._state = RunState(
             run,
@@ -117,12 +117,15 @@ class Trainer:
                 validate_every=self._config.validate_every,
             ) as monitor,
             Signals(monitor.say) as signals,
-            Session(on_gpu=self._is_on_gpu) as session,
+            Session(on_gpu=self._devices.are_gpus) as session,
             state,
         ):
-            on = _Ongoing(monitor, signals, session, SkippedSteps(state.skipped_in_row))
+            rescue = Rescue(
+                self._config.recovery, feed=self._feed, state=state, incidents=self._incidents, monitor=monitor
+            )
+            on = _Ongoing(monitor, signals, session, rescue)
             slow = slow_precision(self._config.model.precision)
-            monitor.say(f"{self._device}, {_count(self._model):,} parameters")
+            monitor.say(f"{self._devices}, {_count(self._model):,} parameters")
             for line in (*self._feed.plan.lines(config=self._config.input), *mix_lines(self._feed.plan.mix)):
                 monitor.say(line)
             for line in filter(None, (allocator, session.take_notice(), slow, notice)):
@@ -144,21 +147,17 @@ class Trainer:
                 monitor.say(line)
         return Trained(state.progress.step, loss, summary)
 
-    @property
-    def _is_on_gpu(self) -> bool:
-        return self._device.startswith("/GPU")
-
     def _conclude(self, session: Session, *, allocator: str) -> Summary:
         """Sum the session up, in a document and on a page."""
         shapes = len(self._feed.plan.buckets)
         summary = session.summarise(
             last_step=self._state.progress.step,
-            device=self._device,
+            device=str(self._devices),
             allocator=allocator,
             programs=Programs(
                 train=self._step.programs,
-                validation=self._evaluation.programs,
-                speech=self._free_running.programs,
+                validation=self._validation.evaluation.programs,
+                speech=self._validation.free_running.programs,
                 shapes=shapes,
             ),
             config=self._config.input,
@@ -175,33 +174,18 @@ class Trainer:
             on.monitor.say(f"{self._run}: not summed up: {error or type(error).__name__}")
 
     def _probe_memory(self, on: _Ongoing) -> None:
-        """Try the largest batch, and smaller ones until one fits as it was planned; weights are put back."""
+        """Where there is a GPU, or where it is asked for."""
         wanted = self._config.recovery.probe_memory
-        if not (self._is_on_gpu if wanted is None else wanted):
-            return
-        variables, like = named_state(self._model, self._optimizer), self._feed.train.element_spec
-        before = copy_arrays(variables)
-        for number in by_memory(self._feed.plan.buckets, frames_per_step=self._config.model.frames_per_step):
-            planned = self._feed.plan.buckets[number]
-            while not self._fits(bucket := self._feed.plan.buckets[number], like=like, on=on):
-                self._lower(bucket, on=on)
-            if bucket == planned:
-                break
-        for name, variable in variables.items():
-            variable.assign(before[name])
-
-    def _fits(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec], on: _Ongoing) -> bool:
-        on.monitor.announce("training", bucket, of=self._feed.plan.buckets)
-        with tf.device(self._device):
-            return fits(self._step, full_batch(bucket, like=like))
-
-    def _lower(self, bucket: Bucket, *, on: _Ongoing) -> None:
-        """Fewer clips in a bucket that does not fit."""
-        clips, step = self._feed.lower(bucket), self._state.progress.step
-        self._state.enter_order(self._feed.train.fingerprint)
-        self._incidents.add("out of memory", step=step, bucket=list(bucket), clips=clips)
-        name = f"{bucket.clips}×{bucket.frames}×{bucket.tokens}"
-        on.monitor.say(f"out of memory in bucket {name} (clips×frames×tokens): {clips} clips there from now on")
+        if self._devices.are_gpus if wanted is None else wanted:
+            probe_memory(
+                self._step,
+                feed=self._feed,
+                devices=self._devices,
+                state=named_state(self._model, self._optimizer),
+                frames_per_step=self._config.model.frames_per_step,
+                lower=on.rescue.lower,
+                monitor=on.monitor,
+            )
 
     def _go_on_to_the_end(self, on: _Ongoing) -> float:
         """Again after each event that a run survives; the last loss."""
@@ -210,20 +194,11 @@ class Trainer:
                 return self._go_on(on)
             except OutOfMemory as event:
                 with on.session.watch.aside():
-                    self._lower(event.bucket, on=on)
+                    on.rescue.lower(self._feed.planned(event.bucket))
                     self._state.save()
-            except _SkippedInRow:
+            except SkippedInRow:
                 with on.session.watch.aside():
-                    self._go_back(on)
-
-    def _go_back(self, on: _Ongoing) -> None:
-        step, skipped, factor = self._state.progress.step, on.skipped.in_row, self._config.recovery.rate_factor
-        self._state.go_back(skipped=skipped, rate_factor=factor)
-        back = self._state.progress.step
-        on.skipped.in_row = self._state.skipped_in_row
-        self._incidents.add("went back", step=step, to_step=back, skipped_in_row=skipped, rate_factor=factor)
-        on.monitor.go_back(back)
-        on.monitor.say(f"{skipped} steps in a row were no numbers: back to step {back}, at {factor} of the rate")
+                    on.rescue.go_back()
 
     def _go_on(self, on: _Ongoing) -> float:
         """Step after step from where the run stands."""
@@ -231,7 +206,7 @@ class Trainer:
         if state.progress.owes_validation:
             with watch.aside():
                 state.save(is_best=self._validate(on))
-        batches = self._feed.train.endless(state.progress.position, device=self._device, tell=on.monitor.say)
+        batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.monitor.say)
         for step, batch in zip(
             range(state.progress.step + 1, self._config.steps + 1),
             watch.batches(fed_within_memory(batches)),
@@ -243,10 +218,10 @@ class Trainer:
             programs = self._step.programs
             values = within_memory(self._step, batch)
             watch.hand_over(values.pop("counts"), compiled=self._step.programs > programs)
-            on.skipped.note(step, values, rows=batch["rows"])
+            on.rescue.note(step, values, rows=parts_of(batch["rows"]))
             state.advance(step, position=position)
             on.monitor.advance(step)
-            if self._is_due(step, *self._intervals) or on.skipped.is_full or on.signals.asked:
+            if self._config.is_due(step, *self._intervals) or on.rescue.is_due or on.signals.asked:
                 loss = self._pause(on, values=values, loss=loss)
             if state.progress.plateau.is_over:
                 break
@@ -255,35 +230,20 @@ class Trainer:
     def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor], loss: float) -> float:
         """What is due after a step; the loss that was last shown."""
         step, config = self._state.progress.step, self._config
-        self._look_for_skipped(on)
-        if self._is_due(step, config.log_every):
+        on.rescue.look()
+        if config.is_due(step, config.log_every):
             loss = self._log(on, values=values)
         with on.session.watch.aside():
-            is_best = self._is_due(step, config.validate_every) and self._validate(on)
+            is_best = config.is_due(step, config.validate_every) and self._validate(on)
             asked = on.signals.asked
             is_over = self._state.progress.plateau.is_over
-            if is_best or asked or is_over or self._is_due(step, config.checkpoint_every):
+            if is_best or asked or is_over or config.is_due(step, config.checkpoint_every):
                 self._state.save(is_best=is_best)
         if asked:
             self._state.settle()
             where = f"{self._run}: {asked.name}: left after step {step}, which is saved"
             raise Interrupted(f"{where}; the same command goes on from there", signal_number=asked)
         return loss
-
-    def _is_due(self, step: int, *intervals: int) -> bool:
-        return step == self._config.steps or any(step % interval == 0 for interval in intervals)
-
-    def _look_for_skipped(self, on: _Ongoing) -> None:
-        found = on.skipped.look()
-        for one in found:
-            names = self._feed.train.utterance_ids(one.rows)
-            figures = {"loss": str(one.loss), "gradient_norm": str(one.gradient_norm)}
-            self._incidents.add("skipped", step=one.step, **figures, utterances=names)
-        if found:
-            steps = ", ".join(str(one.step) for one in found[:5]) + (", …" if found[5:] else "")
-            on.monitor.say(f"loss or gradient was no number, no weight was changed: step {steps}; see incidents.jsonl")
-        if on.skipped.in_row >= self._config.recovery.skipped_in_row:
-            raise _SkippedInRow
 
     def _log(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> float:
         figures = {name: float(value) for name, value in values.items()}
@@ -294,56 +254,22 @@ class Trainer:
 
     def _validate(self, on: _Ongoing) -> bool:
         """Whether the loss is lower than ever before; what a signal cuts short is owed."""
-        stream, began_s, programs = self._feed.validation, time.monotonic(), self._validation_programs
-        batches = fed_within_memory(stream.once(device=self._device, tell=on.monitor.say))
-        overheard = self._free_running.overhear(batches, names=stream.utterance_ids)
-        heard = itertools.takewhile(lambda _: on.signals.asked is None, overheard)
-        with self._optimizer.averaged():
-            validated = validate(heard, step=partial(self._evaluate, on=on), losses=self._config.loss)
-        if on.signals.asked:
-            self._state.owe_validation()
+        state, step = self._state, self._state.progress.step
+        loss = self._validation.hold(
+            self._feed.validation,
+            buckets=self._feed.plan.buckets,
+            device=self._devices.first,
+            step=step,
+            monitor=on.monitor,
+            is_cut_short=lambda: on.signals.asked is not None,
+        )
+        if loss is None:
+            if on.signals.asked:
+                state.owe_validation()
             return False
-        if validated is None:
-            return False
-        step = self._state.progress.step
-        values = validated.losses | self._speak(on)
-        if self._validation_programs == programs:
-            values["validation_s"] = time.monotonic() - began_s
-        on.monitor.log("validation", step=step, values=values)
-        for name, image in validated.pictures.items():
-            on.monitor.picture(name, step=step, image=image)
-        if remedy := self._state.watch_plateau(validated.losses["loss"], config=self._config.plateau):
+        if remedy := state.watch_plateau(loss, config=self._config.plateau):
             on.monitor.say(f"step {step}: {remedy.reason}")
-        return self._state.note_validation(validated.losses["loss"])
-
-    def _evaluate(self, batch: Batch, *, on: _Ongoing) -> Evaluated:
-        on.monitor.announce("validation", bucket_of(batch), of=self._feed.plan.buckets)
-        return within_memory(self._evaluation, batch)
-
-    @property
-    def _validation_programs(self) -> int:
-        return self._evaluation.programs + self._free_running.programs
-
-    def _speak(self, on: _Ongoing) -> dict[str, float]:
-        """Speak the clips that always are spoken, where it is time; how well that was done."""
-        step, config = self._state.progress.step, self._config
-        if not self._is_due(step, config.validate_every * config.free_running.every):
-            return {}
-        if config.free_running.clips and not self._free_running.programs:
-            on.monitor.say(f"compiling speech: {config.free_running.clips} clips")
-        try:
-            with self._optimizer.averaged():
-                spoken = self._free_running.speak()
-        except tf.errors.ResourceExhaustedError:
-            self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
-            on.monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
-            return {}
-        if not spoken:
-            return {}
-        samples = Samples(step, self._rate_hz, spoken)
-        on.monitor.samples(samples)
-        write_samples(samples, run=self._run)
-        return judge(spoken)
+        return state.note_validation(loss)
 
 
 class _Ongoing(NamedTuple):
@@ -352,11 +278,7 @@ class _Ongoing(NamedTuple):
     monitor: Monitor
     signals: Signals
     session: Session
-    skipped: SkippedSteps
-
-
-class _SkippedInRow(Exception):
-    """Too many steps in a row changed no weight."""
+    rescue: Rescue
 
 
 def _count(model: XTTS) -> int:

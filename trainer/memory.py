@@ -1,13 +1,14 @@
-"""Batches that do not fit into the device's memory, and which one to try first."""
+"""Batches that do not fit into a device's memory, and full ones to try."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 import tensorflow as tf
 
 from trainer.faults import is_full
+from trainer.input.replicas import parts_of
 from trainer.input.staircase import Bucket
 
 T = TypeVar("T")
@@ -15,7 +16,7 @@ Batch = dict[str, tf.Tensor]
 
 
 class OutOfMemory(Exception):
-    """A batch did not fit."""
+    """A batch did not fit, or the part of it that a device got."""
 
     def __init__(self, bucket: Bucket):
         super().__init__(str(bucket))
@@ -57,32 +58,9 @@ def fed_within_memory(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def bucket_of(batch: Batch) -> Bucket:
-    """The shape of a batch."""
-    clips, frames, _ = batch["mel"].shape
-    return Bucket(clips, frames, batch["tokens"].shape[1])
-
-
-def fits(step: Callable[[Batch], dict[str, tf.Tensor]], batch: Batch) -> bool:
-    """Whether the step of a batch fits; waits for the device."""
-    try:
-        within_memory(step, batch)["loss"].numpy()
-    except OutOfMemory:
-        return False
-    return True
-
-
-def by_memory(buckets: Sequence[Bucket], *, frames_per_step: int) -> list[int]:
-    """The numbers of the buckets, the one whose activations take most memory first.
-
-    A transformer layer keeps s b h (34 + 5 a s / h) bytes for b sequences of s positions (Korthikanti et al., 2022,
-    arXiv:2205.05198, section 4), where h / a is 64 here.
-    """
-
-    def memory(number: int) -> float:
-        positions = buckets[number].frames / frames_per_step
-        return buckets[number].clips * positions * (34 + 5 * positions / 64)
-
-    return sorted(range(len(buckets)), key=memory, reverse=True)
+    """The shape of a batch, or of the part of it that a device gets."""
+    clips, frames, _ = parts_of(batch["mel"])[0].shape
+    return Bucket(clips, frames, parts_of(batch["tokens"])[0].shape[1])
 
 
 def full_batch(bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:

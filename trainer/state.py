@@ -27,7 +27,7 @@ class RunState:
     @property
     def skipped_in_row(self) -> int:
         """Steps without an update that came last."""
-        return int(self._optimizer.state()["skipped_in_row"])
+        return int(self._optimizer.state()["skipped_in_row"].numpy())
 
     def __enter__(self) -> RunState:
         self._saver.__enter__()

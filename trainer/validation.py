@@ -1,17 +1,105 @@
-"""Teacher-forced validation: losses over the split that is not trained on, and pictures of its first clip."""
+"""Validation: teacher-forced losses over the split that is not trained on, and some of its clips as they are spoken."""
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
+from shared.dataset import Dataset
+from trainer.config import TrainConfig
+from trainer.free_running import FreeRunning, judge
+from trainer.incidents import Incidents
+from trainer.input.staircase import Bucket
+from trainer.input.stream import Stream
 from trainer.losses import LossConfig
+from trainer.memory import bucket_of, fed_within_memory, within_memory
 from trainer.model.decoder import Decoded
+from trainer.model.xtts import XTTS
+from trainer.monitor import Monitor
+from trainer.optimization.adamw import AdamW
 from trainer.pictures import alignment_picture, mels_picture
-from trainer.step import Batch, Evaluated
+from trainer.samples import Samples, write_samples
+from trainer.step import Batch, Evaluated, EvaluationStep
+
+
+class Validation:
+    """The validations of a run, by the moving average of the weights where there is one."""
+
+    def __init__(
+        self, model: XTTS, optimizer: AdamW, *, config: TrainConfig, dataset: Dataset, run: Path, incidents: Incidents
+    ):
+        self._optimizer, self._config, self._run, self._incidents = optimizer, config, run, incidents
+        self._rate_hz = dataset.info.contract.features.sample_rate_hz
+        self.evaluation = EvaluationStep(model, losses=config.loss, seed=config.seed)
+        self.free_running = FreeRunning(model, config=config.free_running, dataset=dataset, seed=config.seed)
+
+    def hold(
+        self,
+        stream: Stream,
+        *,
+        buckets: Sequence[Bucket],
+        device: str,
+        step: int,
+        monitor: Monitor,
+        is_cut_short: Callable[[], bool],
+    ) -> float | None:
+        """The loss after a step, all else being shown; None without a batch, and where it is cut short.
+
+        Raises:
+            OutOfMemory: a batch did not fit.
+        """
+        began_s, programs = time.monotonic(), self._programs
+
+        def evaluate(batch: Batch) -> Evaluated:
+            monitor.announce("validation", bucket_of(batch), of=buckets)
+            return within_memory(self.evaluation, batch)
+
+        batches = fed_within_memory(stream.once(device=device, tell=monitor.say))
+        overheard = self.free_running.overhear(batches, names=stream.utterance_ids)
+        heard = itertools.takewhile(lambda _: not is_cut_short(), overheard)
+        with self._optimizer.averaged():
+            validated = validate(heard, step=evaluate, losses=self._config.loss)
+        if validated is None or is_cut_short():
+            return None
+        values = validated.losses | self._speak(step, monitor=monitor)
+        if self._programs == programs:
+            values["validation_s"] = time.monotonic() - began_s
+        monitor.log("validation", step=step, values=values)
+        for name, image in validated.pictures.items():
+            monitor.picture(name, step=step, image=image)
+        return validated.losses["loss"]
+
+    @property
+    def _programs(self) -> int:
+        return self.evaluation.programs + self.free_running.programs
+
+    def _speak(self, step: int, *, monitor: Monitor) -> dict[str, float]:
+        """Speak the clips that always are spoken, where it is time; how well that was done."""
+        config = self._config
+        if not config.is_due(step, config.validate_every * config.free_running.every):
+            return {}
+        if config.free_running.clips and not self.free_running.programs:
+            monitor.say(f"compiling speech: {config.free_running.clips} clips")
+        try:
+            with self._optimizer.averaged():
+                spoken = self.free_running.speak()
+        except tf.errors.ResourceExhaustedError:
+            self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
+            monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
+            return {}
+        if not spoken:
+            return {}
+        samples = Samples(step, self._rate_hz, spoken)
+        monitor.samples(samples)
+        write_samples(samples, run=self._run)
+        return judge(spoken)
 
 
 class Validated(NamedTuple):

@@ -1,4 +1,5 @@
-"""A GPU that trains: its utilisation by NVML and by nvidia-smi, stall and step time, over 200 steps of a `normal` XTTS.
+"""A GPU that trains: its utilisation by NVML and by nvidia-smi, stall and step time, over 200 steps of a `normal` XTTS;
+then ever larger full batches: the share of the card that is made use of, and the largest batch that fits.
 
     python -m tests.bench.gpu [--size normal] [--steps 200] [--data DATA] [--out docs/gpu.md]
 
@@ -16,17 +17,22 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trainer.startup import start_tensorflow
 
+if TYPE_CHECKING:  # TensorFlow is brought in later
+    from tests.bench.mfu import Use
+
 CLIPS = 1_600
 SHAPES = 4
 NVIDIA_SMI = shlex.split("nvidia-smi --id=0 --query-gpu=utilization.gpu --format=csv,noheader,nounits --loop-ms=500")
 MIN_UTILISATION, MAX_STALL, MAX_DIFFERENCE = 95.0, 0.01, 5.0  # percent, share, percentage points
+MIN_MFU = 45.0  # percent
 
 
 @click.command()
@@ -51,7 +57,9 @@ def main(size: str, steps: int, data: Path | None, out: Path | None) -> None:
         summary, by_smi = _train(
             data or _make_data(Path(folder)), Path(folder), size=size, steps=steps, allocator=allocator
         )
-    page = _page(summary, by_smi=by_smi, card=card, size=size)
+    from tests.bench.mfu import measure_use
+
+    page = _page(summary, by_smi=by_smi, uses=measure_use(size), card=card, size=size)
     out.write_text(page, encoding="utf-8") if out else click.echo(page)
 
 
@@ -95,7 +103,7 @@ def _collect(watcher: subprocess.Popen[str], samples: list[tuple[float, float]])
     samples.extend((time.monotonic(), float(line)) for line in watcher.stdout if line.strip().isdigit())
 
 
-def _page(summary: Any, *, by_smi: float | None, card: str, size: str) -> str:
+def _page(summary: Any, *, by_smi: float | None, uses: list[Use], card: str, size: str) -> str:
     """Markdown: the card, the command, the figures against what is wanted, and all of the summary."""
     by_nvml = summary.gpus[0].utilisation if summary.gpus else None
     computing = 100 * summary.figures["compute"]
@@ -106,6 +114,7 @@ def _page(summary: Any, *, by_smi: float | None, card: str, size: str) -> str:
         ("stall", f"{summary.figures['stall']:.2%}", f"≤ {MAX_STALL:.0%}", summary.figures["stall"] <= MAX_STALL),
         ("a step computes, median", f"{summary.figures['compute_median_ms']:.1f} ms", "", None),
         ("clips/s", f"{summary.figures['clips_per_second']:,.0f}", "", None),
+        *_use_rows(uses, card=card),
     ]
     table = "\n".join(f"| {name} | {value} | {wanted} | {_verdict(met)} |" for name, value, wanted, met in rows)
     command = shlex.join(["python", "-m", "tests.bench.gpu", *sys.argv[1:]])
@@ -114,6 +123,21 @@ def _page(summary: Any, *, by_smi: float | None, card: str, size: str) -> str:
         f"| figure | measured | wanted | |\n|---|---|---|---|\n{table}\n\n"
         f"```json\n{json.dumps(summary.model_dump(mode='json'), indent=1)}\n```\n"
     )
+
+
+def _use_rows(uses: list[Use], *, card: str) -> Iterator[tuple[str, str, str, bool | None]]:
+    """Full batches; the best of them is what the share is judged by, the last one the largest that fits."""
+    best = max(uses, key=lambda use: use.flops_per_s, default=None)
+    for use in uses:
+        share = use.share_of(card)
+        shown = _percent(None if share is None else 100 * share)
+        is_best = use is best
+        yield (
+            f"model FLOPs utilisation, {use.bucket.clips} clips of {use.bucket.frames} frames",
+            f"{shown} ({1e-12 * use.flops_per_s:.0f} T/s, {1000 * use.step_s:.0f} ms)",
+            f"≥ {MIN_MFU:.0f} %" if is_best else "",
+            _at_least(100 * share, MIN_MFU) if is_best and share is not None else None,
+        )
 
 
 def _percent(value: float | None) -> str:

@@ -21,6 +21,7 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import numpy as np
 import tensorflow as tf
 
+from trainer.input.staircase import Bucket
 from trainer.losses import LossConfig
 from trainer.model.xtts import XTTS, ModelConfig
 from trainer.optimization.adamw import AdamW
@@ -46,7 +47,7 @@ def main(size: str) -> None:
     optimizer = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables)
     train = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
     evaluate = EvaluationStep(model, losses=LossConfig(), seed=1)
-    batches = [_batch(frames, tokens) for frames, tokens in SHAPES]
+    batches = [full_batch(Bucket(CLIPS, frames, tokens)) for frames, tokens in SHAPES]
     first = [[_timed(train, batch) for batch in batches], [_timed(evaluate, batch) for batch in batches]]
     steps = [[_timed(train, batch).elapsed_s for batch in batches] for _ in range(REPEATS)]
     medians_s = [statistics.median(column) for column in zip(*steps, strict=True)]
@@ -60,13 +61,14 @@ def main(size: str) -> None:
     print(f"{start_s:.3f} s + {1000 * frame_s:.4f} s per 1,000 frames; a token costs {token_s / frame_s:.2f} frames")
 
 
-def _batch(frames: int, tokens: int) -> dict[str, tf.Tensor]:
-    random = np.random.default_rng(1)
+def full_batch(bucket: Bucket) -> dict[str, tf.Tensor]:
+    """A batch of a shape in which every frame and token counts."""
+    random, (clips, frames, tokens) = np.random.default_rng(1), bucket
     return {
-        "mel": tf.constant(random.normal(-5.0, 2.0, (CLIPS, frames, N_MELS)).astype(np.float16)),
-        "frames": tf.fill([CLIPS], frames),
-        "tokens": tf.constant(random.integers(1, VOCABULARY, (CLIPS, tokens)).astype(np.int32)),
-        "token_counts": tf.fill([CLIPS], tokens),
+        "mel": tf.constant(random.normal(-5.0, 2.0, (clips, frames, N_MELS)).astype(np.float16)),
+        "frames": tf.fill([clips], frames),
+        "tokens": tf.constant(random.integers(1, VOCABULARY, (clips, tokens)).astype(np.int32)),
+        "token_counts": tf.fill([clips], tokens),
     }
 
 

@@ -84,6 +84,6 @@ def decode(model: XTTS, batch: dict, *, crop: np.ndarray, crop_frames: list[int]
     )
 
 
-def same_for_all(*, place: object, **source: object) -> Noise:
+def same_for_all(*, place: object = 0, **source: object) -> Noise:
     """In the place of Noise: every row draws the same, whatever part of a batch it is in and on whatever replica."""
     return Noise(rows_alike=True, **source)

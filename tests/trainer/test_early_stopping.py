@@ -9,7 +9,7 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from trainer import loop
+from trainer import validation
 from trainer.checkpoints import saved_checkpoints
 from trainer.validation import Validated
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore:Even though the"), pytest.mark.
 @pytest.fixture(autouse=True)
 def _still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Steps uncompiled, and a validation that always says the same."""
-    monkeypatch.setattr(loop, "validate", lambda batches, *, step, losses: Validated({"loss": 1.0}, {}))
+    monkeypatch.setattr(validation, "validate", lambda batches, *, step, losses: Validated({"loss": 1.0}, {}))
     tf.config.run_functions_eagerly(True)
     yield
     tf.config.run_functions_eagerly(False)

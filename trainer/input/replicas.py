@@ -7,9 +7,33 @@ each process reads all records from the disk, and decodes its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import Any
+
 import tensorflow as tf
 
 from trainer.input.stream import Position, Share, Stream
+
+
+def endless(
+    stream: Stream,
+    strategy: tf.distribute.Strategy,
+    *,
+    position: Position,
+    tell: Callable[[str], object],
+) -> Iterator[dict[str, Any]]:
+    """`stream.endless` dealt to the replicas of a strategy: a value of each tensor for each, but one of `next`."""
+
+    def deal(position: Position) -> Iterator[dict[str, Any]]:
+        for batch in distribute(stream, strategy, position=position):
+            yield {**batch, "next": parts_of(batch["next"])[0]}
+
+    return stream.dealt(deal, position=position, tell=tell)
+
+
+def parts_of(value: Any) -> tuple[tf.Tensor, ...]:
+    """A tensor, or what each replica of this process holds of it."""
+    return value.values if isinstance(value, tf.distribute.DistributedValues) else (value,)
 
 
 def distribute(

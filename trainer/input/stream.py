@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -133,7 +133,15 @@ class Stream:
         Raises:
             UserError: a shard cannot be read, or more records are corrupt than the settings allow.
         """
-        return self._deliver(self._order, position, until=None, device=device, tell=tell)
+        return self.dealt(self._dealer(self._order, until=None, device=device), position=position, tell=tell)
+
+    def dealt(
+        self, deal: Callable[[Position], Iterable[Batch]], *, position: Position, tell: Callable[[str], object]
+    ) -> Iterator[Batch]:
+        """The same where `deal` brings the batches from a position on to devices, their `next` being one tensor."""
+        if not (self._weights[self._bucket < len(self._buckets)] > 0).any():
+            raise UserError(f"{self._dataset.layout.root}: no record fits a bucket and has a weight: nothing to stream")
+        return self._deliver(self._order, deal, position=position, tell=tell)
 
     def epochs(
         self,
@@ -144,13 +152,15 @@ class Stream:
         tell: Callable[[str], object] = warnings.warn,
     ) -> Iterator[Batch]:
         """The same up to the end of epoch `until - 1`."""
-        return self._deliver(self._order, position, until=until, device=device, tell=tell)
+        deal = self._dealer(self._order, until=until, device=device)
+        return self._deliver(self._order, deal, position=position, tell=tell)
 
     def once(self, *, device: str, tell: Callable[[str], object] = warnings.warn) -> Iterator[Batch]:
         """Every record that is not left out once, in the same order each time: by bucket within each chunk."""
         with tf.device(_HOST):
             order = self._make_order(weights=(self._weights > 0).astype(np.float32), seed=None)
-        for batch in self._deliver(order, Position(), until=1, device=device, tell=tell):
+        deal = self._dealer(order, until=1, device=device)
+        for batch in self._deliver(order, deal, position=Position(), tell=tell):
             del batch["next"]
             yield batch
 
@@ -177,17 +187,25 @@ class Stream:
             seed=seed,
         )
 
+    def _dealer(self, order: EpochOrder, *, until: int | None, device: str) -> Callable[[Position], Iterable[Batch]]:
+        """What brings whole batches to one device."""
+        return lambda position: self._to_device(
+            self._batches(order, position, until=until, share=Share()), device=device
+        )
+
     def _deliver(
-        self, order: EpochOrder, position: Position, *, until: int | None, device: str, tell: Callable[[str], object]
+        self,
+        order: EpochOrder,
+        deal: Callable[[Position], Iterable[Batch]],
+        *,
+        position: Position,
+        tell: Callable[[str], object],
     ) -> Iterator[Batch]:
-        """Batches on the device; after a corrupt record that may be skipped, a new graph without it goes on."""
-        if until is None and not (self._weights[self._bucket < len(self._buckets)] > 0).any():
-            raise UserError(f"{self._dataset.layout.root}: no record fits a bucket and has a weight: nothing to stream")
+        """Batches as they are dealt; after a corrupt record that may be skipped, a new graph without it goes on."""
         reached: Position | tf.Tensor = position
         while True:
-            batches = self._batches(order, Position(*map(int, reached)), until=until, share=Share())
             try:
-                for batch in self._to_device(batches, device=device):
+                for batch in deal(Position(*map(int, reached))):
                     reached = batch["next"]
                     yield batch
                 return

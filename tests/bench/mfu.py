@@ -1,0 +1,79 @@
+"""Of what a GPU can compute, what training makes use of, and the largest batch that fits.
+
+Operations are counted by formula (tests/bench/flops.py), those of a full batch, over the median time of its steps and
+over the GPU's rate for dense bfloat16 products as its maker states it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import NamedTuple
+
+from tests.bench.flops import step_flops
+from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
+from trainer.input.staircase import Bucket
+from trainer.losses import LossConfig
+from trainer.memory import OutOfMemory, within_memory
+from trainer.model.xtts import XTTS, ModelConfig
+from trainer.optimization.adamw import AdamW
+from trainer.optimization.config import OptimizerConfig
+from trainer.step import TrainStep
+
+FRAMES, TOKENS = 800, 128  # 9.3 s at hop 256 and 22,050 Hz
+FIRST_CLIPS, MOST_CLIPS = 8, 1024
+STEPS = 10
+
+# tera-operations a second in bfloat16, not sparse, by their data sheets; the first name that is part of the card's
+PEAKS = {"H200": 989.0, "H100 PCIe": 756.0, "H100": 989.0, "A100": 312.0, "L40S": 362.0, "L4": 121.0, "A10": 125.0}
+
+
+class Use(NamedTuple):
+    """What a batch shape makes of the GPU."""
+
+    bucket: Bucket
+    step_s: float
+    flops_per_s: float
+
+    def share_of(self, card: str) -> float | None:
+        """Of the card's rate; None where that is not known."""
+        peak = next((one for name, one in PEAKS.items() if name in card), None)
+        return None if peak is None else self.flops_per_s / (1e12 * peak)
+
+
+def measure_use(size: str, *, most_clips: int = MOST_CLIPS) -> list[Use]:
+    """Ever larger batches: twice the clips up to one that does not fit, then between it and the last that did."""
+    config = ModelConfig.model_validate({"size": size})
+    model = XTTS(config, vocabulary_size=VOCABULARY, n_mels=N_MELS, log_silence=-11.5)
+    optimizer = AdamW(OptimizerConfig(), steps=1000, variables=model.trainable_variables)
+    step = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
+    uses: list[Use] = []
+    fitting, too_many, clips = 0, most_clips + 1, FIRST_CLIPS
+    while fitting < clips < too_many:
+        bucket = Bucket(clips, FRAMES, TOKENS)
+        try:
+            step_s = _step_s(step, bucket)
+        except OutOfMemory:
+            too_many = clips
+        else:
+            uses.append(Use(bucket, step_s, step_flops(config, bucket, n_mels=N_MELS) / step_s))
+            fitting = clips
+        clips = _next_clips(fitting, too_many)
+    return uses
+
+
+def _next_clips(fitting: int, too_many: int) -> int:
+    """What to try next; what fits where an eighth more does not."""
+    if 0 < 2 * fitting < too_many:
+        return 2 * fitting
+    return fitting if too_many - fitting <= max(1, fitting // 8) else (fitting + too_many) // 2
+
+
+def _step_s(step: TrainStep, bucket: Bucket) -> float:
+    """The median, after a step that compiles."""
+    batch, times_s = full_batch(bucket), []
+    for _ in range(1 + STEPS):
+        start_s = time.perf_counter()
+        within_memory(step, batch)["loss"].numpy()
+        times_s.append(time.perf_counter() - start_s)
+    return statistics.median(times_s[1:])

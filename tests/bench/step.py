@@ -1,0 +1,226 @@
+"""The compiled training step: beside the machine's matrix products, beside the same step not compiled, by frames.
+
+    python -m tests.bench.step [REPEATS]
+
+- `small`'s widths with two blocks in each network, for twelve would not fit into every machine: operations by formula
+  (tests/bench/flops.py) a second, over those of square float32 products by the faster of numpy and TensorFlow.
+- The learn check's model, optimizer and losses (configs/learn_check.yaml, `nano`) on a batch of its size: one step
+  compiled by XLA, as a graph, and operation by operation; the same maths and the same numbers drawn. Each starts from
+  the same weights.
+- The same on buckets of as many clips and more frames: a frame costs the same in each, and no step compiles anew.
+- What is told of a step: the gradients' norm, which also clips and tells steps that are no numbers, beside a constant
+  in its place, which XLA then leaves out with all that depends on it; and the loop's own clocks, notes and figures.
+
+All in float32 on the CPU, by turns, medians; ratios are medians of the ratios of each round.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+from unittest import mock
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from shared.config import load_config
+from tests.bench.flops import step_flops
+from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
+from trainer.config import TrainConfig
+from trainer.incidents import SkippedSteps
+from trainer.input.staircase import Bucket
+from trainer.model.size import SIZES, Size
+from trainer.model.xtts import XTTS
+from trainer.monitor import Monitor
+from trainer.optimization.adamw import AdamW
+from trainer.session import Session
+from trainer.step import TrainStep
+
+REPEATS = 7
+BLOCKS = 2  # of each network where the width is what matters
+WIDE = Bucket(8, 512, 64)
+LEARN_CHECK = Bucket(16, 224, 40)
+LENGTHS = (Bucket(16, 112, 24), LEARN_CHECK, Bucket(16, 448, 72))
+SIDE = 3072  # of the square matrices
+TOLD = 500  # steps
+MIN_OF_PRODUCTS, MIN_OVER_EAGER, MIN_OVER_GRAPH, MAX_SPREAD, MAX_MONITORING = 0.6, 3.0, 2.0, 1.25, 0.01
+
+Seconds = dict[str, list[float]]
+
+
+class Finding(NamedTuple):
+    """A ratio, and whether it is as wanted."""
+
+    what: str
+    measured: str
+    wanted: str
+    met: bool
+
+
+def main(repeats: int) -> None:
+    """Print the table."""
+    findings = [*beside_products(repeats), *beside_others(repeats), *by_frames(repeats), *monitored(repeats)]
+    width = max(len(one.what) for one in findings)
+    print(f"training step, {os.cpu_count()} cores, float32, {repeats} interleaved repeats, medians")
+    for one in findings:
+        print(f"{one.what:{width}}  {one.measured:>28}  {one.wanted:>9}  {'met' if one.met else 'missed'}")
+
+
+def beside_products(repeats: int) -> Iterator[Finding]:
+    """Operations a second."""
+    small, config = SIZES["small"], TrainConfig.model_validate({"model": {"size": "small", "precision": "float32"}})
+    stacks = (stack._replace(layers=BLOCKS) for stack in small[:3])
+    with mock.patch.dict(SIZES, small=Size(*stacks, *small[3:])):
+        step = make_step(config)
+        flops = step_flops(config.model, WIDE, n_mels=N_MELS)
+    seconds = timed({**products(), "step": doing(step, WIDE)}, repeats=repeats)
+    rates = {name: [2 * SIDE**3 / one for one in seconds[name]] for name in ("numpy", "TensorFlow")}
+    best = max(rates.values(), key=statistics.median)
+    rate = [flops / one for one in seconds["step"]]
+    ratio = statistics.median(ours / theirs for ours, theirs in zip(rate, best, strict=True))
+    shown = f"{ratio:.2f} ({1e-9 * statistics.median(rate):.0f} of {1e-9 * statistics.median(best):.0f} G/s)"
+    what = f"small's widths, {BLOCKS} blocks, {words(WIDE)}, {1e-9 * flops:.0f} GFLOP: of the matmul rate"
+    yield Finding(what, shown, f"≥ {MIN_OF_PRODUCTS}", ratio >= MIN_OF_PRODUCTS)
+
+
+def products() -> dict[str, Callable[[], object]]:
+    """The same square product by both libraries."""
+    left, right = np.random.default_rng(0).normal(size=(2, SIDE, SIDE)).astype(np.float32)
+    tensors = tf.constant(left), tf.constant(right)
+    return {"numpy": lambda: left @ right, "TensorFlow": lambda: tf.matmul(*tensors).numpy()}
+
+
+def beside_others(repeats: int) -> Iterator[Finding]:
+    """The same step in three ways."""
+    config = learn_check()
+    ways = {
+        "XLA": doing(make_step(config), LEARN_CHECK),
+        "eager": eagerly(doing(make_step(config), LEARN_CHECK)),
+        "graph": doing(make_step(config, xla=False), LEARN_CHECK),
+    }
+    seconds = timed(ways, repeats=repeats)
+    for name, wanted in (("eager", MIN_OVER_EAGER), ("graph", MIN_OVER_GRAPH)):
+        ratio = ratio_of(seconds[name], seconds["XLA"])
+        shown = f"{ratio:.2f} ({statistics.median(seconds[name]):.3f} / {statistics.median(seconds['XLA']):.3f} s)"
+        yield Finding(
+            f"nano, {words(LEARN_CHECK)}: {name} over compiled", shown, f"≥ {wanted:.0f}", bool(ratio >= wanted)
+        )
+
+
+def eagerly(work: Callable[[], object]) -> Callable[[], object]:
+    """Operation by operation."""
+
+    def run() -> None:
+        tf.config.run_functions_eagerly(True)
+        try:
+            work()
+        finally:
+            tf.config.run_functions_eagerly(False)
+
+    return run
+
+
+def by_frames(repeats: int) -> Iterator[Finding]:
+    """Time by frame over buckets, and the programs that were compiled."""
+    step = make_step(learn_check())
+    seconds = timed({words(bucket): doing(step, bucket) for bucket in LENGTHS}, repeats=repeats)
+    each = [1e6 * statistics.median(seconds[words(bucket)]) / (bucket.clips * bucket.frames) for bucket in LENGTHS]
+    lengths = " / ".join(str(bucket.frames) for bucket in LENGTHS)
+    shown = f"{max(each) / min(each):.2f} ({' / '.join(f'{one:.0f}' for one in each)} µs)"
+    is_even = max(each) / min(each) <= MAX_SPREAD
+    yield Finding(f"nano, buckets of {lengths} frames: dearest over cheapest frame", shown, f"≤ {MAX_SPREAD}", is_even)
+    yield Finding("programs for three shapes", str(step.programs), "3", step.programs == len(LENGTHS))
+
+
+def monitored(repeats: int) -> Iterator[Finding]:
+    """The gradients' norm, and what the loop does around a step."""
+    with mock.patch.object(tf.linalg, "global_norm", return_value=0.5):
+        bare = doing(make_step(learn_check()), LEARN_CHECK)
+        bare()  # it is traced here
+    step = make_step(learn_check())
+    ways = {"without": bare, "with": doing(step, LEARN_CHECK)}
+    seconds = timed(ways, repeats=3 * repeats)  # a hundredth is sought
+    norm = ratio_of(seconds["with"], seconds["without"]) - 1.0
+    values = step(full_batch(LEARN_CHECK))
+    told_s = statistics.median(telling_s(values) for _ in range(repeats))
+    cost = norm + told_s / statistics.median(seconds["with"])
+    yield Finding(
+        f"nano, {words(LEARN_CHECK)}: what telling costs",
+        f"{cost:+.2%} (norm {norm:+.2%}, loop {1e3 * told_s:.2f} ms)",
+        f"≤ {MAX_MONITORING:.0%}",
+        cost <= MAX_MONITORING,
+    )
+
+
+def telling_s(values: dict[str, tf.Tensor]) -> float:
+    """Seconds a step that the loop takes for what it notes and tells of steps, rows of figures included."""
+    log_every, rows = learn_check().log_every, (tf.zeros([LEARN_CHECK.clips], tf.int32),)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Monitor(Path(folder), step=0, steps=TOLD, validate_every=TOLD) as monitor,
+        Session(on_gpu=False) as session,
+    ):
+        skipped, start_s = SkippedSteps(0), time.perf_counter()
+        for step in session.watch.batches(iter(range(1, TOLD + 1))):
+            session.watch.hand_over(values["counts"], compiled=False)
+            skipped.note(step, values, rows=rows)
+            monitor.advance(step)
+            if step % log_every == 0:
+                skipped.look()
+                figures = {name: float(value) for name, value in values.items() if name != "counts"}
+                monitor.log("train", step=step, values=figures | session.figures())
+        return (time.perf_counter() - start_s) / TOLD
+
+
+def learn_check() -> TrainConfig:
+    """What its model, optimizer and losses are."""
+    return load_config("configs/learn_check.yaml", of=TrainConfig)
+
+
+def make_step(config: TrainConfig, *, xla: bool = True) -> TrainStep:
+    """A step of a fresh model, the same each time."""
+    keras.utils.set_random_seed(1)
+    model = XTTS(config.model, vocabulary_size=VOCABULARY, n_mels=N_MELS, log_silence=-11.5)
+    optimizer = AdamW(config.optimizer, steps=1000, variables=model.trainable_variables)
+    return TrainStep(model, optimizer, losses=config.loss, seed=1, xla=xla)
+
+
+def doing(step: TrainStep, bucket: Bucket) -> Callable[[], object]:
+    """A step on a batch of which nothing is padding, up to its loss."""
+    batch = full_batch(bucket)
+    return lambda: step(batch)["loss"].numpy()
+
+
+def timed(ways: dict[str, Callable[[], object]], *, repeats: int) -> Seconds:
+    """Each once per round, after one round that compiles."""
+    rounds = [{name: elapsed_s(work) for name, work in ways.items()} for _ in range(1 + repeats)][1:]
+    return {name: [one[name] for one in rounds] for name in ways}
+
+
+def elapsed_s(work: Callable[[], object]) -> float:
+    start_s = time.perf_counter()
+    work()
+    return time.perf_counter() - start_s
+
+
+def ratio_of(ours: list[float], theirs: list[float]) -> float:
+    return statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
+
+
+def words(bucket: Bucket) -> str:
+    return f"{bucket.clips}×{bucket.frames}×{bucket.tokens}"
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else REPEATS)

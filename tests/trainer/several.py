@@ -1,0 +1,63 @@
+"""`myxtts-train` in a process of so many logical CPU devices, with a tiny model whose draws are alike on all of them.
+
+    python -m tests.trainer.several DEVICES [disturbed] WORDS…
+
+Logical devices can be made only before TensorFlow looks for any. Where it is disturbed, the mels of the last device
+are no numbers in the first step, and the second step does not fit into the memory of the first device.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+
+def main() -> None:
+    devices, *words = sys.argv[1:]
+    import tensorflow as tf
+
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * int(devices))
+
+    from tests.trainer.models import same_for_all
+    from trainer import cli, loop, step
+    from trainer.model.size import SIZES, Size, Stack
+
+    SIZES["pico"] = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)
+    step.Noise = same_for_all
+    if words[0] == "disturbed":
+        loop.TrainStep, words = disturbed(), words[1:]
+    sys.argv = ["myxtts-train", *words]
+    cli.main()
+
+
+def disturbed() -> type:
+    import tensorflow as tf
+
+    from trainer.step import TrainStep
+
+    class Disturbed(TrainStep):
+        calls = 0
+
+        def __call__(self, batch: dict[str, Any]) -> dict[str, tf.Tensor]:
+            self.calls += 1
+            if self.calls == 2:
+                raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
+            return super().__call__({**batch, "mel": self._poisoned(batch["mel"])} if self.calls == 1 else batch)
+
+        def _poisoned(self, mel: Any) -> Any:
+            last = self._strategy.num_replicas_in_sync - 1
+            values = [one * float("nan") if number == last else one for number, one in enumerate(mel.values)]
+            return self._strategy.experimental_distribute_values_from_function(
+                lambda context: values[context.replica_id_in_sync_group]
+            )
+
+    return Disturbed
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""The start-up probe: whether batches fit into the devices' memory, the largest being tried before the first step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from trainer.checkpoints import State, copy_arrays
+from trainer.devices import Devices
+from trainer.feed import Feed
+from trainer.input.staircase import Bucket
+from trainer.memory import OutOfMemory, within_memory
+from trainer.monitor import Monitor
+from trainer.step import Batch, TrainStep
+
+
+def probe_memory(
+    step: TrainStep,
+    *,
+    feed: Feed,
+    devices: Devices,
+    state: State,
+    frames_per_step: int,
+    lower: Callable[[Bucket], object],
+    monitor: Monitor,
+) -> None:
+    """Try the largest batch, and smaller ones until one fits as it was planned.
+
+    Args:
+        state: what a step changes; it is put back.
+        lower: plans fewer clips in a bucket that does not fit.
+    """
+    before, like = copy_arrays(state), feed.train.element_spec
+    for number in by_memory(feed.plan.buckets, frames_per_step=frames_per_step):
+        planned = feed.plan.buckets[number]
+        while True:
+            bucket = feed.plan.buckets[number]
+            monitor.announce("training", bucket, of=feed.plan.buckets)
+            if _fits(step, devices.full_batch(bucket, like=like)):
+                break
+            lower(bucket)
+        if bucket == planned:
+            break
+    for name, variable in state.items():
+        variable.assign(before[name])
+
+
+def by_memory(buckets: Sequence[Bucket], *, frames_per_step: int) -> list[int]:
+    """The numbers of the buckets, the one whose activations take most memory first.
+
+    A transformer layer keeps s b h (34 + 5 a s / h) bytes for b sequences of s positions (Korthikanti et al., 2022,
+    arXiv:2205.05198, section 4), where h / a is 64 here.
+    """
+
+    def memory(number: int) -> float:
+        positions = buckets[number].frames / frames_per_step
+        return buckets[number].clips * positions * (34 + 5 * positions / 64)
+
+    return sorted(range(len(buckets)), key=memory, reverse=True)
+
+
+def _fits(step: TrainStep, batch: Batch) -> bool:
+    """Whether the step of a batch fits; waits for the device."""
+    try:
+        within_memory(step, batch)["loss"].numpy()
+    except OutOfMemory:
+        return False
+    return True
