@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import time
 from functools import partial
 from pathlib import Path
@@ -28,9 +29,10 @@ from trainer.memory import OutOfMemory, bucket_of, by_memory, fed_within_memory,
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
+from trainer.optimization.plateau import WAY_ON
 from trainer.page.page import write_page
 from trainer.precision import slow_precision
-from trainer.run import RunInfo, enter_run, make_model, training_in
+from trainer.run import RunInfo, enter_run, make_model, training_in, write_run
 from trainer.samples import Samples, write_samples
 from trainer.session import Session
 from trainer.signals import Interrupted, Signals
@@ -44,8 +46,17 @@ class Trained(NamedTuple):
     """How a run ended."""
 
     steps: int
-    loss: float
-    summary: Summary | None  # None where there was no step left to do
+    is_over: bool  # a plateau ended it
+    loss: float | None  # None where no step was left to do
+    summary: Summary | None  # None where nothing was
+
+    @property
+    def outcome(self) -> str:
+        """In words."""
+        if self.summary is None:
+            way_on = f"a plateau ended the run; {WAY_ON}" if self.is_over else "raise steps to train on"
+            return f"nothing left to do: {way_on}"
+        return "the validation that was owed is held" if self.loss is None else f"loss {self.loss:.4f}"
 
 
 def train(config: TrainConfig, *, data: Path, run: Path, allocator: str, break_lock: bool = False) -> Trained:
@@ -63,7 +74,10 @@ def train(config: TrainConfig, *, data: Path, run: Path, allocator: str, break_l
         dataset = open_dataset(data)
         with training_in(run, break_lock=break_lock):
             info = enter_run(run, config=config, dataset=dataset)
-            return Trainer(config, dataset=dataset, run=run, info=info).train(allocator=allocator)
+            trainer = Trainer(config, dataset=dataset, run=run, info=info)
+            notice = trainer.resume()
+            write_run(run, info, dataset=dataset)
+            return trainer.train(allocator=allocator, notice=notice)
 
 
 class Trainer:
@@ -104,11 +118,18 @@ class Trainer:
             contract=dataset.info.contract.fingerprint,
             kept=config.kept_checkpoints,
             order=self._feed.train.fingerprint,
+            level=config.level,
+            plateau=config.plateau,
         )
+        self._loss: float | None = None  # that was last shown
 
-    def train(self, *, allocator: str) -> Trained:
-        """Run to the last step."""
-        state, notice = self._state, self._state.resume()
+    def resume(self) -> str:
+        """Go on from the run's last checkpoint; what that means, in words."""
+        return self._state.resume()
+
+    def train(self, *, allocator: str, notice: str) -> Trained:
+        """Run to the last step; `notice` is told."""
+        state = self._state
         with (
             Monitor(
                 self._run,
@@ -127,13 +148,16 @@ class Trainer:
                 monitor.say(line)
             for line in filter(None, (allocator, session.take_notice(), slow, notice)):
                 monitor.say(line)
-            if state.progress.step >= self._config.steps or state.progress.plateau.is_over:
-                return Trained(state.progress.step, float("nan"), None)
+            if self._is_done and not state.progress.owes_validation:
+                return Trained(state.progress.step, state.is_over, None, None)
+            monitor.say(state.claim_room())
             with session.watch.aside():
                 self._probe_memory(on)
+                if state.progress.step == 0:
+                    state.save()  # what a run that diverges at once goes back to
             session.forget_memory()
             try:
-                loss = self._go_on_to_the_end(on)
+                self._go_on_to_the_end(on)
             except (Interrupted, UserError):
                 self._conclude_early(on, allocator=allocator)
                 raise
@@ -142,7 +166,12 @@ class Trainer:
             summary = self._conclude(session, allocator=allocator)
             for line in summary.lines():
                 monitor.say(line)
-        return Trained(state.progress.step, loss, summary)
+        return Trained(state.progress.step, state.is_over, self._loss, summary)
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether no step is left to do."""
+        return self._state.progress.step >= self._config.steps or self._state.is_over
 
     @property
     def _is_on_gpu(self) -> bool:
@@ -177,7 +206,7 @@ class Trainer:
     def _probe_memory(self, on: _Ongoing) -> None:
         """Try the largest batch, and smaller ones until one fits as it was planned; weights are put back."""
         wanted = self._config.recovery.probe_memory
-        if not (self._is_on_gpu if wanted is None else wanted):
+        if self._is_done or not (self._is_on_gpu if wanted is None else wanted):
             return
         variables, like = named_state(self._model, self._optimizer), self._feed.train.element_spec
         before = copy_arrays(variables)
@@ -203,11 +232,12 @@ class Trainer:
         name = f"{bucket.clips}×{bucket.frames}×{bucket.tokens}"
         on.monitor.say(f"out of memory in bucket {name} (clips×frames×tokens): {clips} clips there from now on")
 
-    def _go_on_to_the_end(self, on: _Ongoing) -> float:
-        """Again after each event that a run survives; the last loss."""
+    def _go_on_to_the_end(self, on: _Ongoing) -> None:
+        """Again after each event that a run survives."""
         while True:
             try:
-                return self._go_on(on)
+                self._go_on(on)
+                break
             except OutOfMemory as event:
                 with on.session.watch.aside():
                     self._lower(event.bucket, on=on)
@@ -225,12 +255,16 @@ class Trainer:
         on.monitor.go_back(back)
         on.monitor.say(f"{skipped} steps in a row were no numbers: back to step {back}, at {factor} of the rate")
 
-    def _go_on(self, on: _Ongoing) -> float:
+    def _go_on(self, on: _Ongoing) -> None:
         """Step after step from where the run stands."""
-        watch, state, loss = on.session.watch, self._state, float("nan")
+        watch, state = on.session.watch, self._state
         if state.progress.owes_validation:
             with watch.aside():
-                state.save(is_best=self._validate(on))
+                self._validate(on)
+                state.save()
+            self._leave_if(on.signals.asked)
+        if self._is_done:
+            return
         batches = self._feed.train.endless(state.progress.position, device=self._device, tell=on.monitor.say)
         for step, batch in zip(
             range(state.progress.step + 1, self._config.steps + 1),
@@ -247,28 +281,29 @@ class Trainer:
             state.advance(step, position=position)
             on.monitor.advance(step)
             if self._is_due(step, *self._intervals) or on.skipped.is_full or on.signals.asked:
-                loss = self._pause(on, values=values, loss=loss)
-            if state.progress.plateau.is_over:
+                self._pause(on, values=values)
+            if state.is_over:
                 break
-        return loss
 
-    def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor], loss: float) -> float:
-        """What is due after a step; the loss that was last shown."""
+    def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> None:
+        """What is due after a step."""
         step, config = self._state.progress.step, self._config
         self._look_for_skipped(on)
         if self._is_due(step, config.log_every):
-            loss = self._log(on, values=values)
+            self._log(on, values=values)
         with on.session.watch.aside():
             is_best = self._is_due(step, config.validate_every) and self._validate(on)
             asked = on.signals.asked
-            is_over = self._state.progress.plateau.is_over
-            if is_best or asked or is_over or self._is_due(step, config.checkpoint_every):
-                self._state.save(is_best=is_best)
-        if asked:
+            if is_best or asked or self._state.is_over or self._is_due(step, config.checkpoint_every):
+                self._state.save()
+        self._leave_if(asked)
+
+    def _leave_if(self, asked: signal.Signals | None) -> None:
+        """Raises Interrupted where a signal asked for it; what is to be saved is on its way to the disk."""
+        if asked is not None:
             self._state.settle()
-            where = f"{self._run}: {asked.name}: left after step {step}, which is saved"
+            where = f"{self._run}: {asked.name}: left after step {self._state.progress.step}, which is saved"
             raise Interrupted(f"{where}; the same command goes on from there", signal_number=asked)
-        return loss
 
     def _is_due(self, step: int, *intervals: int) -> bool:
         return step == self._config.steps or any(step % interval == 0 for interval in intervals)
@@ -285,15 +320,16 @@ class Trainer:
         if on.skipped.in_row >= self._config.recovery.skipped_in_row:
             raise _SkippedInRow
 
-    def _log(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> float:
+    def _log(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> None:
         figures = {name: float(value) for name, value in values.items()}
         on.monitor.log("train", step=self._state.progress.step, values=figures | on.session.figures())
         if notice := on.session.take_notice():
             on.monitor.say(notice)
-        return figures["loss"]
+        self._loss = figures["loss"]
 
     def _validate(self, on: _Ongoing) -> bool:
-        """Whether the loss is lower than ever before; what a signal cuts short is owed."""
+        """Whether the loss is lower than ever before; owed until it is known, which a signal may cut short."""
+        self._state.owe_validation()
         stream, began_s, programs = self._feed.validation, time.monotonic(), self._validation_programs
         batches = fed_within_memory(stream.once(device=self._device, tell=on.monitor.say))
         overheard = self._free_running.overhear(batches, names=stream.utterance_ids)
@@ -301,10 +337,9 @@ class Trainer:
         with self._optimizer.averaged():
             validated = validate(heard, step=partial(self._evaluate, on=on), losses=self._config.loss)
         if on.signals.asked:
-            self._state.owe_validation()
             return False
         if validated is None:
-            return False
+            return self._state.note_validation(None)
         step = self._state.progress.step
         values = validated.losses | self._speak(on)
         if self._validation_programs == programs:
@@ -312,7 +347,7 @@ class Trainer:
         on.monitor.log("validation", step=step, values=values)
         for name, image in validated.pictures.items():
             on.monitor.picture(name, step=step, image=image)
-        if remedy := self._state.watch_plateau(validated.losses["loss"], config=self._config.plateau):
+        if remedy := self._state.watch_plateau(validated.losses["loss"]):
             on.monitor.say(f"step {step}: {remedy.reason}")
         return self._state.note_validation(validated.losses["loss"])
 
@@ -331,13 +366,13 @@ class Trainer:
             return {}
         if config.free_running.clips and not self._free_running.programs:
             on.monitor.say(f"compiling speech: {config.free_running.clips} clips")
-        try:
-            with self._optimizer.averaged():
+        with self._optimizer.averaged():  # if there is no memory for that, weights are not to be trusted
+            try:
                 spoken = self._free_running.speak()
-        except tf.errors.ResourceExhaustedError:
-            self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
-            on.monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
-            return {}
+            except tf.errors.ResourceExhaustedError:
+                self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
+                on.monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
+                return {}
         if not spoken:
             return {}
         samples = Samples(step, self._rate_hz, spoken)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -23,6 +24,8 @@ import tensorflow as tf
 
 from trainer import cli, loop
 from trainer.model.noise import Noise
+
+TERMS = ("mel", "kl", "flux", "stop", "guided_attention")
 
 
 class Toy(keras.Model):
@@ -71,7 +74,29 @@ class TrainStep:
         return {**losses, **self._optimizer.apply(gradients, loss=losses["loss"]), "counts": counts}
 
 
-TOYS = {"make_model": lambda config, *, contract, vocabulary: Toy(contract.features.n_mels), "TrainStep": TrainStep}
+class EvaluationStep:
+    """Of the toy."""
+
+    programs = 0
+
+    def __init__(self, model: Toy, **_: object):
+        self._model = model
+
+    def __call__(self, batch: dict) -> SimpleNamespace:
+        clips, frames = batch["mel"].shape[:2]
+        alignment = tf.zeros([clips, frames // 4, batch["tokens"].shape[1]])
+        terms = {**dict.fromkeys(TERMS, tf.zeros([])), "mel": self._model.judge(batch, None)["mel"]}
+        counts = dict.fromkeys(terms, tf.reduce_sum(batch["frames"]))
+        return SimpleNamespace(
+            terms=terms, counts=counts, decoded=SimpleNamespace(mel=batch["mel"], alignment=alignment)
+        )
+
+
+TOYS = {
+    "make_model": lambda config, *, contract, vocabulary: Toy(contract.features.n_mels),
+    "TrainStep": TrainStep,
+    "EvaluationStep": EvaluationStep,
+}
 
 
 def train(words: list[str]) -> None:
