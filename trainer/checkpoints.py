@@ -10,10 +10,11 @@ No pickle: a checkpoint from a stranger can be wrong, but it cannot run code.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -27,6 +28,7 @@ from trainer.input.stream import Position
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.averaging import average_name
 from trainer.optimization.plateau import PlateauState
+from trainer.optimization.scaling import LossScale
 
 _NAME = re.compile(r"step-(\d{8})\.safetensors")
 _BEST = "best.safetensors"
@@ -43,6 +45,9 @@ class Saved(NamedTuple):
     step: int
     path: Path
 
+    def __str__(self) -> str:
+        return f"the {'best checkpoint' if self.path.name == _BEST else 'checkpoint'}, of step {self.step}"
+
 
 class Progress(NamedTuple):
     """Where a run stands: updates made, and the batch to come in a stream of this order."""
@@ -54,6 +59,9 @@ class Progress(NamedTuple):
     owes_validation: bool = False  # of this step; a signal cut it short
     went_back: bool = False  # to a checkpoint, because steps in a row were no numbers
     plateau: PlateauState = PlateauState()
+    best_step: int | None = None  # the step of the best loss
+    schedule: str = ""  # level and schedule that the learning rate follows, as JSON
+    watched: str = ""  # settings by which plateaus are seen, as JSON
 
 
 class Snapshot(NamedTuple):
@@ -91,15 +99,59 @@ def remove_leftovers(run: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def choose_checkpoint(run: Path, wanted: str | None) -> Saved:
+    """One to speak with: "best", "last", or that of a step; None is the best where there is one, and else the last.
+
+    Raises:
+        UserError: it is not there.
+    """
+    saved, best = saved_checkpoints(run), run / "checkpoints" / _BEST
+    named = {str(one.step): one for one in saved}
+    if saved:
+        named["last"] = saved[-1]
+    if best.is_file():
+        named["best"] = Saved(read_progress(best).step, best)
+        named.setdefault(str(named["best"].step), named["best"])
+    if not named:
+        raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
+    chosen = wanted or ("best" if "best" in named else "last")
+    if chosen not in named:
+        raise UserError(f"{run}: no checkpoint {chosen}; wanted one of {', '.join(named)}")
+    return named[chosen]
+
+
 def remove_checkpoints(run: Path, *, after: int) -> None:
-    """Those of later steps."""
+    """Those of later steps.
+
+    Raises:
+        UserError: the disk fails.
+    """
     for saved in saved_checkpoints(run):
         if saved.step > after:
-            saved.path.unlink()
+            try:
+                saved.path.unlink(missing_ok=True)
+            except OSError as error:
+                raise UserError(f"{saved.path}: cannot be removed ({error.strerror}); do so and run again") from error
 
 
-def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None, is_best: bool) -> Path:
+def link_best(path: Path) -> None:
+    """Give a checkpoint the name of the best.
+
+    Raises:
+        UserError: the disk fails.
+    """
+    try:
+        link_file(path, path.with_name(_BEST))
+    except OSError as error:
+        raise UserError(
+            f"{path.with_name(_BEST)}: cannot be written ({error.strerror}); make room, run again"
+        ) from error
+
+
+def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None) -> Path:
     """Write a checkpoint whole, then remove all but the last `kept`, if any, and the best; the snapshot is used up.
+
+    It is the best where its own step is said to be; where a kill comes before it has that name, a resumption mends it.
 
     Raises:
         UserError: the disk is full or fails; the checkpoints before this one are intact.
@@ -111,7 +163,7 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None, is_best
         folder.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file:
             _write_arrays(file, snapshot.arrays, metadata=metadata)
-        if is_best:
+        if snapshot.progress.best_step == snapshot.progress.step:
             link_file(path, folder / _BEST)
         sync(folder)
     except OSError as error:
@@ -119,53 +171,80 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None, is_best
             f"{path}: cannot be written ({error.strerror}); the last checkpoint before it is intact; "
             "make room and run the same command again"
         ) from error
-    for old in saved_checkpoints(run)[:-kept] if kept else ():
-        old.path.unlink()
+    with contextlib.suppress(OSError):  # what cannot be removed now will be after the next one
+        for old in saved_checkpoints(run)[:-kept] if kept else ():
+            old.path.unlink(missing_ok=True)
     return path
+
+
+def read_progress(path: Path) -> Progress:
+    """Where the run stood.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    with _opened(path) as file:
+        return _progress(file)
 
 
 def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None = None, contract: str) -> Progress:
     """Put a checkpoint's values into the model, and into the optimizer where one is given; one array at a time.
 
-    Without an optimizer the weights are their moving averages, where the run had any.
+    Without an optimizer the weights are their moving averages, where the run had any. An optimizer that has averages
+    or a loss scale where the run had none before begins them at the weights, and as a fresh run does.
 
     Raises:
         UserError: the file is damaged, or is of another model, or of data with another contract.
     """
+    with _opened(path) as file:
+        progress, found = _progress(file), file.metadata()["contract"]
+        if found != contract:
+            raise UserError(f"{path}: of contract {found}, wanted {contract}: other mels or tokens")
+        state = named_state(model, optimizer)
+        sources = _sources(state, names=set(file.keys()), averaged=optimizer is None)
+        _assign(file, [(source, state[name]) for name, source in sources.items()], path=path)
+    return progress
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[safetensors.safe_open]:
     try:
         with safetensors.safe_open(path, framework="numpy", backend="pread") as file:
-            metadata = file.metadata()
-            step, position, *others, plateau = json.loads(metadata["progress"])
-            progress = Progress(step, Position(*position), *others)._replace(plateau=PlateauState(*plateau))
-            found = metadata["contract"]
-            if found != contract:
-                raise UserError(f"{path}: of contract {found}, wanted {contract}: other mels or tokens")
-            state = named_state(model, optimizer)
-            _assign(file, state if optimizer else _averages(state, names=set(file.keys())), path=path)
+            yield file
     except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise UserError(
             f"{path}: not a readable checkpoint ({error}); remove it to go on from the one before"
         ) from error
-    return progress
 
 
-def _averages(state: State, *, names: set[str]) -> State:
-    """The same variables under the names of their moving averages, where there are any."""
+def _progress(file: safetensors.safe_open) -> Progress:
+    progress = Progress(*json.loads(file.metadata()["progress"]))
+    return progress._replace(position=Position(*progress.position), plateau=PlateauState(*progress.plateau))
+
+
+def _sources(state: State, *, names: set[str], averaged: bool) -> dict[str, str]:
+    """Under which name the value of each variable is in a file of these names; none of what begins anew."""
     averages = {name: f"optimizer/{average_name(name.removeprefix('model/'))}" for name in state}
-    return {average if (average := averages[name]) in names else name: one for name, one in state.items()}
+    weights = {average: name for name, average in averages.items()}
+    sources = {}
+    for name in state:
+        first, second = (averages[name], name) if averaged else (name, weights.get(name, name))
+        sources[name] = first if first in names else second
+    fresh = {f"optimizer/{name}" for name in LossScale.NAMES} - names
+    return {name: source for name, source in sources.items() if name not in fresh}
 
 
-def _assign(file: safetensors.safe_open, state: State, *, path: Path) -> None:
+def _assign(file: safetensors.safe_open, pairs: Sequence[tuple[str, keras.Variable]], *, path: Path) -> None:
     """Nothing is assigned where anything is amiss."""
     names = set(file.keys())
-    for name, variable in state.items():
+    for name, variable in pairs:
         found = tuple(file.get_slice(name).get_shape()) if name in names else "absent"
         if found != tuple(variable.shape):
             raise UserError(
                 f"{path}: {name} is {found}, wanted {tuple(variable.shape)}: a checkpoint of another model; "
                 "train into another RUN"
             )
-    for name, variable in state.items():
+    for name, variable in pairs:
         variable.assign(file.get_tensor(name))
 
 

@@ -16,6 +16,7 @@ from trainer.startup import start_tensorflow
 # TensorFlow takes seconds to import: each command brings in its own when it runs, after the usage was checked.
 
 _run = click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
+_checkpoint = click.option("--checkpoint", help="best, last, or a step; otherwise the best where there is one.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -42,12 +43,7 @@ def train(
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     with faults_told():
         ended = train_to_the_end(settings, data=data, run=run, allocator=allocator, break_lock=break_lock)
-    outcome = (
-        f"loss {ended.loss:.4f}"
-        if ended.summary
-        else "nothing left to do: raise steps to train on, unless a plateau ended the run"
-    )
-    click.echo(f"{run}: step {ended.steps}, {outcome}")
+    click.echo(f"{run}: step {ended.steps}, {ended.outcome}")
 
 
 @cli.command(name="inspect-input")
@@ -85,6 +81,7 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     "--reference", type=click.Path(path_type=Path), help="A clip of the voice; without one it is the model's."
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The wav to write.")
+@_checkpoint
 @click.option("--tokenizer", help="Where the tokenizer is now, if it has moved since the shards were built.")
 @click.option("--seconds", "max_duration_s", type=click.FloatRange(min=0.1), default=20.0, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=1, show_default=True)
@@ -94,6 +91,7 @@ def synthesize(
     language: str,
     reference: Path | None,
     out: Path,
+    checkpoint: str | None,
     tokenizer: str | None,
     max_duration_s: float,
     seed: int,
@@ -105,26 +103,33 @@ def synthesize(
 
     sentence = Sentence(text=text, language=language, reference=reference)
     with faults_told():
-        spoken = synthesize_file(
-            sentence, run=run, out=out, tokenizer=tokenizer, max_duration_s=max_duration_s, seed=seed
+        speech, saved = synthesize_file(
+            sentence,
+            run=run,
+            out=out,
+            tokenizer=tokenizer,
+            max_duration_s=max_duration_s,
+            seed=seed,
+            checkpoint=checkpoint,
         )
-    click.echo(f"{out}: {spoken.duration_s:.2f} s at {spoken.rate_hz} Hz, {spoken.ending}")
+    click.echo(f"{out}: {speech.duration_s:.2f} s at {speech.rate_hz} Hz, {speech.ending}; by {saved}")
 
 
 @cli.command()
 @_run
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the export.")
+@_checkpoint
 @click.option("--seconds", "max_duration_s", type=click.FloatRange(min=0.1, max=600), default=20.0, show_default=True)
 @click.option("--tokens", "max_tokens", type=click.IntRange(min=1, max=10_000), default=400, show_default=True)
-def export(run: Path, out: Path, max_duration_s: float, max_tokens: int) -> None:
+def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, max_tokens: int) -> None:
     """The model for elsewhere: SavedModel for so many seconds and tokens at most, weights, config, vocabulary."""
     start_tensorflow(gpus="hidden")  # a training may be running on it
     from trainer.export import export_run
     from trainer.faults import faults_told
 
     with faults_told():
-        exported = export_run(run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens)
-    click.echo(f"{out}: step {exported.step}, {exported.parameters:,} parameters")
+        exported = export_run(run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens, checkpoint=checkpoint)
+    click.echo(f"{out}: {exported.checkpoint}, {exported.parameters:,} parameters")
 
 
 def main() -> None:

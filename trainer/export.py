@@ -8,6 +8,9 @@ OUT/vocab.json             the compact vocabulary: place of a token in it = its 
 
 from __future__ import annotations
 
+import contextlib
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,49 +19,80 @@ import safetensors.numpy
 import tensorflow as tf
 
 from shared.errors import UserError
-from shared.files import write_bytes, write_json
+from shared.files import remove_tree, sync, write_bytes, write_json
 from shared.vocabulary import Vocabulary
-from trainer.checkpoints import load_checkpoint, named_state, saved_checkpoints
+from trainer.checkpoints import Saved, choose_checkpoint, load_checkpoint, named_state
 from trainer.model.xtts import XTTS
 from trainer.run import make_model, open_run
+
+NAMES = {"saved_model", "weights.safetensors", "config.json", "vocab.json"}
 
 
 class Exported(NamedTuple):
     """What was written."""
 
-    step: int
+    checkpoint: Saved
     parameters: int
 
 
-def export_run(run: Path, *, out: Path, max_duration_s: float, max_tokens: int) -> Exported:
-    """Write the model of a run's last checkpoint, with the moving average of its weights where it has one.
+def export_run(
+    run: Path, *, out: Path, max_duration_s: float, max_tokens: int, checkpoint: str | None = None
+) -> Exported:
+    """Write the model of a run's checkpoint, with the moving average of its weights where it has one.
+
+    `checkpoint` is "best", "last" or a step; None is the best where there is one, and else the last.
 
     Raises:
-        UserError: no trained run, or `out` is not writable.
+        UserError: no trained run, no such checkpoint, or `out` is not writable, or holds something else.
     """
-    info, saved = open_run(run), saved_checkpoints(run)
-    if not saved:
-        raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
+    info, saved = open_run(run), choose_checkpoint(run, checkpoint)
+    _check_replaceable(out)
     contract = info.contract
     model = make_model(info.config, contract=contract, vocabulary=Vocabulary.load(run / "vocab.json"))
-    progress = load_checkpoint(saved[-1].path, model=model, contract=contract.fingerprint)
+    progress = load_checkpoint(saved.path, model=model, contract=contract.fingerprint)
     steps = max(1, int(max_duration_s * contract.features.frames_per_second / model.config.frames_per_step))
     weights = {name: np.asarray(variable, np.float32) for name, variable in named_state(model).items()}
     config = {"step": progress.step, "max_tokens": max_tokens, "max_steps": steps}
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        module = synthesizer(model, n_mels=contract.features.n_mels, max_tokens=max_tokens, max_steps=steps)
-        tf.saved_model.save(module, str(out / "saved_model"), signatures={"synthesize": module.synthesize})
-        write_bytes(out / "weights.safetensors", safetensors.numpy.save(weights))
-        write_bytes(out / "vocab.json", (run / "vocab.json").read_bytes())
-        write_json(
-            out / "config.json",
-            {**info.model_dump(mode="json", include={"contract"}), **config}
-            | {"model": info.config.model.model_dump(mode="json")},
-        )
+        with _new_folder(out) as folder:
+            module = synthesizer(model, n_mels=contract.features.n_mels, max_tokens=max_tokens, max_steps=steps)
+            tf.saved_model.save(module, str(folder / "saved_model"), signatures={"synthesize": module.synthesize})
+            write_bytes(folder / "weights.safetensors", safetensors.numpy.save(weights))
+            write_bytes(folder / "vocab.json", (run / "vocab.json").read_bytes())
+            write_json(
+                folder / "config.json",
+                {**info.model_dump(mode="json", include={"contract"}), **config}
+                | {"model": info.config.model.model_dump(mode="json")},
+            )
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror}); wanted a folder for the export") from error
-    return Exported(progress.step, sum(array.size for array in weights.values()))
+    return Exported(saved, sum(array.size for array in weights.values()))
+
+
+def _check_replaceable(out: Path) -> None:
+    """Raises UserError where something other than an export would be lost."""
+    if out.exists() and not (out.is_dir() and {path.name for path in out.iterdir()} <= NAMES):
+        raise UserError(f"{out}: holds something other than an export; name a folder that is new")
+
+
+@contextlib.contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """A folder under a temporary name, that gets its own once it is whole, in place of the export that had it."""
+    out = out.resolve()
+    new, old = (out.with_name(f".{out.name}.{uuid.uuid4().hex}.tmp") for _ in range(2))
+    try:
+        new.mkdir(parents=True)
+        yield new
+        if out.exists():
+            out.rename(old)
+        new.rename(out)
+        sync(out.parent)
+    finally:
+        if old.exists() and not out.exists():
+            old.rename(out)
+        for folder in (new, old):
+            if folder.exists():
+                remove_tree(folder)
 
 
 def synthesizer(model: XTTS, *, n_mels: int, max_tokens: int, max_steps: int) -> tf.Module:
@@ -69,7 +103,11 @@ def synthesizer(model: XTTS, *, n_mels: int, max_tokens: int, max_steps: int) ->
     limit, r = model.config.crop_frames, model.config.frames_per_step
 
     def synthesize(tokens: tf.Tensor, crop: tf.Tensor, seed: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Speak tokens [1, T] in the voice of a crop [1, C, M]; mel [1, F, M], steps [1], alignment [1, N, T]."""
+        """Speak tokens [1, T] in the voice of a crop [1, C, M]; mel [1, F, M], steps [1], alignment [1, N, T].
+
+        Of a crop that is too long the middle is heard, as in `make synthesize`.
+        """
+        crop = crop[:, tf.maximum(tf.shape(crop)[1] - limit, 0) // 2 :][:, :limit]
         token_counts, crop_frames = tf.shape(tokens)[1], tf.shape(crop)[1]
         padded = tf.pad(tokens, [[0, 0], [0, max_tokens - token_counts]])
         padded_crop = tf.pad(crop, [[0, 0], [0, limit - crop_frames], [0, 0]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,11 +26,12 @@ from trainer.memory import OutOfMemory, bucket_of, fed_within_memory, within_mem
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
 from trainer.optimization.adamw import AdamW
+from trainer.optimization.plateau import WAY_ON
 from trainer.page.page import write_page
 from trainer.precision import slow_precision
 from trainer.probe import probe_memory
 from trainer.rescue import Rescue, SkippedInRow
-from trainer.run import RunInfo, enter_run, make_model, training_in
+from trainer.run import RunInfo, enter_run, make_model, training_in, write_run
 from trainer.session import Session
 from trainer.signals import Interrupted, Signals
 from trainer.state import RunState
@@ -42,8 +44,17 @@ class Trained(NamedTuple):
     """How a run ended."""
 
     steps: int
-    loss: float
-    summary: Summary | None  # None where there was no step left to do
+    is_over: bool  # a plateau ended it
+    loss: float | None  # None where no step was left to do
+    summary: Summary | None  # None where nothing was
+
+    @property
+    def outcome(self) -> str:
+        """In words."""
+        if self.summary is None:
+            way_on = f"a plateau ended the run; {WAY_ON}" if self.is_over else "raise steps to train on"
+            return f"nothing left to do: {way_on}"
+        return "the validation that was owed is held" if self.loss is None else f"loss {self.loss:.4f}"
 
 
 def train(config: TrainConfig, *, data: Path, run: Path, allocator: str, break_lock: bool = False) -> Trained:
@@ -61,7 +72,10 @@ def train(config: TrainConfig, *, data: Path, run: Path, allocator: str, break_l
         dataset = open_dataset(data)
         with training_in(run, break_lock=break_lock):
             info = enter_run(run, config=config, dataset=dataset)
-            return Trainer(config, dataset=dataset, run=run, info=info).train(allocator=allocator)
+            trainer = Trainer(config, dataset=dataset, run=run, info=info)
+            notice = trainer.resume()
+            write_run(run, info, dataset=dataset)
+            return trainer.train(allocator=allocator, notice=notice)
 
 
 class Trainer:
@@ -104,11 +118,18 @@ class Trainer:
             contract=dataset.info.contract.fingerprint,
             kept=config.kept_checkpoints,
             order=self._feed.train.fingerprint,
+            level=config.level,
+            plateau=config.plateau,
         )
+        self._loss: float | None = None  # that was last shown
 
-    def train(self, *, allocator: str) -> Trained:
-        """Run to the last step."""
-        state, notice = self._state, self._state.resume()
+    def resume(self) -> str:
+        """Go on from the run's last checkpoint; what that means, in words."""
+        return self._state.resume()
+
+    def train(self, *, allocator: str, notice: str) -> Trained:
+        """Run to the last step; `notice` is told."""
+        state = self._state
         with (
             Monitor(
                 self._run,
@@ -130,13 +151,16 @@ class Trainer:
                 monitor.say(line)
             for line in filter(None, (allocator, session.take_notice(), slow, notice)):
                 monitor.say(line)
-            if state.progress.step >= self._config.steps or state.progress.plateau.is_over:
-                return Trained(state.progress.step, float("nan"), None)
+            if self._is_done and not state.progress.owes_validation:
+                return Trained(state.progress.step, state.is_over, None, None)
+            monitor.say(state.claim_room())
             with session.watch.aside():
                 self._probe_memory(on)
+                if state.progress.step == 0:
+                    state.save()  # what a run that diverges at once goes back to
             session.forget_memory()
             try:
-                loss = self._go_on_to_the_end(on)
+                self._go_on_to_the_end(on)
             except (Interrupted, UserError):
                 self._conclude_early(on, allocator=allocator)
                 raise
@@ -145,7 +169,12 @@ class Trainer:
             summary = self._conclude(session, allocator=allocator)
             for line in summary.lines():
                 monitor.say(line)
-        return Trained(state.progress.step, loss, summary)
+        return Trained(state.progress.step, state.is_over, self._loss, summary)
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether no step is left to do."""
+        return self._state.progress.step >= self._config.steps or self._state.is_over
 
     def _conclude(self, session: Session, *, allocator: str) -> Summary:
         """Sum the session up, in a document and on a page."""
@@ -176,7 +205,7 @@ class Trainer:
     def _probe_memory(self, on: _Ongoing) -> None:
         """Where there is a GPU, or where it is asked for."""
         wanted = self._config.recovery.probe_memory
-        if self._devices.are_gpus if wanted is None else wanted:
+        if not self._is_done and (self._devices.are_gpus if wanted is None else wanted):
             probe_memory(
                 self._step,
                 feed=self._feed,
@@ -187,11 +216,12 @@ class Trainer:
                 monitor=on.monitor,
             )
 
-    def _go_on_to_the_end(self, on: _Ongoing) -> float:
-        """Again after each event that a run survives; the last loss."""
+    def _go_on_to_the_end(self, on: _Ongoing) -> None:
+        """Again after each event that a run survives."""
         while True:
             try:
-                return self._go_on(on)
+                self._go_on(on)
+                break
             except OutOfMemory as event:
                 with on.session.watch.aside():
                     on.rescue.lower(self._feed.planned(event.bucket))
@@ -200,12 +230,16 @@ class Trainer:
                 with on.session.watch.aside():
                     on.rescue.go_back()
 
-    def _go_on(self, on: _Ongoing) -> float:
+    def _go_on(self, on: _Ongoing) -> None:
         """Step after step from where the run stands."""
-        watch, state, loss = on.session.watch, self._state, float("nan")
+        watch, state = on.session.watch, self._state
         if state.progress.owes_validation:
             with watch.aside():
-                state.save(is_best=self._validate(on))
+                self._validate(on)
+                state.save()
+            self._leave_if(on.signals.asked)
+        if self._is_done:
+            return
         batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.monitor.say)
         for step, batch in zip(
             range(state.progress.step + 1, self._config.steps + 1),
@@ -222,39 +256,41 @@ class Trainer:
             state.advance(step, position=position)
             on.monitor.advance(step)
             if self._config.is_due(step, *self._intervals) or on.rescue.is_due or on.signals.asked:
-                loss = self._pause(on, values=values, loss=loss)
-            if state.progress.plateau.is_over:
+                self._pause(on, values=values)
+            if state.is_over:
                 break
-        return loss
 
-    def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor], loss: float) -> float:
-        """What is due after a step; the loss that was last shown."""
+    def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> None:
+        """What is due after a step."""
         step, config = self._state.progress.step, self._config
         on.rescue.look()
         if config.is_due(step, config.log_every):
-            loss = self._log(on, values=values)
+            self._log(on, values=values)
         with on.session.watch.aside():
             is_best = config.is_due(step, config.validate_every) and self._validate(on)
             asked = on.signals.asked
-            is_over = self._state.progress.plateau.is_over
-            if is_best or asked or is_over or config.is_due(step, config.checkpoint_every):
-                self._state.save(is_best=is_best)
-        if asked:
-            self._state.settle()
-            where = f"{self._run}: {asked.name}: left after step {step}, which is saved"
-            raise Interrupted(f"{where}; the same command goes on from there", signal_number=asked)
-        return loss
+            if is_best or asked or self._state.is_over or config.is_due(step, config.checkpoint_every):
+                self._state.save()
+        self._leave_if(asked)
 
-    def _log(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> float:
+    def _leave_if(self, asked: signal.Signals | None) -> None:
+        """Raises Interrupted where a signal asked for it; what is to be saved is on its way to the disk."""
+        if asked is not None:
+            self._state.settle()
+            where = f"{self._run}: {asked.name}: left after step {self._state.progress.step}, which is saved"
+            raise Interrupted(f"{where}; the same command goes on from there", signal_number=asked)
+
+    def _log(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> None:
         figures = {name: float(value) for name, value in values.items()}
         on.monitor.log("train", step=self._state.progress.step, values=figures | on.session.figures())
         if notice := on.session.take_notice():
             on.monitor.say(notice)
-        return figures["loss"]
+        self._loss = figures["loss"]
 
     def _validate(self, on: _Ongoing) -> bool:
-        """Whether the loss is lower than ever before; what a signal cuts short is owed."""
+        """Whether the loss is lower than ever before; owed until it is known, which a signal may cut short."""
         state, step = self._state, self._state.progress.step
+        state.owe_validation()
         loss = self._validation.hold(
             self._feed.validation,
             buckets=self._feed.plan.buckets,
@@ -263,11 +299,9 @@ class Trainer:
             monitor=on.monitor,
             is_cut_short=lambda: on.signals.asked is not None,
         )
-        if loss is None:
-            if on.signals.asked:
-                state.owe_validation()
+        if loss is None and on.signals.asked:
             return False
-        if remedy := state.watch_plateau(loss, config=self._config.plateau):
+        if loss is not None and (remedy := state.watch_plateau(loss)):
             on.monitor.say(f"step {step}: {remedy.reason}")
         return state.note_validation(loss)
 

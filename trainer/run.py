@@ -48,7 +48,7 @@ def open_run(run: Path) -> RunInfo:
 
 
 def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
-    """Make the folder, or check that what is in it belongs to this model and these shards.
+    """What the run is from now on, after a check that what is in the folder belongs to this model and these shards.
 
     Raises:
         UserError: the folder holds a run of another model, contract or vocabulary.
@@ -63,13 +63,21 @@ def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
         old = open_run(run)
         _check_same(old, info, run=run, data=dataset.layout.root)
         info = info.model_copy(update={"planned_steps": old.planned_steps, "ceilings": old.ceilings})
+    return info
+
+
+def write_run(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
+    """Note what the run is, in a folder that is made where there is none.
+
+    Raises:
+        UserError: it is not writable.
+    """
     try:
         run.mkdir(parents=True, exist_ok=True)
         write_json(run / "run.json", info)
         write_bytes(run / "vocab.json", dataset.layout.vocabulary.read_bytes())
     except OSError as error:
         raise UserError(f"{run}: cannot be written ({error.strerror}); wanted a folder for the run") from error
-    return info
 
 
 def add_ceiling(run: Path, ceiling: Ceiling) -> RunInfo:

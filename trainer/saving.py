@@ -30,7 +30,7 @@ class Saver:
         finally:
             self._thread.shutdown()
 
-    def save(self, state: State, *, progress: Progress, is_best: bool = False, is_sure: bool = True) -> None:
+    def save(self, state: State, *, progress: Progress, is_sure: bool = True) -> None:
         """Copy the state and have it written; first waits for the one before, so that there is one copy at most.
 
         A checkpoint that is not sure to be good drives out none of those before it.
@@ -41,7 +41,7 @@ class Saver:
         self.settle()
         snapshot = Snapshot(copy_arrays(state), progress, self._contract)
         kept = self._kept if is_sure else None
-        self._pending = self._thread.submit(write_checkpoint, self._run, snapshot, kept=kept, is_best=is_best)
+        self._pending = self._thread.submit(write_checkpoint, self._run, snapshot, kept=kept)
 
     def check(self) -> None:
         """Raises UserError where a checkpoint could not be written; does not wait."""

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import keras
 import numpy as np
 
 from shared.errors import UserError
-from trainer.checkpoints import Progress, load_checkpoint, named_state, remove_checkpoints, saved_checkpoints
+from trainer.checkpoints import (
+    Progress,
+    link_best,
+    load_checkpoint,
+    named_state,
+    remove_checkpoints,
+    saved_checkpoints,
+)
 from trainer.input.stream import Position
 from trainer.optimization.adamw import AdamW
-from trainer.optimization.plateau import PlateauConfig, Remedy, watch_plateau
+from trainer.optimization.plateau import PlateauConfig, PlateauState, Remedy, watch_plateau
+from trainer.room import claim_room
 from trainer.saving import Saver
 
 
 class RunState:
     """Model, optimizer and progress; writes while it is entered."""
 
-    def __init__(self, run: Path, *, model: keras.Model, optimizer: AdamW, contract: str, kept: int, order: str):
+    def __init__(
+        self,
+        run: Path,
+        *,
+        model: keras.Model,
+        optimizer: AdamW,
+        contract: str,
+        kept: int,
+        order: str,
+        level: str | None = None,
+        plateau: PlateauConfig | None = None,
+    ):
         self._run, self._contract = run, contract
-        self._model, self._optimizer = model, optimizer
-        self._saver = Saver(run, contract=contract, kept=kept)
-        self.progress = Progress(0, Position(), order)
+        self._model, self._optimizer, self._plateau = model, optimizer, plateau
+        self._saver, self._kept = Saver(run, contract=contract, kept=kept), kept
+        schedule = json.dumps([level, optimizer.schedule.model_dump()])
+        watched = json.dumps(plateau and plateau.model_dump())
+        self.progress = Progress(0, Position(), order, schedule=schedule, watched=watched)
 
     @property
     def skipped_in_row(self) -> int:
@@ -36,16 +58,33 @@ class RunState:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._saver.__exit__(kind, error, trace)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether a plateau has ended the run."""
+        return self._plateau is not None and self.progress.plateau.is_over
+
     def resume(self) -> str:
-        """Load the last checkpoint, if there is one; what was done, in words."""
-        saved, order = saved_checkpoints(self._run), self.progress.order
+        """Load the last checkpoint, if there is one; what was done, in words.
+
+        Raises:
+            UserError: it is damaged, or of another model.
+        """
+        saved = saved_checkpoints(self._run)
         if not saved:
             return "starting from fresh weights"
-        self._load(saved[-1].path)
-        if self.progress.order == order:
-            return f"going on after step {self.progress.step}, {_words(self.progress.position)}"
-        self.enter_order(order)
-        return f"going on after step {self.progress.step} with a new epoch: data or input settings changed"
+        changes = self._load(saved[-1].path)
+        if self.progress.best_step == saved[-1].step:
+            link_best(saved[-1].path)  # a kill may have come before that
+        place = "" if changes else f", {_words(self.progress.position)}"
+        return f"going on after step {self.progress.step}{place}" + "".join(f" with {change}" for change in changes)
+
+    def claim_room(self) -> str:
+        """What the checkpoints take on the disk, in words.
+
+        Raises:
+            UserError: they do not fit.
+        """
+        return claim_room(self._run, named_state(self._model, self._optimizer), kept=self._kept)
 
     def advance(self, step: int, *, position: Position) -> None:
         """One step was handed over; the position may still be on the device."""
@@ -57,14 +96,14 @@ class RunState:
         self.progress = self.progress._replace(position=Position(epoch + any(place)), order=order)
 
     def owe_validation(self) -> None:
-        """Of this step."""
+        """Of this step, until it is noted."""
         self.progress = self.progress._replace(owes_validation=True)
 
-    def watch_plateau(self, loss: float, *, config: PlateauConfig | None) -> Remedy | None:
+    def watch_plateau(self, loss: float) -> Remedy | None:
         """What was done to the learning rate where the validation loss stands still, if it does."""
-        if config is None:
+        if self._plateau is None:
             return None
-        plateau, remedy = watch_plateau(self.progress.plateau, loss, config=config)
+        plateau, remedy = watch_plateau(self.progress.plateau, loss, config=self._plateau)
         self.progress = self.progress._replace(plateau=plateau)
         if remedy is not None:
             self._optimizer.scale_rate(remedy.factor)
@@ -72,21 +111,21 @@ class RunState:
             self._optimizer.restart_schedule()
         return remedy
 
-    def note_validation(self, loss: float) -> bool:
-        """Whether the loss is lower than ever before."""
+    def note_validation(self, loss: float | None) -> bool:
+        """Whether the loss is lower than ever before; None where there was nothing to validate with."""
         self.progress = self.progress._replace(owes_validation=False)
         best_loss = self.progress.best_loss
-        if not np.isfinite(loss) or (best_loss is not None and loss >= best_loss):
+        if loss is None or not np.isfinite(loss) or (best_loss is not None and loss >= best_loss):
             return False
-        self.progress = self.progress._replace(best_loss=loss)
+        self.progress = self.progress._replace(best_loss=loss, best_step=self.progress.step)
         return True
 
-    def save(self, *, is_best: bool = False) -> None:
+    def save(self) -> None:
         """Have a checkpoint written; one amid steps without an update may be no good one, and drives out none."""
         position = Position(*(int(number) for number in self.progress.position))
         self.progress = self.progress._replace(position=position)
         state = named_state(self._model, self._optimizer)
-        self._saver.save(state, progress=self.progress, is_best=is_best, is_sure=self.skipped_in_row == 0)
+        self._saver.save(state, progress=self.progress, is_sure=self.skipped_in_row == 0)
 
     def check(self) -> None:
         """Raises UserError where a checkpoint could not be written; does not wait."""
@@ -112,15 +151,29 @@ class RunState:
         if not good:
             raise UserError(f"{reason}, and no checkpoint is from before them; {remedy}")
         remove_checkpoints(self._run, after=good[-1].step)
-        best_loss = self.progress.best_loss
+        before = self.progress
         self._load(good[-1].path)
-        self.progress = self.progress._replace(went_back=True, best_loss=best_loss)
+        self.progress = self.progress._replace(went_back=True, best_loss=before.best_loss, best_step=before.best_step)
         self._optimizer.scale_rate(rate_factor)
         self.save()
         self.settle()
 
-    def _load(self, path: Path) -> None:
+    def _load(self, path: Path) -> list[str]:
+        """The values of a checkpoint; what begins anew, for it was asked for otherwise then."""
+        asked = self.progress
         self.progress = load_checkpoint(path, model=self._model, optimizer=self._optimizer, contract=self._contract)
+        found, changes = self.progress, []
+        if found.order != asked.order:
+            self.enter_order(asked.order)
+            changes.append("a new epoch: data or input settings changed")
+        if found.schedule and found.schedule != asked.schedule:
+            self._optimizer.rate_scale.assign(1.0)
+            self._optimizer.restart_schedule()
+            changes.append("the learning rate's schedule from its beginning: level or optimizer.schedule changed")
+        if found.watched != asked.watched:
+            self.progress = self.progress._replace(plateau=PlateauState())
+        self.progress = self.progress._replace(schedule=asked.schedule, watched=asked.watched)
+        return changes
 
 
 def _words(position: Position) -> str:

@@ -87,13 +87,13 @@ class Validation:
             return {}
         if config.free_running.clips and not self.free_running.programs:
             monitor.say(f"compiling speech: {config.free_running.clips} clips")
-        try:
-            with self._optimizer.averaged():
+        with self._optimizer.averaged():  # if there is no memory for that, weights are not to be trusted
+            try:
                 spoken = self.free_running.speak()
-        except tf.errors.ResourceExhaustedError:
-            self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
-            monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
-            return {}
+            except tf.errors.ResourceExhaustedError:
+                self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
+                monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
+                return {}
         if not spoken:
             return {}
         samples = Samples(step, self._rate_hz, spoken)

@@ -72,3 +72,25 @@ def test_without_an_average_the_weights_are_used_as_they_are(variables: list[ker
     with optimizer.averaged():
         for variable, weight in zip(variables, weights, strict=True):
             np.testing.assert_array_equal(variable.numpy(), weight)
+
+
+@pytest.mark.parametrize("place", range(2 * len(SHAPES)))
+def test_an_exchange_that_fails_leaves_weights_and_averages_as_they_were(
+    variables: list[keras.Variable], place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimizer = optimizer_of(variables)
+    for seed in range(5):
+        update(optimizer, seed=seed)
+    everything = [*variables, *optimizer.state().values()]
+    before, calls, assign = [one.numpy() for one in everything], iter(range(1000)), keras.Variable.assign
+
+    def fail(variable: keras.Variable, value: object) -> object:
+        if next(calls) == place:
+            raise tf.errors.ResourceExhaustedError(None, None, "out of memory")
+        return assign(variable, value)
+
+    monkeypatch.setattr(keras.Variable, "assign", fail)
+    with pytest.raises(tf.errors.ResourceExhaustedError), optimizer.averaged():
+        raise AssertionError("not exchanged")
+    for variable, value in zip(everything, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), value)

@@ -17,6 +17,7 @@ from tests.trainer.models import disturbable
 from trainer.checkpoints import (
     Progress,
     Snapshot,
+    choose_checkpoint,
     copy_arrays,
     load_checkpoint,
     named_state,
@@ -33,11 +34,9 @@ PROGRESS = Progress(7, Position(2, 1, 5), "order", best_loss=0.1, went_back=True
 CONTRACT = "contract"
 
 
-def save(
-    run: Path, pair: tuple[XTTS, AdamW], *, progress: Progress = PROGRESS, kept: int = 3, is_best: bool = False
-) -> Path:
+def save(run: Path, pair: tuple[XTTS, AdamW], *, progress: Progress = PROGRESS, kept: int = 3) -> Path:
     snapshot = Snapshot(copy_arrays(named_state(*pair)), progress, CONTRACT)
-    return write_checkpoint(run, snapshot, kept=kept, is_best=is_best)
+    return write_checkpoint(run, snapshot, kept=kept)
 
 
 def load(path: Path, model: XTTS, optimizer: AdamW | None = None) -> Progress:
@@ -110,10 +109,72 @@ def test_the_last_checkpoints_are_kept(pair: tuple[XTTS, AdamW], tmp_path: Path)
 
 
 def test_the_best_checkpoint_outlives_the_last_ones(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
-    for step, is_best in ((9, True), (10, True), (11, False), (12, False)):
-        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=1, is_best=is_best)
+    for step, best_step in ((9, 9), (10, 10), (11, 10), (12, 10)):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=best_step), kept=1)
     assert [saved.step for saved in saved_checkpoints(tmp_path)] == [12]
     assert load(tmp_path / "checkpoints" / "best.safetensors", *pair).step == 10
+
+
+def test_the_best_checkpoint_is_the_one_to_speak_with_and_any_other_may_be_asked_for(
+    pair: tuple[XTTS, AdamW], tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="no checkpoint yet"):
+        choose_checkpoint(tmp_path, None)
+    save(tmp_path, pair, progress=PROGRESS._replace(step=8))
+    assert str(choose_checkpoint(tmp_path, None)) == "the checkpoint, of step 8"
+    with pytest.raises(UserError, match=r"no checkpoint best; wanted one of 8, last$"):
+        choose_checkpoint(tmp_path, "best")
+    for step in (9, 10, 11, 12):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=9), kept=2)
+    assert str(choose_checkpoint(tmp_path, None)) == "the best checkpoint, of step 9"
+    asked = {wanted: choose_checkpoint(tmp_path, wanted) for wanted in ("best", "last", "9", "11")}
+    assert {wanted: one.step for wanted, one in asked.items()} == {"best": 9, "last": 12, "9": 9, "11": 11}
+    assert {wanted: load(one.path, *pair).step for wanted, one in asked.items()} == {
+        wanted: one.step for wanted, one in asked.items()
+    }
+    with pytest.raises(UserError, match=r"no checkpoint 10; wanted one of 11, 12, last, best, 9$"):
+        choose_checkpoint(tmp_path, "10")
+
+
+@pytest.mark.parametrize("failure", [errno.ENOENT, errno.EIO])
+def test_an_old_checkpoint_that_cannot_be_removed_is_removed_after_the_next(
+    pair: tuple[XTTS, AdamW], tmp_path: Path, failure: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path, missing_ok: bool = False) -> None:
+        if not (missing_ok and failure == errno.ENOENT):
+            raise OSError(failure, os.strerror(failure))
+
+    unlink = Path.unlink
+    for step in (8, 9):
+        monkeypatch.setattr(
+            Path, "unlink", lambda path, missing_ok=False: (unlink if path.suffix == ".tmp" else fail)(path, missing_ok)
+        )
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=1)
+        monkeypatch.undo()
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [8, 9]
+    save(tmp_path, pair, progress=PROGRESS._replace(step=10), kept=1)
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [10]
+
+
+def test_a_loss_scale_and_averages_that_a_checkpoint_lacks_begin_as_in_a_fresh_run_and_at_the_weights(
+    pair: tuple[XTTS, AdamW], tmp_path: Path
+) -> None:
+    model, plain = pair
+    richer = AdamW(OptimizerConfig(ema_decay=0.9), steps=100, variables=model.trainable_variables, scales_loss=True)
+    randomise(model, plain, seed=8)
+    before = everything(model, plain)
+    path = save(tmp_path, pair)
+    randomise(model, richer, seed=9)
+    load(path, model, richer)
+    assert everything(model, richer) == before
+    assert float(richer.state()["loss_scale"].numpy()) == 2.0**15
+    with richer.averaged():
+        assert everything(model, richer)[: len(model.variables)] == before[: len(model.variables)]
+    # and back: what the optimizer has no use for is left
+    path = save(tmp_path, (model, richer), progress=PROGRESS._replace(step=8))
+    randomise(model, plain, seed=10)
+    load(path, *pair)
+    assert everything(model, plain) == before
 
 
 def test_later_steps_leave_a_copy_as_it_was(pair: tuple[XTTS, AdamW]) -> None:

@@ -14,20 +14,22 @@ import safetensors.numpy
 import tensorflow as tf
 
 from shared.dataset import Dataset
+from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Progress, Snapshot, copy_arrays, named_state, write_checkpoint
 from trainer.config import TrainConfig
+from trainer.export import _check_replaceable, _new_folder
 from trainer.input.stream import Position
 from trainer.model.xtts import XTTS, ModelConfig
-from trainer.run import enter_run, make_model
-
-pytestmark = pytest.mark.slow
+from trainer.run import enter_run, make_model, write_run
 
 STRANGER = """
 import sys, numpy as np, tensorflow as tf
 loaded = tf.saved_model.load(sys.argv[1]).signatures["synthesize"]
 given = np.load(sys.argv[2])
 said = loaded(tokens=tf.constant(given["tokens"]), crop=tf.constant(given["crop"]), seed=tf.constant(7))
+longer = loaded(tokens=tf.constant(given["tokens"]), crop=tf.constant(given["longer"]), seed=tf.constant(7))
+assert all(np.array_equal(longer[name], said[name]) for name in said)
 assert not {"trainer", "shared"} & set(sys.modules)
 np.savez(sys.argv[3], **{name: value.numpy() for name, value in said.items()})
 """
@@ -37,7 +39,7 @@ np.savez(sys.argv[3], **{name: value.numpy() for name, value in said.items()})
 def trained_model(dataset: Dataset, tmp_path: Path) -> XTTS:
     """The model of a run with a checkpoint, weights moved off their start."""
     config = TrainConfig(model=ModelConfig(size="pico", precision="float32", crop_frames=24))
-    enter_run(tmp_path / "run", config=config, dataset=dataset)
+    write_run(tmp_path / "run", enter_run(tmp_path / "run", config=config, dataset=dataset), dataset=dataset)
     contract = dataset.info.contract
     model = make_model(config, contract=contract, vocabulary=Vocabulary.load(dataset.layout.vocabulary))
     random = np.random.default_rng(3)
@@ -45,19 +47,22 @@ def trained_model(dataset: Dataset, tmp_path: Path) -> XTTS:
         variable.assign_add(random.normal(0.0, 0.02, variable.shape).astype(np.float32))
     arrays = copy_arrays(named_state(model))
     snapshot = Snapshot(arrays, Progress(5, Position(), "order"), contract.fingerprint)
-    write_checkpoint(tmp_path / "run", snapshot, kept=1, is_best=False)
+    write_checkpoint(tmp_path / "run", snapshot, kept=1)
     return model
 
 
+@pytest.mark.slow
 def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, command: Callable, tmp_path: Path) -> None:
     outcome = command(
         "export", "--run", tmp_path / "run", "--out", tmp_path / "out", "--seconds", "0.5", "--tokens", "24"
     )
     assert outcome.code == 0, outcome.err
+    assert f"{tmp_path / 'out'}: the checkpoint, of step 5, " in outcome.out
     random = np.random.default_rng(4)
     tokens = random.integers(1, 30, [1, 11]).astype(np.int32)
-    crop = random.normal(-5.0, 2.0, [1, 16, 80]).astype(np.float32)
-    np.savez(tmp_path / "given.npz", tokens=tokens, crop=crop)
+    crop = random.normal(-5.0, 2.0, [1, 24, 80]).astype(np.float32)
+    longer = np.pad(crop, [(0, 0), (7, 8), (0, 0)])  # of which the middle is heard
+    np.savez(tmp_path / "given.npz", tokens=tokens, crop=crop, longer=longer)
     words = [sys.executable, "-c", STRANGER, *map(str, (tmp_path / "out" / "saved_model", tmp_path / "given.npz"))]
     ended = subprocess.run([*words, str(tmp_path / "said.npz")], cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
@@ -67,7 +72,7 @@ def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, comm
         tf.constant(tokens),
         token_counts=tf.constant([11]),
         crop=tf.constant(crop),
-        crop_frames=tf.constant([16]),
+        crop_frames=tf.constant([24]),
         max_steps=config["max_steps"],
         seed=7,
     )
@@ -85,3 +90,40 @@ def test_a_run_without_checkpoint_is_told(command: Callable, tmp_path: Path) -> 
     outcome = command("export", "--run", tmp_path, "--out", tmp_path / "out")
     assert outcome.code == 2
     assert "no run here" in outcome.err
+
+
+def put(out: Path, *, is_cut_short: bool = False, **contents: str) -> None:
+    with _new_folder(out) as folder:
+        (folder / "saved_model").mkdir()
+        for name, content in contents.items():
+            (folder / f"{name}.json").write_text(content)
+        if is_cut_short:
+            raise RuntimeError
+
+
+def found(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.glob("*.json")}
+
+
+def test_an_export_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    with pytest.raises(RuntimeError):
+        put(out, config="new", is_cut_short=True)
+    assert list((tmp_path / "new").iterdir()) == []
+    put(out, config="old", vocab="old")
+    with pytest.raises(RuntimeError):
+        put(out, config="new", is_cut_short=True)
+    assert found(out) == {"config.json": "old", "vocab.json": "old"}
+    _check_replaceable(out)
+    put(out, config="new")
+    assert found(out) == {"config.json": "new"}
+    assert list((tmp_path / "new").iterdir()) == [out]
+
+
+def test_an_export_takes_the_place_of_nothing_but_an_export(tmp_path: Path) -> None:
+    _check_replaceable(tmp_path)
+    _check_replaceable(tmp_path / "nowhere")
+    (tmp_path / "thesis.txt").touch()
+    for out in (tmp_path, tmp_path / "thesis.txt"):
+        with pytest.raises(UserError, match="holds something other than an export"):
+            _check_replaceable(out)

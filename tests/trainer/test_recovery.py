@@ -6,10 +6,12 @@ import errno
 import json
 import os
 import re
+import shutil
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,9 +20,10 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from tests.commands import Outcome
+from tests.trainer import toy
 from tests.trainer.batches import make_stream
 from tests.trainer.conftest import built
-from tests.trainer.toy import TOYS, TrainStep
+from tests.trainer.toy import TrainStep
 from trainer import loop, monitor
 from trainer.checkpoints import saved_checkpoints
 from trainer.input.stream import Position
@@ -55,8 +58,7 @@ def train(command: Callable, unvalidated: Path, monkeypatch: pytest.MonkeyPatch)
                 self.calls += 1
                 return super().__call__(disturb(self.calls, dict(batch)))
 
-        for name, toy in {**TOYS, "TrainStep": Disturbed}.items():
-            monkeypatch.setattr(loop, name, toy)
+        toy.put_in(monkeypatch.setattr, TrainStep=Disturbed)
         return command(
             "train", "configs/train_sample.yaml", *SETTINGS, *overrides, "--data", unvalidated, "--run", folder
         )
@@ -139,10 +141,53 @@ def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an
     assert "no number in 3 steps in a row, up to step 9, after the run went back" in error
 
 
-def test_without_a_good_checkpoint_the_run_ends_with_the_reason(train: Callable, tmp_path: Path) -> None:
-    outcome = train(tmp_path, "steps=9", "recovery.skipped_in_row=2", disturb=poisoned(*range(1, 20)))
+def test_a_run_that_diverges_before_its_first_checkpoint_begins_again_at_a_lower_rate(
+    train: Callable, tmp_path: Path
+) -> None:
+    overrides = ("steps=4", "checkpoint_every=4", "recovery.skipped_in_row=2")
+    outcome = train(tmp_path / "run", *overrides, disturb=poisoned(1, 2))
+    assert outcome.code == 0, outcome.err
+    assert "2 steps in a row were no numbers: back to step 0, at 0.5 of the rate" in outcome.err
+    assert train(tmp_path / "whole", *overrides, "optimizer.learning_rate=0.001").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_disk_without_room_for_the_checkpoints_is_told_before_the_first_step(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert train(tmp_path, "steps=2").code == 0
+    saved = saved_checkpoints(tmp_path)[-1].path.stat().st_size
+    for free, code in ((3 * saved + 9_999, 0), (saved, 2)):  # two of the five are there
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        outcome = train(tmp_path, "steps=3")
+        assert outcome.code == code, outcome.err
+        assert re.search(r"a checkpoint takes 0\.\d MB, and up to 5 of them \(kept_checkpoints=3", outcome.err)
+        (tmp_path / "checkpoints" / "step-00000003.safetensors").unlink(missing_ok=True)
+    assert outcome.err.splitlines()[-1].startswith(f"error: {tmp_path}: a checkpoint takes")
+    assert "make room, or lower kept_checkpoints" in outcome.err.splitlines()[-1]
+
+
+def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_was(
+    train: Callable, tmp_path: Path
+) -> None:
+    assert train(tmp_path, "steps=2").code == 0
+    before = (tmp_path / "run.json").read_bytes()
+    saved_checkpoints(tmp_path)[-1].path.write_bytes(b"damaged")
+    outcome = train(tmp_path, "steps=3", "seed=7")
     assert outcome.code == 2
-    assert "in 2 steps in a row, up to step 2, and no checkpoint is from before them" in outcome.err.splitlines()[-1]
+    assert "not a readable checkpoint" in outcome.err
+    assert (tmp_path / "run.json").read_bytes() == before
+
+
+def test_precision_and_averaging_may_change_from_one_start_to_the_next(train: Callable, tmp_path: Path) -> None:
+    for steps, *changed in (
+        (2, "model.precision=bfloat16"),
+        (3, "model.precision=float16", "optimizer.ema_decay=0.9"),
+        (4, "model.precision=bfloat16"),
+    ):
+        outcome = train(tmp_path, f"steps={steps}", *changed)
+        assert outcome.code == 0, outcome.err
+    assert [step for step, _ in losses(tmp_path)] == [1, 2, 3, 4]
 
 
 def test_out_of_memory_in_mid_run_lowers_its_bucket_for_good(train: Callable, tmp_path: Path) -> None:
@@ -200,7 +245,7 @@ def test_a_disk_that_is_full_amid_a_run_ends_it_in_one_line_and_costs_no_checkpo
     told = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
     assert told == outcome.err.splitlines()[-1:]
     assert "metrics.jsonl: cannot be written (No space left on device); checkpoints are intact; make room" in told[0]
-    assert [saved.step for saved in saved_checkpoints(tmp_path / "run")] == [2, 4]
+    assert [saved.step for saved in saved_checkpoints(tmp_path / "run")] == [0, 2, 4]
     assert train(tmp_path / "run", "steps=6").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 

@@ -15,15 +15,22 @@ from shared.features import PRESETS
 from shared.lock import Owner, writing
 from trainer.config import TrainConfig
 from trainer.model.xtts import ModelConfig
-from trainer.run import enter_run, open_run, training_in
+from trainer.run import RunInfo, enter_run, open_run, training_in, write_run
 
 CONFIG = TrainConfig(model=ModelConfig(size="pico"))
+
+
+def enter(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
+    """As a start whose checkpoint is accepted."""
+    info = enter_run(run, config=config, dataset=dataset)
+    write_run(run, info, dataset=dataset)
+    return info
 
 
 @pytest.fixture
 def run(dataset: Dataset, tmp_path: Path) -> Path:
     """A run that was entered once."""
-    enter_run(tmp_path / "run", config=CONFIG, dataset=dataset)
+    enter(tmp_path / "run", config=CONFIG, dataset=dataset)
     return tmp_path / "run"
 
 
@@ -41,14 +48,14 @@ def test_a_run_remembers_what_its_weights_belong_to(run: Path, dataset: Dataset)
 def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> None:
     model = ModelConfig(size="pico", precision="float32", dropout=0.3, crop_frames=100)
     changed = CONFIG.model_copy(update={"steps": 5, "model": model})
-    enter_run(run, config=changed, dataset=dataset)
+    enter(run, config=changed, dataset=dataset)
     assert open_run(run).config == changed
 
 
 def test_more_steps_do_not_change_what_the_shapes_were_chosen_for(run: Path, dataset: Dataset) -> None:
     """The number of shapes decides the order of batches, so that it must outlast a run that is made longer."""
     longer = CONFIG.model_copy(update={"steps": 10 * CONFIG.steps})
-    info = enter_run(run, config=longer, dataset=dataset)
+    info = enter(run, config=longer, dataset=dataset)
     assert info == open_run(run)
     assert info.planned_steps == CONFIG.steps
 
@@ -56,25 +63,25 @@ def test_more_steps_do_not_change_what_the_shapes_were_chosen_for(run: Path, dat
 def test_another_contract_is_refused_with_both_fingerprints(run: Path, dataset: Dataset) -> None:
     contract = dataset.info.contract.model_copy(update={"features": PRESETS["bigvgan-24k-100"]})
     with pytest.raises(UserError, match=rf"{dataset.info.contract.fingerprint}.*{contract.fingerprint}.*another RUN"):
-        enter_run(run, config=CONFIG, dataset=with_info(dataset, contract=contract))
+        enter(run, config=CONFIG, dataset=with_info(dataset, contract=contract))
 
 
 def test_another_vocabulary_is_refused(run: Path, dataset: Dataset) -> None:
     with pytest.raises(UserError, match=r"another vocabulary.*another RUN"):
-        enter_run(run, config=CONFIG, dataset=with_info(dataset, vocabulary_sha256="0" * 64))
+        enter(run, config=CONFIG, dataset=with_info(dataset, vocabulary_sha256="0" * 64))
 
 
 def test_the_tokenizer_may_have_moved(run: Path, dataset: Dataset) -> None:
     tokenizer = dataset.info.contract.tokenizer.model_copy(update={"location": "elsewhere/tokenizer.json"})
     contract = dataset.info.contract.model_copy(update={"tokenizer": tokenizer})
-    enter_run(run, config=CONFIG, dataset=with_info(dataset, contract=contract))
+    enter(run, config=CONFIG, dataset=with_info(dataset, contract=contract))
 
 
 @pytest.mark.parametrize("changed", [{"size": "tiny"}, {"frames_per_step": 2}])
 def test_another_model_is_refused_and_the_old_one_told(run: Path, dataset: Dataset, changed: dict) -> None:
     other = TrainConfig(model=ModelConfig(**{"size": "pico", **changed}))
     with pytest.raises(UserError, match=r"another model .*size='pico'.*another RUN"):
-        enter_run(run, config=other, dataset=dataset)
+        enter(run, config=other, dataset=dataset)
     assert open_run(run).config == CONFIG
 
 
@@ -84,7 +91,7 @@ def test_another_model_is_refused_and_the_old_one_told(run: Path, dataset: Datas
 def test_a_damaged_description_is_named_and_not_overwritten(run: Path, dataset: Dataset, content: bytes) -> None:
     (run / "run.json").write_bytes(content)
     with pytest.raises(UserError, match=r"run\.json: damaged"):
-        enter_run(run, config=CONFIG, dataset=dataset)
+        enter(run, config=CONFIG, dataset=dataset)
     assert (run / "run.json").read_bytes() == content
 
 
@@ -103,7 +110,7 @@ def test_no_run_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
 def test_a_file_in_the_place_of_the_folder_is_told(dataset: Dataset, tmp_path: Path) -> None:
     (tmp_path / "run").touch()
     with pytest.raises(UserError, match="cannot be written"):
-        enter_run(tmp_path / "run", config=CONFIG, dataset=dataset)
+        enter(tmp_path / "run", config=CONFIG, dataset=dataset)
 
 
 HOLDER = """

@@ -27,12 +27,12 @@ class Disk:
         self.may_write, self.is_full = threading.Event(), False
         self.begun: list[int] = []
 
-    def write(self, run: Path, snapshot: Snapshot, *, kept: int | None, is_best: bool) -> Path:
+    def write(self, run: Path, snapshot: Snapshot, *, kept: int | None) -> Path:
         self.begun.append(snapshot.progress.step)
         assert self.may_write.wait(60)
         if self.is_full:
             raise UserError(f"step {snapshot.progress.step} cannot be written")
-        return write_checkpoint(run, snapshot, kept=kept, is_best=is_best)
+        return write_checkpoint(run, snapshot, kept=kept)
 
 
 @pytest.fixture
@@ -112,8 +112,9 @@ from shared.errors import UserError
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 def write(step, size):
-    snapshot = Snapshot({str(n): np.ones(size, np.float32) for n in range(4)}, Progress(step, Position(), "o"), "c")
-    write_checkpoint(Path(sys.argv[1]), snapshot, kept=1, is_best=True)
+    progress = Progress(step, Position(), "o", best_step=step)
+    snapshot = Snapshot({str(n): np.ones(size, np.float32) for n in range(4)}, progress, "c")
+    write_checkpoint(Path(sys.argv[1]), snapshot, kept=1)
 write(1, 1000)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 try:

@@ -38,7 +38,7 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
     assert [(row["step"], row["kind"]) for row in rows] == [(2, "train"), (2, "validation")]
     assert all(np.isfinite(row["loss"]) for row in rows)
     assert rows[1].keys() == {"step", "kind", *LOSSES, "validation_s"}
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [2]
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [0, 2]
     assert f"step 2, loss {rows[0]['loss']:.4f}" in outcome.out
     assert "allocator: as it is (--plain-malloc)" in outcome.err
     summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))

@@ -18,7 +18,7 @@ from shared.errors import UserError
 from tests.trainer import runs
 from trainer.config import TrainConfig
 from trainer.model.xtts import ModelConfig
-from trainer.run import enter_run
+from trainer.run import enter_run, write_run
 from trainer.speech.synthesize import Speech, _write_wav
 
 REFERENCE = Path("tests/corpora/english/wavs/EN001-0001.wav")
@@ -29,7 +29,8 @@ TOKENIZER = Path("tests/corpora/tokenizer.json")
 def untrained(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has no checkpoint yet."""
     run = tmp_path_factory.mktemp("untrained") / "run"
-    enter_run(run, config=TrainConfig(model=ModelConfig(size="pico")), dataset=dataset)
+    info = enter_run(run, config=TrainConfig(model=ModelConfig(size="pico")), dataset=dataset)
+    write_run(run, info, dataset=dataset)
     return run
 
 

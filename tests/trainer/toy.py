@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -21,8 +23,10 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import keras
 import tensorflow as tf
 
-from trainer import cli, loop
+from trainer import cli, loop, validation
 from trainer.model.noise import Noise
+
+TERMS = ("mel", "kl", "flux", "stop", "guided_attention")
 
 
 class Toy(keras.Model):
@@ -71,13 +75,37 @@ class TrainStep:
         return {**losses, **self._optimizer.apply(gradients, loss=losses["loss"]), "counts": counts}
 
 
-TOYS = {"make_model": lambda config, *, contract, vocabulary: Toy(contract.features.n_mels), "TrainStep": TrainStep}
+class EvaluationStep:
+    """Of the toy."""
+
+    programs = 0
+
+    def __init__(self, model: Toy, **_: object):
+        self._model = model
+
+    def __call__(self, batch: dict) -> SimpleNamespace:
+        clips, frames = batch["mel"].shape[:2]
+        alignment = tf.zeros([clips, frames // 4, batch["tokens"].shape[1]])
+        terms = {**dict.fromkeys(TERMS, tf.zeros([])), "mel": self._model.judge(batch, None)["mel"]}
+        counts = dict.fromkeys(terms, tf.reduce_sum(batch["frames"]))
+        return SimpleNamespace(
+            terms=terms, counts=counts, decoded=SimpleNamespace(mel=batch["mel"], alignment=alignment)
+        )
+
+
+def put_in(put: Callable[[object, str, object], object], **others: object) -> None:
+    """`put` the toys, or others by their name, in the place of what they stand for."""
+    for module, name, toy in (
+        (loop, "make_model", lambda config, *, contract, vocabulary: Toy(contract.features.n_mels)),
+        (loop, "TrainStep", TrainStep),
+        (validation, "EvaluationStep", EvaluationStep),
+    ):
+        put(module, name, others.get(name, toy))
 
 
 def train(words: list[str]) -> None:
     """As a process of its own."""
-    for name, toy in TOYS.items():
-        setattr(loop, name, toy)
+    put_in(setattr)
     sys.argv = ["myxtts-train", "train", *words]
     cli.main()
     sys.exit(0)

@@ -16,7 +16,7 @@ from trainer.optimization.assignment import assign
 from trainer.optimization.averaging import MovingAverage
 from trainer.optimization.config import OptimizerConfig
 from trainer.optimization.scaling import LossScale
-from trainer.optimization.schedules import scheduled_fraction
+from trainer.optimization.schedules import Schedule, scheduled_fraction
 
 _COUNTERS = (
     "iterations",  # steps, whatever became of them
@@ -51,6 +51,11 @@ class AdamW:
         for target, momentum, velocity in zip(self._targets, self._momenta, self._velocities, strict=True):
             named |= {f"{target.path}/momentum": momentum, f"{target.path}/velocity": velocity}
         return named
+
+    @property
+    def schedule(self) -> Schedule:
+        """Of the learning rate."""
+        return self._config.schedule
 
     def scale_rate(self, factor: float) -> None:
         """Multiply the learning rate from now on."""

@@ -41,10 +41,22 @@ class MovingAverage:
             self._exchange()
 
     def _exchange(self) -> None:
-        for target, average in zip(self._targets, self.values, strict=True):
-            held = tf.identity(target.value)
-            target.assign(average.value)
-            average.assign(held)
+        """All of them or, where one fails for want of memory, none: half of each would be weights of no model."""
+        with contextlib.ExitStack() as undone:
+            for target, average in zip(self._targets, self.values, strict=True):
+                _exchange_pair(target, average)
+                undone.callback(_exchange_pair, target, average)
+            undone.pop_all()
+
+
+def _exchange_pair(target: keras.Variable, average: keras.Variable) -> None:
+    held = tf.identity(target.value)
+    target.assign(average.value)
+    try:
+        average.assign(held)
+    except BaseException:
+        target.assign(held)
+        raise
 
 
 def average_name(path: str) -> str:

@@ -14,6 +14,8 @@ import pydantic
 
 from shared.config import Config
 
+WAY_ON = "plateau=null, or other settings of plateau, and enough steps, train on"
+
 
 class PlateauConfig(Config):
     """When a validation loss stands still, and what to do then."""
@@ -68,7 +70,7 @@ def _act(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[Pl
     actions = state.actions + 1
     if state.actions >= config.most_actions:
         return state._replace(waited=0, is_over=True), Remedy(
-            "stop", 1.0, f"{seen}, after {state.actions} remedies: the run ends"
+            "stop", 1.0, f"{seen}, after {state.actions} remedies: the run ends; {WAY_ON}"
         )
     doing = "the rate is lowered" if config.action == "lower" else "the schedule begins anew, its peak lowered"
     reason = f"{seen}: {doing} to {config.factor:g} of what it was (remedy {actions} of {config.most_actions})"

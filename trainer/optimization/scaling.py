@@ -19,12 +19,14 @@ UPDATES_TO_GROWTH = 2_000
 class LossScale:
     """The factor, and how many updates it has held for."""
 
+    NAMES = ("loss_scale", "loss_scale_held")
+
     def __init__(self) -> None:
         self.factor = keras.Variable(INITIAL, dtype="float32", trainable=False, name="loss_scale")
         self._held = keras.Variable(0, dtype="int64", trainable=False, name="loss_scale_held")
 
     def state(self) -> dict[str, keras.Variable]:
-        return {"loss_scale": self.factor, "loss_scale_held": self._held}
+        return dict(zip(self.NAMES, (self.factor, self._held), strict=True))
 
     def is_to_blame(self) -> tf.Tensor:
         """Whether gradients that are no numbers may be its doing: it can still be lowered."""

@@ -1,4 +1,4 @@
-"""A sentence in the voice of a reference clip, from a run's last checkpoint to a wav file."""
+"""A sentence in the voice of a reference clip, from a run's checkpoint to a wav file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from shared.features import FeatureSpec
 from shared.files import write_bytes
 from shared.languages import resolve_language
 from shared.vocabulary import Vocabulary
-from trainer.checkpoints import load_checkpoint, saved_checkpoints
+from trainer.checkpoints import Saved, choose_checkpoint, load_checkpoint
 from trainer.model.xtts import XTTS, Generated
 from trainer.run import RunInfo, make_model, open_run
 from trainer.speech.griffin_lim import griffin_lim
@@ -53,13 +53,29 @@ class Speech(NamedTuple):
         return len(self.samples) / self.rate_hz
 
 
+class Spoken(NamedTuple):
+    """What was written, and by which checkpoint."""
+
+    speech: Speech
+    checkpoint: Saved
+
+
 def synthesize_file(
-    sentence: Sentence, *, run: Path, out: Path, tokenizer: str | None, max_duration_s: float, seed: int
-) -> Speech:
+    sentence: Sentence,
+    *,
+    run: Path,
+    out: Path,
+    tokenizer: str | None,
+    max_duration_s: float,
+    seed: int,
+    checkpoint: str | None = None,
+) -> Spoken:
     """Speak into a wav file, mono PCM16; it is scaled down where it would clip.
 
+    `checkpoint` is "best", "last" or a step; None is the best where there is one, and else the last.
+
     Raises:
-        UserError: no trained run, text or reference unusable, `out` not writable.
+        UserError: no trained run, no such checkpoint, text or reference unusable, `out` not writable.
     """
     if not 0.1 <= max_duration_s <= MAX_SPEECH_S:
         raise UserError(f"{max_duration_s} seconds of speech: wanted 0.1 to {MAX_SPEECH_S:.0f}")
@@ -67,12 +83,13 @@ def synthesize_file(
     sentence = sentence._replace(language=resolve_language(sentence.language))
     tokens = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
     crop = _crop(sentence.reference, info=info, run=run)
-    model = _trained_model(info, run=run)
+    saved = choose_checkpoint(run, checkpoint)
+    model = _trained_model(info, run=run, saved=saved)
     speech = speak(
         model, tokens=tokens, crop=crop, spec=info.contract.features, max_duration_s=max_duration_s, seed=seed
     )
     _write_wav(out, speech)
-    return speech
+    return Spoken(speech, saved)
 
 
 def speak(
@@ -100,12 +117,9 @@ def speak(
     return Speech(griffin_lim(mel, spec=spec, seed=seed), spec.sample_rate_hz, ending)
 
 
-def _trained_model(info: RunInfo, *, run: Path) -> XTTS:
-    saved = saved_checkpoints(run)
-    if not saved:
-        raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
+def _trained_model(info: RunInfo, *, run: Path, saved: Saved) -> XTTS:
     model = make_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
-    load_checkpoint(saved[-1].path, model=model, contract=info.contract.fingerprint)
+    load_checkpoint(saved.path, model=model, contract=info.contract.fingerprint)
     return model
 
 

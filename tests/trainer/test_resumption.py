@@ -1,0 +1,149 @@
+"""What a run takes up where it was left, and what begins anew: the best checkpoint, the schedule, a plateau."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from trainer import checkpoints
+from trainer.checkpoints import choose_checkpoint, saved_checkpoints
+from trainer.config import TrainConfig
+from trainer.input.stream import Position
+from trainer.optimization.adamw import AdamW
+from trainer.optimization.plateau import PlateauConfig
+from trainer.state import RunState
+
+STILL = PlateauConfig(patience=1, settling=0, most_actions=0)
+
+
+class Weight:
+    """A model of one number."""
+
+    def __init__(self) -> None:
+        self.variables = [keras.Variable(np.float32(0.0), name="weight")]
+
+
+def make_state(run: Path, *, order: str = "order", **config: object) -> RunState:
+    """As a training whose config says this."""
+    settings, model = TrainConfig.model_validate({"steps": 400_000, **config}), Weight()
+    optimizer = AdamW(settings.optimizer, steps=settings.steps, variables=model.variables)
+    return RunState(
+        run,
+        model=model,  # type: ignore[arg-type]
+        optimizer=optimizer,
+        contract="c",
+        kept=9,
+        order=order,
+        level=settings.level,
+        plateau=settings.plateau,
+    )
+
+
+def resumed(run: Path, *, order: str = "order", **config: object) -> tuple[RunState, str]:
+    state = make_state(run, order=order, **config)
+    return state, state.resume()
+
+
+def save_at(state: RunState, step: int, *, loss: float | None = None) -> None:
+    state.advance(step, position=Position(3, 2, 1))
+    state._optimizer.iterations.assign(step)
+    if loss is not None:
+        state.watch_plateau(loss)
+        state.note_validation(loss)
+    state.save()
+    state.settle()
+
+
+def rates(optimizer: AdamW, *, after: list[int]) -> list[float]:
+    """Of the updates after so many more."""
+    start, found = int(optimizer.iterations.numpy()), []
+    for steps in after:
+        optimizer.iterations.assign(start + steps)
+        found.append(float(optimizer._rate()))
+    optimizer.iterations.assign(start)
+    return found
+
+
+class Killed(BaseException):
+    """As by kill -9: nobody tidies up."""
+
+
+def test_a_best_checkpoint_whose_name_a_kill_forestalled_has_it_after_a_resumption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise Killed
+
+    state = make_state(tmp_path)
+    save_at(state, 1, loss=3.0)
+    monkeypatch.setattr(checkpoints, "link_file", die)
+    with pytest.raises(Killed):
+        save_at(state, 2, loss=2.0)
+    monkeypatch.undo()
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [1, 2]
+    assert choose_checkpoint(tmp_path, "best").step == 1
+    state, _ = resumed(tmp_path)
+    assert choose_checkpoint(tmp_path, "best").step == 2
+    save_at(state, 3, loss=2.5)
+    resumed(tmp_path)
+    assert choose_checkpoint(tmp_path, "best").step == 2
+
+
+def test_another_level_begins_its_schedule_at_its_beginning_once(tmp_path: Path) -> None:
+    state = make_state(tmp_path, level="enhanced")
+    state._optimizer.scale_rate(0.25)
+    save_at(state, 100_000)
+    moments = [0, 10, 999, 1_000, 50_000, 201_000, 250_000]
+    fresh = rates(make_state(tmp_path, level="plateau_breaker", steps=300_000)._optimizer, after=moments)
+    assert max(fresh) == pytest.approx(1.5e-5)
+    state, notice = resumed(tmp_path, level="plateau_breaker")
+    assert "going on after step 100000" in notice
+    assert "the learning rate's schedule from its beginning: level or optimizer.schedule changed" in notice
+    assert rates(state._optimizer, after=moments) == pytest.approx(fresh)
+    save_at(state, 100_010)
+    state, notice = resumed(tmp_path, level="plateau_breaker")
+    assert "schedule" not in notice
+    assert rates(state._optimizer, after=[moment - 10 for moment in moments[1:]]) == pytest.approx(fresh[1:])
+
+
+@pytest.mark.parametrize(
+    "changed", [{"optimizer": {"learning_rate": 1e-5}}, {"steps": 500_000}, {"optimizer": {"clip_norm": 0.1}}]
+)
+def test_other_settings_leave_the_schedule_where_it_was(tmp_path: Path, changed: dict) -> None:
+    state = make_state(tmp_path)
+    state._optimizer.scale_rate(0.25)
+    save_at(state, 100_000)
+    state, notice = resumed(tmp_path, **changed)
+    assert notice == "going on after step 100000, epoch 3, chunk 2, batch 1"
+    assert float(state._optimizer.rate_scale.numpy()) == 0.25
+    assert int(state._optimizer.state()["schedule_start"].numpy()) == 0
+
+
+@pytest.mark.parametrize(
+    ("plateau", "is_over"), [(STILL, True), (None, False), (STILL.model_copy(update={"patience": 2}), False)]
+)
+def test_a_plateau_ends_a_run_until_its_settings_change(
+    tmp_path: Path, plateau: PlateauConfig | None, is_over: bool
+) -> None:
+    state = make_state(tmp_path, plateau=STILL)
+    save_at(state, 1, loss=1.0)
+    assert not state.is_over
+    save_at(state, 2, loss=1.0)
+    assert state.is_over
+    state, _ = resumed(tmp_path, plateau=plateau)
+    assert state.is_over == is_over
+
+
+def test_a_run_that_goes_back_beyond_a_change_keeps_it(tmp_path: Path) -> None:
+    """A position in the order of before would mean nothing, and the schedule is the one that is asked for now."""
+    save_at(make_state(tmp_path), 4)
+    state, _ = resumed(tmp_path, order="another", level="basic")
+    state.advance(6, position=Position(4, 5, 6))
+    state.go_back(skipped=2, rate_factor=0.5)
+    assert (state.progress.position, state.progress.order) == (Position(4, 0, 0), "another")
+    assert int(state._optimizer.state()["schedule_start"].numpy()) == 4
+    assert float(state._optimizer.rate_scale.numpy()) == 0.5
+    assert resumed(tmp_path, order="another", level="basic")[1].startswith("going on after step 4, epoch 4")
