@@ -35,12 +35,15 @@ def ljspeech(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve clips in three shards; not to be changed."""
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Twelve clips in three shards; not to be changed, for other tests copy it."""
     folder = tmp_path_factory.mktemp("small")
     corpus = builds.make_corpus(folder / "corpus", clips=12)
     overrides = builds.overrides_for(corpus, "utterances_per_shard=6", "validation_fraction=0.3")
-    return builds.build(folder / "data", config=builds.LJSPEECH_CONFIG, overrides=overrides)
+    data = builds.build(folder / "data", config=builds.LJSPEECH_CONFIG, overrides=overrides)
+    before = sorted(data.rglob("*"))
+    yield data
+    assert sorted(data.rglob("*")) == before
 
 
 @pytest.fixture(scope="session")

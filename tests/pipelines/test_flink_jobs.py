@@ -25,7 +25,7 @@ from pipelines.flink.processes import free_port
 from pipelines.flink.rest import Unknown, Unreachable, ask
 from pipelines.runners import master_of, run_graph
 from shared.errors import UserError
-from tests.pipelines import clusters
+from tests.pipelines import builds, clusters
 
 
 class Service:
@@ -223,7 +223,8 @@ def test_no_cluster_is_one_line_that_says_how_to_get_one(
     small: Path, monkeypatch: pytest.MonkeyPatch, command, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FLINK_MASTER", f"localhost:{free_port()}")
-    outcome = command("validate", "--data", small, "--runner", "flink")
+    data = builds.copied(small, to=tmp_path / "data")
+    outcome = command("validate", "--data", data, "--runner", "flink")
     assert outcome.code == 2
     assert outcome.err.splitlines()[-1].startswith("error: no Flink cluster answers at localhost:")
     assert "`make flink-up` starts one" in outcome.err
