@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -23,3 +24,13 @@ def reference(pytestconfig: pytest.Config) -> Path:
         reason = f"{folder} is absent: its corpora, golden arrays and tokenizer do not ship with the project"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     return folder
+
+
+@pytest.fixture
+def op_by_op() -> Iterator[None]:
+    """Functions of TensorFlow neither traced nor compiled: a few steps take less time so."""
+    import tensorflow as tf  # many tests do without
+
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)

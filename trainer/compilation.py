@@ -21,5 +21,4 @@ class Compilations:
             return
         self._begun.add((program, whole))
         number = sum((program, one) in self._begun for one in of)
-        shape = f"{whole.clips}×{whole.frames}×{whole.tokens}"
-        self._tell(f"compiling {program}: shape {number} of {len(of)}, {shape} (clips×frames×tokens)")
+        self._tell(f"compiling {program}: shape {number} of {len(of)}, {whole} (clips×frames×tokens)")

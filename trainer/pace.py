@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from datetime import timedelta
 from typing import NamedTuple
 
 SPEED_OVER_S = 600.0  # of training, the last of it
@@ -15,8 +16,7 @@ class Left(NamedTuple):
     has_all: bool  # False where validations are to come of which none was timed yet
 
     def __str__(self) -> str:
-        hours, rest = divmod(round(self.seconds), 3600)
-        return f"{hours}:{rest // 60:02}:{rest % 60:02} left{'' if self.has_all else ' without validations'}"
+        return f"{timedelta(seconds=round(self.seconds))} left{'' if self.has_all else ' without validations'}"
 
 
 class Pace:

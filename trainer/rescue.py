@@ -79,5 +79,4 @@ class Rescue:
         clips, step = self._feed.lower(bucket), self._state.progress.step
         self._state.enter_order(self._feed.train.fingerprint)
         self._incidents.add("out of memory", step=step, bucket=list(bucket), clips=clips)
-        name = f"{bucket.clips}×{bucket.frames}×{bucket.tokens}"
-        self._monitor.say(f"out of memory in bucket {name} (clips×frames×tokens): {clips} clips there from now on")
+        self._monitor.say(f"out of memory in bucket {bucket} (clips×frames×tokens): {clips} clips there from now on")

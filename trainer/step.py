@@ -177,13 +177,6 @@ class EvaluationStep:
         return Evaluated(terms, counts, decoded)
 
 
-def teacher_force(
-    model: XTTS, batch: Batch, *, losses: LossConfig, step: tf.Tensor | None, noise: Noise | None
-) -> tuple[Decoded, Losses]:
-    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it as of update `step`."""
-    return judge(model, prepare(model, batch, noise=noise), losses=losses, step=step, noise=noise)
-
-
 def prepare(model: XTTS, batch: Batch, *, noise: Noise | None) -> Lesson:
     """A batch as the stream gives it, with a crop of each clip."""
     mel, config = tf.cast(batch["mel"], tf.float32), model.config

@@ -90,7 +90,7 @@ def beside_products(repeats: int) -> Iterator[Finding]:
     rate = [flops / one for one in seconds["step"]]
     ratio = statistics.median(ours / theirs for ours, theirs in zip(rate, best, strict=True))
     shown = f"{ratio:.2f} ({1e-9 * statistics.median(rate):.0f} of {1e-9 * statistics.median(best):.0f} G/s)"
-    what = f"small's widths, {BLOCKS} blocks, {words(WIDE)}, {1e-9 * flops:.0f} GFLOP: of the matmul rate"
+    what = f"small's widths, {BLOCKS} blocks, {WIDE}, {1e-9 * flops:.0f} GFLOP: of the matmul rate"
     yield Finding(what, shown, f"≥ {MIN_OF_PRODUCTS}", ratio >= MIN_OF_PRODUCTS)
 
 
@@ -113,9 +113,7 @@ def beside_others(repeats: int) -> Iterator[Finding]:
     for name, wanted in (("eager", MIN_OVER_EAGER), ("graph", MIN_OVER_GRAPH)):
         ratio = ratio_of(seconds[name], seconds["XLA"])
         shown = f"{ratio:.2f} ({statistics.median(seconds[name]):.3f} / {statistics.median(seconds['XLA']):.3f} s)"
-        yield Finding(
-            f"nano, {words(LEARN_CHECK)}: {name} over compiled", shown, f"≥ {wanted:.0f}", bool(ratio >= wanted)
-        )
+        yield Finding(f"nano, {LEARN_CHECK}: {name} over compiled", shown, f"≥ {wanted:.0f}", bool(ratio >= wanted))
 
 
 def eagerly(work: Callable[[], object]) -> Callable[[], object]:
@@ -134,8 +132,8 @@ def eagerly(work: Callable[[], object]) -> Callable[[], object]:
 def by_frames(repeats: int) -> Iterator[Finding]:
     """Time by frame over buckets, and the programs that were compiled."""
     step = make_step(learn_check())
-    seconds = timed({words(bucket): doing(step, bucket) for bucket in LENGTHS}, repeats=repeats)
-    each = [1e6 * statistics.median(seconds[words(bucket)]) / (bucket.clips * bucket.frames) for bucket in LENGTHS]
+    seconds = timed({str(bucket): doing(step, bucket) for bucket in LENGTHS}, repeats=repeats)
+    each = [1e6 * statistics.median(seconds[str(bucket)]) / (bucket.clips * bucket.frames) for bucket in LENGTHS]
     lengths = " / ".join(str(bucket.frames) for bucket in LENGTHS)
     shown = f"{max(each) / min(each):.2f} ({' / '.join(f'{one:.0f}' for one in each)} µs)"
     is_even = max(each) / min(each) <= MAX_SPREAD
@@ -156,7 +154,7 @@ def monitored(repeats: int) -> Iterator[Finding]:
     told_s = statistics.median(telling_s(values) for _ in range(repeats))
     cost = norm + told_s / statistics.median(seconds["with"])
     yield Finding(
-        f"nano, {words(LEARN_CHECK)}: what telling costs",
+        f"nano, {LEARN_CHECK}: what telling costs",
         f"{cost:+.2%} (norm {norm:+.2%}, loop {1e3 * told_s:.2f} ms)",
         f"≤ {MAX_MONITORING:.0%}",
         cost <= MAX_MONITORING,
@@ -216,10 +214,6 @@ def elapsed_s(work: Callable[[], object]) -> float:
 
 def ratio_of(ours: list[float], theirs: list[float]) -> float:
     return statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
-
-
-def words(bucket: Bucket) -> str:
-    return f"{bucket.clips}×{bucket.frames}×{bucket.tokens}"
 
 
 if __name__ == "__main__":

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import os
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from pipelines.build import build_dataset
 from pipelines.config import BuildConfig
@@ -37,13 +35,6 @@ FLITE = """\
     """
 
 
-@pytest.fixture
-def _uncompiled() -> Iterator[None]:
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The corpus of a few sentences, in shards."""
@@ -62,7 +53,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_uncompiled")
+@pytest.mark.usefixtures("op_by_op")
 @pytest.mark.filterwarnings("ignore:Even though the")
 def test_every_measure_of_an_unlearnt_model_is_taken_and_most_are_missed(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

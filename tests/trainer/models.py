@@ -9,10 +9,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from trainer.losses import LossConfig
 from trainer.model.decoder import Decoded
 from trainer.model.noise import Noise
 from trainer.model.size import SIZES, Size, Stack
 from trainer.model.xtts import XTTS, ModelConfig
+from trainer.step import Losses, judge, prepare
 
 M = 16
 VOCABULARY = 40
@@ -82,6 +84,13 @@ def decode(model: XTTS, batch: dict, *, crop: np.ndarray, crop_frames: list[int]
         crop=tf.constant(crop),
         crop_frames=tf.constant(lengths, tf.int32),
     )
+
+
+def teacher_force(
+    model: XTTS, batch: dict, *, losses: LossConfig, step: tf.Tensor | None, noise: Noise | None
+) -> tuple[Decoded, Losses]:
+    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it as of update `step`."""
+    return judge(model, prepare(model, batch, noise=noise), losses=losses, step=step, noise=noise)
 
 
 def same_for_all(*, place: object = 0, **source: object) -> Noise:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import safetensors.numpy
-import tensorflow as tf
 
 from trainer import validation
 from trainer.checkpoints import saved_checkpoints
@@ -17,12 +16,9 @@ pytestmark = [pytest.mark.filterwarnings("ignore:Even though the"), pytest.mark.
 
 
 @pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Steps uncompiled, and a validation that always says the same."""
+def _still(monkeypatch: pytest.MonkeyPatch, op_by_op: None) -> None:
+    """A validation that always says the same."""
     monkeypatch.setattr(validation, "validate", lambda batches, *, step, losses: Validated({"loss": 1.0}, {}))
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 def test_a_run_lowers_its_rate_at_a_plateau_and_ends_at_the_last_also_when_it_was_interrupted(

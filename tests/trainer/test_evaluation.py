@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import random_batch, smallest
+from tests.trainer.models import random_batch, smallest, teacher_force
 from trainer.losses import LossConfig
 from trainer.model.decoder import LOG_VARIANCE_RANGE, within
-from trainer.step import Evaluated, EvaluationStep, teacher_force
+from trainer.step import Evaluated, EvaluationStep
 from trainer.validation import validate
 
 BATCH = random_batch(frames=[24, 17], token_counts=[6, 4], width=24, tokens=6)
-
-
-@pytest.fixture
-def _op_by_op() -> Iterator[None]:
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 def terms(*, seed: int = 1, **options: object) -> dict[str, float]:
@@ -29,7 +20,7 @@ def terms(*, seed: int = 1, **options: object) -> dict[str, float]:
     return {name: float(term) for name, term in evaluated.terms.items()}
 
 
-@pytest.mark.usefixtures("_op_by_op")
+@pytest.mark.usefixtures("op_by_op")
 def test_evaluation_drops_the_pre_net_and_samples_but_nothing_that_is_dropped_in_training_alone() -> None:
     found = terms()
     assert terms() == found

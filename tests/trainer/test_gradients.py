@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import random_batch, random_mel
+from tests.trainer.models import random_batch, random_mel, teacher_force
 from trainer.losses import LossConfig
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
-from trainer.step import teacher_force
 
 F, T = 24, 10
 

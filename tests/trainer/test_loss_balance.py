@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import random_batch
+from tests.trainer.models import random_batch, teacher_force
 from trainer.loss_balance import MAX_RATIO, balance
 from trainer.losses import LossConfig
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
-from trainer.step import teacher_force
 
 WEIGHTS = {"mel": 1.0, "kl": 0.1, "stop": 0.5, "guided_attention": 5.0}
 LENGTHS = {"mel": 3.0, "kl": 40.0, "stop": 0.2}

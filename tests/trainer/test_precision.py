@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import M, disturbable, random_batch, random_mel
+from tests.trainer.models import M, disturbable, random_batch, random_mel, teacher_force
 from trainer.losses import LossConfig
 from trainer.model.layers import Attention, key_mask
 from trainer.model.noise import Noise
 from trainer.model.size import Stack
 from trainer.model.xtts import XTTS, ModelConfig
-from trainer.step import teacher_force
 
 F, T = 64, 24
 HALVES = ("bfloat16", "float16")

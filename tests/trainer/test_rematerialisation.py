@@ -8,13 +8,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from tests.trainer.models import random_batch
+from tests.trainer.models import random_batch, teacher_force
 from trainer.losses import LossConfig
 from trainer.model.layers import Encoder, Recipe, key_mask
 from trainer.model.noise import Noise
 from trainer.model.size import Stack
 from trainer.model.xtts import XTTS
-from trainer.step import teacher_force
 
 B, N, LAYERS = 3, 7, 2
 STACK = Stack(64, LAYERS)

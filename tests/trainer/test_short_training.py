@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors.numpy
-import tensorflow as tf
 
 from trainer.checkpoints import saved_checkpoints
 
-pytestmark = [pytest.mark.usefixtures("_uncompiled"), pytest.mark.filterwarnings("ignore:Even though the")]
+pytestmark = [pytest.mark.usefixtures("op_by_op"), pytest.mark.filterwarnings("ignore:Even though the")]
 
 LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
-
-
-@pytest.fixture
-def _uncompiled() -> Iterator[None]:
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 def words(data: Path, *overrides: str, run: Path) -> list[str]:

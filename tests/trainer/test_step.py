@@ -10,14 +10,14 @@ import pytest
 import tensorflow as tf
 
 from shared.errors import UserError
-from tests.trainer.models import random_batch, smallest
+from tests.trainer.models import random_batch, smallest, teacher_force
 from trainer import step as steps
 from trainer.losses import GuidedAttentionConfig, LossConfig
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
-from trainer.step import Lesson, TrainStep, count, judge, prepare, teacher_force
+from trainer.step import Lesson, TrainStep, count, judge, prepare
 
 R = 4
 

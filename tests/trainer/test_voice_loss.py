@@ -7,11 +7,10 @@ from collections.abc import Callable
 import numpy as np
 import tensorflow as tf
 
-from tests.trainer.models import random_batch, random_mel
+from tests.trainer.models import random_batch, random_mel, teacher_force
 from trainer.losses import LossConfig
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
-from trainer.step import teacher_force
 
 
 def gradients_of_voice(model: XTTS) -> dict[str, float]:

@@ -33,6 +33,9 @@ class Bucket(NamedTuple):
     frames: int
     tokens: int
 
+    def __str__(self) -> str:
+        return f"{self.clips}×{self.frames}×{self.tokens}"
+
 
 class Lengths(NamedTuple):
     """Pairs of lengths that occur, padded to the alignment, and what is heard of them in an epoch."""
@@ -65,7 +68,7 @@ class Staircase(NamedTuple):
         return float(sum(self.records / [bucket.clips for bucket in self.buckets]))
 
     def __str__(self) -> str:
-        shapes = ", ".join(f"{one.clips}×{one.frames}×{one.tokens}" for one in self.buckets)
+        shapes = ", ".join(map(str, self.buckets))
         return f"{len(self.buckets)} bucket shapes (clips×frames×tokens): {shapes}; padding {self.padding:.1%}"
 
     @property
