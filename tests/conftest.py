@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
+
+from tests.trainer.beside import works_beside
 
 # A busy machine is no failure.
 hypothesis.settings.register_profile(
@@ -24,6 +28,16 @@ def reference(pytestconfig: pytest.Config) -> Path:
         reason = f"{folder} is absent: its corpora, golden arrays and tokenizer do not ship with the project"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def beside(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Future[Any]]]:
+    """What minutes of work beside the tests come to, by the fixtures that stand for it."""
+    wanted = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    with works_beside(wanted, make_folder=tmp_path_factory.mktemp) as works:
+        yield works
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from pipelines.config import BuildConfig
 from shared.config import load_config
 from shared.dataset import Dataset
 from tests.commands import Outcome, runner
-from tests.trainer import runs
+from tests.trainer import fleets, runs
 from tests.trainer.models import perturbed_pico
 from trainer import cli
 from trainer.model.xtts import XTTS
@@ -55,27 +55,16 @@ def models() -> Callable[..., XTTS]:
     return functools.cache(perturbed_pico)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _training(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Future[runs.Trained] | None]:
-    """Minutes of training, begun with the first test if any test wants it: the other core is idle until then."""
-    if not any("trained" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        yield None
-        return
-    folder = tmp_path_factory.mktemp("runs")
-    # nothing to validate with: its programs take as long to compile as those of training
-    data = built(folder / "data", overrides=["validation_fraction=0"])
-    with ThreadPoolExecutor(max_workers=1) as executor:
-        yield executor.submit(runs.train_twice, data, folder=folder)
-        for process in runs.STARTED:
-            process.kill()
+@pytest.fixture(scope="session")
+def trained(beside: dict[str, Future[runs.Trained]]) -> runs.Trained:
+    """An undisturbed run, and the same one killed and resumed; not to be changed."""
+    return beside["trained"].result()
 
 
 @pytest.fixture(scope="session")
-def trained(_training: Future[runs.Trained]) -> runs.Trained:
-    """An undisturbed run, and the same one killed and resumed; not to be changed."""
-    return _training.result()
+def on_devices(beside: dict[str, Future[fleets.Runs]]) -> fleets.Runs:
+    """Runs on one and on two devices; not to be changed."""
+    return beside["on_devices"].result()
 
 
 @pytest.fixture

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-COMMAND = Path(sys.executable).with_name("myxtts-train")
+from tests.trainer.processes import begin, build_sample, end, program
+
 STEPS = 40
 CHECKPOINT_EVERY = 10
-TIMEOUT_S = 900
-
-STARTED: list[subprocess.Popen[str]] = []
+TIMEOUT_S = 1800
 
 OVERRIDES = (
     f"steps={STEPS}",
@@ -47,8 +44,10 @@ class Trained(NamedTuple):
     dump: Path  # XLA's own, of what the undisturbed run compiled
 
 
-def train_twice(data: Path, *, folder: Path) -> Trained:
+def train_twice(folder: Path) -> Trained:
     """Two processes side by side; the one that is killed is started again while the other goes on."""
+    # nothing to validate with: its programs take as long to compile as those of training
+    data = build_sample(folder / "data", "validation_fraction=0")
     dump, run = folder / "dump", folder / "undisturbed"
     undisturbed = _start(data, run=run, flags={"XLA_FLAGS": f"--xla_dump_to={dump}"})
     died = _train_until_killed(_start(data, run=folder / "killed", flags={}), run=folder / "killed")
@@ -67,16 +66,8 @@ def words(data: Path, *, run: Path) -> list[str]:
 
 
 def _start(data: Path, *, run: Path, flags: dict[str, str]) -> subprocess.Popen[str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ("TF_XLA_FLAGS", "XLA_FLAGS")}
-    process = subprocess.Popen(
-        [str(COMMAND), *words(data, run=run)],
-        env={**kept, **flags, "COLUMNS": "200"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    STARTED.append(process)
-    return process
+    variables = {"TF_XLA_FLAGS": "", "XLA_FLAGS": "", **flags, "COLUMNS": "200"}
+    return begin([program("myxtts-train"), *words(data, run=run)], environment=variables)
 
 
 def _train_until_killed(process: subprocess.Popen[str], *, run: Path) -> int:
@@ -85,15 +76,15 @@ def _train_until_killed(process: subprocess.Popen[str], *, run: Path) -> int:
     while _logged_steps(run) < 2 * CHECKPOINT_EVERY + 5 and process.poll() is None and time.monotonic() < deadline_s:
         time.sleep(0.02)
     process.kill()
-    _, stderr = process.communicate()
-    assert process.returncode == -9, f"the run ended before it could be killed: {stderr}"
+    ended = end(process, within_s=TIMEOUT_S)
+    assert ended.code == -9, f"the run ended before it could be killed: {ended.err}"
     return _logged_steps(run)
 
 
 def _end(process: subprocess.Popen[str]) -> str:
-    _, stderr = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 0, stderr
-    return stderr
+    ended = end(process, within_s=TIMEOUT_S)
+    assert ended.code == 0, ended.err
+    return ended.err
 
 
 def _logged_steps(run: Path) -> int:

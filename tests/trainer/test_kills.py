@@ -14,18 +14,18 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-import numpy as np
 import pytest
+import safetensors
 import safetensors.numpy
 
-from tests.trainer.conftest import built
 from trainer.checkpoints import saved_checkpoints
 
 KILLS = 20
 STEPS = 400
 TIMEOUT_S = 120
 SETTINGS = (
-    *(f"steps={STEPS}", "log_every=1", "validate_every=1000000", "checkpoint_every=3"),
+    *(f"steps={STEPS}", "log_every=1", "validate_every=40", "checkpoint_every=3", "free_running.clips=0"),
+    "plateau={patience: 2, settling: 1, most_actions: 1000, factor: 0.95, action: restart}",
     *("input.buckets=2", "input.frames_per_batch=800", "input.chunk_bytes=1000000", "optimizer.learning_rate=0.001"),
 )
 
@@ -49,8 +49,7 @@ class Lives:
 
 
 @pytest.fixture(scope="module")
-def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
-    data = built(tmp_path_factory.mktemp("sample") / "data", overrides=["validation_fraction=0"])
+def lives(data: Path) -> Iterator[Lives]:
     words = [sys.executable, "-m", "tests.trainer.toy"]
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -61,11 +60,12 @@ def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
         process.stdin.close()
 
 
-def losses(run: Path) -> list[tuple[int, float]]:
+def losses(run: Path) -> list[tuple[str, int, float]]:
+    """Of training and of validation."""
     path = run / "metrics.jsonl"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     rows = (json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n"))
-    return [(row["step"], row["loss"]) for row in rows]
+    return [(row["kind"], row["step"], row["loss"]) for row in rows]
 
 
 def has_logged(run: Path, steps: int) -> bool:
@@ -83,13 +83,28 @@ def is_saving(run: Path) -> bool:
     return any(name.endswith(".tmp") for name in os.listdir(run / "checkpoints"))  # noqa: PTH208 (it is in a hurry)
 
 
+def progress(path: Path) -> list:
+    with safetensors.safe_open(path, framework="numpy") as file:
+        return json.loads(file.metadata()["progress"])
+
+
+def check_same(path: Path, other: Path) -> None:
+    """Where the run stood, and all that it held."""
+    assert progress(path) == progress(other)
+    one, two = map(safetensors.numpy.load_file, (path, other))
+    assert {name: array.tobytes() for name, array in one.items()} == {
+        name: array.tobytes() for name, array in two.items()
+    }
+
+
 @pytest.mark.slow
 def test_a_training_killed_twenty_times_goes_on_as_if_undisturbed(lives: Lives, tmp_path: Path) -> None:
     chance, killed, halves = random.Random(4), tmp_path / "killed", 0
     lives.start(tmp_path / "whole", f"kept_checkpoints={STEPS}")
     assert lives.end() == 0
     whole = losses(tmp_path / "whole")
-    assert [step for step, _ in whole] == list(range(1, STEPS + 1))
+    assert [step for kind, step, _ in whole if kind == "train"] == list(range(1, STEPS + 1))
+    assert [step for kind, step, _ in whole if kind == "validation"] == list(range(40, STEPS + 1, 40))
     for life in range(KILLS):
         wanted = len(losses(killed)) + chance.randint(4, 16)
         process = lives.start(killed)
@@ -101,11 +116,24 @@ def test_a_training_killed_twenty_times_goes_on_as_if_undisturbed(lives: Lives, 
         halves += is_saving(killed)
         found = losses(killed)
         assert found == whole[: len(found)]
-    print(f"{KILLS} kills, of which {halves} left a checkpoint half written; {len(found)} of {STEPS} steps")
+    print(f"{KILLS} kills, of which {halves} left a checkpoint half written; {found[-1][1]} of {STEPS} steps")
     assert halves >= KILLS // 4
-    assert len(found) < STEPS
-    last = saved_checkpoints(killed)[-1]
-    (same,) = (saved for saved in saved_checkpoints(tmp_path / "whole") if saved.step == last.step)
-    one, other = (safetensors.numpy.load_file(saved.path) for saved in (last, same))
-    assert one.keys() == other.keys()
-    assert all(np.array_equal(one[name], other[name]) for name in one)
+    assert found[-1][1] < STEPS
+    left = leave(lives, killed)
+    assert left == whole[: len(left)]
+    same = {saved.step: saved.path for saved in saved_checkpoints(tmp_path / "whole")}
+    common = [saved for saved in saved_checkpoints(killed) if saved.step in same]
+    check_same(common[-1].path, same[common[-1].step])
+    validated = {step: loss for kind, step, loss in left if kind == "validation"}
+    best = killed / "checkpoints" / "best.safetensors"
+    assert progress(best)[0] == min(validated, key=lambda step: validated[step])
+    check_same(best, same[progress(best)[0]])
+
+
+def leave(lives: Lives, run: Path) -> list[tuple[str, int, float]]:
+    """Have a training go on and leave by itself; what it has logged."""
+    process = lives.start(run)
+    wait_until(partial(has_logged, run, len(losses(run)) + 4))
+    os.kill(process, signal.SIGTERM)
+    assert lives.end() == 128 + signal.SIGTERM
+    return losses(run)

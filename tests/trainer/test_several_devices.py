@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -15,78 +11,25 @@ import safetensors.numpy
 
 from shared.dataset import Dataset
 from tests.trainer.batches import make_stream
+from tests.trainer.fleets import STEPS, Runs, rows, train
 from trainer.checkpoints import saved_checkpoints
 from trainer.input.stream import Position
-
-STEPS = 4
-TIMEOUT_S = 900
-SETTINGS = (
-    "log_every=1",
-    f"validate_every={STEPS}",
-    "checkpoint_every=2",
-    "free_running.clips=1",
-    "input.buckets=1",  # of 3 clips: a device has a row more than the other
-    "input.frames_per_batch=1500",
-    "optimizer.schedule.kind=constant",  # one that does not depend on how many steps there are
-    "optimizer.ema_decay=0.9",
-    "recovery.probe_memory=true",
-    "xla=false",
-)
 
 pytestmark = pytest.mark.slow
 
 
-class Runs(NamedTuple):
-    """One device to the last step; two devices, left half-way and gone on with."""
-
-    one: Path
-    two: Path
-    said: str  # by the last start of the two
-
-
-@pytest.fixture(scope="module")
-def runs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    one, two = (tmp_path_factory.mktemp("runs") / name for name in ("one", "two"))
-    train(data, run=one, devices=1, steps=STEPS)
-    train(data, run=two, devices=2, steps=STEPS // 2)
-    return Runs(one, two, train(data, run=two, devices=2, steps=STEPS))
-
-
-def train(
-    data: Path, *overrides: str, run: Path, devices: int, steps: int, is_disturbed: bool = False, **environment: str
-) -> str:
-    """What it said."""
-    words = ["train", "configs/train_sample.yaml", *SETTINGS, f"steps={steps}", *overrides]
-    command = [sys.executable, "-m", "tests.trainer.several", str(devices), *(["disturbed"] if is_disturbed else [])]
-    ended = subprocess.run(
-        [*command, *words, "--data", str(data), "--run", str(run)],
-        # what validation compiles is compiled in haste
-        env={**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0", "COLUMNS": "200", **environment},
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-    )
-    assert ended.returncode == (2 if environment else 0), ended.stderr[-3000:]
-    return ended.stderr
-
-
-def rows(run: Path, *, kind: str) -> list[dict]:
-    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return [row for row in map(json.loads, lines) if row["kind"] == kind]
-
-
 @pytest.mark.parametrize(("kind", "steps"), [("train", [*range(1, STEPS + 1)]), ("validation", [STEPS])])
-def test_two_devices_have_the_losses_of_one(runs: Runs, kind: str, steps: list[int]) -> None:
-    ones, twos = (rows(run, kind=kind)[-len(steps) :] for run in runs[:2])
+def test_two_devices_have_the_losses_of_one(on_devices: Runs, kind: str, steps: list[int]) -> None:
+    ones, twos = (rows(run, kind=kind)[-len(steps) :] for run in on_devices[:2])
     assert [row["step"] for row in ones] == [row["step"] for row in twos] == steps
     for one, two in zip(ones, twos, strict=True):
         for name in ("loss", "mel", "kl", "flux", "stop", "guided_attention"):
             assert two[name] == pytest.approx(one[name], rel=1e-3), (one["step"], name)
 
 
-def test_two_devices_save_what_one_saves(runs: Runs) -> None:
+def test_two_devices_save_what_one_saves(on_devices: Runs) -> None:
     """The same names and shapes, and but for the last bits of sums in another order the same values."""
-    one, two = (safetensors.numpy.load_file(saved_checkpoints(run)[-1].path) for run in runs[:2])
+    one, two = (safetensors.numpy.load_file(saved_checkpoints(run)[-1].path) for run in on_devices[:2])
     assert one.keys() == two.keys()
     for name, value in one.items():
         assert two[name].shape == value.shape
@@ -94,10 +37,10 @@ def test_two_devices_save_what_one_saves(runs: Runs) -> None:
         assert float(np.abs(two[name].astype(np.float64)).sum()) == pytest.approx(total, rel=5e-3, abs=1e-4), name
 
 
-def test_a_run_on_two_devices_goes_on_where_it_was_left(runs: Runs) -> None:
-    assert "/CPU:0, /CPU:1, " in runs.said
-    assert f"going on after step {STEPS // 2}, epoch 0" in runs.said
-    assert not (runs.two / "incidents.jsonl").exists()
+def test_a_run_on_two_devices_goes_on_where_it_was_left(on_devices: Runs) -> None:
+    assert "/CPU:0, /CPU:1, " in on_devices.said
+    assert f"going on after step {STEPS // 2}, epoch 0" in on_devices.said
+    assert not (on_devices.two / "incidents.jsonl").exists()
 
 
 def test_what_fails_on_one_of_two_devices_is_named_and_got_over(data: Path, tmp_path: Path) -> None:

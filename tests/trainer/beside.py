@@ -1,0 +1,27 @@
+"""Minutes of work in processes of their own, begun with the first test: the other core is idle until their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Set
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.trainer import combining, fleets, runs
+from tests.trainer.processes import kill_all
+
+WORKS: dict[str, Callable[[Path], Any]] = {
+    "trained": runs.train_twice,
+    "combined": combining.train_all,
+    "on_devices": fleets.train_on_devices,
+}
+
+
+@contextmanager
+def works_beside(fixtures: Set[str], *, make_folder: Callable[[str], Path]) -> Iterator[dict[str, Future[Any]]]:
+    """The works that these fixtures stand for, one after another."""
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        yield {name: executor.submit(work, make_folder(name)) for name, work in WORKS.items() if name in fixtures}
+        executor.shutdown(wait=False, cancel_futures=True)
+        kill_all()

@@ -1,0 +1,164 @@
+"""A process that trains a small model in each way that a step can be made, and says what came of it.
+
+    python -m tests.trainer.combining [nano]
+
+A line of JSON for each way, as soon as it is known. The model has every part of `nano`, one narrow layer of each, or
+is of the size that is named. What is random is the same in every way and at every step, so that all of them should
+give one and the same losses and gradients: those of the first way, which is float32 and nothing else.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.trainer.processes import begin, end
+
+if TYPE_CHECKING:
+    import numpy as np
+    import tensorflow as tf
+
+    from trainer.model.noise import Noise
+    from trainer.model.xtts import XTTS
+
+TIMEOUT_S = 3600
+UPDATES = 3
+MOST_STEPS = 12  # float16's scale of the loss may be too large at first, and each halving costs a step
+
+
+class Way(NamedTuple):
+    """How a step is made."""
+
+    style_tokens: int = 0
+    precision: str = "float32"
+    accumulation: int = 1
+    rematerialise: bool = False
+    xla: bool = False
+
+    @property
+    def witness(self) -> Way:
+        """The plainest way to the same losses; style tokens are other weights."""
+        return Way(self.style_tokens)
+
+    def __str__(self) -> str:
+        words = [self.precision, "xla" if self.xla else "graph"]
+        words += ["in parts"] * (self.accumulation > 1) + ["rematerialised"] * self.rematerialise
+        return " ".join([*words, *["style tokens"] * (self.style_tokens > 0)])
+
+
+ALL = [
+    Way(*one)
+    for one in itertools.product((0, 10), ("float32", "bfloat16", "float16"), (1, 2), (False, True), (False, True))
+]
+EVERYTHING = [Way(10), *(Way(10, precision, 2, True, True) for precision in ("bfloat16", "float16"))]
+
+
+def main() -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+    # what a program computes stays the same, and it is compiled in a fraction of the time
+    os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+    size = sys.argv[1] if len(sys.argv) > 1 else None
+    gradients: dict[Way, list[np.ndarray]] = {}
+    for way in ALL if size is None else EVERYTHING:
+        found, gradients[way] = train(way, size=size)
+        distances = compare(gradients[way], gradients[way.witness])
+        print(json.dumps({"way": way, **found, **distances}), flush=True)
+
+
+def train_all(_: Path) -> dict[str, dict[Way, dict]]:
+    """What each way came to, of the narrow model and of `nano`; in processes of their own."""
+    return {size: _trained(*words) for size, words in (("narrow", []), ("nano", ["nano"]))}
+
+
+def _trained(*words: str) -> dict[Way, dict]:
+    ended = end(begin([sys.executable, "-m", "tests.trainer.combining", *words]), within_s=TIMEOUT_S)
+    assert ended.code == 0, ended.err[-3000:]
+    rows = [json.loads(line) for line in ended.out.splitlines()]
+    return {Way(*row["way"]): row for row in rows}
+
+
+def same_at_every_step(*, seed: int, step: tf.Tensor, place: object = 0) -> Noise:
+    """In the place of Noise: every row draws the same at every step, by a seed that XLA knows when it compiles."""
+    import tensorflow as tf
+
+    from trainer.model.noise import Noise
+
+    return Noise(seed=seed, step=tf.constant(1, tf.int64), rows_alike=True)
+
+
+def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
+    """What some steps on one batch came to, and the gradients of the first update."""
+    import numpy as np
+
+    from tests.trainer.models import random_batch
+    from trainer import step as steps
+    from trainer.losses import LossConfig
+    from trainer.optimization.adamw import AdamW
+    from trainer.optimization.config import OptimizerConfig
+
+    steps.Noise = same_at_every_step
+    model = make(way, size=size)
+    # updates that are due to gradients alone, and gradients that stand in the moments as they are
+    config = OptimizerConfig(learning_rate=2e-3, warmup_steps=0, weight_decay=0, clip_norm=1e9)
+    optimizer = AdamW(config, steps=10**6, variables=model.trainable_variables, scales_loss=way.precision == "float16")
+    step = steps.TrainStep(model, optimizer, losses=LossConfig(), seed=1, parts=way.accumulation, xla=way.xla)
+    # the last clip is too short for a reference of its voice: the learned one is used
+    batch = random_batch(frames=[24, 17, 9, 1], token_counts=[10, 4, 7, 2], width=24, tokens=10)
+    before = [variable.numpy() for variable in model.trainable_variables]
+    losses, gradients = [], []
+    for _ in range(MOST_STEPS):
+        values = {name: float(value) for name, value in step(batch).items() if name != "counts"}
+        if not values["applied"]:
+            continue
+        losses.append(values)
+        if len(losses) == 1:
+            momenta = (one.numpy() for name, one in optimizer.state().items() if name.endswith("/momentum"))
+            gradients = [momentum / (1.0 - config.beta_1) for momentum in momenta]
+        if len(losses) == UPDATES:
+            break
+    variables = model.trainable_variables
+    return {
+        "losses": losses,
+        "skipped": int(optimizer.state()["skipped"].value),
+        "programs": step.programs,
+        "is_compiled": step._step.get_concrete_function(batch).function_def.attr["_XlaMustCompile"].b,
+        "without_gradient": [
+            one.path for one, gradient in zip(variables, gradients, strict=True) if not gradient.any()
+        ],
+        "unmoved": [one.path for one, old in zip(variables, before, strict=True) if np.array_equal(one.numpy(), old)],
+        "not_finite": [one.path for one in variables if not np.isfinite(one.numpy()).all()],
+    }, gradients
+
+
+def make(way: Way, *, size: str | None) -> XTTS:
+    """The model of a way; weights are float32 and the same for all."""
+    from tests.trainer.models import perturbed_pico, smallest
+
+    options = way._asdict()
+    options = {name: options[name] for name in ("precision", "rematerialise", "style_tokens")}
+    if size is not None:
+        return perturbed_pico(4, size=size, reference_dropout=0.0, **options)
+    return smallest(reference_dropout=0.0, **options)
+
+
+def compare(gradients: list[np.ndarray], wanted: list[np.ndarray]) -> dict[str, float]:
+    """Distances of gradients in shares of their size: of all together, and of the variable that has the largest."""
+    import numpy as np
+
+    sizes, distances = (
+        np.array([np.linalg.norm(one.astype(np.float64)) for one in several])
+        for several in (wanted, [one - other for one, other in zip(gradients, wanted, strict=True)])
+    )
+    return {
+        "gradient_distance": float(np.linalg.norm(distances) / np.linalg.norm(sizes)),
+        "largest_gradient_distance": float((distances / sizes).max()),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Runs on one and on two logical devices, each a process of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.trainer.processes import begin, build_sample, end
+
+STEPS = 4
+TIMEOUT_S = 1800
+SETTINGS = (
+    "log_every=1",
+    f"validate_every={STEPS}",
+    "checkpoint_every=2",
+    "free_running.clips=1",
+    "input.buckets=1",  # of 3 clips: a device has a row more than the other
+    "input.frames_per_batch=1500",
+    "optimizer.schedule.kind=constant",  # one that does not depend on how many steps there are
+    "optimizer.ema_decay=0.9",
+    "recovery.probe_memory=true",
+    "xla=false",
+)
+
+
+class Runs(NamedTuple):
+    """One device to the last step; two devices, left half-way and gone on with."""
+
+    one: Path
+    two: Path
+    said: str  # by the last start of the two
+
+
+def train_on_devices(folder: Path) -> Runs:
+    """One after another."""
+    data, one, two = build_sample(folder / "data"), folder / "one", folder / "two"
+    train(data, run=one, devices=1, steps=STEPS)
+    train(data, run=two, devices=2, steps=STEPS // 2)
+    return Runs(one, two, train(data, run=two, devices=2, steps=STEPS))
+
+
+def train(
+    data: Path, *overrides: str, run: Path, devices: int, steps: int, is_disturbed: bool = False, **environment: str
+) -> str:
+    """What it said."""
+    words = ["train", "configs/train_sample.yaml", *SETTINGS, f"steps={steps}", *overrides]
+    command = [sys.executable, "-m", "tests.trainer.several", str(devices), *(["disturbed"] if is_disturbed else [])]
+    # what validation compiles is compiled in haste
+    variables = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "COLUMNS": "200", **environment}
+    process = begin([*command, *words, "--data", str(data), "--run", str(run)], environment=variables)
+    ended = end(process, within_s=TIMEOUT_S)
+    assert ended.code == (2 if environment else 0), ended.err[-3000:]
+    return ended.err
+
+
+def rows(run: Path, *, kind: str) -> list[dict]:
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row["kind"] == kind]

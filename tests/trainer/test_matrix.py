@@ -1,0 +1,66 @@
+"""Every combination of XLA, precision, accumulation, rematerialisation and style tokens trains, and trains the same.
+
+The combinations run on a model of every part of `nano`, one layer of width 16 each: 48 programs of `nano` itself would
+take too long to compile. With everything at once `nano` itself is trained too.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+from tests.trainer.combining import ALL, EVERYTHING, UPDATES, Way
+
+# of losses after each update, of all gradients together, and of those of any one variable; half precisions have 8 and
+# 11 bits, and an update by AdamW goes by the signs of gradients, however small
+TOLERANCES = {"float32": (1e-5, 1e-5, 1e-4), "bfloat16": (0.02, 0.05, 0.2), "float16": (0.005, 0.01, 0.05)}
+
+pytestmark = pytest.mark.slow
+
+Combined = dict[str, dict[Way, dict]]
+
+
+@pytest.fixture(scope="session")
+def combined(beside: dict[str, Future[Combined]]) -> Combined:
+    """What each way came to, by the model's size."""
+    return beside["combined"].result()
+
+
+def check_that_it_trains(found: dict) -> None:
+    losses = [values["loss"] for values in found["losses"]]
+    assert len(losses) == UPDATES
+    assert all(np.isfinite(list(values.values())).all() for values in found["losses"])
+    assert (np.diff(losses) < 0).all()
+    assert found["without_gradient"] == []
+    assert found["unmoved"] == []
+    assert found["not_finite"] == []
+    assert found["skipped"] == 0
+    assert found["programs"] == 1
+
+
+def check_that_it_is_the_same(found: dict, wanted: dict, *, precision: str) -> None:
+    of_loss, of_all, of_one = TOLERANCES[precision]
+    for values, others in zip(found["losses"], wanted["losses"], strict=True):
+        for name in ("loss", "mel", "kl", "flux", "stop", "guided_attention"):
+            assert values[name] == pytest.approx(others[name], rel=of_loss), name
+    assert found["gradient_distance"] < of_all
+    assert found["largest_gradient_distance"] < of_one
+
+
+@pytest.mark.parametrize("way", ALL, ids=str)
+def test_every_combination_trains_every_weight_by_one_program(combined: Combined, way: Way) -> None:
+    check_that_it_trains(combined["narrow"][way])
+    assert combined["narrow"][way]["is_compiled"] == way.xla
+
+
+@pytest.mark.parametrize("way", ALL, ids=str)
+def test_no_combination_changes_losses_or_gradients(combined: Combined, way: Way) -> None:
+    check_that_it_is_the_same(combined["narrow"][way], combined["narrow"][way.witness], precision=way.precision)
+
+
+@pytest.mark.parametrize("way", EVERYTHING, ids=str)
+def test_everything_at_once_trains_nano_as_float32_alone_does(combined: Combined, way: Way) -> None:
+    check_that_it_trains(combined["nano"][way])
+    check_that_it_is_the_same(combined["nano"][way], combined["nano"][way.witness], precision=way.precision)
