@@ -6,6 +6,7 @@ Each holds the sha256 of every shard's files, so that either may be damaged itse
 from __future__ import annotations
 
 import concurrent.futures
+import errno
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +18,9 @@ from shared.dataset import Contract, ShardInfo
 from shared.errors import UserError
 from shared.files import bytes_sha256, file_sha256
 from shared.layout import Layout, Stem
-from shared.place import Place
+from shared.place import Place, RemotePlace
+
+_OF_THE_FILE = (errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EIO)
 
 
 def stems_of(base: Base, *, layout: Layout) -> list[str]:
@@ -101,11 +104,20 @@ def damaged_files(stems: Iterable[str], *, base: Base, layout: Layout) -> list[P
 
 
 def digest_of(path: Place) -> str | None:
-    """The sha256 of a file; None where it cannot be read."""
+    """The sha256 of a file; None where it is gone, no file, or on a part of the disk that has failed.
+
+    Raises:
+        UserError: it cannot be read for a reason that a new file would not end.
+    """
     try:
         return file_sha256(path)
-    except OSError:
-        return None
+    except OSError as error:
+        is_remote = isinstance(path, RemotePlace)  # where any failure of the network is an EIO
+        if error.errno in _OF_THE_FILE and not (is_remote and error.errno == errno.EIO):
+            return None
+        raise UserError(
+            f"{path}: {error.strerror}; whether it is damaged cannot be told before it can be read"
+        ) from error
 
 
 def published_config(layout: Layout, *, base: Base, given: BuildConfig | None) -> BuildConfig:

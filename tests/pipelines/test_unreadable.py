@@ -14,6 +14,7 @@ import pytest
 
 from pipelines.repair import repair_dataset
 from pipelines.validation.validate import validate_dataset
+from shared.errors import UserError
 from tests.pipelines import builds, damage
 
 STEM = "{stem}"
@@ -24,19 +25,20 @@ FILES = [
 
 
 @pytest.fixture
-def fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
-    """Lets the disk fail wherever this file is opened, under whatever name; one in its place can be read."""
-    bad: set[int] = set()
+def fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Lets opening this file fail, under whatever name, as on a bad disk or otherwise; one in its place can be read."""
+    bad: dict[int, int] = {}
     opened = io.open
 
     def open_or_fail(file: Any, *words: Any, **options: Any) -> Any:
-        if not isinstance(file, int) and Path(file).exists() and Path(file).stat().st_ino in bad:
-            raise OSError(errno.EIO, os.strerror(errno.EIO), str(file))
+        number = None if isinstance(file, int) or not Path(file).exists() else bad.get(Path(file).stat().st_ino)
+        if number is not None:
+            raise OSError(number, os.strerror(number), str(file))
         return opened(file, *words, **options)
 
     monkeypatch.setattr("io.open", open_or_fail)
     monkeypatch.setattr("builtins.open", open_or_fail)
-    return lambda path: bad.add(path.stat().st_ino)
+    return lambda path, number=errno.EIO: bad.update({path.stat().st_ino: number})
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -66,6 +68,16 @@ def test_what_cannot_be_read_is_made_again(name: str, small: Path, spoiled: Path
     assert repair.quarantine is not None
     assert (repair.quarantine / name).exists()
     shutil.rmtree(spoiled / "quarantine")
+    assert builds.content(spoiled) == builds.content(small)
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE], ids=["forbidden", "too many open"])
+def test_what_may_not_be_read_is_left_where_it_is(number: int, small: Path, spoiled: Path, fail: Callable) -> None:
+    path = spoiled / f"shards/{damage.stems(spoiled)[0]}.tfrecord"
+    fail(path, number)
+    with pytest.raises(UserError, match=f"{path}: {os.strerror(number)}"):
+        repair_dataset(spoiled)
+    fail(path, None)
     assert builds.content(spoiled) == builds.content(small)
 
 
