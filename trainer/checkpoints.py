@@ -211,7 +211,9 @@ def _opened(path: Path) -> Iterator[safetensors.safe_open]:
     try:
         with safetensors.safe_open(path, framework="numpy", backend="pread") as file:
             yield file
-    except (OSError, ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error}); mend that and run again") from error
+    except (ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise UserError(
             f"{path}: not a readable checkpoint ({error}); remove it to go on from the one before"
         ) from error

@@ -44,6 +44,10 @@ class Devices:
         return self._names[0]
 
     @property
+    def count(self) -> int:
+        return len(self._names)
+
+    @property
     def are_gpus(self) -> bool:
         return self.first.startswith("/GPU")
 
@@ -59,7 +63,7 @@ class Devices:
 
     def full_batch(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:
         """A batch of a shape in which every frame and token counts, dealt to the devices."""
-        part = bucket._replace(clips=-(-bucket.clips // len(self._names)))
+        part = bucket.part(self.count)
 
         def on_device(number: int) -> Batch:
             with tf.device(self._names[number]):

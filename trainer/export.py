@@ -46,7 +46,6 @@ def export_run(
         UserError: no trained run, no such checkpoint, or `out` is not writable, or holds something else.
     """
     info, saved = open_run(run), choose_checkpoint(run, checkpoint)
-    _check_replaceable(out)
     contract = info.contract
     model = make_model(info.config, contract=contract, vocabulary=Vocabulary.load(run / "vocab.json"))
     progress = load_checkpoint(saved.path, model=model, contract=contract.fingerprint)
@@ -54,6 +53,7 @@ def export_run(
     weights = {name: np.asarray(variable, np.float32) for name, variable in named_state(model).items()}
     config = {"step": progress.step, "max_tokens": max_tokens, "max_steps": steps}
     try:
+        _check_replaceable(out)
         with _new_folder(out) as folder:
             module = synthesizer(model, n_mels=contract.features.n_mels, max_tokens=max_tokens, max_steps=steps)
             tf.saved_model.save(module, str(folder / "saved_model"), signatures={"synthesize": module.synthesize})
@@ -83,6 +83,8 @@ def _new_folder(out: Path) -> Iterator[Path]:
     try:
         new.mkdir(parents=True)
         yield new
+        for path in (*new.rglob("*"), new):
+            sync(path)
         if out.exists():
             out.rename(old)
         new.rename(out)

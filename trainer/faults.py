@@ -12,6 +12,7 @@ from shared.errors import UserError
 
 _PLACE = re.compile(r"\{\{.*?\}\}\s*")  # where it happened, which names the GPU whatever the fault is
 _OF_DEVICE = re.compile(r"CUDA|cuda[A-Z]|CUDNN|CUBLAS|GPU sync|Dst tensor is not initialized")
+_OF_SYSTEM = re.compile(r"No space left on device|Disk quota exceeded|Too many open files")  # which is no GPU's
 _FULL = re.compile(r"out of memory|OUT_OF_MEMORY|Dst tensor is not initialized")  # the last: a copy found no room
 
 
@@ -20,8 +21,15 @@ def is_of_device(error: Exception) -> bool:
     return isinstance(error, tf.errors.OpError) and bool(_OF_DEVICE.search(_said(error)))
 
 
+def is_of_system(error: Exception) -> bool:
+    """Whether a disk is full, or a process has too many files open, which has the class of a full device."""
+    return isinstance(error, tf.errors.OpError) and bool(_OF_SYSTEM.search(_said(error)))
+
+
 def is_full(error: Exception) -> bool:
     """Whether a device's memory does not suffice."""
+    if is_of_system(error):
+        return False
     if isinstance(error, tf.errors.ResourceExhaustedError):
         return True
     return isinstance(error, tf.errors.OpError) and is_of_device(error) and bool(_FULL.search(_said(error)))
@@ -33,6 +41,10 @@ def faults_told() -> Iterator[None]:
     try:
         yield
     except tf.errors.OpError as error:
+        if is_of_system(error):
+            raise UserError(
+                f"{_first_line(error)}; make room (`df -h`), or allow more files (`ulimit -n`), and run it again"
+            ) from error
         if is_full(error):
             raise UserError(
                 f"the device's memory is full ({_first_line(error)}); `nvidia-smi` tells who else uses it; end that, "

@@ -18,18 +18,22 @@ REDUCTION = 0.75  # of the clips of a bucket that is too large
 class Feed:
     """The streams; other ones after a bucket was lowered."""
 
-    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo):
-        self._config, self._dataset, self._run = config, dataset, run
+    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, devices: int):
+        """
+        Args:
+            devices: that share each batch in training; a batch of validation is no larger than the part of one.
+        """
+        self._config, self._dataset, self._run, self._devices = config, dataset, run, devices
         self._whole = plan_dataset(
             dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=info.planned_steps
         )
         self._use(self._whole.below(info.ceilings))
 
     def _use(self, plan: Plan) -> None:
-        self.plan = plan
+        self.plan, self.validation_plan = plan, plan.part(self._devices)
         self.train, self.validation = (
             Stream(self._dataset, split=split, plan=plan, config=self._config.input, seed=self._config.seed)
-            for split in ("train", "validation")
+            for split, plan in (("train", self.plan), ("validation", self.validation_plan))
         )
 
     def planned(self, shape: Bucket) -> Bucket:
@@ -40,13 +44,14 @@ class Feed:
         """Fewer clips in a bucket that does not fit into memory, in all that goes on from here; how many.
 
         Raises:
-            UserError: it has one clip.
+            UserError: a device gets one clip of it.
         """
-        if bucket.clips == 1:
+        clips = bucket.part(self._devices).clips
+        if clips == 1:
             raise UserError(
                 f"out of memory: a single clip of {bucket.frames} frames and {bucket.tokens} tokens does not fit; "
                 "lower input.max_frames or model.size, or free the device"
             )
-        ceiling = Ceiling(max(1, int(REDUCTION * bucket.clips)), bucket.frames, bucket.tokens)
+        ceiling = Ceiling(self._devices * max(1, int(REDUCTION * clips)), bucket.frames, bucket.tokens)
         self._use(self._whole.below(add_ceiling(self._run, ceiling).ceilings))
         return ceiling.clips

@@ -45,8 +45,8 @@ class Trained(NamedTuple):
 
     steps: int
     is_over: bool  # a plateau ended it
-    loss: float | None  # None where no step was left to do
-    summary: Summary | None  # None where nothing was
+    loss: float | None  # that was last shown, if any was
+    summary: Summary | None  # None where nothing was left to do
 
     @property
     def outcome(self) -> str:
@@ -54,7 +54,9 @@ class Trained(NamedTuple):
         if self.summary is None:
             way_on = f"a plateau ended the run; {WAY_ON}" if self.is_over else "raise steps to train on"
             return f"nothing left to do: {way_on}"
-        return "the validation that was owed is held" if self.loss is None else f"loss {self.loss:.4f}"
+        if self.summary.last_step < self.summary.first_step:
+            return "the validation that was owed is held"
+        return "a plateau ended the run" if self.loss is None else f"loss {self.loss:.4f}"
 
 
 def train(config: TrainConfig, *, data: Path, run: Path, allocator: str, break_lock: bool = False) -> Trained:
@@ -85,7 +87,7 @@ class Trainer:
         keras.utils.set_random_seed(config.seed)
         self._config, self._run = config, run
         self._devices = Devices()
-        self._feed = Feed(config, dataset=dataset, run=run, info=info)
+        self._feed = Feed(config, dataset=dataset, run=run, info=info, devices=self._devices.count)
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         mel = dataset.info.mel
         with self._devices.scope():
@@ -136,6 +138,7 @@ class Trainer:
                 step=state.progress.step,
                 steps=self._config.steps,
                 validate_every=self._config.validate_every,
+                owes_validation=state.progress.owes_validation,
             ) as monitor,
             Signals(monitor.say) as signals,
             Session(on_gpu=self._devices.are_gpus) as session,
@@ -293,7 +296,7 @@ class Trainer:
         state.owe_validation()
         loss = self._validation.hold(
             self._feed.validation,
-            buckets=self._feed.plan.buckets,
+            buckets=self._feed.validation_plan.buckets,
             device=self._devices.first,
             step=step,
             monitor=on.monitor,

@@ -28,10 +28,10 @@ class Monitor:
     without a word: the next row, which finds none either, tells of it.
     """
 
-    def __init__(self, run: Path, *, step: int, steps: int, validate_every: int):
+    def __init__(self, run: Path, *, step: int, steps: int, validate_every: int, owes_validation: bool = False):
         self._path, self._events = run / "metrics.jsonl", run / "tensorboard"
         with _written(self._path):
-            damaged = _drop_after(self._path, step=step)
+            damaged = _drop_after(self._path, step=step, owes_validation=owes_validation)
             self._file = _open_rows(self._path)
         with _written(self._events):
             self._writer = tf.summary.create_file_writer(str(self._events))
@@ -61,7 +61,7 @@ class Monitor:
         """Take back all rows of later steps."""
         self._file.close()
         with _written(self._path):
-            _drop_after(self._path, step=step)
+            _drop_after(self._path, step=step, owes_validation=False)
             self._file = _open_rows(self._path)
         with _written(self._events):
             _purge_after(self._writer, step=step)
@@ -120,24 +120,26 @@ def _write_row(file: io.FileIO, row: dict[str, object]) -> None:
         data = data[file.write(data) :]
 
 
-def _drop_after(path: Path, *, step: int) -> int:
-    """Keep whole rows up to `step`; how many damaged ones were dropped."""
+def _drop_after(path: Path, *, step: int, owes_validation: bool) -> int:
+    """Keep whole rows up to `step`, but not of its validation where that is owed; how many damaged were dropped."""
     if not path.exists():
         return 0
     lines = path.read_bytes().splitlines(keepends=True)
-    steps = [_step_of(line) for line in lines]
-    kept = (line for line, found in zip(lines, steps, strict=True) if found is not None and found <= step)
+    moments = [_moment_of(line) for line in lines]
+    end = (step, not owes_validation)
+    kept = (line for line, found in zip(lines, moments, strict=True) if found is not None and found <= end)
     write_bytes(path, b"".join(kept))
-    return steps.count(None)
+    return moments.count(None)
 
 
-def _step_of(line: bytes) -> int | None:
-    """The step of a row; None where it is not whole."""
+def _moment_of(line: bytes) -> tuple[int, bool] | None:
+    """The step of a row, and whether it is of the validation after it; None where the row is not whole."""
     try:
-        found = json.loads(line)["step"] if line.endswith(b"\n") else None
+        row = json.loads(line) if line.endswith(b"\n") else {}
+        step, kind = row["step"], row["kind"]
     except (ValueError, KeyError, TypeError):
         return None
-    return found if isinstance(found, int) else None
+    return (step, kind == "validation") if isinstance(step, int) else None
 
 
 def _purge_after(writer: tf.summary.SummaryWriter, *, step: int) -> None:

@@ -30,7 +30,8 @@ def probe_memory(
         lower: plans fewer clips in a bucket that does not fit.
     """
     before, like = copy_arrays(state), feed.train.element_spec
-    for number in by_memory(feed.plan.buckets, frames_per_step=frames_per_step):
+    parts = [bucket.part(devices.count) for bucket in feed.plan.buckets]
+    for number in by_memory(parts, frames_per_step=frames_per_step):
         planned = feed.plan.buckets[number]
         while True:
             bucket = feed.plan.buckets[number]

@@ -74,7 +74,7 @@ class Rescue:
         """Fewer clips in a bucket that does not fit.
 
         Raises:
-            UserError: it has one clip.
+            UserError: a device gets one clip of it.
         """
         clips, step = self._feed.lower(bucket), self._state.progress.step
         self._state.enter_order(self._feed.train.fingerprint)

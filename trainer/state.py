@@ -153,7 +153,9 @@ class RunState:
         remove_checkpoints(self._run, after=good[-1].step)
         before = self.progress
         self._load(good[-1].path)
-        self.progress = self.progress._replace(went_back=True, best_loss=before.best_loss, best_step=before.best_step)
+        # a later step's number is reached again by other weights: only the file that has its name is still the best
+        best_step = before.best_step if before.best_step is not None and before.best_step <= good[-1].step else None
+        self.progress = self.progress._replace(went_back=True, best_loss=before.best_loss, best_step=best_step)
         self._optimizer.scale_rate(rate_factor)
         self.save()
         self.settle()

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from trainer.config import TrainConfig
+from trainer.faults import is_full
 from trainer.free_running import FreeRunning, judge
 from trainer.incidents import Incidents
 from trainer.input.staircase import Bucket
@@ -90,7 +91,9 @@ class Validation:
         with self._optimizer.averaged():  # if there is no memory for that, weights are not to be trusted
             try:
                 spoken = self.free_running.speak()
-            except tf.errors.ResourceExhaustedError:
+            except tf.errors.OpError as error:
+                if not is_full(error):
+                    raise
                 self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
                 monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
                 return {}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tests.trainer.processes import begin, build_sample, end
 
-STEPS = 4
+STEPS = 6
 TIMEOUT_S = 1800
 SETTINGS = (
     "log_every=1",
@@ -26,7 +26,7 @@ SETTINGS = (
 
 
 class Runs(NamedTuple):
-    """One device to the last step; two devices, left half-way and gone on with."""
+    """One device to the last step; two devices, one of them, and both again."""
 
     one: Path
     two: Path
@@ -37,7 +37,8 @@ def train_on_devices(folder: Path) -> Runs:
     """One after another."""
     data, one, two = build_sample(folder / "data"), folder / "one", folder / "two"
     train(data, run=one, devices=1, steps=STEPS)
-    train(data, run=two, devices=2, steps=STEPS // 2)
+    train(data, run=two, devices=2, steps=STEPS // 3)
+    train(data, run=two, devices=1, steps=2 * STEPS // 3)
     return Runs(one, two, train(data, run=two, devices=2, steps=STEPS))
 
 

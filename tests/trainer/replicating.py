@@ -1,8 +1,9 @@
-"""A process that trains the smallest model on one device, then on two with the same batches, and says what came out.
+"""A process that trains the smallest model on one device and on two with the same batches, and says what came out.
 
     python -m tests.trainer.replicating
 
-A JSON object: of each way of training the losses of each step, and the weights at the end.
+On two it does so as a graph, and compiled by XLA with each batch in two parts. A JSON object: of each way of training
+the losses of each step, and the weights at the end.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compiled in haste
 
 STEPS = 4
 
@@ -27,11 +30,12 @@ def main() -> None:
     from trainer import step as steps
 
     steps.Noise = same_for_all
-    found = {"one": train(None), "two": train(tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"]))}
+    strategy = tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
+    found = {"one": train(None), "two": train(strategy), "compiled": train(strategy, xla=True, parts=2)}
     json.dump(found, sys.stdout)
 
 
-def train(strategy) -> dict:
+def train(strategy, *, xla: bool = False, parts: int = 1) -> dict:
     import numpy as np
     import tensorflow as tf
 
@@ -45,7 +49,7 @@ def train(strategy) -> dict:
         model = smallest()
         config = OptimizerConfig(learning_rate=3e-3, warmup_steps=0, ema_decay=0.9)
         optimizer = AdamW(config, steps=100, variables=model.trainable_variables)
-    step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, strategy=strategy, xla=False)
+    step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, parts=parts, strategy=strategy, xla=xla)
     values = [
         {name: value.numpy().tolist() for name, value in step(dealt(batch(number), strategy)).items()}
         for number in range(STEPS)

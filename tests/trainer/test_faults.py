@@ -22,6 +22,7 @@ UNCOPIED = tf.errors.InternalError(
 LOST = tf.errors.InternalError(
     None, None, "CUDA error: Could not synchronize CUDA stream: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"
 )
+DISK = tf.errors.ResourceExhaustedError(None, None, "/out/saved_model.pb; No space left on device")
 CORRUPT = tf.errors.DataLossError(
     None,
     None,
@@ -36,6 +37,7 @@ CORRUPT = tf.errors.DataLossError(
         (FULL, True, False),
         (UNCOPIED, True, True),
         (LOST, False, True),
+        (DISK, False, False),
         (CORRUPT, False, False),
         (OSError(), False, False),
     ],
@@ -49,6 +51,7 @@ def test_faults_of_a_device_are_told_from_others(error: Exception, full: bool, o
     [
         (FULL, r"^the device's memory is full \(OOM when allocating tensor with shape\[64\]\); `nvidia-smi` tells"),
         (UNCOPIED, "^the device's memory is full"),
+        (DISK, r"^/out/saved_model\.pb; No space left on device; make room"),
         (LOST, r"^the GPU failed, or could not be had \(CUDA error.*illegal memory access\); `nvidia-smi` tells"),
     ],
 )

@@ -38,6 +38,14 @@ def test_tensorboard_shows_each_step_once_after_a_run_went_on_from_a_checkpoint(
     assert values["validation/loss"] == [(8, 2.0)]
 
 
+def test_a_validation_that_is_owed_is_shown_once_where_a_kill_came_after_its_row(tmp_path: Path) -> None:
+    log_steps(tmp_path, after=0, until=3, value=1.0)
+    with Monitor(tmp_path, step=3, steps=100, validate_every=100, owes_validation=True) as monitor:
+        monitor.log("validation", step=3, values={"loss": 1.0})
+    rows = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
+    assert [(row["kind"], row["step"]) for row in rows] == [*(("train", n) for n in (1, 2, 3)), ("validation", 3)]
+
+
 def shown_by_accumulator(folder: Path) -> dict[str, list[tuple[int, float]]]:
     """(step, value) of each tag by TensorBoard's reader in Python."""
     events = EventAccumulator(str(folder), size_guidance={"tensors": 0}).Reload()

@@ -179,6 +179,17 @@ def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_wa
     assert (tmp_path / "run.json").read_bytes() == before
 
 
+def test_a_checkpoint_that_the_disk_does_not_give_is_not_said_to_be_a_bad_one(train: Callable, tmp_path: Path) -> None:
+    assert train(tmp_path, "steps=2").code == 0
+    path = saved_checkpoints(tmp_path)[-1].path
+    path.unlink()
+    path.mkdir()
+    outcome = train(tmp_path, "steps=3")
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[-1].startswith(f"error: {path}: cannot be read (")
+    assert "remove" not in outcome.err.splitlines()[-1]
+
+
 def test_precision_and_averaging_may_change_from_one_start_to_the_next(train: Callable, tmp_path: Path) -> None:
     for steps, *changed in (
         (2, "model.precision=bfloat16"),

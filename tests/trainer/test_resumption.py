@@ -137,6 +137,21 @@ def test_a_plateau_ends_a_run_until_its_settings_change(
     assert state.is_over == is_over
 
 
+def test_the_best_checkpoint_is_not_replaced_by_another_of_its_step_after_the_run_went_back(tmp_path: Path) -> None:
+    state = make_state(tmp_path)
+    save_at(state, 2)
+    save_at(state, 4, loss=1.0)
+    best = (tmp_path / "checkpoints" / "best.safetensors").read_bytes()
+    state.advance(6, position=Position(4, 5, 6))
+    state.go_back(skipped=4, rate_factor=0.5)
+    assert state.progress.step == 2
+    save_at(state, 4, loss=2.0)
+    resumed(tmp_path)
+    assert (tmp_path / "checkpoints" / "best.safetensors").read_bytes() == best
+    save_at(state, 5, loss=0.5)
+    assert choose_checkpoint(tmp_path, "best").step == 5
+
+
 def test_a_run_that_goes_back_beyond_a_change_keeps_it(tmp_path: Path) -> None:
     """A position in the order of before would mean nothing, and the schedule is the one that is asked for now."""
     save_at(make_state(tmp_path), 4)

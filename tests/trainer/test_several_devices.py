@@ -15,15 +15,22 @@ from tests.trainer.fleets import STEPS, Runs, rows, train
 from trainer.checkpoints import saved_checkpoints
 from trainer.input.stream import Position
 
+LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
+
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(("kind", "steps"), [("train", [*range(1, STEPS + 1)]), ("validation", [STEPS])])
-def test_two_devices_have_the_losses_of_one(on_devices: Runs, kind: str, steps: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "steps", "names"),
+    [("train", [*range(1, STEPS + 1)], (*LOSSES, "gradient_norm")), ("validation", [STEPS], LOSSES)],
+)
+def test_two_devices_have_the_losses_of_one(
+    on_devices: Runs, kind: str, steps: list[int], names: tuple[str, ...]
+) -> None:
     ones, twos = (rows(run, kind=kind)[-len(steps) :] for run in on_devices[:2])
     assert [row["step"] for row in ones] == [row["step"] for row in twos] == steps
     for one, two in zip(ones, twos, strict=True):
-        for name in ("loss", "mel", "kl", "flux", "stop", "guided_attention"):
+        for name in names:
             assert two[name] == pytest.approx(one[name], rel=1e-3), (one["step"], name)
 
 
@@ -39,7 +46,7 @@ def test_two_devices_save_what_one_saves(on_devices: Runs) -> None:
 
 def test_a_run_on_two_devices_goes_on_where_it_was_left(on_devices: Runs) -> None:
     assert "/CPU:0, /CPU:1, " in on_devices.said
-    assert f"going on after step {STEPS // 2}, epoch 0" in on_devices.said
+    assert f"going on after step {2 * STEPS // 3}, epoch 0" in on_devices.said
     assert not (on_devices.two / "incidents.jsonl").exists()
 
 

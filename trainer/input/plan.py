@@ -72,6 +72,11 @@ class Plan(NamedTuple):
         )
         return self._replace(staircase=self.staircase._replace(buckets=buckets))
 
+    def part(self, devices: int) -> Plan:
+        """The plan with batches that are no larger than what each of so many devices gets of one."""
+        buckets = tuple(one.part(devices) for one in self.buckets)
+        return self._replace(staircase=self.staircase._replace(buckets=buckets))
+
     @property
     def explanation(self) -> str:
         """How many shapes pay, in one line."""

@@ -33,6 +33,10 @@ class Bucket(NamedTuple):
     frames: int
     tokens: int
 
+    def part(self, devices: int) -> Bucket:
+        """What each of so many devices gets of a batch; rows may be empty in some."""
+        return self._replace(clips=-(-self.clips // devices))
+
     def __str__(self) -> str:
         return f"{self.clips}×{self.frames}×{self.tokens}"
 

@@ -145,7 +145,7 @@ class AdamW:
         assign(counters["iterations"], counters["iterations"].value + 1)
         assign(counters["updates"], counters["updates"].value + tf.cast(is_finite, tf.int64))
         assign(counters["skipped"], counters["skipped"].value + lost)
-        assign(counters["skipped_in_row"], tf.where(is_finite, tf.zeros_like(in_row), in_row))
+        assign(counters["skipped_in_row"], tf.where(is_lost, in_row, tf.zeros_like(in_row)))
         return is_lost
 
 

@@ -1,0 +1,45 @@
+"""What several devices are fed: batches that are shared, and validation in parts that one of them holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from trainer.config import TrainConfig
+from trainer.feed import REDUCTION, Feed
+from trainer.run import enter_run, open_run, write_run
+
+DEVICES = 3
+CONFIG = TrainConfig.model_validate({"model": {"size": "pico"}, "input": {"frames_per_batch": 8000, "buckets": 4}})
+
+
+@pytest.fixture
+def feed(dataset: Dataset, tmp_path: Path) -> Feed:
+    info = enter_run(tmp_path, config=CONFIG, dataset=dataset)
+    write_run(tmp_path, info, dataset=dataset)
+    return Feed(CONFIG, dataset=dataset, run=tmp_path, info=info, devices=DEVICES)
+
+
+def test_a_batch_of_validation_is_no_larger_than_the_part_of_a_device(feed: Feed) -> None:
+    parts = {bucket[1:]: -(-bucket.clips // DEVICES) for bucket in feed.plan.buckets}
+    assert any(bucket.clips > parts[bucket[1:]] for bucket in feed.plan.buckets)
+    for batch in feed.validation.once(device="/CPU:0", tell=print):
+        clips, frames, _ = batch["mel"].shape
+        assert clips == parts[frames, batch["tokens"].shape[1]]
+
+
+def test_a_bucket_that_does_not_fit_is_lowered_by_what_each_device_gets_down_to_one_clip(
+    feed: Feed, tmp_path: Path
+) -> None:
+    bucket = max(feed.plan.buckets)
+    while (part := -(-bucket.clips // DEVICES)) > 1:
+        assert feed.lower(bucket) == DEVICES * int(REDUCTION * part)
+        bucket = feed.planned(bucket)
+        assert -(-bucket.clips // DEVICES) == int(REDUCTION * part)
+        assert feed.planned(bucket._replace(clips=1)) == bucket
+    assert open_run(tmp_path).ceilings[-1].clips == DEVICES
+    with pytest.raises(UserError, match="a single clip of"):
+        feed.lower(bucket)
