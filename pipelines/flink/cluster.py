@@ -22,14 +22,13 @@ from shared.files import write_bytes, write_json
 
 TASK_MANAGERS = 2
 START_S = 180.0
-RESTART_DELAY_S = 8  # longer than a worker is kept, see runner.py
+RESTART_DELAY_S = 6  # longer than a worker is kept, see runner.py
 
 # Two timers of each Java process wake a hundred times a second, and each time take a core from a Python worker.
 RARE_TICKS = "-Dpekko.scheduler.tick-duration=100ms"
 
 # One slot each: two would share one Python worker and its interpreter lock. Blocking exchanges and the restart
-# strategy let a job lose a TaskManager. REST's word on a job is up
-# to one refresh interval old: by default 3 s, for which a driver would not know that its job has ended.
+# strategy let a job lose a TaskManager. What REST says of failures is up to one refresh interval old, by default 3 s.
 CONFIG = """\
 env: {{java: {{opts: {{all: {opts}}}}}}}
 jobmanager: {{bind-host: localhost, rpc: {{address: localhost, port: {rpc_port}}},
@@ -37,7 +36,7 @@ jobmanager: {{bind-host: localhost, rpc: {{address: localhost, port: {rpc_port}}
 taskmanager: {{bind-host: localhost, host: localhost, numberOfTaskSlots: 1,
   memory: {{process: {{size: 1600m}}, jvm-metaspace: {{size: 512m}}}}}}
 rest: {{address: localhost, bind-address: localhost, port: {rest_port}}}
-web: {{refresh-interval: 300}}
+web: {{refresh-interval: 200}}
 io: {{tmp: {{dirs: {folder}/tmp}}}}
 parallelism: {{default: 1}}
 restart-strategy: {{type: fixed-delay, fixed-delay: {{attempts: 5, delay: {restart_delay_s} s}}}}

@@ -120,7 +120,7 @@ class FlinkResult(PipelineResult):
                 job = self._arrived()
                 if job is None:
                     raise RuntimeError(f"Beam's job server refused {self._name}: {self._said()}")
-                wait_for_job(self._master, job.id, interval_s=INTERVAL_S)
+                wait_for_job(self._master, job, interval_s=INTERVAL_S)
             except KeyboardInterrupt:
                 self.end()
                 raise
@@ -137,7 +137,7 @@ class FlinkResult(PipelineResult):
         click.echo(f"interrupted: {self._name} is ended first; a second Ctrl-C leaves it running", err=True)
         job = self._arrived()
         if job is not None:
-            cancel_job(self._master, job.id)
+            cancel_job(self._master, job)
 
     def _arrived(self) -> Job | None:
         """Once Flink lists it; None where the job server says that it has ended, and Flink has never had it."""
