@@ -96,6 +96,12 @@ def test_a_job_is_followed_to_its_good_end(service: Service) -> None:
     assert seen == ["RUNNING", "RESTARTING", "FINISHED"]
 
 
+def test_a_job_that_runs_is_asked_for_its_state_alone(service: Service) -> None:
+    service.answers["/jobs/j/status"] = states("CREATED", "RUNNING", "RUNNING", "FINISHED")
+    wait_for_job(service.master, OURS, interval_s=0)
+    assert service.asked == 4 * ["GET /jobs/j/status"]
+
+
 def test_a_mistake_of_the_users_ends_a_job_that_would_try_again(service: Service) -> None:
     entry = {"stacktrace": "Caused by: shared.errors.UserError: no room [while running 'x']\n\tat java"}
     service.answers |= {
