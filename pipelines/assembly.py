@@ -10,7 +10,7 @@ sources ─ readers ─► Utterance references ─► shard by hash of the id
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import apache_beam as beam
 import click
@@ -18,7 +18,7 @@ import click
 from pipelines.config import BuildConfig, config_document
 from pipelines.measure import MeasureShard, contract_of, disk_message
 from pipelines.orphans import end_left_job, noted_job
-from pipelines.plan import Element, Plan
+from pipelines.plan import Plan, read_keyed
 from pipelines.progress import show_progress
 from pipelines.publish import Published, collect_reports, publish, stage_description
 from pipelines.reuse import measuring
@@ -27,8 +27,6 @@ from pipelines.scope import Scope
 from pipelines.selection import Select
 from pipelines.settle import SettleShard, ShardReport
 from pipelines.staging import Staging
-from preprocess.corpora import read_corpus
-from preprocess.corpora.source import SourceConfig
 from preprocess.record import Preparation
 from shared.dataset import DatasetInfo
 from shared.errors import UserError
@@ -132,18 +130,10 @@ class Assembly:
         )
         return (
             measured
-            | beam.Map(lambda stem: (None, stem))
+            | beam.WithKeys(None)
             | "All shards" >> beam.GroupByKey()  # (None, stems)
             | beam.Values()
             | beam.ParDo(Select(config, staging=staging))  # stem
             | "Spread again" >> beam.Reshuffle()
             | beam.ParDo(SettleShard(self.contract, data=data, staging=staging))  # stem
         )
-
-
-def read_keyed(named: tuple[str, SourceConfig], plan: Plan) -> Iterator[tuple[str, Element]]:
-    """(stem, utterance or rejection) of one source, as far as it has a shard."""
-    name, source = named
-    for element in read_corpus(source, name=name):
-        if (stem := plan.stem_of(element, source=name)) is not None:
-            yield str(stem), element

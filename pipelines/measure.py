@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from pipelines.config import BuildConfig
 from pipelines.plan import Element
-from pipelines.progress import Tally
 from pipelines.reuse import hash_inputs, is_sound, measuring, read_rows
 from pipelines.scope import Scope
 from pipelines.staging import FILE, INPUTS, MEASURED, Staging
+from pipelines.tally import Tally
 from preprocess.record import Preparation, Prepared, rejection
 from preprocess.text import PREPARATION
 from preprocess.tokens import Tokenizer

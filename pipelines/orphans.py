@@ -68,10 +68,10 @@ def _end(noted: NotedJob, *, is_of_use: bool) -> None:
     try:
         if is_of_use:
             click.echo(f"{name} of a driver that is gone still runs on {master}: its shards are waited for", err=True)
-            wait_for_job(master, job.id)
+            wait_for_job(master, job)
         else:
             click.echo(f"{name} of a driver that is gone still runs on {master}: it is cancelled", err=True)
-            cancel_job(master, job.id)
+            cancel_job(master, job)
     except Unreachable:
         raise
     except (JobFailed, UserError) as error:  # it has ended, as was wanted; what it finished is of use all the same

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from pipelines.config import BuildConfig
 from pipelines.splits import Splits
 from preprocess.corpora import read_corpus
+from preprocess.corpora.source import SourceConfig
 from preprocess.utterance import Rejection, Utterance
 from shared.errors import UserError
 from shared.layout import Stem
@@ -96,3 +97,11 @@ def plan_as_published(stems: Iterable[str], *, config: BuildConfig) -> Plan:
     plan = Plan(shards, 0, Splits.from_config(config), published={})
     counts = collections.Counter(str(stem) for stem, _ in plan.place(config))
     return plan._replace(listed=counts.total(), published=dict(counts))
+
+
+def read_keyed(named: tuple[str, SourceConfig], plan: Plan) -> Iterator[tuple[str, Element]]:
+    """(stem, utterance or rejection) of one source, as far as it has a shard."""
+    name, source = named
+    for element in read_corpus(source, name=name):
+        if (stem := plan.stem_of(element, source=name)) is not None:
+            yield str(stem), element

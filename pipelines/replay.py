@@ -16,11 +16,12 @@ from pipelines.differences import Difference, differences
 from pipelines.measure import contract_of, disk_message, preparation
 from pipelines.orphans import noted_job
 from pipelines.plan import Plan, plan_as_published
-from pipelines.progress import Tally, show_progress
+from pipelines.progress import show_progress
 from pipelines.publish import Published, check_budget, check_counts
 from pipelines.runners import choose_workers, new_job_name, run_graph
 from pipelines.scope import Scope
 from pipelines.staging import Staging
+from pipelines.tally import Tally
 from pipelines.validation.base import inspect_base
 from preprocess.utterance import SELECTION, Reason, Rejection, Utterance
 from shared.dataset import Dataset

@@ -6,7 +6,6 @@ import functools
 
 import numpy as np
 import scipy.fft
-import scipy.signal
 import scipy.sparse
 
 from shared.features import FeatureSpec, mel_filterbank
@@ -62,8 +61,13 @@ def frames(samples: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
 
 @functools.cache
 def window(spec: FeatureSpec) -> np.ndarray:
-    """The periodic Hann window, [n_fft] float32."""
-    return scipy.signal.get_window("hann", spec.n_fft, fftbins=True).astype(np.float32)
+    """The periodic Hann window of a spec, [n_fft] float32."""
+    return hann(spec.n_fft)
+
+
+def hann(samples: int) -> np.ndarray:
+    """A periodic Hann window, [samples] float32, bit for bit that of `scipy.signal`, whose import takes 0.6 s."""
+    return (0.5 + 0.5 * np.cos(np.linspace(-np.pi, np.pi, samples + 1)))[:-1].astype(np.float32)
 
 
 @functools.cache

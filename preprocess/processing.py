@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyloudnorm
 
 from preprocess.audio import Signal
 from preprocess.quality import frame_powers
 from shared.processing import Processing
+
+if TYPE_CHECKING:
+    import pyloudnorm
 
 TRIM_HOP_S = 0.01
 
@@ -62,4 +65,6 @@ def guard_peak(signal: Signal, *, max_peak: float) -> Signal:
 
 @functools.lru_cache(maxsize=8)
 def _meter(rate_hz: int) -> pyloudnorm.Meter:
+    import pyloudnorm  # takes scipy.signal with it: 0.6 s of each worker, where no loudness is asked for
+
     return pyloudnorm.Meter(rate_hz, block_size=LOUDNESS_BLOCK_S)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.fft
-import scipy.signal
 
 from preprocess.audio import Signal
+from preprocess.mel import hann
 
 # Of these estimators; another one lets builds measure again.
 MEASURES = 1
@@ -126,7 +126,7 @@ def bandwidth_hz(signal: Signal, *, powers: np.ndarray, hop_samples: int) -> flo
     return float(highest * GROUP_BINS / SPECTRUM_FFT * signal.rate_hz)
 
 
-_WINDOW = scipy.signal.get_window("hann", SPECTRUM_FFT, fftbins=True).astype(np.float32)
+_WINDOW = hann(SPECTRUM_FFT)
 _WINDOW_POWER = float(np.square(_WINDOW).sum())
 
 

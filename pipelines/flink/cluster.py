@@ -13,7 +13,7 @@ import pydantic
 
 from pipelines.flink import job_server
 from pipelines.flink.install import Installation
-from pipelines.flink.java import OPENS, java_home
+from pipelines.flink.java import FRUGAL, OPENS, java_home
 from pipelines.flink.places import checked_master, cluster_folder
 from pipelines.flink.processes import Started, end_all, free_port, listens, start
 from pipelines.flink.rest import Unreachable, ask
@@ -22,13 +22,13 @@ from shared.files import write_bytes, write_json
 
 TASK_MANAGERS = 2
 START_S = 180.0
+RESTART_DELAY_S = 6  # longer than a worker is kept, see runner.py
 
-# These processes share the machine with the Python workers, which do the work: threads that compile hot Java code or
-# collect garbage side by side would take the cores from them.
-FRUGAL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# Two timers of each Java process wake a hundred times a second, and each time take a core from a Python worker.
+RARE_TICKS = "-Dpekko.scheduler.tick-duration=100ms"
 
 # One slot each: two would share one Python worker and its interpreter lock. Blocking exchanges and the restart
-# strategy let a job lose a TaskManager (2 s after its worker was given up, see runner.py).
+# strategy let a job lose a TaskManager. What REST says of failures is up to one refresh interval old, by default 3 s.
 CONFIG = """\
 env: {{java: {{opts: {{all: {opts}}}}}}}
 jobmanager: {{bind-host: localhost, rpc: {{address: localhost, port: {rpc_port}}},
@@ -36,9 +36,10 @@ jobmanager: {{bind-host: localhost, rpc: {{address: localhost, port: {rpc_port}}
 taskmanager: {{bind-host: localhost, host: localhost, numberOfTaskSlots: 1,
   memory: {{process: {{size: 1600m}}, jvm-metaspace: {{size: 512m}}}}}}
 rest: {{address: localhost, bind-address: localhost, port: {rest_port}}}
+web: {{refresh-interval: 200}}
 io: {{tmp: {{dirs: {folder}/tmp}}}}
 parallelism: {{default: 1}}
-restart-strategy: {{type: fixed-delay, fixed-delay: {{attempts: 5, delay: 2 s}}}}
+restart-strategy: {{type: fixed-delay, fixed-delay: {{attempts: 5, delay: {restart_delay_s} s}}}}
 heartbeat: {{interval: 2000, timeout: 10000}}
 """
 
@@ -115,7 +116,11 @@ class Cluster:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         shutil.copy(self._files.log_config, self.folder / "conf")
         config = CONFIG.format(
-            opts=" ".join([*OPENS, *FRUGAL]), rpc_port=free_port(), rest_port=port, folder=self.folder
+            opts=" ".join([*OPENS, *FRUGAL, RARE_TICKS]),
+            rpc_port=free_port(),
+            rest_port=port,
+            folder=self.folder,
+            restart_delay_s=RESTART_DELAY_S,
         )
         write_bytes(self.folder / "conf" / "config.yaml", config.encode())
         found = Processes(job_manager=self._flink("jobmanager", "localhost", str(port)))

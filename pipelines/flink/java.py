@@ -28,6 +28,10 @@ OPENED = (
 )
 OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
 
+# These processes share the machine with the Python workers, which do the work: threads that compile hot Java code or
+# collect garbage side by side would take the cores from them.
+FRUGAL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
 
 def java_home() -> Path:
     """The home of a Java of the wanted version: JAVA_HOME's, that of the path, or one where Linux keeps them.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pipelines.flink.install import Installation
-from pipelines.flink.java import OPENS, java_home
+from pipelines.flink.java import FRUGAL, OPENS, java_home
 from pipelines.flink.processes import free_port, listens
 from shared.errors import UserError
 
@@ -27,6 +27,7 @@ def command(class_path: str, *, log_config: Path | None, master: str, port: int,
         str(java_home() / "bin" / "java"),
         "-Xmx512m",
         *OPENS,
+        *FRUGAL,
         *([f"-Dlog4j.configurationFile=file:{log_config}"] if log_config else []),
         f"-Dlog.file={folder / 'log' / 'job-server.log'}",
         "-Dconsole.log.level=OFF",

@@ -12,6 +12,7 @@ from pipelines.flink.rest import Conflict, Unknown, Unreachable, ask
 from shared.errors import UserError
 
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELED", "SUSPENDED"})
+UNDISTURBED = frozenset({"INITIALIZING", "CREATED", "RUNNING", "FINISHED"})  # after a failure it waits as RESTARTING
 INTERVAL_S = 0.5
 SILENCE_S = 30.0  # so long a cluster may be out of reach while a job is waited for
 PATIENCE, MAX_INTERVAL_S = (
@@ -60,7 +61,7 @@ def running_jobs(master: str) -> list[Job]:
 
 
 def wait_for_job(
-    master: str, job_id: str, *, follow: Callable[[Job], None] = lambda job: None, interval_s: float = INTERVAL_S
+    master: str, job: Job, *, follow: Callable[[Job], None] = lambda job: None, interval_s: float = INTERVAL_S
 ) -> Job:
     """Poll until the job has ended well, calling `follow` with what it is at each poll.
 
@@ -72,37 +73,36 @@ def wait_for_job(
         Unknown: it has forgotten the job, or was started anew.
         JobFailed: the job failed or was cancelled.
     """
-    job = _watch(master, job_id, follow=follow, interval_s=interval_s)
+    job = _watch(master, job, follow=follow, interval_s=interval_s)
     if job.state != "FINISHED":
-        raise JobFailed(
-            f"Flink job {job.name} ({job_id}) is {job.state}: {_reasons(master, job_id) or 'no reason given'}"
-        )
+        reasons = _reasons(master, job) or "no reason given"
+        raise JobFailed(f"Flink job {job.name} ({job.id}) is {job.state}: {reasons}")
     return job
 
 
-def cancel_job(master: str, job_id: str, *, interval_s: float = INTERVAL_S) -> Job:
+def cancel_job(master: str, job: Job, *, interval_s: float = INTERVAL_S) -> Job:
     """Cancel, and wait until it has ended: after that nothing of it writes any more. An ended one stays as it is.
 
     Raises:
         Unreachable, Unknown: as `wait_for_job`.
     """
-    job = _state(master, job_id)
+    job = _now(master, job)
     if not job.ended:
         with contextlib.suppress(Conflict):  # it has just ended by itself
-            ask(master, f"/jobs/{job_id}?mode=cancel", method="PATCH")
+            ask(master, f"/jobs/{job.id}?mode=cancel", method="PATCH")
     while not job.ended:
         time.sleep(interval_s)
-        job = _state(master, job_id)
+        job = _now(master, job)
     return job
 
 
-def _watch(master: str, job_id: str, *, follow: Callable[[Job], None], interval_s: float) -> Job:
-    """A long job is asked after less often: at 5 times a second its answers take a tenth of a core."""
+def _watch(master: str, job: Job, *, follow: Callable[[Job], None], interval_s: float) -> Job:
+    """A long job is asked after less often, and one that runs for nothing but its state: each answer takes its time."""
     began_s = answered_s = time.monotonic()
     while True:
         try:
-            job = _state(master, job_id)
-            mistake = user_message(_reasons(master, job_id))
+            job = _now(master, job)
+            mistake = None if job.state in UNDISTURBED else user_message(_reasons(master, job))
             answered_s = time.monotonic()
         except Unreachable:
             if time.monotonic() - answered_s > SILENCE_S:
@@ -110,22 +110,22 @@ def _watch(master: str, job_id: str, *, follow: Callable[[Job], None], interval_
         else:
             follow(job)
             if mistake is not None:
-                cancel_job(master, job_id)
+                cancel_job(master, job)
                 raise UserError(mistake)
             if job.ended:
                 return job
         time.sleep(min(max(interval_s, PATIENCE * (time.monotonic() - began_s)), MAX_INTERVAL_S))
 
 
-def _state(master: str, job_id: str) -> Job:
-    answer = ask(master, f"/jobs/{job_id}")
-    return Job(job_id, answer["name"], answer["state"])
+def _now(master: str, job: Job) -> Job:
+    """What else Flink says of a job is up to 3 s old (`web.refresh-interval`), and a hundred times as long."""
+    return job._replace(state=ask(master, f"/jobs/{job.id}/status")["status"])
 
 
-def _reasons(master: str, job_id: str) -> str:
+def _reasons(master: str, job: Job) -> str:
     """Every failure that Flink remembers of the job, also those that it recovered from."""
     try:
-        answer = ask(master, f"/jobs/{job_id}/exceptions")
+        answer = ask(master, f"/jobs/{job.id}/exceptions")
     except Unknown:
         return ""
     entries = answer.get("exceptionHistory", {}).get("entries", [])

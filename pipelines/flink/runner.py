@@ -19,16 +19,17 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from pipelines.flink import launcher
 from pipelines.flink.checks import checked_job_server_jar, runs_beam, worker_command
-from pipelines.flink.cluster import Cluster
+from pipelines.flink.cluster import RESTART_DELAY_S, Cluster
 from pipelines.flink.install import install
 from pipelines.flink.job_server import home_class_path, leashed_job_server, travelling_class_path
 from pipelines.flink.jobs import SILENCE_S, Job, cancel_job, find_job, wait_for_job
 from pipelines.flink.places import asked_worker_pool, cluster_folder
 from pipelines.flink.rest import Unreachable
 
-# A worker lives from one stage to the next if that begins within this time, which saves its imports. It must be
-# less than the delay of the cluster's restart strategy (2 s), so that a dead one is not found again after a restart.
-WORKER_KEPT_MS = 1_500
+# A worker lives from one stage to the next if that begins within this time, which saves seconds of imports: so long it
+# may wait for another that has one shard more. It must be less than the delay of the cluster's restart strategy, so
+# that a dead one is not found again after a restart.
+WORKER_KEPT_MS = (RESTART_DELAY_S - 1) * 1000
 
 INTERVAL_S = 0.2
 
@@ -119,7 +120,7 @@ class FlinkResult(PipelineResult):
                 job = self._arrived()
                 if job is None:
                     raise RuntimeError(f"Beam's job server refused {self._name}: {self._said()}")
-                wait_for_job(self._master, job.id, interval_s=INTERVAL_S)
+                wait_for_job(self._master, job, interval_s=INTERVAL_S)
             except KeyboardInterrupt:
                 self.end()
                 raise
@@ -136,7 +137,7 @@ class FlinkResult(PipelineResult):
         click.echo(f"interrupted: {self._name} is ended first; a second Ctrl-C leaves it running", err=True)
         job = self._arrived()
         if job is not None:
-            cancel_job(self._master, job.id)
+            cancel_job(self._master, job)
 
     def _arrived(self) -> Job | None:
         """Once Flink lists it; None where the job server says that it has ended, and Flink has never had it."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pydantic
 
-from pipelines.progress import Tally
+from pipelines.tally import Tally
 from pipelines.validation.findings import Findings, ShardVerdict
 from pipelines.validation.recordings import CHECK as RECORDING
 from pipelines.validation.recordings import check_recordings, recordings_state

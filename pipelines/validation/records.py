@@ -10,7 +10,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from pipelines.progress import Tally
+from pipelines.tally import Tally
 from pipelines.validation.bands import band_sums
 from pipelines.validation.evidence import (
     Facts,

@@ -23,8 +23,9 @@ import apache_beam as beam
 import click
 
 from pipelines.damage import tells_all
-from pipelines.progress import Tally, show_progress
+from pipelines.progress import show_progress
 from pipelines.runners import choose_workers, new_job_name, run_graph
+from pipelines.tally import Tally
 from pipelines.validation.base import Base, inspect_base
 from pipelines.validation.company import Group, Hashes, contradictions, groups_for, hashes_of
 from pipelines.validation.doubt import with_sums, without_doubtful

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from pipelines.build import build_dataset
-from pipelines.progress import Tally
+from pipelines.tally import Tally
 from pipelines.validation.bands import band_sums
 from pipelines.validation.company import hashes_of
 from pipelines.validation.evidence import mel_range

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.progress import Tally
+from pipelines.tally import Tally
 from pipelines.validation.findings import Finding
 from pipelines.validation.inspection import Inspection
 from shared.dataset import Dataset

@@ -65,6 +65,9 @@ def service() -> Iterator[Service]:
     found.server.server_close()
 
 
+OURS = Job("j", "ours", "RUNNING")
+
+
 def listed(*states: str, name: str = "ours") -> dict[str, object]:
     return {
         "jobs": [
@@ -75,7 +78,7 @@ def listed(*states: str, name: str = "ours") -> dict[str, object]:
 
 
 def states(*found: str) -> list[object]:
-    return [{"name": "ours", "state": state} for state in found]
+    return [{"status": state} for state in found]
 
 
 def test_of_several_jobs_of_a_name_the_newest_is_found(service: Service) -> None:
@@ -86,41 +89,47 @@ def test_of_several_jobs_of_a_name_the_newest_is_found(service: Service) -> None
 
 
 def test_a_job_is_followed_to_its_good_end(service: Service) -> None:
-    service.answers |= {"/jobs/j": states("RUNNING", "RESTARTING", "FINISHED"), "/jobs/j/exceptions": {}}
+    service.answers |= {"/jobs/j/status": states("RUNNING", "RESTARTING", "FINISHED"), "/jobs/j/exceptions": {}}
     seen: list[str] = []
-    found = wait_for_job(service.master, "j", follow=lambda job: seen.append(job.state), interval_s=0)
+    found = wait_for_job(service.master, OURS, follow=lambda job: seen.append(job.state), interval_s=0)
     assert found.state == "FINISHED"
     assert seen == ["RUNNING", "RESTARTING", "FINISHED"]
+
+
+def test_a_job_that_runs_is_asked_for_its_state_alone(service: Service) -> None:
+    service.answers["/jobs/j/status"] = states("CREATED", "RUNNING", "RUNNING", "FINISHED")
+    wait_for_job(service.master, OURS, interval_s=0)
+    assert service.asked == 4 * ["GET /jobs/j/status"]
 
 
 def test_a_mistake_of_the_users_ends_a_job_that_would_try_again(service: Service) -> None:
     entry = {"stacktrace": "Caused by: shared.errors.UserError: no room [while running 'x']\n\tat java"}
     service.answers |= {
-        "/jobs/j": states("RUNNING", "RUNNING", "CANCELED"),
+        "/jobs/j/status": states("RUNNING", "RESTARTING", "RESTARTING", "CANCELED"),
         "/jobs/j/exceptions": {"root-exception": None, "exceptionHistory": {"entries": [entry]}},
         "/jobs/j?mode=cancel": {},
     }
     with pytest.raises(UserError, match=r"^no room$"):
-        wait_for_job(service.master, "j", interval_s=0)
+        wait_for_job(service.master, OURS, interval_s=0)
     assert "PATCH /jobs/j?mode=cancel" in service.asked
 
 
 def test_a_job_that_failed_is_told_with_its_reason(service: Service) -> None:
-    service.answers |= {"/jobs/j": states("FAILED"), "/jobs/j/exceptions": {"root-exception": "out of memory"}}
+    service.answers |= {"/jobs/j/status": states("FAILED"), "/jobs/j/exceptions": {"root-exception": "out of memory"}}
     with pytest.raises(JobFailed, match=r"ours \(j\) is FAILED: out of memory"):
-        wait_for_job(service.master, "j", interval_s=0)
+        wait_for_job(service.master, OURS, interval_s=0)
 
 
 def test_a_job_that_has_ended_is_not_cancelled_again(service: Service) -> None:
-    service.answers["/jobs/j"] = states("FINISHED")
-    assert cancel_job(service.master, "j", interval_s=0).state == "FINISHED"
-    assert service.asked == ["GET /jobs/j"]
+    service.answers["/jobs/j/status"] = states("FINISHED")
+    assert cancel_job(service.master, OURS, interval_s=0).state == "FINISHED"
+    assert service.asked == ["GET /jobs/j/status"]
 
 
 def test_a_cluster_that_is_silent_for_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "SILENCE_S", 0.05)
     with pytest.raises(Unreachable, match=r"^no Flink cluster answers at localhost:\d+ .*`make flink-up`"):
-        wait_for_job(f"localhost:{free_port()}", "j", interval_s=0.01)
+        wait_for_job(f"localhost:{free_port()}", OURS, interval_s=0.01)
 
 
 def test_a_service_that_is_not_flink_is_told(service: Service) -> None:
@@ -194,7 +203,7 @@ def test_a_job_outlives_its_driver_and_can_be_waited_for(flink: Cluster) -> None
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()
     assert find_job(flink.master, name=job.name) == job._replace(state="RUNNING")
-    assert wait_for_job(flink.master, job.id).state == "FINISHED"
+    assert wait_for_job(flink.master, job).state == "FINISHED"
     found = find_job(flink.master, name=job.name)
     assert found is not None
     assert found.ended
@@ -203,11 +212,11 @@ def test_a_job_outlives_its_driver_and_can_be_waited_for(flink: Cluster) -> None
 @pytest.mark.slow
 def test_a_cancelled_job_writes_no_more_and_its_driver_is_told(flink: Cluster) -> None:
     driver, job = started_elsewhere(flink, seconds=300)
-    assert cancel_job(flink.master, job.id).state == "CANCELED"
+    assert cancel_job(flink.master, job).state == "CANCELED"
     assert clusters.wait_for_no_worker()
     assert driver.wait(timeout=60) == 1
     with pytest.raises(JobFailed, match="is CANCELED"):
-        wait_for_job(flink.master, job.id)
+        wait_for_job(flink.master, job)
 
 
 @pytest.mark.slow

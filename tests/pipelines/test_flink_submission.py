@@ -71,7 +71,7 @@ def result(service: Service, *states: object) -> FlinkResult:
 
 
 def runs_until_cancelled(service: Service) -> None:
-    service.answers |= {"/jobs/j0": states("RUNNING", "CANCELED"), "/jobs/j0?mode=cancel": {}}
+    service.answers |= {"/jobs/j0/status": states("RUNNING", "CANCELED"), "/jobs/j0?mode=cancel": {}}
 
 
 def was_cancelled(service: Service) -> bool:
@@ -118,7 +118,7 @@ def test_a_job_that_ended_and_never_came_to_flink_is_not_waited_for(state: str, 
 def test_a_job_that_ended_before_it_was_looked_for_has_ended_well(service: Service) -> None:
     service.answers |= {
         "/jobs/overview": [NOWHERE, listed("FINISHED")],
-        "/jobs/j0": states("FINISHED"),
+        "/jobs/j0/status": states("FINISHED"),
         "/jobs/j0/exceptions": {},
     }
     assert result(service, PipelineState.DONE).wait_until_finish() == PipelineState.DONE
@@ -127,7 +127,7 @@ def test_a_job_that_ended_before_it_was_looked_for_has_ended_well(service: Servi
 def test_a_moments_silence_is_borne(service: Service) -> None:
     service.answers |= {
         "/jobs/overview": [b"<html>", NOWHERE, listed("RUNNING")],
-        "/jobs/j0": states("FINISHED"),
+        "/jobs/j0/status": states("FINISHED"),
         "/jobs/j0/exceptions": {},
     }
     assert result(service, grpc.RpcError(), PipelineState.RUNNING).wait_until_finish() == PipelineState.DONE
@@ -264,11 +264,11 @@ def lock(service: Service, tmp_path: Path) -> Iterator[Lock]:
 def test_a_job_that_arrives_after_its_driver_was_killed_is_waited_for(service: Service, lock: Lock) -> None:
     service.answers |= {
         "/jobs/overview": [NOWHERE, NOWHERE, NOWHERE, listed("RUNNING")],
-        "/jobs/j0": states("RUNNING", "FINISHED"),
+        "/jobs/j0/status": states("RUNNING", "FINISHED"),
         "/jobs/j0/exceptions": {},
     }
     end_left_job(lock, work="w")
-    assert service.asked.count("GET /jobs/j0") == 2
+    assert service.asked.count("GET /jobs/j0/status") == 2
     assert not was_cancelled(service)
 
 

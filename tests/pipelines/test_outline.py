@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.progress import Tally
+from pipelines.tally import Tally
 from pipelines.validation import records
 from pipelines.validation.outline import Outlines
 from pipelines.validation.records import RecordsFile

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipelines import progress
-from pipelines.progress import Tally, show_progress
+from pipelines import tally as tallies
+from pipelines.progress import show_progress
+from pipelines.tally import Tally
 
 
 def test_tallies_of_several_shards_add_up(tmp_path: Path) -> None:
@@ -23,7 +25,7 @@ def test_tallies_of_several_shards_add_up(tmp_path: Path) -> None:
 
 def test_a_tally_writes_twice_a_second_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s, writes = [100.0], []
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(tallies.time, "monotonic", lambda: now_s[0])
     monkeypatch.setattr(Path, "write_text", lambda path, text: writes.append(int(text)))
     tally = Tally(tmp_path, name="a")
     for _ in range(100):
@@ -49,7 +51,7 @@ def test_the_bar_ends_at_the_sum_of_all_tallies(tmp_path: Path, capsys: pytest.C
 def test_a_tally_may_be_read_at_any_moment_of_its_writing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "INTERVAL_S", 0.0005)
+    monkeypatch.setattr(tallies, "INTERVAL_S", 0.0005)
     raised: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", raised.append)
     with show_progress(tmp_path / "progress", label="many", total=1):
@@ -70,7 +72,7 @@ def test_a_store_that_is_busy_for_a_moment_costs_neither_the_bar_nor_the_job(
             raise answer
         return answer
 
-    monkeypatch.setattr(progress, "INTERVAL_S", 0.01)
+    monkeypatch.setattr(tallies, "INTERVAL_S", 0.01)
     monkeypatch.setattr(progress, "_sum", count)
     raised: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", raised.append)

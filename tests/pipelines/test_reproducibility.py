@@ -11,8 +11,8 @@ import pytest
 
 from pipelines.config import BuildConfig
 from pipelines.measure import in_order, measure_shard, preparation
-from pipelines.progress import Tally
 from pipelines.staging import Staging
+from pipelines.tally import Tally
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.config import load_config
 from tests.pipelines import builds
