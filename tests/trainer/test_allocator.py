@@ -11,12 +11,13 @@ import pytest
 from trainer import allocator
 from trainer.allocator import tune_allocator
 
-CYCLES, BLOCKS, BLOCK_BYTES = 20, 4, 8 << 20
+CYCLES = 10
 PAGE_BYTES = 4096
 
 # malloc itself, so that nothing of Python's or numpy's own caching stands between
 FAULTS = f"""
 import ctypes, resource, sys
+blocks, size = int(sys.argv[2]), int(sys.argv[3])
 if sys.argv[1] == "tuned":
     from trainer.allocator import tune_allocator
     tune_allocator()
@@ -24,10 +25,10 @@ libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
 
 def cycle():
-    blocks = [libc.malloc({BLOCK_BYTES}) for _ in range({BLOCKS})]
-    for block in blocks:
-        ctypes.memset(block, 1, {BLOCK_BYTES})
-    for block in blocks:
+    held = [libc.malloc(size) for _ in range(blocks)]
+    for block in held:
+        ctypes.memset(block, 1, size)
+    for block in held:
         libc.free(block)
 
 cycle()
@@ -38,15 +39,17 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def faults(setting: str) -> int:
-    answer = subprocess.run([sys.executable, "-c", FAULTS, setting], capture_output=True, text=True, check=True)
+def faults(setting: str, *, blocks: int, size_bytes: int) -> int:
+    words = [sys.executable, "-c", FAULTS, setting, str(blocks), str(size_bytes)]
+    answer = subprocess.run(words, capture_output=True, text=True, check=True)
     return int(answer.stdout)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are glibc's")
-def test_large_blocks_are_used_again_without_a_page_fault() -> None:
-    pages = CYCLES * BLOCKS * BLOCK_BYTES // PAGE_BYTES
-    plain, tuned = faults("plain"), faults("tuned")
+@pytest.mark.parametrize(("blocks", "size_bytes"), [(4, 8 << 20), (1, 240 << 20)])
+def test_large_blocks_are_used_again_without_a_page_fault(blocks: int, size_bytes: int) -> None:
+    pages = CYCLES * blocks * size_bytes // PAGE_BYTES
+    plain, tuned = (faults(setting, blocks=blocks, size_bytes=size_bytes) for setting in ("plain", "tuned"))
     print(f"page faults for {pages} pages written: {plain} plain, {tuned} tuned")
     assert tuned < pages / 100
     assert plain > 10 * max(tuned, 1)

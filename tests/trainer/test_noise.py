@@ -99,6 +99,17 @@ def test_dropout_drops_its_share_and_keeps_the_mean(rate: float, dtype: str) -> 
     assert dropped.mean() == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.parametrize("shape", [[1], [3, 5, 7], [4, 5]])
+def test_dropout_of_an_odd_number_of_values_draws_for_each(shape: list[int]) -> None:
+    drawn = [Noise(seed=1, step=tf.constant(step)).dropout(tf.ones(shape), rate=0.5).numpy() for step in range(100)]
+    np.testing.assert_allclose(np.mean(drawn, 0), 1.0, atol=0.6)
+
+
+def test_neighbours_are_dropped_independently() -> None:
+    dropped = Noise(seed=1, step=tf.constant(1)).dropout(tf.ones([N]), rate=0.3).numpy() == 0
+    assert abs(np.corrcoef(dropped[::2], dropped[1::2])[0, 1]) < 6 / np.sqrt(N / 2)
+
+
 def test_no_dropout_is_the_same_values() -> None:
     values = tf.random.stateless_normal([10], [1, 2])
     np.testing.assert_array_equal(Noise(seed=1, step=tf.constant(1)).dropout(values, rate=0.0), values)

@@ -13,7 +13,7 @@ from shared.errors import UserError
 from tests.trainer.models import random_batch, smallest, teacher_force
 from trainer import step as steps
 from trainer.losses import GuidedAttentionConfig, LossConfig
-from trainer.model.noise import Noise
+from trainer.model.noise import HALVES, Noise
 from trainer.model.xtts import XTTS
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
@@ -53,6 +53,9 @@ class Placed(Noise):
 
     def uniform(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         return tf.fill(shape, self._value)
+
+    def halves(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
+        return tf.cast(tf.fill(shape, tf.cast(HALVES * self._value, tf.int32)), tf.uint16)
 
     def normal(self, shape: tf.Tensor | list[int], dtype: tf.DType = tf.float32) -> tf.Tensor:
         return tf.cast(tf.fill(shape, self._value), dtype)

@@ -17,6 +17,8 @@ MAX_DRAWS = 1 << 16  # of one source
 BRANCH_DRAWS = 16  # set aside for a branch
 MAX_STEPS = 1 << 40
 
+HALVES = 1 << 16  # numbers that half of a drawn one can be: rates are rounded to so many parts
+
 
 class Noise:
     """A source of independent draws, numbered in the order of tracing."""
@@ -59,8 +61,17 @@ class Noise:
         """The values, a share `rate` of them zero and the others scaled up: in training, or always."""
         if rate == 0.0 or not (self.trains or always):
             return values
-        kept = self.uniform(tf.shape(values)) >= rate
+        kept = self.halves(tf.shape(values)) >= tf.constant(min(round(rate * HALVES), HALVES - 1), tf.uint16)
         return tf.where(kept, values / (1.0 - rate), tf.zeros_like(values))
+
+    def halves(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
+        """Uniform among the uint16; two are made of each number drawn, for drawing is what dropout costs on a CPU."""
+        shape = self._shape(shape)
+        size = tf.reduce_prod(shape)
+        words = tf.random.stateless_uniform(
+            [-(-size // 2)], self._next_seed(), minval=None, maxval=None, dtype=tf.uint32, alg=ALGORITHM
+        )
+        return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
 
     def advanced(self, draws: int) -> Noise:
         """A source that goes on so many draws from here."""

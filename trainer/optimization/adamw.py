@@ -85,7 +85,7 @@ class AdamW:
             `skipped`: 1 where the reason is not the loss scale, which then is lowered; the scale where there is one.
         """
         unscale = 1.0 / self.loss_scale.factor.value if self.loss_scale else 1.0
-        norm = unscale * tf.linalg.global_norm(gradients)
+        norm = unscale * norm_of(gradients)
         is_finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
         rate = self._rate()
         scale = unscale * self._config.clip_norm / tf.maximum(norm, self._config.clip_norm)
@@ -124,16 +124,18 @@ class AdamW:
             self._targets, self._momenta, self._velocities, averages, gradients, strict=True
         ):
             weight, first, second = (tf.convert_to_tensor(one.value) for one in (variable, momentum, velocity))
-            grown_1 = first + new_1 * (gradient - first)
-            grown_2 = second + new_2 * (tf.square(gradient) - second)
-            update = corrected * grown_1 / (tf.sqrt(grown_2) + epsilon)
+            # what is kept, rather than what grows, goes on into the next, or XLA computes it once for each of its uses,
+            # and then copies each variable before it is written
+            first = tf.where(is_finite, first + new_1 * (gradient - first), first)
+            second = tf.where(is_finite, second + new_2 * (tf.square(gradient) - second), second)
+            update = corrected * first / (tf.sqrt(second) + epsilon)
             moved = weight - (update + decay * weight if len(weight.shape) > 1 else update)
-            assign(momentum, tf.where(is_finite, grown_1, first))
-            assign(velocity, tf.where(is_finite, grown_2, second))
-            assign(variable, tf.where(is_finite, moved, weight))
+            weight = tf.where(is_finite, moved, weight)
+            for target, value in ((momentum, first), (velocity, second), (variable, weight)):
+                assign(target, value)
             if self._average:
                 mean = tf.convert_to_tensor(average.value)
-                assign(average, tf.where(is_finite, self._average.moved(mean, towards=moved, updates=count), mean))
+                assign(average, tf.where(is_finite, self._average.moved(mean, towards=weight, updates=count), mean))
 
     def _count(self, is_finite: tf.Tensor, *, is_loss_finite: tf.Tensor) -> tf.Tensor:
         """Advance the counters; whether the step was lost for another reason than the loss scale."""
@@ -147,6 +149,16 @@ class AdamW:
         assign(counters["skipped"], counters["skipped"].value + lost)
         assign(counters["skipped_in_row"], tf.where(is_lost, in_row, tf.zeros_like(in_row)))
         return is_lost
+
+
+def norm_of(gradients: Sequence[tf.Tensor]) -> tf.Tensor:
+    """The square root of the sum of all squares.
+
+    Rows are added first, which is done in vectors; `tf.linalg.global_norm` reduces each gradient to a number by itself,
+    for which XLA has two slow passes on a CPU.
+    """
+    columns = [tf.reduce_sum(tf.square(one), list(range(len(one.shape) - 1))) for one in gradients]
+    return tf.sqrt(tf.reduce_sum(tf.concat([tf.reshape(one, [-1]) for one in columns], 0)))
 
 
 def _counter(name: str) -> keras.Variable:
