@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tests.trainer.processes import begin, build_sample, end
 
 STEPS = 6
-TIMEOUT_S = 1800
+TIMEOUT_S = 3600
 SETTINGS = (
     "log_every=1",
     f"validate_every={STEPS}",

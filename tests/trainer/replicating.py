@@ -2,8 +2,8 @@
 
     python -m tests.trainer.replicating
 
-On two it does so as a graph, and compiled by XLA with each batch in two parts. A JSON object: of each way of training
-the losses of each step, and the weights at the end.
+It does so as a graph and compiled by XLA, which draws other numbers; compiled on two, each batch is in two parts.
+A JSON object: of each way of training the losses of each step, and the weights at the end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ def main() -> None:
 
     steps.Noise = same_for_all
     strategy = tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
-    found = {"one": train(None), "two": train(strategy), "compiled": train(strategy, xla=True, parts=2)}
+    found = {
+        "one": train(None),
+        "two": train(strategy),
+        "one compiled": train(None, xla=True),
+        "two compiled": train(strategy, xla=True, parts=2),
+    }
     json.dump(found, sys.stdout)
 
 

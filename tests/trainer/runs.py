@@ -12,7 +12,7 @@ from tests.trainer.processes import begin, build_sample, end, program
 
 STEPS = 40
 CHECKPOINT_EVERY = 10
-TIMEOUT_S = 1800
+TIMEOUT_S = 3600
 
 OVERRIDES = (
     f"steps={STEPS}",

@@ -26,27 +26,28 @@ def found() -> dict:
     return json.loads(ended.stdout)
 
 
-TWO = pytest.mark.parametrize("way", ["two", "compiled"])
+TWO = pytest.mark.parametrize("how", ["", " compiled"])
 
 
 @TWO
-def test_two_devices_give_the_losses_gradients_and_weights_of_one(found: dict, way: str) -> None:
+def test_two_devices_give_the_losses_gradients_and_weights_of_one(found: dict, how: str) -> None:
     """Three clips on one, two and an empty row on the other; the same draws for all."""
-    for one, two in zip(found["one"]["values"], found[way]["values"], strict=True):
+    alone, shared = found[f"one{how}"], found[f"two{how}"]
+    for one, two in zip(alone["values"], shared["values"], strict=True):
         assert one.keys() == two.keys()
         for name, value in one.items():
             np.testing.assert_allclose(two[name], value, rtol=2e-4, err_msg=name)
-    for name, total in found["one"]["sums"].items():
-        np.testing.assert_allclose(found[way]["sums"][name], total, rtol=1e-3, atol=1e-5, err_msg=name)
+    for name, total in alone["sums"].items():
+        np.testing.assert_allclose(shared["sums"][name], total, rtol=1e-3, atol=1e-5, err_msg=name)
 
 
 @TWO
-def test_both_devices_hold_the_same_weights_and_state_bit_for_bit(found: dict, way: str) -> None:
-    assert found[way]["copies"] > 2 * 100
-    assert found[way]["copies differ"] == 0
+def test_both_devices_hold_the_same_weights_and_state_bit_for_bit(found: dict, how: str) -> None:
+    assert found[f"two{how}"]["copies"] > 2 * 100
+    assert found[f"two{how}"]["copies differ"] == 0
 
 
-@pytest.mark.parametrize("way", ["one", "two", "compiled"])
+@pytest.mark.parametrize("way", ["one", "two", "one compiled", "two compiled"])
 def test_what_is_no_number_on_one_device_is_skipped_on_both(found: dict, way: str) -> None:
     applied = [values["applied"] for values in found[way]["values"]]
     assert applied == [1.0] * (STEPS - 1) + [0.0]

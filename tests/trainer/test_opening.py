@@ -82,6 +82,9 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
         def __init__(self, *_: object, dataset: Dataset, **__: object):
             assert dataset.layout.root == copy
 
+        def resume(self) -> str:
+            return "as it was"
+
         def train(self, **_: object) -> str:
             message = rf"^{copy}: another process reads this dataset, such as a training; wait for it, or end it$"
             with pytest.raises(UserError, match=message), writing(copy, command="build"):

@@ -124,7 +124,7 @@ def test_the_steps_that_are_named_are_those_that_were_skipped_and_no_others() ->
     for step, skipped in enumerate([0.0, 1.0, 0.0, 1.0, 1.0], 1):
         figures = {"skipped": skipped, "loss": float("nan") if skipped else 0.5, "gradient_norm": 1.0}
         values = {name: tf.constant(value, tf.float32) for name, value in figures.items()}
-        steps.note(step, values, rows=tf.constant([step]))
+        steps.note(step, values, rows=(tf.constant([step]),))
     found = steps.look()
     assert [(one.step, one.rows.tolist()) for one in found] == [(2, [2]), (4, [4]), (5, [5])]
     assert np.isnan([one.loss for one in found]).all()
