@@ -7,7 +7,8 @@
 - The learn check's model, optimizer and losses (configs/learn_check.yaml, `nano`) on a batch of its size: one step
   compiled by XLA, as a graph, and operation by operation; the same maths and the same numbers drawn. Each starts from
   the same weights.
-- The same on buckets of as many clips and more frames: a frame costs the same in each, and no step compiles anew.
+- The same on buckets of as many clips and more frames: a frame, and an operation by formula, costs the same in each, and
+  no step compiles anew.
 - What is told of a step: the gradients' norm, which also clips and tells steps that are no numbers, beside a constant
   in its place, which XLA then leaves out with all that depends on it; and the loop's own clocks, notes and figures.
 
@@ -134,14 +135,22 @@ def eagerly(work: Callable[[], object]) -> Callable[[], object]:
 
 
 def by_frames(repeats: int) -> Iterator[Finding]:
-    """Time by frame over buckets, and the programs that were compiled."""
-    step = make_step(learn_check())
+    """Time by frame and by operation over buckets, and the programs that were compiled.
+
+    A clip's crop is as long in a short bucket as in a long one, so that its frames take more operations each.
+    """
+    config = learn_check()
+    step = make_step(config)
     seconds = timed({str(bucket): doing(step, bucket) for bucket in LENGTHS}, repeats=repeats)
-    each = [1e6 * statistics.median(seconds[str(bucket)]) / (bucket.clips * bucket.frames) for bucket in LENGTHS]
+    each = [statistics.median(seconds[str(bucket)]) for bucket in LENGTHS]
+    frames = [one / (bucket.clips * bucket.frames) for one, bucket in zip(each, LENGTHS, strict=True)]
+    flops = [one / step_flops(config.model, bucket, n_mels=N_MELS) for one, bucket in zip(each, LENGTHS, strict=True)]
     lengths = " / ".join(str(bucket.frames) for bucket in LENGTHS)
-    shown = f"{max(each) / min(each):.2f} ({' / '.join(f'{one:.0f}' for one in each)} µs)"
-    is_even = max(each) / min(each) <= MAX_SPREAD
-    yield Finding(f"nano, buckets of {lengths} frames: dearest over cheapest frame", shown, f"≤ {MAX_SPREAD}", is_even)
+    for what, costs, unit, scale in (("frame", frames, "µs", 1e6), ("operation", flops, "ps", 1e12)):
+        spread = max(costs) / min(costs)
+        shown = f"{spread:.2f} ({' / '.join(f'{scale * one:.0f}' for one in costs)} {unit})"
+        about = f"nano, buckets of {lengths} frames: dearest over cheapest {what}"
+        yield Finding(about, shown, f"≤ {MAX_SPREAD}", spread <= MAX_SPREAD)
     yield Finding("programs for three shapes", str(step.programs), "3", step.programs == len(LENGTHS))
 
 
