@@ -7,8 +7,8 @@
 - The learn check's model, optimizer and losses (configs/learn_check.yaml, `nano`) on a batch of its size: one step
   compiled by XLA, as a graph, and operation by operation; the same maths and the same numbers drawn. Each starts from
   the same weights.
-- The same on buckets of as many clips and more frames: a frame, and an operation by formula, costs the same in each, and
-  no step compiles anew.
+- The same on buckets of as many clips and more frames: a frame, and an operation by formula, costs the same in each,
+  and no step compiles anew.
 - What is told of a step: the gradients' norm, which also clips and tells steps that are no numbers, beside a constant
   in its place, which XLA then leaves out with all that depends on it; and the loop's own clocks, notes and figures.
 
