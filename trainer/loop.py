@@ -16,7 +16,7 @@ from shared.lock import reading
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import named_state
 from trainer.config import TrainConfig
-from trainer.devices import Devices
+from trainer.devices import Batch, Devices
 from trainer.feed import Feed
 from trainer.incidents import Incidents
 from trainer.input.guards import open_dataset
@@ -253,7 +253,7 @@ class Trainer:
             position = batch.pop("next")
             on.monitor.announce("training", bucket_of(batch), of=self._feed.plan.buckets)
             programs = self._step.programs
-            values = within_memory(self._step, batch)
+            values = self._train_on(batch, on=on)
             watch.hand_over(values.pop("counts"), compiled=self._step.programs > programs)
             on.rescue.note(step, values, rows=parts_of(batch["rows"]))
             state.advance(step, position=position)
@@ -262,6 +262,19 @@ class Trainer:
                 self._pause(on, values=values)
             if state.is_over:
                 break
+
+    def _train_on(self, batch: Batch, *, on: _Ongoing) -> dict[str, tf.Tensor]:
+        """The figures of a step.
+
+        Raises:
+            OutOfMemory: it did not fit; weights are alike on all devices.
+        """
+        try:
+            return within_memory(self._step, batch)
+        except OutOfMemory:
+            if self._devices.count > 1:
+                on.rescue.restore()
+            raise
 
     def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> None:
         """What is due after a step."""

@@ -56,6 +56,16 @@ class Rescue:
         if self._skipped.in_row >= self._config.skipped_in_row:
             raise SkippedInRow
 
+    def restore(self) -> None:
+        """The last checkpoint: a step that failed may have changed the weights on some devices and not on others."""
+        self._state.settle()
+        self._state.resume()
+        self._take_up()
+
+    def _take_up(self) -> None:
+        self._skipped = SkippedSteps(self._state.skipped_in_row)
+        self._monitor.go_back(self._state.progress.step)
+
     def go_back(self) -> None:
         """To the last checkpoint from before the steps that were skipped, at a lower rate.
 
@@ -65,9 +75,8 @@ class Rescue:
         step, skipped, factor = self._state.progress.step, self._skipped.in_row, self._config.rate_factor
         self._state.go_back(skipped=skipped, rate_factor=factor)
         back = self._state.progress.step
-        self._skipped.in_row = self._state.skipped_in_row
         self._incidents.add("went back", step=step, to_step=back, skipped_in_row=skipped, rate_factor=factor)
-        self._monitor.go_back(back)
+        self._take_up()
         self._monitor.say(f"{skipped} steps in a row were no numbers: back to step {back}, at {factor} of the rate")
 
     def lower(self, bucket: Bucket) -> None:

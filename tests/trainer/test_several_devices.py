@@ -51,7 +51,10 @@ def test_a_run_on_two_devices_goes_on_where_it_was_left(on_devices: Runs) -> Non
 
 
 def test_what_fails_on_one_of_two_devices_is_named_and_got_over(data: Path, tmp_path: Path) -> None:
-    """The first batch is no number on the second device, the second does not fit into the first one."""
+    """The first batch is no number on the second device, the second does not fit into the first one.
+
+    Which weights a step that failed has changed is not known: the run goes on from its checkpoint, that of step 0.
+    """
     settings = ("recovery.probe_memory=false", "validate_every=100", "free_running.clips=0")
     train(data, *settings, run=tmp_path, devices=2, steps=2, is_disturbed=True)
     poisoned, large = (json.loads(line) for line in (tmp_path / "incidents.jsonl").read_text().splitlines())
@@ -60,9 +63,9 @@ def test_what_fails_on_one_of_two_devices_is_named_and_got_over(data: Path, tmp_
     assert (poisoned["step"], poisoned["kind"], poisoned["loss"]) == (1, "skipped", "nan")
     assert sorted(poisoned["utterances"]) == sorted(stream.utterance_ids(batch["rows"].numpy())) != []
     (bucket,) = plan.buckets
-    assert large == {"step": 1, "kind": "out of memory", "bucket": list(bucket), "clips": int(0.75 * bucket.clips)}
+    assert large == {"step": 0, "kind": "out of memory", "bucket": list(bucket), "clips": int(0.75 * bucket.clips)}
     assert [row["step"] for row in rows(tmp_path, kind="train")] == [1, 2]
-    assert rows(tmp_path, kind="train")[1]["applied"] == 1.0
+    assert [row["applied"] for row in rows(tmp_path, kind="train")] == [1.0, 1.0]
 
 
 def test_several_machines_are_refused_in_one_line(data: Path, tmp_path: Path) -> None:
