@@ -161,7 +161,7 @@ def monitored(repeats: int) -> Iterator[Finding]:
         bare()  # it is traced here
     step = make_step(learn_check())
     ways = {"without": bare, "with": doing(step, LEARN_CHECK)}
-    seconds = timed(ways, repeats=3 * repeats)  # a hundredth is sought
+    seconds = timed(ways, repeats=9 * repeats)  # a hundredth is sought
     norm = ratio_of(seconds["with"], seconds["without"]) - 1.0
     values = step(full_batch(LEARN_CHECK))
     told_s = statistics.median(telling_s(values) for _ in range(repeats))
