@@ -99,7 +99,7 @@ LEARN_CORPUS := data/learn/corpus
 LEARN_DATA   := $(if $(filter file,$(origin DATA)),data/learn/data,$(DATA))
 LEARN_RUN    := $(if $(filter file,$(origin RUN)),runs/learn,$(RUN))
 
-learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: an hour on 2 cores; needs flite: DATA= RUN= ARGS=
+learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: 50 minutes on 2 cores; needs flite: DATA= RUN= ARGS=
 	$(MAKE) preprocess CONFIG=configs/preprocess_learn_check.yaml DATA=$(LEARN_DATA) ARGS=
 	$(MAKE) train CONFIG=configs/learn_check.yaml DATA=$(LEARN_DATA) RUN=$(LEARN_RUN)
 	$(BIN)/python -m tests.learn.judge $(LEARN_RUN) $(LEARN_DATA)
