@@ -213,8 +213,8 @@ def test_an_utterance_that_goes_while_the_corpus_is_read_is_not_lost_in_silence(
         for shard in (data / "shards").iterdir():
             damage.flip(shard, position=1_000)
     before = published(data)
-    read = assembly.read_corpus
-    monkeypatch.setattr(assembly, "read_corpus", lambda *words, **options: list(read(*words, **options))[:2])
+    read = assembly.read_keyed
+    monkeypatch.setattr(assembly, "read_keyed", lambda named, *, plan: list(read(named, plan=plan))[:2])
     with pytest.raises(UserError, match=r"\d+ utterances were listed but \d+ written or rejected: the corpus changed"):
         job(data, accept_changes=True)
     assert published(data) == before

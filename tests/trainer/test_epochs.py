@@ -122,8 +122,9 @@ def test_memory_is_flat_after_the_first_epoch(session: Session) -> None:
         print("resident memory by epoch, MiB:", ", ".join(f"{value:.0f}" for value in by_epoch))
         # the first validation, with its programs, ends the first epoch
         assert max(by_epoch[2:]) <= 1.02 * by_epoch[1]
-    told_last, seen_last = told[max(told)], session.memory_mib[max(session.memory_mib)]
-    assert told_last == pytest.approx(seen_last, rel=0.1)
+    shares = [told[step] / session.memory_mib[step] for step in told.keys() & session.memory_mib.keys()]
+    assert len(shares) > len(told) / 2
+    assert np.median(shares) == pytest.approx(1, rel=0.05)
 
 
 def test_each_validation_says_how_the_clips_were_spoken(session: Session) -> None:

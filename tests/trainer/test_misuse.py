@@ -18,16 +18,16 @@ CONFIG = "configs/train_sample.yaml"
 
 @pytest.fixture
 def mistake(command: Callable, tmp_path: Path) -> Callable[..., str]:
-    """The one line that a user sees; no run is made."""
+    """The one line that a user sees; no run is made, but by a mistake that shows itself in training."""
 
-    def run(*words: str | Path, data: Path, config: str | Path = CONFIG) -> str:
+    def run(*words: str | Path, data: Path, config: str | Path = CONFIG, trains: bool = False) -> str:
         outcome = command("train", config, *words, "--data", data, "--run", tmp_path / "run")
         assert outcome.code == 2
         assert outcome.out == ""
         assert "Traceback" not in outcome.err
         lines = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
         assert len(lines) == 1, outcome.err
-        assert not (tmp_path / "run" / "checkpoints").exists()
+        assert (tmp_path / "run" / "checkpoints").exists() == trains
         return lines[0]
 
     return run
@@ -111,7 +111,7 @@ def test_a_dataset_with_a_corrupt_record(mistake: Callable[..., str], data: Path
     shutil.copytree(data, tmp_path / "data")
     shard = next((tmp_path / "data" / "shards").glob("*-train-*"))
     spoil_file(shard)
-    message = mistake(data=tmp_path / "data")
+    message = mistake(data=tmp_path / "data", trains=True)
     assert f"{shard}: the record of " in message
     assert "is corrupt (" in message
     assert "make validate" in message

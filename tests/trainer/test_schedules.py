@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import get_args
 
+import keras
 import numpy as np
 import pydantic
 import pytest
@@ -132,13 +133,14 @@ def test_short_schedules_are_those_of_their_formulas(kind: str, warmup_steps: in
 
 def test_the_compiled_optimizer_follows_its_schedule_and_begins_it_anew() -> None:
     config = TrainConfig.model_validate({"optimizer": {"warmup_steps": 3, "learning_rate": 0.5}}).optimizer
-    optimizer = AdamW(config, steps=20, variables=[])
+    weight = keras.Variable([1.0, 2.0])
+    optimizer = AdamW(config, steps=20, variables=[weight])
     apply = tf.function(optimizer.apply, jit_compile=True)
     found = []
     for step in range(20):
         if step == 12:
             optimizer.restart_schedule()
-        found.append(float(apply([], loss=tf.constant(1.0))["learning_rate"]))
+        found.append(float(apply([tf.ones(2)], loss=tf.constant(1.0))["learning_rate"]))
     np.testing.assert_allclose(found[:12], in_numpy(config, steps=20)[:12], rtol=1e-5)
     np.testing.assert_allclose(found[12:], in_numpy(config, steps=8), rtol=1e-5)
 
