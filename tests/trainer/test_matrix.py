@@ -13,9 +13,8 @@ import pytest
 
 from tests.trainer.combining import ALL, EVERYTHING, UPDATES, Way
 
-# of losses after each update, of all gradients together, and of those of any one variable; half precisions have 8 and
-# 11 bits, and an update by AdamW goes by the signs of gradients, however small
-TOLERANCES = {"float32": (1e-5, 1e-5, 1e-4), "bfloat16": (0.02, 0.05, 0.2), "float16": (0.005, 0.01, 0.05)}
+# of losses, of all gradients together, and of those of any one variable; half precisions have 8 and 11 bits
+TOLERANCES = {"float32": (1e-5, 1e-5, 1e-4), "bfloat16": (0.005, 0.05, 0.2), "float16": (0.001, 0.01, 0.05)}
 
 pytestmark = pytest.mark.slow
 
@@ -42,9 +41,12 @@ def check_that_it_trains(found: dict) -> None:
 
 def check_that_it_is_the_same(found: dict, wanted: dict, *, precision: str) -> None:
     of_loss, of_all, of_one = TOLERANCES[precision]
+    first, wanted_first = found["losses"][0], wanted["losses"][0]
+    for name in ("loss", "mel", "kl", "flux", "stop", "guided_attention"):
+        assert first[name] == pytest.approx(wanted_first[name], rel=of_loss), name
+    # AdamW goes by the signs of gradients, however small: from here on the weights differ, and the parts with them
     for values, others in zip(found["losses"], wanted["losses"], strict=True):
-        for name in ("loss", "mel", "kl", "flux", "stop", "guided_attention"):
-            assert values[name] == pytest.approx(others[name], rel=of_loss), name
+        assert values["loss"] == pytest.approx(others["loss"], rel=of_loss)
     assert found["gradient_distance"] < of_all
     assert found["largest_gradient_distance"] < of_one
 
