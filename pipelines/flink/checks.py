@@ -14,6 +14,7 @@ from pipelines.flink.java import java_home, maven
 from pipelines.flink.places import asked_job_server_jar, asked_master, asked_worker_pool
 from pipelines.flink.processes import listens
 from pipelines.flink.rest import Unreachable, ask
+from pipelines.flink.restarts import checked_restarts
 from pipelines.flink.versions import sums, versions
 from shared.errors import UserError
 
@@ -25,6 +26,7 @@ def flink_checks() -> Iterator[tuple[str, Callable[[], str]]]:
     yield "Maven", _maven
     yield "Flink's files", _files
     yield "cluster", _cluster
+    yield "restarts", _restarts
     yield "job server", _job_server
 
 
@@ -124,6 +126,14 @@ def _cluster() -> str:
                 f"port {port} is another program's; FLINK_MASTER=localhost:PORT names a free one"
             ) from error
         raise
+
+
+def _restarts() -> str:
+    """What the cluster does when a worker or a TaskManager is lost."""
+    try:
+        return checked_restarts(asked_master())
+    except Unreachable:
+        return "not known yet"  # why is told above
 
 
 def _job_server() -> str:

@@ -17,12 +17,12 @@ from pipelines.flink.java import FRUGAL, OPENS, java_home
 from pipelines.flink.places import checked_master, cluster_folder
 from pipelines.flink.processes import Started, end_all, free_port, listens, start
 from pipelines.flink.rest import Unreachable, ask
+from pipelines.flink.restarts import DELAY_S
 from shared.errors import UserError
 from shared.files import write_bytes, write_json
 
 TASK_MANAGERS = 2
 START_S = 180.0
-RESTART_DELAY_S = 6  # longer than a worker is kept, see runner.py
 
 # Two timers of each Java process wake a hundred times a second, and each time take a core from a Python worker.
 RARE_TICKS = "-Dpekko.scheduler.tick-duration=100ms"
@@ -120,7 +120,7 @@ class Cluster:
             rpc_port=free_port(),
             rest_port=port,
             folder=self.folder,
-            restart_delay_s=RESTART_DELAY_S,
+            restart_delay_s=DELAY_S,
         )
         write_bytes(self.folder / "conf" / "config.yaml", config.encode())
         found = Processes(job_manager=self._flink("jobmanager", "localhost", str(port)))

@@ -19,17 +19,13 @@ from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from pipelines.flink import launcher
 from pipelines.flink.checks import checked_job_server_jar, runs_beam, worker_command
-from pipelines.flink.cluster import RESTART_DELAY_S, Cluster
+from pipelines.flink.cluster import Cluster
 from pipelines.flink.install import install
 from pipelines.flink.job_server import home_class_path, leashed_job_server, travelling_class_path
 from pipelines.flink.jobs import SILENCE_S, Job, cancel_job, find_job, wait_for_job
 from pipelines.flink.places import asked_worker_pool, cluster_folder
 from pipelines.flink.rest import Unreachable
-
-# A worker lives from one stage to the next if that begins within this time, which saves seconds of imports: so long it
-# may wait for another that has one shard more. It must be less than the delay of the cluster's restart strategy, so
-# that a dead one is not found again after a restart.
-WORKER_KEPT_MS = (RESTART_DELAY_S - 1) * 1000
+from pipelines.flink.restarts import WORKER_KEPT_S
 
 INTERVAL_S = 0.2
 
@@ -47,7 +43,7 @@ def flink_pipeline(master: str, *, workers: int, name: str) -> beam.Pipeline:
             "--sdk_worker_parallelism=1",
             "--execution_mode_for_batch=BATCH_FORCED",  # a stage that is done survives the loss of a TaskManager
             *_environment(),
-            f"--environment_cache_millis={WORKER_KEPT_MS}",
+            f"--environment_cache_millis={1000 * WORKER_KEPT_S}",
             "--experiments=disable_logging_submission_environment",  # a `pip freeze`, seconds long
         ]
     )

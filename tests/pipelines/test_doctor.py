@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import doctor
-from pipelines.flink import checks
+from pipelines.flink import checks, restarts
 from shared.errors import UserError
 
 
@@ -88,3 +88,41 @@ def test_a_cluster_that_cannot_take_the_job_is_refused(
     monkeypatch.setattr(checks, "ask", lambda master, path: overview)
     with pytest.raises(UserError, match=wanted):
         checks.checked_slots("flink:8081")
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [
+        ({}, "^none: a job ends with the first worker that is lost; .* delay: 6 s"),
+        ({"restart-strategy.type": "disable"}, "^disable: a job ends with"),
+        ({"restart-strategy.type": "fixed-delay"}, "^fixed-delay after 1 s, wanted over 5 s"),
+        ({"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "5000"}, "after 5000, wanted"),
+        ({"restart-strategy": "failure-rate", "restart-strategy.failure-rate.delay": "5 s"}, "failure-rate after 5 s"),
+        ({"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "soon"}, "delay of 'soon'"),
+    ],
+)
+def test_a_cluster_that_begins_a_lost_job_too_soon_or_never_is_told(
+    settings: dict[str, str], wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"key": key, "value": value} for key, value in settings.items()]
+    monkeypatch.setattr(restarts, "ask", lambda master, path: rows)
+    with pytest.raises(UserError, match=wanted):
+        restarts.checked_restarts("flink:8081")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "key", "delay"),
+    [
+        ("fixed-delay", "delay", "6 s"),
+        ("fixed-delay", "delay", "1min"),
+        ("failure-rate", "delay", "5001 ms"),
+        ("exponential-delay", "initial-backoff", "10s"),
+    ],
+)
+def test_a_cluster_that_waits_long_enough_is_well(
+    strategy: str, key: str, delay: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"restart-strategy.type": strategy, f"restart-strategy.{strategy}.{key}": delay}
+    rows = [{"key": key, "value": value} for key, value in settings.items()]
+    monkeypatch.setattr(restarts, "ask", lambda master, path: rows)
+    assert restarts.checked_restarts("flink:8081") == f"{strategy}, after {delay}"
