@@ -1,9 +1,9 @@
 """glibc's allocator, told to keep large blocks: the input and the compiled step make and free them all the time.
 
 As it comes, glibc maps a large block anew each time and gives it back when it is freed, so that every page is faulted
-in again: 20 to 30 faults a clip, a fifth of the loader's CPU time. The compiled step takes all that it computes in one
-block, 240 MiB of it in the learn check, and on a CPU a fifth of a step's time was faults. And threads take from up to
-eight arenas for each core; with one for each, and at least four, memory soon stops growing, and nothing is slower.
+in again: 20 to 30 faults a clip, two fifths of the loader's CPU time. The compiled step takes all that it computes in
+one block, 240 MiB of it in the learn check, and on a CPU a fifth of a step's time was faults. And threads take from up
+to eight arenas for each core; with one for each, and at least four, memory soon stops growing, and nothing is slower.
 """
 
 from __future__ import annotations

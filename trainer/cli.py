@@ -15,6 +15,15 @@ from trainer.startup import start_tensorflow
 
 # TensorFlow takes seconds to import: each command brings in its own when it runs, after the usage was checked.
 
+
+def _local(context: click.Context, parameter: click.Parameter, value: str) -> Path:
+    """Raises UserError for an address of a store."""
+    if "://" in value:
+        raise UserError(f"{value}: the trainer reads local datasets; copy it here first (see docs/runners.md)")
+    return Path(value)
+
+
+_data = click.option("--data", metavar="PATH", callback=_local, required=True, help="Folder of the dataset.")
 _run = click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
 _checkpoint = click.option("--checkpoint", help="best, last, or a step; otherwise the best where there is one.")
 
@@ -27,7 +36,7 @@ def cli() -> None:
 @cli.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1)
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
+@_data
 @_run
 @click.option("--plain-malloc", is_flag=True, help="Leave glibc's allocator as it comes: less memory, slower input.")
 @click.option("--break-lock", is_flag=True, help="Train though RUN is locked: the process that held it is gone.")
@@ -49,7 +58,7 @@ def train(
 @cli.command(name="inspect-input")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1)
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="Folder of the dataset.")
+@_data
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A picture (.png, .svg, .pdf) to write.")
 def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | None) -> None:
     """What training as CONFIG says would be fed: shapes of batches, padding, shares; nothing is read but manifests."""

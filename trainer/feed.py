@@ -10,8 +10,10 @@ from trainer.config import TrainConfig
 from trainer.input.plan import Ceiling, Plan, plan_dataset
 from trainer.input.staircase import Bucket
 from trainer.input.stream import Stream
+from trainer.input.tables import mix_lines
 from trainer.run import RunInfo, add_ceiling
 
+MAX_EXCESS = 0.01  # of padding, over the planned share
 REDUCTION = 0.75  # of the clips of a bucket that is too large
 
 
@@ -36,6 +38,26 @@ class Feed:
             for split, plan in (("train", self.plan), ("validation", self.validation_plan))
         )
 
+    @property
+    def stores_mels(self) -> bool:
+        """Whether they are in the shards, or made of the recordings here."""
+        return self._dataset.info.contract.stores_mels
+
+    def lines(self) -> list[str]:
+        """What training is fed, in words."""
+        plan = self.plan.lines(config=self._config.input, steps=self._config.steps)
+        return [*plan, *self._coarse_epochs(), *mix_lines(self.plan.mix)]
+
+    def _coarse_epochs(self) -> list[str]:
+        """A line where an epoch has more padding than planned, as each chunk has half-full last batches of its own."""
+        planned, real = self.plan.staircase.padding, self.train.first_epoch().total_padding(self.plan.buckets)
+        if real <= planned + MAX_EXCESS:
+            return []
+        return [
+            f"padding of epoch 0: {real:.1%}, planned {planned:.1%}; a larger input.chunk_bytes "
+            f"(now {self._config.input.chunk_bytes:,}) or fewer input.buckets come nearer to the plan"
+        ]
+
     def planned(self, shape: Bucket) -> Bucket:
         """The whole bucket of a batch's shape, or of the part of a batch that a device gets."""
         return next(bucket for bucket in self.plan.buckets if bucket[1:] == shape[1:])
@@ -53,5 +75,7 @@ class Feed:
                 "lower input.max_frames or model.size, or free the device"
             )
         ceiling = Ceiling(self._devices * max(1, int(REDUCTION * clips)), bucket.frames, bucket.tokens)
+        damaged = self.train.damaged, self.validation.damaged
         self._use(self._whole.below(add_ceiling(self._run, ceiling).ceilings))
+        self.train.damaged, self.validation.damaged = damaged
         return ceiling.clips

@@ -21,7 +21,6 @@ from trainer.feed import Feed
 from trainer.incidents import Incidents
 from trainer.input.guards import open_dataset
 from trainer.input.replicas import parts_of
-from trainer.input.tables import mix_lines
 from trainer.memory import OutOfMemory, bucket_of, fed_within_memory, within_memory
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
@@ -150,7 +149,7 @@ class Trainer:
             on = _Ongoing(monitor, signals, session, rescue)
             slow = slow_precision(self._config.model.precision)
             monitor.say(f"{self._devices}, {_count(self._model):,} parameters")
-            for line in (*self._feed.plan.lines(config=self._config.input), *mix_lines(self._feed.plan.mix)):
+            for line in self._feed.lines():
                 monitor.say(line)
             for line in filter(None, (allocator, session.take_notice(), slow, notice)):
                 monitor.say(line)
@@ -193,6 +192,7 @@ class Trainer:
                 shapes=shapes,
             ),
             config=self._config.input,
+            stores_mels=self._feed.stores_mels,
         )
         write_summary(summary, run=self._run)
         write_page(self._run)
@@ -243,7 +243,7 @@ class Trainer:
             self._leave_if(on.signals.asked)
         if self._is_done:
             return
-        batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.monitor.say)
+        batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.rescue.tell_of_damage)
         for step, batch in zip(
             range(state.progress.step + 1, self._config.steps + 1),
             watch.batches(fed_within_memory(batches)),
@@ -313,6 +313,7 @@ class Trainer:
             device=self._devices.first,
             step=step,
             monitor=on.monitor,
+            tell=on.rescue.tell_of_damage,
             is_cut_short=lambda: on.signals.asked is not None,
         )
         if loss is None and on.signals.asked:

@@ -56,6 +56,11 @@ class Rescue:
         if self._skipped.in_row >= self._config.skipped_in_row:
             raise SkippedInRow
 
+    def tell_of_damage(self, words: str) -> None:
+        """A corrupt record that was skipped."""
+        self._incidents.add("corrupt record", step=self._state.progress.step, record=words)
+        self._monitor.say(words)
+
     def restore(self) -> None:
         """The last checkpoint: a step that failed may have changed the weights on some devices and not on others."""
         self._state.settle()

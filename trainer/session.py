@@ -49,9 +49,16 @@ class Session:
         return figures if memory_mib is None else {**figures, "memory_mib": memory_mib}
 
     def summarise(
-        self, *, last_step: int, device: str, allocator: str, programs: Programs, config: InputConfig
+        self,
+        *,
+        last_step: int,
+        device: str,
+        allocator: str,
+        programs: Programs,
+        config: InputConfig,
+        stores_mels: bool,
     ) -> Summary:
-        """What the session came to; `allocator` in words."""
+        """What the session came to; `allocator` in words, `stores_mels` where they were not computed here."""
         self.figures()  # of what came after the last reading
         whole = join(self._stretches)
         return Summary(
@@ -67,7 +74,7 @@ class Session:
             gpus=self._gpus.totals(),
             memory_mib=resident_mib(),
             programs=programs,
-            verdict=verdict(signs_of(whole, self._reading()), config=config),
+            verdict=verdict(signs_of(whole, self._reading()), config=config, stores_mels=stores_mels),
             apart=whole.apart,
         )
 

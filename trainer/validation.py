@@ -49,9 +49,12 @@ class Validation:
         device: str,
         step: int,
         monitor: Monitor,
+        tell: Callable[[str], object],
         is_cut_short: Callable[[], bool],
     ) -> float | None:
         """The loss after a step, all else being shown; None without a batch, and where it is cut short.
+
+        `tell` hears of corrupt records.
 
         Raises:
             OutOfMemory: a batch did not fit.
@@ -62,7 +65,7 @@ class Validation:
             monitor.announce("validation", bucket_of(batch), of=buckets)
             return within_memory(self.evaluation, batch)
 
-        batches = fed_within_memory(stream.once(device=device, tell=monitor.say))
+        batches = fed_within_memory(stream.once(device=device, tell=tell))
         overheard = self.free_running.overhear(batches, names=stream.utterance_ids)
         heard = itertools.takewhile(lambda _: not is_cut_short(), overheard)
         with self._optimizer.averaged():

@@ -126,7 +126,6 @@ class Stopwatch:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="step-end")
         self._asked_s: float | None = None
         self._got_s = self._done_s = self._since_s = clock()
-        self._is_first = True
         self._start_anew()
 
     def __enter__(self) -> Stopwatch:
@@ -136,15 +135,16 @@ class Stopwatch:
         self._readers.shutdown(wait=False, cancel_futures=True)
 
     def batches(self, stream: Iterator[Any]) -> Iterator[Any]:
-        """The stream, with the time that each batch was waited for."""
+        """The stream, with the time that each batch was waited for, but the first, until which it fills up."""
+        is_first = True
         while True:
             cpu_s, asked_s = time.process_time(), self._clock()
             batch = next(stream, None)
             self._got_s = self._clock()
             if batch is None:
                 return
-            if self._is_first:
-                self._is_first, self._asked_s = False, None
+            if is_first:
+                is_first, self._asked_s = False, None
                 self._apart.append(Apart("first batch", asked_s, self._got_s))
             else:
                 self._asked_s = asked_s

@@ -10,6 +10,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from trainer.config import TrainConfig
 from trainer.feed import REDUCTION, Feed
+from trainer.input.damage import Damage
 from trainer.run import enter_run, open_run, write_run
 
 DEVICES = 3
@@ -43,3 +44,31 @@ def test_a_bucket_that_does_not_fit_is_lowered_by_what_each_device_gets_down_to_
     assert open_run(tmp_path).ceilings[-1].clips == DEVICES
     with pytest.raises(UserError, match="a single clip of"):
         feed.lower(bucket)
+
+
+def test_more_padding_than_planned_is_told_where_chunks_are_small(dataset: Dataset, tmp_path: Path) -> None:
+    """A chunk of a few records has a half-full batch of every bucket; one of all records has one of each."""
+
+    def told(chunk_bytes: int) -> tuple[Feed, list[str]]:
+        settings = {"frames_per_batch": 8000, "buckets": 3, "chunk_bytes": chunk_bytes}
+        config = TrainConfig.model_validate({"model": {"size": "pico"}, "input": settings})
+        info = enter_run(tmp_path, config=config, dataset=dataset)
+        feed = Feed(config, dataset=dataset, run=tmp_path, info=info, devices=1)
+        return feed, [line for line in feed.lines() if line.startswith("padding of epoch 0")]
+
+    feed, (line,) = told(200_000)
+    batches = list(feed.train.epochs(1, device="/CPU:0"))
+    heard, held = (sum(sizes) for sizes in zip(*map(sizes_of, batches), strict=True))
+    assert line.startswith(f"padding of epoch 0: {1 - heard / held:.1%}, planned {feed.plan.staircase.padding:.1%}; ")
+
+
+def sizes_of(batch: dict) -> tuple[int, int]:
+    clips, frames, _ = batch["mel"].shape
+    return int(batch["frames"].numpy().sum()), clips * frames
+
+
+def test_corrupt_records_that_were_skipped_stay_known_after_a_bucket_was_lowered(feed: Feed) -> None:
+    feed.train.damaged.append(damage := Damage(0, Path("shard"), 0, "a/b", "spoiled"))
+    feed.lower(max(feed.plan.buckets))
+    assert feed.train.damaged == [damage]
+    assert feed.validation.damaged == []

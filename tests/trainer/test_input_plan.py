@@ -98,8 +98,20 @@ def test_the_choice_is_told_with_its_neighbours() -> None:
     by_shapes = {choice.shapes: choice for choice in plan.choices}
     for near in (chosen - 1, chosen + 1):
         assert f"{near}: {by_shapes[near].total_s - by_shapes[chosen].total_s:,.0f} s more" in plan.explanation
-    assert plan.explanation in plan.lines(config=InputConfig())
-    assert plan.explanation not in plan.lines(config=InputConfig(buckets=4))
+    assert plan.explanation in plan.lines(config=InputConfig(), steps=200_000)
+    assert plan.explanation not in plan.lines(config=InputConfig(buckets=4), steps=200_000)
+
+
+def test_a_run_that_became_longer_is_told_what_more_shapes_would_save() -> None:
+    frames = np.random.default_rng(1).integers(50, 800, 2_000).tolist()
+    short, long = (planned(frames, steps=steps)[0] for steps in (10, 1_000_000))
+    by_shapes = {choice.shapes: choice for choice in long.choices}
+    (line,) = (one for one in short.lines(config=InputConfig(), steps=1_000_000) if one.startswith("that was for 10"))
+    saved_s = by_shapes[1].total_s - by_shapes[len(long.buckets)].total_s
+    assert f"1,000,000 take {saved_s:,.0f} s less with {len(long.buckets)}: " in line
+    assert f"input.buckets={len(long.buckets)} takes them" in line
+    assert len(long.lines(config=InputConfig(), steps=1_000_000)) == len(short.lines(config=InputConfig(), steps=10))
+    assert not any("that was for" in one for one in short.lines(config=InputConfig(buckets=1), steps=1_000_000))
 
 
 def test_of_choices_that_cost_the_same_the_one_with_fewer_shapes_is_taken() -> None:

@@ -100,6 +100,12 @@ def test_a_dataset_with_a_damaged_vocabulary(mistake: Callable[..., str], data: 
     assert "make validate" in message
 
 
+def test_a_dataset_in_a_store(command: Callable, tmp_path: Path) -> None:
+    outcome = command("train", CONFIG, "--data", "gs://bucket/corpus", "--run", tmp_path / "run")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: gs://bucket/corpus: the trainer reads local datasets; copy it here first")
+
+
 def spoil_file(path: Path) -> None:
     """One other byte in the middle."""
     content = bytearray(path.read_bytes())

@@ -36,7 +36,12 @@ def train_for(steps: int, *, session: Session) -> None:
 
 def summed_up(session: Session, *, last_step: int) -> Summary:
     return session.summarise(
-        last_step=last_step, device="/GPU:0", allocator="allocator: x", programs=PROGRAMS, config=InputConfig()
+        last_step=last_step,
+        device="/GPU:0",
+        allocator="allocator: x",
+        programs=PROGRAMS,
+        config=InputConfig(),
+        stores_mels=True,
     )
 
 

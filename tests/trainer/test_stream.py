@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from pipelines.build import build_dataset
 from pipelines.config import BuildConfig
@@ -196,6 +197,17 @@ def test_once_gives_every_record_whatever_the_buckets_chunks_and_weights(dataset
         stream, _, _ = make_stream(dataset, split=split, chunk_bytes=chunk_bytes, weights=np.full(records, 0.1))
         found = rows_of(as_numpy(stream.once(device=DEVICE)))
         assert collections.Counter(found) == collections.Counter(read_shards(dataset, split=split))
+
+
+def test_to_give_every_record_once_again_leaves_nothing_more_with_tensorflow(dataset: Dataset) -> None:
+    """Functions of a graph are never freed, and hold what they captured."""
+    stream, _, _ = make_stream(dataset)
+    rows, functions = [], []
+    for _ in range(3):
+        rows.append([batch["rows"].numpy().tolist() for batch in stream.once(device=DEVICE)])
+        functions.append(len(tf.compat.v1.get_default_graph()._functions))
+    assert rows[0] == rows[1] == rows[2] != []
+    assert functions[0] == functions[1] == functions[2]
 
 
 def test_rows_name_the_records_of_a_batch(dataset: Dataset) -> None:

@@ -198,3 +198,16 @@ def test_the_processors_work_during_a_wait_is_told_from_sleep() -> None:
     busy, asleep = waited(spin()), waited(slow_batches(0.1, count=3))
     assert busy.wait_cpu_s == pytest.approx(0.4, abs=0.1)
     assert asleep.wait_cpu_s < 0.05
+
+
+def test_a_stream_that_is_entered_again_fills_up_before_its_waits_count() -> None:
+    """As after a batch that did not fit, or a return to a checkpoint."""
+    clock = Clock()
+    with Stopwatch(asynchronous=False, clock=clock) as watch:
+        for _ in range(2):
+            for _ in watch.batches(clock.batches(5.0, 1.0)):
+                clock.now_s += 3.0
+                watch.hand_over(COUNTS, compiled=False)
+        stretch = watch.read()
+    assert stretch.apart_s("first batch") == 10.0
+    assert list(stretch.waits_s) == [1.0, 1.0]

@@ -53,7 +53,8 @@ class Plan(NamedTuple):
     mix: dict[str, list[Portion]]  # of training, by "language", "source" and "speaker"
     left_out: dict[str, LeftOut]  # by split, where there are any
     choices: tuple[Choice, ...]  # what each number of shapes would cost, those that are no better than fewer left out
-    epochs: float  # of the run
+    steps: int  # of the run
+    epochs: float  # that these hold at most: with as many shapes as there can be
 
     @property
     def buckets(self) -> tuple[Bucket, ...]:
@@ -87,10 +88,21 @@ class Plan(NamedTuple):
         """A line for each split that leaves out records."""
         return [f"left out of {split}, longer than input.max_frames: {one}" for split, one in self.left_out.items()]
 
-    def lines(self, *, config: InputConfig) -> list[str]:
-        """The plan in words, for the start of a run."""
-        chosen = [self.explanation] if config.buckets is None else []
+    def lines(self, *, config: InputConfig, steps: int) -> list[str]:
+        """The plan in words, for the start of a run that now has so many steps."""
+        chosen = [self.explanation, *self._outgrown(steps)] if config.buckets is None else []
         return [str(self.staircase), *self.staircase.coarseness, *chosen, *self.left_out_lines]
+
+    def _outgrown(self, steps: int) -> list[str]:
+        """A line where another number of shapes would pay for so many steps."""
+        choices = tuple(one._replace(run_s=one.run_s * steps / self.steps) for one in self.choices)
+        best, kept = cheapest(choices), next(one for one in choices if one.shapes == len(self.buckets))
+        if best.shapes == kept.shapes:
+            return []
+        return [
+            f"that was for {self.steps:,} steps; {steps:,} take {kept.total_s - best.total_s:,.0f} s less with "
+            f"{best.shapes}: input.buckets={best.shapes} takes them, and begins a new epoch"
+        ]
 
 
 def plan_dataset(dataset: Dataset, *, config: InputConfig, frames_per_step: int, steps: int) -> Plan:
@@ -128,6 +140,7 @@ def plan_rows(
         {name: portions(train, getattr(train, name), rates=rates["train"]) for name in GROUPED},
         {split: _left_out(one, kept[split]) for split, one in rows.items() if not kept[split].all()},
         choices,
+        steps,
         epochs,
     )
 

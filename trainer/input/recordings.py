@@ -7,6 +7,7 @@ was changed since the build ends training with its name, and never teaches a wro
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -32,7 +33,9 @@ class ComputedMel:
         self._log_mel = LogMel(contract.features)
         self._paths = tf.constant(records.audio_path.to_pylist(), tf.string)
         ids = tf.constant(records.utterance_id.to_pylist(), tf.string)
-        self._names = tf.strings.join([self._paths, ": the recording of ", ids])
+        # in full, as a relative one is one of the folder that this runs in
+        in_full = tf.constant([str(Path(path).absolute()) for path in records.audio_path.to_pylist()], tf.string)
+        self._names = tf.strings.join([in_full, ": the recording of ", ids])
         self._samples = tf.constant(np.rint(records.duration_s * contract.features.sample_rate_hz), tf.int32)
 
     def are_whole(self, moments: tf.Tensor, *, frames: tf.Tensor) -> tf.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import json
@@ -21,6 +22,7 @@ from trainer.input.config import InputConfig
 from trainer.input.damage import Damage, find_damage
 from trainer.input.epoch import VERSION, Epoch, EpochOrder
 from trainer.input.guards import refuse_missing_shards, refuse_python_ops
+from trainer.input.outlook import Filled, first_epoch
 from trainer.input.parse import BatchParser, Loaded
 from trainer.input.plan import Plan
 from trainer.input.reading import BlockReader
@@ -95,6 +97,7 @@ class Stream:
                 plan.buckets, records=self._records, contract=dataset.info.contract, vocabulary=vocabulary
             )
         self.damaged: list[Damage] = []  # records that were met and skipped
+        self._kept_graph: tuple[object, tf.data.Dataset] | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -113,6 +116,10 @@ class Stream:
     def element_spec(self) -> dict[str, tf.TensorSpec]:
         """Kinds and what is known of the shapes of a batch's tensors."""
         return self.batches(Position()).element_spec
+
+    def first_epoch(self) -> Filled:
+        """What epoch 0 puts into each bucket."""
+        return first_epoch(self._order, frames=self._records.frames, buckets=self._buckets)
 
     def utterance_ids(self, rows: np.ndarray) -> list[str]:
         """The names of a batch's records; of its empty rows, none."""
@@ -157,12 +164,22 @@ class Stream:
 
     def once(self, *, device: str, tell: Callable[[str], object] = warnings.warn) -> Iterator[Batch]:
         """Every record that is not left out once, in the same order each time: by bucket within each chunk."""
-        with tf.device(_HOST):
-            order = self._make_order(weights=(self._weights > 0).astype(np.float32), seed=None)
+        order = self._order_of_all
         deal = self._dealer(order, until=1, device=device)
-        for batch in self._deliver(order, deal, position=Position(), tell=tell):
+
+        def deal_kept(position: Position) -> Iterable[Batch]:
+            return deal(position) if position != Position() else self._kept(deal, device=device)
+
+        for batch in self._deliver(order, deal_kept, position=Position(), tell=tell):
             del batch["next"]
             yield batch
+
+    def _kept(self, deal: Callable[[Position], tf.data.Dataset], *, device: str) -> tf.data.Dataset:
+        """The graph from the start on, made once for all records that are left out: its functions are never freed."""
+        key = device, len(self.damaged)
+        if self._kept_graph is None or self._kept_graph[0] != key:
+            self._kept_graph = key, deal(Position())
+        return self._kept_graph[1]
 
     def batches(
         self,
@@ -177,6 +194,11 @@ class Stream:
         """
         return self._batches(self._order, position, until=until, share=share)
 
+    @functools.cached_property
+    def _order_of_all(self) -> EpochOrder:
+        with tf.device(_HOST):
+            return self._make_order(weights=(self._weights > 0).astype(np.float32), seed=None)
+
     def _make_order(self, *, weights: np.ndarray, seed: int | None) -> EpochOrder:
         return EpochOrder(
             self._blocks,
@@ -187,7 +209,7 @@ class Stream:
             seed=seed,
         )
 
-    def _dealer(self, order: EpochOrder, *, until: int | None, device: str) -> Callable[[Position], Iterable[Batch]]:
+    def _dealer(self, order: EpochOrder, *, until: int | None, device: str) -> Callable[[Position], tf.data.Dataset]:
         """What brings whole batches to one device."""
         return lambda position: self._to_device(
             self._batches(order, position, until=until, share=Share()), device=device
@@ -251,8 +273,8 @@ class Stream:
             )
             return {**content, "next": tf.concat([place, [batch + 1]], 0)}
 
-        counter = tf.data.Dataset.counter(position.epoch)
-        numbers = counter if until is None else tf.data.Dataset.range(position.epoch, until)
+        last = tf.int64.max if until is None else until
+        numbers = tf.data.Dataset.range(position.epoch, last)
         # the next chunk is read while this one is cut, also across the end of an epoch
         batches = numbers.flat_map(chunks).prefetch(1).flat_map(cut)
         options = tf.data.Options()

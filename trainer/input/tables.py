@@ -86,7 +86,7 @@ def _epochs(inspection: Inspection, *, config: TrainConfig) -> str:
 
 
 def _choices(choices: tuple[Choice, ...], *, chosen: int, epochs: float) -> Table:
-    title = f"Number of shapes: seconds of a run of {epochs:,.1f} epochs"
+    title = f"Number of shapes: seconds of {epochs:,.1f} epochs, the most that the steps can hold"
     table = _table(title, "shapes", "padding", "padding, an epoch", "padding, the run", "compilation", "sum", "")
     near = {chosen - 1, chosen, chosen + 1}
     for one in choices:
