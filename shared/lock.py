@@ -77,7 +77,7 @@ class Paper(Protocol):
 
 
 class _File:
-    """An open file."""
+    """An open file, unbuffered: what a full disk refuses once is not tried again when it is closed."""
 
     def __init__(self, file: BinaryIO):
         self._file = file
@@ -89,8 +89,9 @@ class _File:
     def write(self, content: bytes) -> None:
         """The new content over the old, whose rest goes last: a kill or a full disk leaves the one or the other."""
         self._file.seek(0)
-        self._file.write(content)
-        self._file.flush()
+        rest = memoryview(content)
+        while rest:
+            rest = rest[self._file.write(rest) :]
         self._file.truncate(len(content))
 
 
@@ -158,8 +159,19 @@ def writing(root: Place, *, command: str, break_lock: bool = False, on_any_host:
         lock = _take(paper, command=command, left=left, is_broken=break_lock, root=root)
         try:
             yield lock
-        finally:
-            lock.release()
+        except BaseException:
+            with contextlib.suppress(OSError):  # of two errors the first is the one to tell
+                lock.release()
+            raise
+        _release(lock, path=Layout(root).lock)
+
+
+def _release(lock: Lock, *, path: Place) -> None:
+    try:
+        lock.release()
+    except OSError as error:
+        message = "all is done, but the lock still names this process; a writer on another machine has to break it"
+        raise UserError(f"{error.filename or path}: {error.strerror}; {message}") from error
 
 
 def _opened(path: Place, *, files: contextlib.ExitStack) -> tuple[Paper, BinaryIO | None]:
@@ -168,7 +180,7 @@ def _opened(path: Place, *, files: contextlib.ExitStack) -> tuple[Paper, BinaryI
         return _Object(path), None
     # never through a link, as it will be written to
     descriptor = os.open(local(path), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    file = files.enter_context(os.fdopen(descriptor, "r+b"))
+    file = files.enter_context(os.fdopen(descriptor, "r+b", buffering=0))
     return _File(file), file
 
 

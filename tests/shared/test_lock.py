@@ -8,6 +8,7 @@ import errno
 import io
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -205,3 +206,42 @@ def test_a_lock_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message), writing(tmp_path / "data", command="build"):
         pass
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+@contextlib.contextmanager
+def no_room() -> Iterator[None]:
+    """No file of this process can grow: as on a disk that is full before anything begins."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_disk_that_is_full_already_is_one_line_and_leaves_the_lock_free(tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch()
+    message = re.escape(f"{tmp_path}: {os.strerror(errno.EFBIG)}; mend it and run again")
+    with no_room(), pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
+        pytest.fail("there is no lock")
+    assert (tmp_path / ".lock").read_bytes() == b""
+    with writing(tmp_path, command="build") as lock:
+        assert lock.left is None
+
+
+def fails(*_: object) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_lock_that_cannot_be_given_back_does_not_hide_what_went_wrong_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(UserError, match="the corpus"), writing(tmp_path, command="build"):
+        monkeypatch.setattr(_File, "write", fails)
+        raise UserError("the corpus")
+
+
+def test_a_lock_that_cannot_be_given_back_is_told_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = re.escape(f"{tmp_path}/.lock: {os.strerror(errno.EIO)}; all is done, but the lock still names")
+    with pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
+        monkeypatch.setattr(_File, "write", fails)
