@@ -134,6 +134,9 @@ def replay(
 ) -> None:
     """Try rejected utterances again; write only those shards anew that gain one.
 
+    Of those that a threshold turned away, the ones whose recording or row is not what was judged: for another
+    threshold, build again.
+
     CONFIG and OVERRIDES, those of the build, are needed only where DATA/config.yaml is damaged.
     """
     from pipelines.replay import replay_dataset

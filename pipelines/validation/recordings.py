@@ -25,7 +25,7 @@ def check_recordings(table: pa.Table, *, tell: Callable[[int, str, str, str | No
     columns = (table[name].to_pylist() for name in COLUMNS)
     for index, (path, wanted, utterance_id) in enumerate(zip(*columns, strict=True)):
         if path not in found:
-            found[path] = _sha256(path)
+            found[path] = recording_sha256(path)
         digest, reason = found[path]
         if reason:
             tell(index, utterance_id, f"its recording {path} cannot be read: {reason}", None)
@@ -33,7 +33,7 @@ def check_recordings(table: pa.Table, *, tell: Callable[[int, str, str, str | No
             tell(index, utterance_id, f"its recording {path} has sha256 {digest}", wanted)
 
 
-def _sha256(path: str) -> tuple[str, str]:
+def recording_sha256(path: str) -> tuple[str, str]:
     """The sum of a file, or else why there is none."""
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):  # a device or a pipe might never end

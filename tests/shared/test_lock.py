@@ -236,9 +236,12 @@ def fails(*_: object) -> None:
 def test_a_lock_that_cannot_be_given_back_does_not_hide_what_went_wrong_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(UserError, match="the corpus"), writing(tmp_path, command="build"):
+    def breaks() -> None:
         monkeypatch.setattr(_File, "write", fails)
         raise UserError("the corpus")
+
+    with pytest.raises(UserError, match="the corpus"), writing(tmp_path, command="build"):
+        breaks()
 
 
 def test_a_lock_that_cannot_be_given_back_is_told_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
