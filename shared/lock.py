@@ -4,8 +4,9 @@ The system's own lock on `DATA/.lock` decides, and ends with its process however
 who holds it and since when. What a killed writer left there tells the next one what was cut short, and which job of
 a cluster may still be running for it.
 
-An object store has no locks: there the content alone decides, and outlives a killed writer (`--break-lock`). Two
-writers that start within the same moment are not kept apart there, and a writer does not see who reads.
+An object store has no locks, nor have some file systems: there the content alone decides, and outlives a killed writer
+(`--break-lock`). Two writers that start within the same moment are not kept apart there, and a writer does not see who
+reads.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import IO, Any, BinaryIO, Protocol
 
 import pydantic
 
@@ -32,7 +33,7 @@ from shared.publication import complete_publication
 
 MAX_BYTES = 1 << 16
 
-# A file system without such locks: the content alone has to do.
+# A file system without such locks: the content alone has to do, as in an object store.
 _UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
 
 
@@ -219,7 +220,8 @@ def _shared(root: Place) -> Iterator[None]:
         yield
         return
     with file:
-        _flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB, root=root)
+        if not _flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB, root=root):
+            _refuse_owner(_File(file), root=root)
         yield
 
 
@@ -235,7 +237,7 @@ def _readable(path: Path, *, makes: bool) -> BinaryIO | None:
 def _flock(file: BinaryIO, operation: int, *, root: Place) -> bool:
     """Take the system's lock; False where the file system has none."""
     try:
-        fcntl.flock(file, operation)
+        return system_lock(file, operation)
     except BlockingIOError as error:
         owner = _owner(_File(file))
         if owner is None:
@@ -244,8 +246,21 @@ def _flock(file: BinaryIO, operation: int, *, root: Place) -> bool:
             ) from error
         raise UserError(f"{root}: {owner} is writing here; wait for it, or end it") from error
     except OSError as error:
+        raise UserError(f"{root}: {error.strerror}; wanted a folder whose files can be locked") from error
+
+
+def system_lock(file: IO[Any], operation: int) -> bool:
+    """Take the system's lock of an open file; False where its file system has none.
+
+    Raises:
+        BlockingIOError: another has it, and the operation is not to wait.
+        OSError: the disk.
+    """
+    try:
+        fcntl.flock(file, operation)
+    except OSError as error:
         if error.errno not in _UNSUPPORTED:
-            raise UserError(f"{root}: {error.strerror}; wanted a folder whose files can be locked") from error
+            raise
         return False
     return True
 
@@ -279,11 +294,13 @@ def finish_publication(layout: Layout) -> None:
             _refuse_owner(_Object(layout.lock), root=layout.root)
             complete_publication(layout)
             return
-        with local(layout.lock).open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with local(layout.lock).open("a+b") as file:
+            if not system_lock(file, fcntl.LOCK_EX):
+                _refuse_owner(_File(file), root=layout.root)
             complete_publication(layout)
     except OSError as error:
-        message = f"{layout.root}: a build was cut short while it published, and {error.filename} cannot be written to"
+        where = error.filename or layout.lock
+        message = f"{layout.root}: a build was cut short while it published, and {where} cannot be written to"
         raise UserError(f"{message} ({error.strerror}); open the dataset once where it can be") from error
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
+import fcntl
 import io
 import os
 import re
@@ -19,7 +20,9 @@ from typing import Any, BinaryIO, cast
 import pytest
 
 from shared.errors import UserError
-from shared.lock import Job, Owner, _File, _owner, reading, writing
+from shared.files import write_json
+from shared.layout import Layout
+from shared.lock import Job, Owner, _File, _owner, finish_publication, reading, writing
 
 HOLDER = """
 import sys, time
@@ -248,3 +251,47 @@ def test_a_lock_that_cannot_be_given_back_is_told_by_its_name(tmp_path: Path, mo
     message = re.escape(f"{tmp_path}/.lock: {os.strerror(errno.EIO)}; all is done, but the lock still names")
     with pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
         monkeypatch.setattr(_File, "write", fails)
+
+
+@pytest.fixture(params=[errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP])
+def without_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system that has no locks."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(request.param, os.strerror(request.param))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_where_there_are_no_locks_readers_and_writers_believe_what_the_lock_says(tmp_path: Path) -> None:
+    (tmp_path / "dataset.json").write_text("{}")
+    message = r"build of .* \(process \d+, since .*--break-lock"
+    with writing(tmp_path, command="build"):
+        with pytest.raises(UserError, match=message), reading(tmp_path):
+            pytest.fail("a writer is at it")
+        with pytest.raises(UserError, match=message), writing(tmp_path, command="repair"):
+            pytest.fail("a writer is at it")
+    with reading(tmp_path), writing(tmp_path, command="build"):
+        pass  # who reads is not known there
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_where_there_are_no_locks_a_reader_finishes_a_publication_and_not_a_living_writers(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    journal = {"removals": [], "moves": [[f".staging/{'0' * 32}/_SUCCESS", "_SUCCESS"]]}
+    write_json(layout.journal, journal)
+    gone = Owner(command="build", user="ada", host="elsewhere", pid=7, since="")
+    layout.lock.write_text(gone.model_dump_json())
+    with pytest.raises(UserError, match="build of ada on elsewhere"):
+        finish_publication(layout)
+    layout.lock.write_text("")
+    with reading(tmp_path):
+        assert not layout.journal.exists()
+
+
+def test_a_publication_that_cannot_be_finished_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_json(Layout(tmp_path).journal, {})
+    monkeypatch.setattr(fcntl, "flock", fails)
+    with pytest.raises(UserError, match=re.escape(f"{tmp_path}/.lock cannot be written to ({os.strerror(errno.EIO)})")):
+        finish_publication(Layout(tmp_path))
