@@ -11,6 +11,7 @@ import filecmp
 import hashlib
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ from shared.place import Place, RemotePlace
 
 PIECE_BYTES = 1 << 22
 
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
+
 
 @contextlib.contextmanager
 def new_file(path: Place, *, durable: bool = True) -> Iterator[BinaryIO]:
@@ -34,7 +37,7 @@ def new_file(path: Place, *, durable: bool = True) -> Iterator[BinaryIO]:
         with path.new_object() as file:
             yield file
         return
-    temporary = local(path).with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    temporary = _temporary(local(path))
     try:
         with temporary.open("wb") as file:
             yield file
@@ -44,6 +47,22 @@ def new_file(path: Place, *, durable: bool = True) -> Iterator[BinaryIO]:
         temporary.replace(local(path))
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+
+
+def sweep_temporaries(folder: Place) -> None:
+    """Remove what writers that were killed left under temporary names; nobody may write there meanwhile.
+
+    An object store has no such, and nothing is removed through a link.
+    """
+    if isinstance(folder, RemotePlace) or local(folder).is_symlink() or not folder.is_dir():
+        return
+    for path in local(folder).iterdir():
+        if _TEMPORARY.fullmatch(path.name) and path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def local(path: Place) -> Path:
@@ -79,7 +98,7 @@ def link_file(path: Place, target: Place) -> None:
 
 
 def _link(path: Path, target: Path) -> None:
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    temporary = _temporary(target)
     try:
         os.link(path, temporary)
         temporary.replace(target)

@@ -26,7 +26,7 @@ from typing import IO, Any, BinaryIO, Protocol
 import pydantic
 
 from shared.errors import UserError
-from shared.files import local, write_bytes
+from shared.files import local, sweep_temporaries, write_bytes
 from shared.layout import Layout
 from shared.place import Place, RemotePlace
 from shared.publication import complete_publication
@@ -159,12 +159,23 @@ def writing(root: Place, *, command: str, break_lock: bool = False, on_any_host:
             raise UserError(message)
         lock = _take(paper, command=command, left=left, is_broken=break_lock, root=root)
         try:
+            if proven:
+                _sweep(Layout(root))
             yield lock
         except BaseException:
             with contextlib.suppress(OSError):  # of two errors the first is the one to tell
                 lock.release()
             raise
         _release(lock, path=Layout(root).lock)
+
+
+def _sweep(layout: Layout) -> None:
+    """Nobody else writes here now, or reads: not so where only the lock's content was believed."""
+    try:
+        for folder in (layout.root, layout.validation, *layout.folders):
+            sweep_temporaries(folder)
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}; a killed run left it; remove it and run again") from error
 
 
 def _release(lock: Lock, *, path: Place) -> None:

@@ -99,7 +99,7 @@ def built_at(dataset: Dataset) -> datetime.datetime:
 def latest_validation(dataset: Dataset) -> ValidationReport | None:
     """The last validation of this very build."""
     built = built_at(dataset)
-    for path in sorted((dataset.layout.root / "validation").glob("*.json"), reverse=True):
+    for path in sorted(dataset.layout.validation.glob("*.json"), reverse=True):
         try:
             report = ValidationReport.model_validate_json(path.read_bytes())
             finished = datetime.datetime.fromisoformat(report.finished)

@@ -295,3 +295,25 @@ def test_a_publication_that_cannot_be_finished_names_the_file(tmp_path: Path, mo
     monkeypatch.setattr(fcntl, "flock", fails)
     with pytest.raises(UserError, match=re.escape(f"{tmp_path}/.lock cannot be written to ({os.strerror(errno.EIO)})")):
         finish_publication(Layout(tmp_path))
+
+
+def test_a_writer_removes_what_killed_ones_left_under_temporary_names_and_nothing_else(tmp_path: Path) -> None:
+    left = [f".publication.json.{'0a' * 16}.tmp", f"validation/.x.json.{'1' * 32}.tmp", f"shards/.s.{'f' * 32}.tmp"]
+    kept = [".publication.json.tmp", f"shards/x.{'0' * 32}.tmp", f"mine/.x.{'0' * 32}.tmp", f".d.{'0' * 32}.tmp/x"]
+    elsewhere = tmp_path / "elsewhere"
+    for name in (*(f"data/{one}" for one in (*left, *kept)), f"elsewhere/.x.{'0' * 32}.tmp"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "data/manifest").symlink_to(elsewhere)
+    with writing(tmp_path / "data", command="build"):
+        pass
+    assert [name for name in (*left, *kept) if (tmp_path / "data" / name).exists()] == kept
+    assert len(list(elsewhere.iterdir())) == 1
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_where_there_are_no_locks_no_temporary_name_is_removed_for_a_reader_may_write_it(tmp_path: Path) -> None:
+    (tmp_path / f".report.html.{'0' * 32}.tmp").touch()
+    with writing(tmp_path, command="build"):
+        pass
+    assert (tmp_path / f".report.html.{'0' * 32}.tmp").exists()
