@@ -63,10 +63,7 @@ def build(config: Path, overrides: tuple[str, ...], data: Place, runner: str, br
     from pipelines.build import build_dataset
     from pipelines.config import BuildConfig
     from pipelines.forecast import forecast_build
-    from pipelines.report import write_report
     from pipelines.summary import build_summary, forecast_summary
-    from shared.dataset import Dataset
-    from shared.layout import Layout
 
     wanted = load_config(config, of=BuildConfig, overrides=overrides)
     if plan:
@@ -75,10 +72,16 @@ def build(config: Path, overrides: tuple[str, ...], data: Place, runner: str, br
     started_s = time.monotonic()
     published = build_dataset(wanted, data=data, runner=runner, break_lock=break_lock)
     click.echo(build_summary(published, data=data, seconds=time.monotonic() - started_s))
-    report = Layout(data).report
-    if published.changed or not report.is_file():
-        write_report(Dataset.open(data))
-    click.echo(f"what it holds, to look at and to listen to: {report}")
+    click.echo(f"what it holds, to look at and to listen to: {_refreshed_report(data)}")
+
+
+def _refreshed_report(data: Place) -> Place:
+    """The page of what is there now."""
+    from pipelines.report import refresh_report
+    from shared.dataset import Dataset
+
+    with reading(data):
+        return refresh_report(Dataset.open(data))
 
 
 @cli.command()
@@ -124,6 +127,8 @@ def repair(
     wanted = _config_of(config, overrides)
     repair = repair_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
     click.echo(repair_summary(repair, data=data))
+    if not repair.is_refused:
+        _refreshed_report(data)
     sys.exit(1 if repair.is_refused or repair.remaining else 0)
 
 
@@ -145,6 +150,8 @@ def replay(
     wanted = _config_of(config, overrides)
     replay = replay_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
     click.echo(replay_summary(replay, data=data))
+    if not replay.is_refused:
+        _refreshed_report(data)
     sys.exit(1 if replay.is_refused else 0)
 
 
