@@ -57,7 +57,11 @@ def cli() -> None:
 @_data
 @_runner
 @_break_lock
-@click.option("--plan", is_flag=True, help="Say what there is and what it would cost; build nothing.")
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="Say what there is and what it would cost on this machine, whatever the runner; build and lock nothing.",
+)
 def build(config: Path, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, plan: bool) -> None:
     """Build a dataset as CONFIG says; OVERRIDES such as sources.ljspeech.root=/data/LJSpeech-1.1 come last."""
     from pipelines.build import build_dataset
@@ -106,6 +110,8 @@ def validate(data: Place, runner: str, workers: int | None, changed: bool) -> No
     from pipelines.validation.validate import validate_dataset
     from pipelines.validation.verdict_table import validation_summary
 
+    if workers is not None and runner != "local":
+        raise UserError(f"--workers {workers}: a job on Flink has as many as the cluster has slots; leave it out")
     with reading(data):
         report = validate_dataset(data, runner=runner, workers=workers, changed=changed)
     click.echo(validation_summary(report, data=data))

@@ -199,3 +199,9 @@ def test_a_staging_folder_that_cannot_be_removed_is_no_failure_of_what_is_publis
     assert (data / "_SUCCESS").is_file()
     assert command(*builds.build_words(corpus, data=data)).code == 0
     assert not (data / ".staging").exists()
+
+
+def test_a_number_of_workers_that_flink_would_not_heed_is_refused(spoiled: Path, command: Callable) -> None:
+    outcome = command("validate", "--data", spoiled, "--runner", "flink", "--workers", "3")
+    assert outcome.code == 2
+    assert outcome.err == "error: --workers 3: a job on Flink has as many as the cluster has slots; leave it out\n"
