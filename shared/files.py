@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import filecmp
 import hashlib
 import json
@@ -16,13 +17,16 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO
 
 import pydantic
 
 from shared.place import Place, RemotePlace
 
 PIECE_BYTES = 1 << 22
+
+# A file system without locks: what is written in a file has to do, as in an object store.
+_UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
@@ -109,6 +113,22 @@ def _link(path: Path, target: Path) -> None:
             shutil.copyfileobj(source, copy)
     finally:
         temporary.unlink(missing_ok=True)  # renaming does nothing where both names are one file's
+
+
+def system_lock(file: IO[Any], operation: int) -> bool:
+    """Take the system's lock of an open file; False where its file system has none.
+
+    Raises:
+        BlockingIOError: another has it, and the operation is not to wait.
+        OSError: the disk.
+    """
+    try:
+        fcntl.flock(file, operation)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        return False
+    return True
 
 
 def sync(path: Place) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import errno
 import fcntl
 import getpass
 import json
@@ -21,20 +20,17 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 import pydantic
 
 from shared.errors import UserError
-from shared.files import local, sweep_temporaries, write_bytes
+from shared.files import local, sweep_temporaries, system_lock, write_bytes
 from shared.layout import Layout
 from shared.place import Place, RemotePlace
 from shared.publication import complete_publication
 
 MAX_BYTES = 1 << 16
-
-# A file system without such locks: the content alone has to do, as in an object store.
-_UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
 
 
 class Job(pydantic.BaseModel):
@@ -258,22 +254,6 @@ def _flock(file: BinaryIO, operation: int, *, root: Place) -> bool:
         raise UserError(f"{root}: {owner} is writing here; wait for it, or end it") from error
     except OSError as error:
         raise UserError(f"{root}: {error.strerror}; wanted a folder whose files can be locked") from error
-
-
-def system_lock(file: IO[Any], operation: int) -> bool:
-    """Take the system's lock of an open file; False where its file system has none.
-
-    Raises:
-        BlockingIOError: another has it, and the operation is not to wait.
-        OSError: the disk.
-    """
-    try:
-        fcntl.flock(file, operation)
-    except OSError as error:
-        if error.errno not in _UNSUPPORTED:
-            raise
-        return False
-    return True
 
 
 def _refuse_owner(paper: Paper, *, root: Place) -> None:

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from shared.files import local, remove_tree
-from shared.lock import system_lock
+from shared.files import local, remove_tree, system_lock
 from shared.place import Place, RemotePlace
 
 PREFIX = ".work-"
