@@ -57,16 +57,17 @@ def cli() -> None:
 @_data
 @_runner
 @_break_lock
-@click.option("--plan", is_flag=True, help="Say what there is and what it would cost; build nothing.")
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="Say what there is and what it would cost on this machine, whatever the runner; build and lock nothing.",
+)
 def build(config: Path, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, plan: bool) -> None:
     """Build a dataset as CONFIG says; OVERRIDES such as sources.ljspeech.root=/data/LJSpeech-1.1 come last."""
     from pipelines.build import build_dataset
     from pipelines.config import BuildConfig
     from pipelines.forecast import forecast_build
-    from pipelines.report import write_report
     from pipelines.summary import build_summary, forecast_summary
-    from shared.dataset import Dataset
-    from shared.layout import Layout
 
     wanted = load_config(config, of=BuildConfig, overrides=overrides)
     if plan:
@@ -75,10 +76,16 @@ def build(config: Path, overrides: tuple[str, ...], data: Place, runner: str, br
     started_s = time.monotonic()
     published = build_dataset(wanted, data=data, runner=runner, break_lock=break_lock)
     click.echo(build_summary(published, data=data, seconds=time.monotonic() - started_s))
-    report = Layout(data).report
-    if published.changed or not report.is_file():
-        write_report(Dataset.open(data))
-    click.echo(f"what it holds, to look at and to listen to: {report}")
+    click.echo(f"what it holds, to look at and to listen to: {_refreshed_report(data)}")
+
+
+def _refreshed_report(data: Place) -> Place:
+    """The page of what is there now."""
+    from pipelines.report import refresh_report
+    from shared.dataset import Dataset
+
+    with reading(data):
+        return refresh_report(Dataset.open(data))
 
 
 @cli.command()
@@ -103,6 +110,8 @@ def validate(data: Place, runner: str, workers: int | None, changed: bool) -> No
     from pipelines.validation.validate import validate_dataset
     from pipelines.validation.verdict_table import validation_summary
 
+    if workers is not None and runner != "local":
+        raise UserError(f"--workers {workers}: a job on Flink has as many as the cluster has slots; leave it out")
     with reading(data):
         report = validate_dataset(data, runner=runner, workers=workers, changed=changed)
     click.echo(validation_summary(report, data=data))
@@ -124,6 +133,8 @@ def repair(
     wanted = _config_of(config, overrides)
     repair = repair_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
     click.echo(repair_summary(repair, data=data))
+    if not repair.is_refused:
+        _refreshed_report(data)
     sys.exit(1 if repair.is_refused or repair.remaining else 0)
 
 
@@ -134,6 +145,9 @@ def replay(
 ) -> None:
     """Try rejected utterances again; write only those shards anew that gain one.
 
+    Of those that a threshold turned away, the ones whose recording or row is not what was judged: for another
+    threshold, build again.
+
     CONFIG and OVERRIDES, those of the build, are needed only where DATA/config.yaml is damaged.
     """
     from pipelines.replay import replay_dataset
@@ -142,6 +156,8 @@ def replay(
     wanted = _config_of(config, overrides)
     replay = replay_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
     click.echo(replay_summary(replay, data=data))
+    if not replay.is_refused:
+        _refreshed_report(data)
     sys.exit(1 if replay.is_refused else 0)
 
 

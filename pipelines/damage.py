@@ -110,7 +110,8 @@ def digest_of(path: Place) -> str | None:
         UserError: it cannot be read for a reason that a new file would not end.
     """
     try:
-        return file_sha256(path)
+        # a pipe would be read for ever
+        return None if isinstance(path, Path) and not path.is_file() else file_sha256(path)
     except OSError as error:
         is_remote = isinstance(path, RemotePlace)  # where any failure of the network is an EIO
         if error.errno in _OF_THE_FILE and not (is_remote and error.errno == errno.EIO):

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import collections
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+import click
 import numpy as np
 
 from pipelines.config import BuildConfig, config_document
@@ -88,7 +91,8 @@ class Published(NamedTuple):
 def publish(info: DatasetInfo, *, data: Layout, staging: Staging, keep_in: Place | None = None) -> Published:
     """Give the staged files of a described dataset their names, remove those that the older one lists.
 
-    With `keep_in`, what is replaced or removed is first linked below it, and what nothing lists is moved there.
+    With `keep_in`, what is replaced or removed is first linked below it; what nothing lists, and what is no file, is
+    moved there.
     """
     stems = [shard.name for shard in info.shards]
     for folder in data.folders:
@@ -100,13 +104,22 @@ def publish(info: DatasetInfo, *, data: Layout, staging: Staging, keep_in: Place
     strays = list(_strays(data, listed=kept | listed)) if keep_in is not None else []
     if keep_in is not None:
         _keep(touched, data=data, folder=keep_in)
-        _put_away(strays, data=data, folder=keep_in)
+        _put_away([*strays, *filter(_is_no_file, touched)], data=data, folder=keep_in)
     if touched:
         moves = [move for move in moves if move[1] != data.success] + [(staging.layout.success, data.success)]
         publish_files(data, moves=moves, removals=removals)
-    staging.sweep()
+    _sweep(staging)
     changed = (path.relative_to(data.root).as_posix() for path in (*touched, *strays))
     return Published(info, tuple(sorted(changed)))
+
+
+def _sweep(staging: Staging) -> None:
+    """The dataset is published by now, whatever becomes of what was needed on the way to it."""
+    try:
+        staging.sweep()
+    except OSError as error:
+        left = f"{error.filename or staging.root.parent}: {error.strerror}"
+        click.echo(f"published; {left}: could not be removed, the next build does it", err=True)
 
 
 def stage_description(
@@ -178,6 +191,11 @@ def _put_away(paths: Iterable[Place], *, data: Layout, folder: Place) -> None:
     for path in paths:
         kept = _kept(path, data=data, folder=folder)
         path.rename(kept) if path.is_dir() else path.replace(kept)
+
+
+def _is_no_file(path: Place) -> bool:
+    """A folder, a pipe or a link that leads nowhere."""
+    return isinstance(path, Path) and os.path.lexists(path) and not path.is_file()
 
 
 def _kept(path: Place, *, data: Layout, folder: Place) -> Place:

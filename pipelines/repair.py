@@ -24,7 +24,7 @@ from pipelines.plan import plan_as_published
 from pipelines.publish import check_budget, check_counts
 from pipelines.scope import Scope
 from pipelines.settle import ShardReport
-from pipelines.validation.base import Base, inspect_base, is_damaged_sum
+from pipelines.validation.base import Base, inspect_base, is_damaged_sum, stated_sums
 from pipelines.validation.findings import Finding
 from pipelines.validation.mending import OF_THE_CORPUS
 from pipelines.validation.validate import validate_dataset
@@ -34,6 +34,7 @@ from shared.files import file_sha256
 from shared.layout import Layout
 from shared.lock import Lock, writing
 from shared.place import Place
+from shared.publication import check_folders
 
 # No inputs have this hash.
 UNKNOWN = "unknown"
@@ -76,10 +77,19 @@ def repair_dataset(
         raise UserError(f"{data}: no such directory; wanted a dataset")
     with writing(data, command="repair", break_lock=break_lock) as lock:
         layout = Layout(data)
+        _check_quarantine(layout)
         base = inspect_base(layout)
         wanted = published_config(layout, base=base, given=config)
         work = _Repair(wanted, layout=layout, base=base, runner=runner, lock=lock)
         return work.done(accept_changes=accept_changes)
+
+
+def _check_quarantine(layout: Layout) -> None:
+    """Raises UserError where what is replaced could not be put there at the end of all the work."""
+    try:
+        check_folders([layout.quarantine], root=layout.root)
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}; what a repair replaces is put there") from error
 
 
 class _Repair:
@@ -150,14 +160,15 @@ class _Repair:
         quarantine: Place | None = None,
         differences: tuple[Difference, ...] = (),
     ) -> Repair:
-        stated = self._base.sums
-        unlike = (name for name in changed if name in stated and stated[name] != digest_of(self._layout.root / name))
+        stated = _sums_by_file(self._base, layout=self._layout)
+        found = {name: digest_of(self._layout.root / name) for name in changed}  # None of a stray: it is put away
+        success = self._layout.success.name
         return Repair(
             damaged=tuple(sorted(self._damaged)),
             rebuilt=tuple(self._bad) if changed else (),
             changed=tuple(changed),
-            unlike=tuple(unlike),
-            unsure=tuple(name for name in changed if name not in stated and name != self._layout.success.name),
+            unlike=tuple(name for name in changed if name in stated and found[name] not in stated[name]),
+            unsure=tuple(name for name in changed if name not in stated and found[name] and name != success),
             quarantine=quarantine,
             differences=differences,
             remaining=tuple(one for one in self._findings if one.check in OF_THE_CORPUS),
@@ -177,6 +188,13 @@ class _Repair:
             why = "by what its tables do not hold" if sound else "its tables are damaged, so by which utterances"
             message = f"it comes out otherwise than it was published: {why}"
             yield from found or [Difference(stem=stem, utterance_id=None, message=message)]
+
+
+def _sums_by_file(base: Base, *, layout: Layout) -> dict[str, set[str]]:
+    """What either record says that a file was; nothing of one that was never the dataset's."""
+    stated = {} if base.info is None else stated_sums(base.info, layout=layout)
+    names = base.sums.keys() | stated.keys()
+    return {name: {sums[name] for sums in (base.sums, stated) if name in sums} for name in names}
 
 
 def _with_inputs(report: ShardReport, inputs: str) -> ShardReport:

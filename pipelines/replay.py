@@ -1,13 +1,18 @@
-"""Rejected utterances tried again: only the shards that gain one are written anew."""
+"""Rejected utterances tried again: only the shards that gain one are written anew.
+
+All of which no record could be made; and of those that a threshold turned away the ones whose row or recording is not
+what it was, for the verdict is on that. What comes of it stands in the shard made anew, judged with all others.
+"""
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
+import os
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apache_beam as beam
-import pyarrow.compute as pc
 
 from pipelines.assembly import Assembly
 from pipelines.config import BuildConfig
@@ -23,6 +28,7 @@ from pipelines.scope import Scope
 from pipelines.staging import Staging
 from pipelines.tally import Tally
 from pipelines.validation.base import inspect_base
+from pipelines.validation.recordings import recording_sha256
 from preprocess.utterance import SELECTION, Reason, Rejection, Utterance
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -30,14 +36,20 @@ from shared.files import write_json
 from shared.layout import Layout
 from shared.lock import Lock, writing
 from shared.place import Place
-from shared.tables import REJECTED, read_table
+from shared.tables import MANIFEST, REJECTED, read_table
+
+Row = dict[str, Any]
+
+# What a withheld record was made from.
+_JUDGED = ["utterance_id", "original_text", "language", "speaker", "audio_sha256"]
 
 
 class Replay(NamedTuple):
     """What came of it."""
 
     tried: int
-    gained: tuple[str, ...]  # utterances
+    gained: tuple[str, ...]  # utterances that can be read now
+    withheld: tuple[str, ...]  # of those, the ones that a threshold turns away
     shards: tuple[str, ...]  # that were written anew
     published: Published | None
     differences: tuple[Difference, ...]  # of other utterances of those shards
@@ -83,7 +95,7 @@ def _replayed(
     assembly.end_left_job()
     gained = _tried(candidates.elements, config=config, data=dataset.layout.root, runner=runner, lock=lock)
     anew = candidates.shards_of(gained)
-    told = Replay(len(candidates.elements), tuple(sorted(gained)), (), None, ())
+    told = Replay(len(candidates.elements), tuple(sorted(gained)), (), (), None, ())
     if not anew:
         return told
     trusted: dict[str, str | None] = {name: shard.inputs for name, shard in older.items() if name not in anew}
@@ -93,7 +105,8 @@ def _replayed(
     found = [one for stem in changed for one in differences(stem, older=dataset.layout, newer=assembly.staged)]
     others = tuple(one for one in found if not candidates.explain(one, gained=gained))
     written = (one.info.name for one in reports if one.info.sha256 != older[one.info.name].sha256)
-    told = told._replace(differences=others, shards=tuple(written))
+    withheld = gained - set(_ids(assembly.staged.manifest(stem) for stem in anew))
+    told = told._replace(differences=others, shards=tuple(written), withheld=tuple(sorted(withheld)))
     if not accept_changes and not all(one.is_verdict for one in others):
         assembly.discard()
         return told
@@ -120,19 +133,29 @@ class Candidates:
     """What was rejected, as the corpora have it today."""
 
     def __init__(self, dataset: Dataset, *, config: BuildConfig, plan: Plan):
-        self._rejected = dict(_hard_rejections(dataset))  # id -> stem
-        known = set(_known(dataset.layout, stems=[shard.name for shard in dataset.info.shards]))
-        rows, utterances = set(), []
+        rejected, rows_of = list(_rejected(dataset)), dict(_withheld(dataset))
+        # one that another has the id of can get no record
+        unread = {name: stem for name, stem, stage, is_twice in rejected if stage != SELECTION and not is_twice}
+        held = {name: stem for name, stem, stage, is_twice in rejected if stage == SELECTION and not is_twice}
+        twice = {(name, stem) for name, stem, _, is_twice in rejected if is_twice}
+        stems = [shard.name for shard in dataset.info.shards]
+        known = set(_ids(map(dataset.layout.manifest, stems))) | {name for name, *_ in rejected}
+        rows, utterances, judged = set(), [], []
         for stem, element in plan.place(config):
             if isinstance(element, Rejection):
                 rows.add(element.id)
-            elif element.id in self._rejected or element.id not in known:
+            elif element.id in unread or element.id not in known:
                 utterances.append((str(stem), element))
+            elif element.id in held and (element.id, str(stem)) not in twice:
+                judged.append((str(stem), element))
         # bad rows of the metadata that are good now: the utterances that they tell have ids of their own
         tried = {element.id for _, element in utterances}
-        self._mended = self._rejected.keys() - rows - tried
+        self._mended = unread.keys() - rows - tried
+        changed = list(_changed(judged, rows={name: rows_of[name, stem] for name, stem in held.items()}))
+        self._rejected = {element.id: held[element.id] for _, element in changed} | unread  # id -> stem
         self.elements = [
-            (stem, element) for stem, element in utterances if element.id in self._rejected or self._mended
+            *((stem, element) for stem, element in utterances if element.id in unread or self._mended),
+            *changed,
         ]
 
     def shards_of(self, gained: set[str]) -> set[str]:
@@ -146,22 +169,40 @@ class Candidates:
         return difference.utterance_id in gained or difference.utterance_id in self._mended
 
 
-def _hard_rejections(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """(id, stem) of all of which there is no record; one that another has the id of can get none."""
+def _rejected(dataset: Dataset) -> Iterator[tuple[str, str, str, bool]]:
+    """(id, stem, stage, whether another has the id) of all that is in no shard."""
     for shard in dataset.info.shards:
         table = read_table(dataset.layout.rejected(shard.name), schema=REJECTED)
-        again = pc.and_(
-            pc.not_equal(table["stage"], SELECTION), pc.not_equal(table["reason"], str(Reason.DUPLICATE_ID))
+        columns = (table[name].to_pylist() for name in ("utterance_id", "stage", "reason"))
+        yield from (
+            (name, shard.name, stage, reason == Reason.DUPLICATE_ID)
+            for name, stage, reason in zip(*columns, strict=True)
         )
-        hard = table.filter(again)
-        yield from ((name, shard.name) for name in hard["utterance_id"].to_pylist())
 
 
-def _known(layout: Layout, *, stems: Iterable[str]) -> Iterator[str]:
-    """The ids in all tables."""
-    for stem in stems:
-        for path in (layout.manifest(stem), layout.rejected(stem)):
-            yield from read_table(path, columns=["utterance_id"])["utterance_id"].to_pylist()
+def _withheld(dataset: Dataset) -> Iterator[tuple[tuple[str, str], Row]]:
+    """((id, stem), row) of all whose record a verdict keeps out."""
+    for shard in dataset.info.shards:
+        table = read_table(dataset.layout.withheld_manifest(shard.name), schema=MANIFEST)
+        yield from (((row["utterance_id"], shard.name), row) for row in table.select(_JUDGED).to_pylist())
+
+
+def _changed(judged: list[tuple[str, Utterance]], *, rows: dict[str, Row]) -> Iterator[tuple[str, Utterance]]:
+    """Those whose row in the corpus or whose recording is not the one that was judged."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock
+        sums = pool.map(recording_sha256, [element.audio_path for _, element in judged])
+        for (stem, element), (digest, reason) in zip(judged, sums, strict=True):
+            row = rows[element.id]
+            told = element.text, element.language, element.speaker
+            then = row["original_text"], row["language"], row["speaker"]
+            if not reason and (digest != row["audio_sha256"] or told != then):
+                yield stem, element
+
+
+def _ids(tables: Iterable[Place]) -> Iterator[str]:
+    """The ids in all of them."""
+    for path in tables:
+        yield from read_table(path, columns=["utterance_id"])["utterance_id"].to_pylist()
 
 
 def _tried(
@@ -206,9 +247,12 @@ class Try(beam.DoFn):
 
     def process(self, grouped: tuple[str, Iterable[Utterance]]) -> None:
         stem, utterances = grouped
-        tally, gained = Tally(self._staging.progress, name=stem), []
-        for utterance in utterances:
-            if not isinstance(self._prepare(utterance), Rejection):
-                gained.append(utterance.id)
-            tally.add()
-        write_json(self._staging.tried / f"{stem}.json", gained, durable=False)
+        try:
+            tally, gained = Tally(self._staging.progress, name=stem), []
+            for utterance in utterances:
+                if not isinstance(self._prepare(utterance), Rejection):
+                    gained.append(utterance.id)
+                tally.add()
+            write_json(self._staging.tried / f"{stem}.json", gained, durable=False)
+        except OSError as error:
+            raise UserError(disk_message(error, staging=self._staging.root)) from error

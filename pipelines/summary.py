@@ -15,6 +15,7 @@ from shared.place import Place
 
 SHOWN_FINDINGS = 20
 SHOWN_LANGUAGES = 6
+WITHHELD = ": withheld by a threshold"
 
 
 def build_summary(published: Published, *, data: Place, seconds: float) -> str:
@@ -112,13 +113,16 @@ def _likeness(repair: Repair) -> str:
 def replay_summary(replay: Replay, *, data: Place) -> str:
     """How many were tried, which came in, and into which shards."""
     lines = [f"{data}: {replay.tried} rejected tried again, {_counted(replay.gained, 'utterance')} can be read now"]
-    lines += [f"  {name}" for name in replay.gained[:SHOWN_FINDINGS]]
+    withheld = set(replay.withheld)
+    lines += [f"  {name}{WITHHELD * (name in withheld)}" for name in replay.gained[:SHOWN_FINDINGS]]
     if replay.is_refused:
         lines.append("nothing was done: the corpora have changed otherwise too")
         lines += [*_difference_lines(replay.differences), "with --accept-changes they are taken as they are now"]
     elif replay.published is not None:
         shown = ", ".join(replay.shards[:SHOWN_FINDINGS])
         lines.append(f"{_counted(replay.shards, 'shard')} written anew: {shown}")
+        if withheld:
+            lines.append(f"{_counted(withheld, 'utterance')} withheld by a threshold, and why: {data / 'rejected'}")
         lines += _difference_lines(replay.differences)
     return "\n".join(lines)
 

@@ -12,7 +12,7 @@ import regex
 import tokenizers
 
 from shared.dataset import TokenizerIdentity
-from shared.errors import UserError
+from shared.errors import UserError, whence
 from shared.languages import CODES, FIRST_ID, language_id, script
 from shared.vocabulary import END_ID, PAD_ID, SPECIAL_IDS, UNKNOWN_ID, WORD_START, Vocabulary
 
@@ -88,9 +88,8 @@ def _read(location: str) -> bytes:
         return path.read_bytes()
     except (OSError, huggingface_hub.errors.HfHubHTTPError, huggingface_hub.errors.HFValidationError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        raise UserError(
-            f"tokenizer {location}: cannot be read ({reason}); wanted the path of a tokenizer.json of NLLB-200"
-        ) from error
+        found = f"cannot be read ({reason}){whence(location) if path.suffix == '.json' else ''}"
+        raise UserError(f"tokenizer {location}: {found}; wanted the path of a tokenizer.json of NLLB-200") from error
 
 
 def _check_layout(tokenizer: tokenizers.Tokenizer, *, location: str) -> None:

@@ -195,7 +195,8 @@ def _why_absent(layout: Layout) -> str:
     if not layout.root.is_dir():
         return f"{layout.root}: no such directory; wanted a dataset, which `make preprocess DATA={layout.root}` builds"
     if layout.info.exists() or layout.staging.exists():
-        return f"{layout.root}: a build of this dataset did not finish (no _SUCCESS); run `make preprocess` again"
+        what = f"{layout.root}: a build of this dataset did not finish (no _SUCCESS); run `make preprocess` again"
+        return f"{what}, or `make repair` if _SUCCESS alone was lost" if layout.info.exists() else what
     return f"{layout.root}: no dataset here (no _SUCCESS); `make preprocess DATA={layout.root}` builds one"
 
 
@@ -206,6 +207,8 @@ def read_info(path: Place) -> DatasetInfo:
         UserError: it cannot be read, is of another schema, or was edited.
     """
     try:
+        if path.exists() and not path.is_file():  # a pipe would be read for ever
+            raise ValueError("no regular file")
         document = json.loads(path.read_text(encoding="utf-8"))
         version = document["contract"]["schema_version"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:

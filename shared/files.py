@@ -7,21 +7,28 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import filecmp
 import hashlib
 import json
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO
 
 import pydantic
 
 from shared.place import Place, RemotePlace
 
 PIECE_BYTES = 1 << 22
+
+# A file system without locks: what is written in a file has to do, as in an object store.
+_UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
+
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
 
 @contextlib.contextmanager
@@ -34,7 +41,7 @@ def new_file(path: Place, *, durable: bool = True) -> Iterator[BinaryIO]:
         with path.new_object() as file:
             yield file
         return
-    temporary = local(path).with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    temporary = _temporary(local(path))
     try:
         with temporary.open("wb") as file:
             yield file
@@ -44,6 +51,22 @@ def new_file(path: Place, *, durable: bool = True) -> Iterator[BinaryIO]:
         temporary.replace(local(path))
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+
+
+def sweep_temporaries(folder: Place) -> None:
+    """Remove what writers that were killed left under temporary names; nobody may write there meanwhile.
+
+    An object store has no such, and nothing is removed through a link.
+    """
+    if isinstance(folder, RemotePlace) or local(folder).is_symlink() or not folder.is_dir():
+        return
+    for path in local(folder).iterdir():
+        if _TEMPORARY.fullmatch(path.name) and path.is_file():
+            path.unlink(missing_ok=True)
 
 
 def local(path: Place) -> Path:
@@ -79,7 +102,7 @@ def link_file(path: Place, target: Place) -> None:
 
 
 def _link(path: Path, target: Path) -> None:
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+    temporary = _temporary(target)
     try:
         os.link(path, temporary)
         temporary.replace(target)
@@ -90,6 +113,22 @@ def _link(path: Path, target: Path) -> None:
             shutil.copyfileobj(source, copy)
     finally:
         temporary.unlink(missing_ok=True)  # renaming does nothing where both names are one file's
+
+
+def system_lock(file: IO[Any], operation: int) -> bool:
+    """Take the system's lock of an open file; False where its file system has none.
+
+    Raises:
+        BlockingIOError: another has it, and the operation is not to wait.
+        OSError: the disk.
+    """
+    try:
+        fcntl.flock(file, operation)
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise
+        return False
+    return True
 
 
 def sync(path: Place) -> None:

@@ -120,6 +120,10 @@ class Layout(NamedTuple):
         return self.root / "quarantine"
 
     @property
+    def validation(self) -> Place:
+        return self.root / "validation"
+
+    @property
     def staging(self) -> Place:
         return self.root / ".staging"
 

@@ -4,15 +4,15 @@ The system's own lock on `DATA/.lock` decides, and ends with its process however
 who holds it and since when. What a killed writer left there tells the next one what was cut short, and which job of
 a cluster may still be running for it.
 
-An object store has no locks: there the content alone decides, and outlives a killed writer (`--break-lock`). Two
-writers that start within the same moment are not kept apart there, and a writer does not see who reads.
+An object store has no locks, nor have some file systems: there the content alone decides, and outlives a killed writer
+(`--break-lock`). Two writers that start within the same moment are not kept apart there, and a writer does not see who
+reads.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
-import errno
 import fcntl
 import getpass
 import json
@@ -25,15 +25,12 @@ from typing import BinaryIO, Protocol
 import pydantic
 
 from shared.errors import UserError
-from shared.files import local, write_bytes
+from shared.files import local, sweep_temporaries, system_lock, write_bytes
 from shared.layout import Layout
 from shared.place import Place, RemotePlace
 from shared.publication import complete_publication
 
 MAX_BYTES = 1 << 16
-
-# A file system without such locks: the content alone has to do.
-_UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
 
 
 class Job(pydantic.BaseModel):
@@ -77,7 +74,7 @@ class Paper(Protocol):
 
 
 class _File:
-    """An open file."""
+    """An open file, unbuffered: what a full disk refuses once is not tried again when it is closed."""
 
     def __init__(self, file: BinaryIO):
         self._file = file
@@ -89,8 +86,9 @@ class _File:
     def write(self, content: bytes) -> None:
         """The new content over the old, whose rest goes last: a kill or a full disk leaves the one or the other."""
         self._file.seek(0)
-        self._file.write(content)
-        self._file.flush()
+        rest = memoryview(content)
+        while rest:
+            rest = rest[self._file.write(rest) :]
         self._file.truncate(len(content))
 
 
@@ -157,9 +155,31 @@ def writing(root: Place, *, command: str, break_lock: bool = False, on_any_host:
             raise UserError(message)
         lock = _take(paper, command=command, left=left, is_broken=break_lock, root=root)
         try:
+            if proven:
+                _sweep(Layout(root))
             yield lock
-        finally:
-            lock.release()
+        except BaseException:
+            with contextlib.suppress(OSError):  # of two errors the first is the one to tell
+                lock.release()
+            raise
+        _release(lock, path=Layout(root).lock)
+
+
+def _sweep(layout: Layout) -> None:
+    """Nobody else writes here now, or reads: not so where only the lock's content was believed."""
+    try:
+        for folder in (layout.root, layout.validation, *layout.folders):
+            sweep_temporaries(folder)
+    except OSError as error:
+        raise UserError(f"{error.filename}: {error.strerror}; a killed run left it; remove it and run again") from error
+
+
+def _release(lock: Lock, *, path: Place) -> None:
+    try:
+        lock.release()
+    except OSError as error:
+        message = "all is done, but the lock still names this process; a writer on another machine has to break it"
+        raise UserError(f"{error.filename or path}: {error.strerror}; {message}") from error
 
 
 def _opened(path: Place, *, files: contextlib.ExitStack) -> tuple[Paper, BinaryIO | None]:
@@ -168,7 +188,7 @@ def _opened(path: Place, *, files: contextlib.ExitStack) -> tuple[Paper, BinaryI
         return _Object(path), None
     # never through a link, as it will be written to
     descriptor = os.open(local(path), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-    file = files.enter_context(os.fdopen(descriptor, "r+b"))
+    file = files.enter_context(os.fdopen(descriptor, "r+b", buffering=0))
     return _File(file), file
 
 
@@ -207,7 +227,8 @@ def _shared(root: Place) -> Iterator[None]:
         yield
         return
     with file:
-        _flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB, root=root)
+        if not _flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB, root=root):
+            _refuse_owner(_File(file), root=root)
         yield
 
 
@@ -223,7 +244,7 @@ def _readable(path: Path, *, makes: bool) -> BinaryIO | None:
 def _flock(file: BinaryIO, operation: int, *, root: Place) -> bool:
     """Take the system's lock; False where the file system has none."""
     try:
-        fcntl.flock(file, operation)
+        return system_lock(file, operation)
     except BlockingIOError as error:
         owner = _owner(_File(file))
         if owner is None:
@@ -232,10 +253,7 @@ def _flock(file: BinaryIO, operation: int, *, root: Place) -> bool:
             ) from error
         raise UserError(f"{root}: {owner} is writing here; wait for it, or end it") from error
     except OSError as error:
-        if error.errno not in _UNSUPPORTED:
-            raise UserError(f"{root}: {error.strerror}; wanted a folder whose files can be locked") from error
-        return False
-    return True
+        raise UserError(f"{root}: {error.strerror}; wanted a folder whose files can be locked") from error
 
 
 def _refuse_owner(paper: Paper, *, root: Place) -> None:
@@ -267,11 +285,13 @@ def finish_publication(layout: Layout) -> None:
             _refuse_owner(_Object(layout.lock), root=layout.root)
             complete_publication(layout)
             return
-        with local(layout.lock).open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with local(layout.lock).open("a+b") as file:
+            if not system_lock(file, fcntl.LOCK_EX):
+                _refuse_owner(_File(file), root=layout.root)
             complete_publication(layout)
     except OSError as error:
-        message = f"{layout.root}: a build was cut short while it published, and {error.filename} cannot be written to"
+        where = error.filename or layout.lock
+        message = f"{layout.root}: a build was cut short while it published, and {where} cannot be written to"
         raise UserError(f"{message} ({error.strerror}); open the dataset once where it can be") from error
 
 

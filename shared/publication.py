@@ -68,13 +68,15 @@ def check_folders(folders: Iterable[Place], *, root: Place) -> None:
     """Whether files can be renamed within the dataset from and to these folders, as far as they exist.
 
     Raises:
-        UserError: one is a link, or lies on another file system than the dataset.
+        UserError: one is a link or a file, or lies on another file system than the dataset.
         OSError: one cannot be written to.
     """
     if isinstance(root, RemotePlace):
         return
     for folder in map(local, folders):
         _refuse_link(folder)
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"{folder}: no folder, where a dataset has one; move it away")
         if folder.is_dir():
             if not _is_of_one_mount(folder, local(root)):
                 message = "lies on another file system than the dataset, and renaming has to do"
@@ -190,7 +192,7 @@ def _is_inside(name: str) -> bool:
 def read_sums(path: Place) -> dict[str, str]:
     """sha256 by the name of a file of the dataset; only of lines that are sound, none where the file is not there."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
     except OSError:
         return {}
     parts = [line.partition("  ") for line in lines]

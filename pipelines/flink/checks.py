@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pipelines.flink.answers import class_path, overview
 from pipelines.flink.cluster import Cluster
 from pipelines.flink.install import installation
 from pipelines.flink.java import java_home, maven
 from pipelines.flink.places import asked_job_server_jar, asked_master, asked_worker_pool
 from pipelines.flink.processes import listens
-from pipelines.flink.rest import Unreachable, ask
+from pipelines.flink.rest import Unreachable
 from pipelines.flink.restarts import checked_restarts
 from pipelines.flink.versions import sums, versions
 from shared.errors import UserError
@@ -48,16 +49,16 @@ def checked_slots(master: str) -> int:
     Raises:
         UserError: there is no cluster, it has no slots, or it is not of the job server's version.
     """
-    overview = ask(master, "/overview")
-    found, line = str(overview["flink-version"]), versions().flink_line
+    whole = overview(master)
+    found, line = whole.version, versions().flink_line
     if not found.startswith(f"{line}.") and asked_job_server_jar() is None:
         raise UserError(
             f"the cluster at {master} is Flink {found}, the job server here is for {line}; set FLINK_JOB_SERVER_JAR to "
             f"Beam's one-file job server for Flink {found.rpartition('.')[0]}"
         )
-    if not overview["slots-total"]:
+    if not whole.slots:
         raise UserError(f"the Flink cluster at {master} has no TaskManager; start one (here: `make flink-up`)")
-    return int(overview["slots-total"])
+    return whole.slots
 
 
 def checked_job_server_jar(master: str) -> Path | None:
@@ -80,7 +81,7 @@ def runs_beam(master: str) -> bool:
     Raises:
         UserError: it holds another version of it than is here.
     """
-    found = {Path(one).name for one in ask(master, "/jobmanager/environment")["classpath"]}
+    found = {Path(one).name for one in class_path(master)}
     runners = sorted(name for name in found if name.startswith("beam-runners-flink"))
     if runners and runners[0] not in sums():
         raise UserError(f"the cluster at {master} has {runners[0]} on its class path, here is Beam {versions().beam}")
@@ -118,7 +119,7 @@ def _cluster() -> str:
     """Its version and slots, or who else is at its port."""
     master = asked_master()
     try:
-        return f"Flink {ask(master, '/overview')['flink-version']} at {master}, {checked_slots(master)} slots"
+        return f"Flink {overview(master).version} at {master}, {checked_slots(master)} slots"
     except Unreachable as error:
         host, _, port = master.rpartition(":")
         if host == "localhost" and listens(int(port)):

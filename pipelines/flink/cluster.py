@@ -12,11 +12,12 @@ from collections.abc import Iterator
 import pydantic
 
 from pipelines.flink import job_server
+from pipelines.flink.answers import overview
 from pipelines.flink.install import Installation
 from pipelines.flink.java import FRUGAL, OPENS, java_home
 from pipelines.flink.places import checked_master, cluster_folder
 from pipelines.flink.processes import Started, end_all, free_port, listens, start
-from pipelines.flink.rest import Unreachable, ask
+from pipelines.flink.rest import Unreachable
 from pipelines.flink.restarts import DELAY_S
 from shared.errors import UserError
 from shared.files import write_bytes, write_json
@@ -177,7 +178,7 @@ class Cluster:
     def _slots(self) -> int:
         """A TaskManager is listed before its slot is."""
         try:
-            return int(ask(self.master, "/overview")["slots-total"])
+            return overview(self.master).slots
         except Unreachable:
             return 0
 

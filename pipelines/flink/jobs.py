@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from pipelines.flink.answers import job_status, listed_jobs
 from pipelines.flink.rest import Conflict, Unknown, Unreachable, ask
 from shared.errors import UserError
 
@@ -43,11 +44,11 @@ def find_job(master: str, *, name: str) -> Job | None:
     Raises:
         Unreachable: the cluster cannot be asked.
     """
-    listed = [one for one in ask(master, "/jobs/overview")["jobs"] if one["name"] == name]
+    listed = [one for one in listed_jobs(master) if one.name == name]
     if not listed:
         return None
-    newest = max(listed, key=lambda one: one["start-time"])
-    return Job(newest["jid"], name, newest["state"])
+    newest = max(listed, key=lambda one: one.start_ms)
+    return Job(newest.jid, name, newest.state)
 
 
 def running_jobs(master: str) -> list[Job]:
@@ -56,7 +57,7 @@ def running_jobs(master: str) -> list[Job]:
     Raises:
         Unreachable: the cluster cannot be asked.
     """
-    jobs = [Job(one["jid"], one["name"], one["state"]) for one in ask(master, "/jobs/overview")["jobs"]]
+    jobs = [Job(one.jid, one.name, one.state) for one in listed_jobs(master)]
     return [job for job in jobs if not job.ended]
 
 
@@ -119,7 +120,7 @@ def _watch(master: str, job: Job, *, follow: Callable[[Job], None], interval_s: 
 
 def _now(master: str, job: Job) -> Job:
     """What else Flink says of a job is up to 3 s old (`web.refresh-interval`), and a hundred times as long."""
-    return job._replace(state=ask(master, f"/jobs/{job.id}/status")["status"])
+    return job._replace(state=job_status(master, job.id))
 
 
 def _reasons(master: str, job: Job) -> str:

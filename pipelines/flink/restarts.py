@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from pipelines.flink.rest import ask
+from pipelines.flink.answers import settings
 from shared.errors import UserError
 
 DELAY_S = 6  # of the cluster of `make flink-up`
@@ -34,11 +34,11 @@ def checked_restarts(master: str) -> str:
     Raises:
         UserError: a lost worker would end a job, or a job would begin again too soon.
     """
-    settings = {one["key"]: one["value"] for one in ask(master, "/jobmanager/config")}
-    strategy = next((settings[key] for key in ("restart-strategy.type", "restart-strategy") if key in settings), "none")
+    found = settings(master)
+    strategy = next((found[key] for key in ("restart-strategy.type", "restart-strategy") if key in found), "none")
     if strategy not in _DELAYS:
         raise UserError(f"{strategy}: a job ends with the first worker that is lost; {_advice()}")
-    delay = settings.get(f"restart-strategy.{strategy}.{_DELAYS[strategy]}", _DEFAULT_DELAY)
+    delay = found.get(f"restart-strategy.{strategy}.{_DELAYS[strategy]}", _DEFAULT_DELAY)
     if seconds(delay) <= WORKER_KEPT_S:
         raise UserError(
             f"{strategy} after {delay}, wanted over {WORKER_KEPT_S} s, for so long is a worker kept; {_advice()}"

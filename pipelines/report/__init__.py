@@ -8,10 +8,34 @@ No Beam: whole columns at a time, and never a Python object per row, so a millio
 from __future__ import annotations
 
 from pipelines.report.page import render
+from pipelines.report.verdict import state_of
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import write_bytes
 from shared.place import Place
+
+# Of a page, which says in its head what it is of.
+HEAD_BYTES = 1 << 12
+
+
+def refresh_report(dataset: Dataset) -> Place:
+    """Write the page unless the one there is of this very dataset, and tells of its last validation; where it is.
+
+    Raises:
+        UserError: as `write_report`.
+    """
+    path = dataset.layout.report
+    return path if f'content="{state_of(dataset)}"'.encode() in _head(path) else write_report(dataset)
+
+
+def _head(path: Place) -> bytes:
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except OSError:  # then it cannot be told
+        return b""
 
 
 def write_report(dataset: Dataset) -> Place:

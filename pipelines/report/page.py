@@ -17,7 +17,7 @@ from pipelines.report.rejections import rejection_facts, withheld_by_reason
 from pipelines.report.rows import MEASURES, VERDICTS, Rows, read_rows
 from pipelines.report.template import template_environment
 from pipelines.report.texts import company_facts, text_facts
-from pipelines.report.verdict import built_at, judge
+from pipelines.report.verdict import built_at, judge, state_of
 from preprocess.checks import CheckConfig
 from shared.dataset import Dataset, DatasetInfo
 
@@ -63,6 +63,7 @@ def facts(dataset: Dataset) -> dict[str, Any]:
     seconds = sum(split.seconds for split in splits)
     return {
         "info": info,
+        "state": state_of(dataset),
         "built": f"{built_at(dataset):%Y-%m-%d %H:%M}",
         "root": str(layout.root.absolute()),
         "name": layout.root.absolute().name,

@@ -18,6 +18,7 @@ from pipelines.report.rows import Rows
 from pipelines.report.texts import Company, LanguageTexts
 from pipelines.validation.findings import ValidationReport
 from shared.dataset import Dataset
+from shared.files import file_sha256
 
 FEW_REJECTED = 0.01
 FEW_UNKNOWN = 1e-4  # of the tokens
@@ -96,10 +97,16 @@ def built_at(dataset: Dataset) -> datetime.datetime:
     return datetime.datetime.fromtimestamp(dataset.layout.success.stat().st_mtime, datetime.UTC)
 
 
+def state_of(dataset: Dataset) -> str:
+    """What a page is of: the sha256 of `_SUCCESS`, which holds those of all files, and when that was last validated."""
+    report = latest_validation(dataset)
+    return f"{file_sha256(dataset.layout.success)} {report.finished if report else 'not validated'}"
+
+
 def latest_validation(dataset: Dataset) -> ValidationReport | None:
     """The last validation of this very build."""
     built = built_at(dataset)
-    for path in sorted((dataset.layout.root / "validation").glob("*.json"), reverse=True):
+    for path in sorted(dataset.layout.validation.glob("*.json"), reverse=True):
         try:
             report = ValidationReport.model_validate_json(path.read_bytes())
             finished = datetime.datetime.fromisoformat(report.finished)

@@ -49,7 +49,8 @@ def _one(dataset: Dataset, row: Row, *, again: bool) -> tuple[Account, bytes | N
 def _draw(dataset: Dataset, accounts: list[tuple[Account, bytes | None]], *, mel: Path, what: str) -> None:
     sound = [(account, payload) for account, payload in accounts if payload]
     if len(sound) != 1:
-        raise UserError(f"--mel {mel}: {what} has {len(sound)} sound records, wanted one")
+        told = "; ".join(_record_of(account) for account, _ in accounts)
+        raise UserError(f"--mel {mel}: {what} has {len(sound)} sound records, wanted one: {told}")
     ((account, payload),) = sound
     contract = dataset.info.contract
     record = account.record
@@ -58,6 +59,14 @@ def _draw(dataset: Dataset, accounts: list[tuple[Account, bytes | None]], *, mel
     title = f"{account.utterance_id}   {record.file}:{record.index}"
     drawn = mel_of(decode(payload), contract=contract) if contract.stores_mels else _again(account, contract=contract)
     write_spectrogram(drawn, spec=contract.features, title=title, path=mel)
+
+
+def _record_of(account: Account) -> str:
+    """Where it is and what is wrong with it, or why there is none."""
+    record = account.record
+    if record is None:
+        return f"{account.utterance_id} is {account.verdict}: {account.reason}: {account.message}"
+    return f"{record.file}:{record.index} is {record.state}"
 
 
 def _again(account: Account, *, contract: Contract) -> np.ndarray:

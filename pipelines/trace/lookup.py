@@ -23,7 +23,7 @@ from shared.order import shard_of
 Row = dict[str, Any]
 
 _PLACE = re.compile(
-    rf"(?:(?:.*/)?(?P<folder>shards|withheld)/)?(?P<stem>{STEM.pattern})\.tfrecord(?P<kind>[:@])(?P<number>\d{{1,18}})"
+    rf"(?:(?P<root>.*/)?(?P<folder>shards|withheld)/)?(?P<stem>{STEM.pattern})\.tfrecord(?P<kind>[:@])(?P<number>\d{{1,18}})"
 )
 _VERDICT_OF_FOLDER = {"shards": "kept", "withheld": "withheld"}
 
@@ -74,6 +74,7 @@ def _absolute(path: str) -> str:
 
 
 def _at_place(dataset: Dataset, place: re.Match[str]) -> Row:
+    _refuse_other(dataset, root=place["root"])
     stem, folder, number = place["stem"], place["folder"] or "shards", int(place["number"])
     if stem not in {shard.name for shard in dataset.info.shards}:
         raise UserError(f"{dataset.layout.root}: has no shard {stem}; dataset.json lists those that it has")
@@ -85,6 +86,16 @@ def _at_place(dataset: Dataset, place: re.Match[str]) -> Row:
         last = rows["offset_bytes"][-1].as_py() + rows["length_bytes"][-1].as_py() if len(rows) else 0
         raise UserError(f"{file}: holds {len(rows)} records (:0 to :{len(rows) - 1}) in {last} bytes, not {number}")
     return rows.slice(index, 1).to_pylist()[0]
+
+
+def _refuse_other(dataset: Dataset, *, root: str | None) -> None:
+    """Raises UserError where a place is one of another dataset."""
+    own = dataset.layout.root
+    if root is None:
+        return
+    is_own = os.path.realpath(root) == os.path.realpath(own) if isinstance(own, Path) else root == f"{own}/"
+    if not is_own:
+        raise UserError(f"{root}: not the dataset that was given, which is {own}; give one of the two")
 
 
 def _index_at(rows: pa.Table, offset_bytes: int) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipelines.report.axes import written
-from pipelines.trace.account import CHANGED, Account
+from pipelines.trace.account import CHANGED, GONE, Account
+from shared.errors import whence
 from shared.place import Place
 
 LABEL = 10
@@ -49,7 +50,7 @@ def _verdict(account: Account) -> str:
 
 def _audio(account: Account) -> Iterator[tuple[str, str]]:
     audio = account.audio
-    yield "audio", f"{audio.path}: {audio.state}"
+    yield "audio", f"{audio.path}: {audio.state}{whence(audio.path) * (audio.state == GONE)}"
     if audio.state == CHANGED:
         yield "", f"sha256 {audio.sha256_then} then"
         yield "", f"sha256 {audio.sha256_now} now"

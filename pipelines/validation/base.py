@@ -44,7 +44,7 @@ def inspect_base(layout: Layout) -> Base:
         UserError: there is no dataset, or it is of another schema version.
     """
     finish_publication(layout)
-    if not layout.success.is_file() and (layout.staging.exists() or not layout.info.is_file()):
+    if not layout.success.is_file() and not layout.info.is_file():
         Dataset.open(layout.root)  # tells why there is none
     sums = read_sums(layout.success)
     changed = _changed(layout.info, sums=sums)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.validation.trust import state_of
+from shared.errors import whence
 from shared.files import file_sha256
 
 COLUMNS = ("audio_path", "audio_sha256", "utterance_id")
@@ -25,15 +26,15 @@ def check_recordings(table: pa.Table, *, tell: Callable[[int, str, str, str | No
     columns = (table[name].to_pylist() for name in COLUMNS)
     for index, (path, wanted, utterance_id) in enumerate(zip(*columns, strict=True)):
         if path not in found:
-            found[path] = _sha256(path)
+            found[path] = recording_sha256(path)
         digest, reason = found[path]
         if reason:
-            tell(index, utterance_id, f"its recording {path} cannot be read: {reason}", None)
+            tell(index, utterance_id, f"its recording {path} cannot be read: {reason}{whence(path)}", None)
         elif digest != wanted:
             tell(index, utterance_id, f"its recording {path} has sha256 {digest}", wanted)
 
 
-def _sha256(path: str) -> tuple[str, str]:
+def recording_sha256(path: str) -> tuple[str, str]:
     """The sum of a file, or else why there is none."""
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):  # a device or a pipe might never end

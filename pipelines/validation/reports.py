@@ -13,12 +13,12 @@ KEPT_REPORTS = 100
 
 def report_path(layout: Layout, report: ValidationReport) -> Place:
     """Where the report of this run lies."""
-    return layout.root / "validation" / f"{report.finished.replace(':', '-')}.json"
+    return layout.validation / f"{report.finished.replace(':', '-')}.json"
 
 
 def write_report(layout: Layout, report: ValidationReport) -> None:
     """Write it, and remove all but the newest."""
     write_json(report_path(layout, report), report)
-    reports = sorted((layout.root / "validation").glob("*.json"))
+    reports = sorted(layout.validation.glob("*.json"))
     for path in reports[:-KEPT_REPORTS]:
         path.unlink(missing_ok=True)

@@ -78,7 +78,7 @@ def _judged_by(info: DatasetInfo) -> str:
 def read_trust(layout: Layout, *, info: DatasetInfo) -> dict[str, Trust]:
     """What may be trusted, by stem; nothing where the file is absent, damaged, or of other checks."""
     try:
-        digest, content = (_folder(layout) / NAME).read_bytes().split(b"\n", 1)
+        digest, content = (layout.validation / NAME).read_bytes().split(b"\n", 1)
     except (OSError, ValueError):
         return {}
     if hashlib.sha256(content).hexdigest().encode() != digest:
@@ -99,7 +99,7 @@ def write_trust(layout: Layout, *, info: DatasetInfo, clean: Iterable[ShardVerdi
     shards = {shard.name: shard for shard in info.shards}
     lines = (json.dumps(_head(info)), *(_line(verdict, shards[verdict.stem]) for verdict in clean))
     content = "".join(f"{line}\n" for line in lines).encode()
-    with new_file(_folder(layout) / NAME) as file:
+    with new_file(layout.validation / NAME) as file:
         file.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
@@ -111,7 +111,3 @@ def _line(verdict: ShardVerdict, shard: ShardInfo) -> str:
 
 def _head(info: DatasetInfo) -> dict[str, object]:
     return {"version": CHECKS_VERSION, "judged_by": _judged_by(info)}
-
-
-def _folder(layout: Layout) -> Place:
-    return layout.root / "validation"

@@ -108,7 +108,7 @@ def _workplace(data: Place, *, is_local: bool) -> Iterator[tuple[Place, bool]]:
     """
     with contextlib.ExitStack() as stack:
         try:
-            work, is_kept = stack.enter_context(workspace(data / "validation")), True
+            work, is_kept = stack.enter_context(workspace(Layout(data).validation)), True
         except OSError as error:
             if error.errno not in _READ_ONLY or not is_local or not isinstance(data, Path):
                 raise

@@ -13,20 +13,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from shared.files import local, remove_tree
+from shared.files import local, remove_tree, system_lock
 from shared.place import Place, RemotePlace
 
 PREFIX = ".work-"
 LOCK = "lock"
-REMOTE_KEPT_S = 24 * 3600.0
+KEPT_S = 24 * 3600.0  # where nobody can say whether its owner lives
 
 
 @contextlib.contextmanager
 def workspace(parent: Place) -> Iterator[Place]:
     """An empty folder below `parent`, gone at the end; those that nobody holds any more are swept first.
 
-    Who uses one holds a lock on a file in it, which the system gives back however a process ends; in an object store,
-    which has no locks, they are swept after a day.
+    Who uses one holds a lock on a file in it, which the system gives back however a process ends; in an object store
+    or a file system without locks they are swept after a day.
 
     Raises:
         OSError: there can be no such folder.
@@ -39,7 +39,7 @@ def workspace(parent: Place) -> Iterator[Place]:
 def _remote(parent: RemotePlace) -> Iterator[Place]:
     parent.mkdir(exist_ok=True)
     for old in parent.glob(f"{PREFIX}*"):
-        if not (old / LOCK).is_file() or time.time() - (old / LOCK).stat().st_mtime > REMOTE_KEPT_S:
+        if not (old / LOCK).is_file() or _is_old(old / LOCK):
             remove_tree(old)
     folder = parent / f"{PREFIX}{uuid.uuid4().hex}"
     folder.mkdir()
@@ -67,10 +67,14 @@ def _sweep(folder: Path) -> None:
     """Remove a folder unless its owner lives."""
     try:
         with (folder / LOCK).open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder)
+            if system_lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB) or _is_old(folder / LOCK):
+                shutil.rmtree(folder)
     except (BlockingIOError, FileNotFoundError, NotADirectoryError):  # it is in use, or another run was faster
         return
+
+
+def _is_old(lock: Place) -> bool:
+    return time.time() - lock.stat().st_mtime > KEPT_S
 
 
 def _made(parent: Path) -> tuple[Path, TextIO]:
@@ -78,6 +82,6 @@ def _made(parent: Path) -> tuple[Path, TextIO]:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         with contextlib.suppress(FileNotFoundError):  # swept by another run before it was locked: make another
             lock = (folder / LOCK).open("a")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            system_lock(lock, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
                 return folder, lock

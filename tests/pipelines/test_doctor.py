@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import doctor
-from pipelines.flink import checks, restarts
+from pipelines.flink import answers, checks, restarts
 from shared.errors import UserError
 
 
@@ -85,7 +85,8 @@ def test_a_cluster_that_cannot_take_the_job_is_refused(
     overview: dict[str, object], wanted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FLINK_JOB_SERVER_JAR", raising=False)
-    monkeypatch.setattr(checks, "ask", lambda master, path: overview)
+    whole = {"taskmanagers": 1, "slots-available": 0} | overview
+    monkeypatch.setattr(answers, "ask", lambda master, path: whole)
     with pytest.raises(UserError, match=wanted):
         checks.checked_slots("flink:8081")
 
@@ -105,7 +106,7 @@ def test_a_cluster_that_begins_a_lost_job_too_soon_or_never_is_told(
     settings: dict[str, str], wanted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [{"key": key, "value": value} for key, value in settings.items()]
-    monkeypatch.setattr(restarts, "ask", lambda master, path: rows)
+    monkeypatch.setattr(answers, "ask", lambda master, path: rows)
     with pytest.raises(UserError, match=wanted):
         restarts.checked_restarts("flink:8081")
 
@@ -124,5 +125,5 @@ def test_a_cluster_that_waits_long_enough_is_well(
 ) -> None:
     settings = {"restart-strategy.type": strategy, f"restart-strategy.{strategy}.{key}": delay}
     rows = [{"key": key, "value": value} for key, value in settings.items()]
-    monkeypatch.setattr(restarts, "ask", lambda master, path: rows)
+    monkeypatch.setattr(answers, "ask", lambda master, path: rows)
     assert restarts.checked_restarts("flink:8081") == f"{strategy}, after {delay}"

@@ -11,20 +11,23 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apache_beam as beam
 import pytest
 
 from pipelines.flink import jobs
+from pipelines.flink.checks import checked_slots, runs_beam
 from pipelines.flink.cluster import Cluster
 from pipelines.flink.jobs import Job, JobFailed, cancel_job, find_job, running_jobs, user_message, wait_for_job
 from pipelines.flink.places import DEFAULT_MASTER, asked_master, checked_master
 from pipelines.flink.processes import free_port
 from pipelines.flink.rest import Unknown, Unreachable, ask
+from pipelines.flink.restarts import checked_restarts
 from pipelines.runners import master_of, run_graph
 from shared.errors import UserError
+from tests.commands import Outcome
 from tests.pipelines import builds, clusters
 
 
@@ -138,6 +141,41 @@ def test_a_service_that_is_not_flink_is_told(service: Service) -> None:
         ask(service.master, "/overview")
     with pytest.raises(Unknown, match="knows nothing of /jobs/x"):
         ask(service.master, "/jobs/x")
+
+
+@pytest.mark.parametrize("answer", [None, b"[1]", {}, {"name": "elasticsearch"}, {"jobs": 3}, "up", b'[{"key": 1}]'])
+@pytest.mark.parametrize(
+    "question",
+    [
+        checked_slots,
+        running_jobs,
+        lambda master: find_job(master, name="ours"),
+        checked_restarts,
+        runs_beam,
+        lambda master: wait_for_job(master, OURS, interval_s=0),
+    ],
+)
+def test_another_service_at_the_port_is_not_taken_for_flink(
+    question: Callable[[str], object], answer: object, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "SILENCE_S", 0.0)
+    paths = ("/overview", "/jobs/overview", "/jobmanager/config", "/jobmanager/environment")
+    service.answers = dict.fromkeys((*paths, "/jobs/j/status"), answer)
+    told = (Unreachable, Unknown) if answer is None else Unreachable
+    with pytest.raises(told, match=f"what answers at {service.master} is not Flink|knows nothing of /jobs/j"):
+        question(service.master)
+
+
+@pytest.mark.parametrize("answer", [None, {"name": "elasticsearch"}])
+def test_status_and_doctor_tell_of_another_service_in_a_line(
+    answer: object, service: Service, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Outcome]
+) -> None:
+    service.answers = dict.fromkeys(("/overview", "/jobs/overview"), answer)
+    monkeypatch.setenv("FLINK_MASTER", service.master)
+    told = command("flink", "status")
+    assert told.out.startswith(f"what answers at {service.master} is not Flink")
+    port = service.master.rpartition(":")[2]
+    assert f"cluster        port {port} is another program's" in command("doctor", "--runner", "flink").out
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from pipelines.staging import Staging
 from shared.lock import writing
 from tests.pipelines import builds
 
@@ -177,3 +181,27 @@ def test_no_command_runs_on_a_dataset_that_another_process_writes(name: str, spo
     assert "is writing here; wait for it" in outcome.err
     assert outcome.err.count("\n") == 1
     assert builds.content(spoiled) == before
+
+
+def test_a_staging_folder_that_cannot_be_removed_is_no_failure_of_what_is_published(
+    corpus: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stays(staging: Staging) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(staging.root))
+
+    data = tmp_path / "data"
+    with monkeypatch.context() as patch:
+        patch.setattr(Staging, "sweep", stays)
+        outcome = command(*builds.build_words(corpus, data=data))
+    assert outcome.code == 0
+    told = f"{os.strerror(errno.EBUSY)}: could not be removed, the next build does it"
+    assert re.search(f"^published; {re.escape(str(data))}/.staging/.*: {told}$", outcome.err, re.MULTILINE)
+    assert (data / "_SUCCESS").is_file()
+    assert command(*builds.build_words(corpus, data=data)).code == 0
+    assert not (data / ".staging").exists()
+
+
+def test_a_number_of_workers_that_flink_would_not_heed_is_refused(spoiled: Path, command: Callable) -> None:
+    outcome = command("validate", "--data", spoiled, "--runner", "flink", "--workers", "3")
+    assert outcome.code == 2
+    assert outcome.err == "error: --workers 3: a job on Flink has as many as the cluster has slots; leave it out\n"

@@ -244,3 +244,80 @@ def test_there_is_nothing_to_repair_where_no_dataset_is(tmp_path: Path, command:
     outcome = command("repair", "--data", tmp_path / "none")
     assert outcome.code == 2
     assert "no such directory; wanted a dataset" in outcome.err
+
+
+def in_place_of(path: Path, *, kind: str) -> None:
+    """What is no file, where one was."""
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+        (path / "mine.txt").write_text("mine")
+    else:
+        path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
+def test_what_is_no_file_in_the_place_of_one_is_put_away(
+    kind: str, whole: Path, damaged: Path, command: Callable
+) -> None:
+    shard = a_train_shard(damaged)
+    names = [f"shards/{shard.name}", f"manifest/{shard.stem}.parquet", "_SUCCESS"]
+    for name in names:
+        in_place_of(damaged / name, kind=kind)
+    found = {(one.file, one.check) for one in validate_dataset(damaged).findings}
+    assert {(name, "missing") for name in names} <= found
+    outcome = command("repair", "--data", damaged)
+    assert outcome.code == 0
+    assert published(damaged) == published(whole)
+    (quarantine,) = (damaged / "quarantine").iterdir()
+    assert not any((quarantine / name).is_file() for name in names)
+    assert all(os.path.lexists(quarantine / name) for name in names)
+    if kind == "folder":
+        assert (quarantine / names[0] / "mine.txt").read_text() == "mine"
+
+
+def test_a_pipe_in_the_place_of_dataset_json_is_a_finding_and_put_away(whole: Path, damaged: Path) -> None:
+    in_place_of(damaged / "dataset.json", kind="pipe")
+    repair = repair_dataset(damaged)
+    assert "dataset.json" in repair.changed
+    assert published(damaged) == published(whole)
+
+
+def test_the_last_line_of_a_repair_is_true_where_one_record_of_the_sums_is_left(
+    whole: Path, damaged: Path, command: Callable
+) -> None:
+    (damaged / "_SUCCESS").unlink()
+    cut(a_train_shard(damaged), chance=random.Random(4))
+    (damaged / "shards/mine.txt").write_text("mine")
+    outcome = command("repair", "--data", damaged)
+    assert outcome.code == 0
+    assert "every file is as it was published, byte for byte\n" in outcome.out
+    assert published(damaged) == published(whole)
+
+
+def test_a_lost_success_is_mended_also_where_a_killed_build_left_its_staging(
+    whole: Path, damaged: Path, command: Callable
+) -> None:
+    (damaged / "_SUCCESS").unlink()
+    (damaged / ".staging" / ("0" * 32)).mkdir(parents=True)
+    outcome = command("validate", "--data", damaged)
+    assert (outcome.code, "_SUCCESS" in outcome.out) == (1, True)
+    assert command("repair", "--data", damaged).code == 0
+    assert published(damaged) == published(whole)
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+def test_a_quarantine_that_nothing_can_be_put_into_is_told_before_the_work(
+    kind: str, damaged: Path, tmp_path: Path, command: Callable
+) -> None:
+    (damaged / "_SUCCESS").unlink()
+    if kind == "file":
+        (damaged / "quarantine").write_text("mine")
+    else:
+        (damaged / "quarantine").symlink_to(tmp_path)
+    outcome = command("repair", "--data", damaged)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {damaged}/quarantine: ")
+    assert outcome.err.count("\n") == 1

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
+from pipelines import replay
 from pipelines.replay import replay_dataset
 from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
+from shared.errors import UserError
 from tests.pipelines import builds
 
 CLIPS = 24
@@ -65,10 +72,10 @@ def test_a_mended_recording_comes_in_and_the_other_shards_keep_their_files(fault
     faulty.build()
     before = faulty.inodes()
     faulty.wav(4).write_bytes(good)
-    replay = replay_dataset(faulty.data)
-    assert (replay.tried, replay.gained) == (2, ("ljspeech/C00004",))
+    done = replay_dataset(faulty.data)
+    assert (done.tried, done.gained) == (2, ("ljspeech/C00004",))
     shard = shard_of(faulty.data, "ljspeech/C00004")
-    assert replay.shards == (shard,)
+    assert done.shards == (shard,)
     after = faulty.inodes()
     assert [name for name in after if after[name] != before[name]] == [f"{shard}.tfrecord"]
     assert validate_dataset(faulty.data).findings == []
@@ -94,6 +101,58 @@ def test_a_mended_row_of_the_metadata_comes_in_under_its_own_id(faulty: Rebuilt)
     metadata.write_text("\n".join(rows) + "\n")
     assert replay_dataset(faulty.data).gained == ("ljspeech/C00006",)
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
+
+
+def cut(wav: Path, *, seconds: float) -> bytes:
+    good = wav.read_bytes()
+    samples, rate_hz = soundfile.read(wav, dtype="int16")
+    soundfile.write(wav, samples[: int(seconds * rate_hz)], rate_hz)
+    return good
+
+
+def test_a_recording_that_was_cut_off_and_withheld_for_that_comes_in_once_it_is_whole(
+    faulty: Rebuilt, command: Callable
+) -> None:
+    good = cut(faulty.wav(4), seconds=0.3)
+    cut(faulty.wav(9), seconds=0.3)  # stays as it was judged
+    faulty.build()
+    before = faulty.inodes()
+    faulty.wav(4).write_bytes(good)
+    outcome = command("replay", "--data", faulty.data)
+    assert outcome.code == 0
+    assert f"{faulty.data}: 1 rejected tried again, 1 utterance can be read now\n  ljspeech/C00004\n" in outcome.out
+    assert "withheld" not in outcome.out
+    shard = shard_of(faulty.data, "ljspeech/C00004")
+    after = faulty.inodes()
+    assert [name for name in after if after[name] != before[name]] == [f"{shard}.tfrecord"]
+    assert validate_dataset(faulty.data).findings == []
+    assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
+
+
+def test_what_a_threshold_turns_away_once_more_is_told_so(faulty: Rebuilt, command: Callable) -> None:
+    cut(faulty.wav(4), seconds=0.2)
+    faulty.build()
+    soundfile.write(faulty.wav(4), np.full(6000, 1000, np.int16), 22050)
+    outcome = command("replay", "--data", faulty.data)
+    assert outcome.code == 0
+    assert "  ljspeech/C00004: withheld by a threshold\n" in outcome.out
+    assert f"1 utterance withheld by a threshold, and why: {faulty.data}/rejected" in outcome.out
+    assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
+
+
+def test_a_disk_that_is_full_where_a_worker_writes_is_one_line(
+    faulty: Rebuilt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty.spoil(4)
+    faulty.build()
+
+    def full(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(replay, "write_json", full)
+    message = f"^{re.escape(str(faulty.data))}: the disk is full; nothing was published; make room"
+    with pytest.raises(UserError, match=message):
+        replay_dataset(faulty.data)
 
 
 def test_what_still_cannot_be_read_changes_nothing(faulty: Rebuilt, command: Callable) -> None:

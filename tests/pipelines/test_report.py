@@ -20,12 +20,13 @@ import pytest
 import soundfile
 from PIL import Image
 
-from pipelines.report import write_report
+from pipelines.report import refresh_report, write_report
 from pipelines.report.axes import choose_bins, round_step
 from pipelines.report.clips import CLIPS, choose_typical
 from pipelines.report.facts import SHOWN_SPEAKERS, speaker_facts
 from pipelines.report.media import frequency_ticks
 from pipelines.report.rows import MEASURES, read_rows
+from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import PRESETS
@@ -290,6 +291,31 @@ def test_report_is_a_command(reported: Path, command: Callable[..., Any], tmp_pa
     assert absent.code == 2
     assert absent.err.startswith("error: ")
     assert absent.err.count("\n") == 1
+
+
+def test_a_page_is_left_alone_as_long_as_it_is_of_this_dataset_and_its_last_validation(disturbed: Path) -> None:
+    page = disturbed / "report.html"
+    before = page.stat().st_ino
+    refresh_report(Dataset.open(disturbed))
+    assert page.stat().st_ino == before
+    validate_dataset(disturbed)
+    refresh_report(Dataset.open(disturbed))
+    assert "Validation has" in page.read_text(encoding="utf-8")
+    (disturbed / "_SUCCESS").write_text("other sums\n")
+    validated = page.stat().st_ino
+    refresh_report(Dataset.open(disturbed))
+    assert page.stat().st_ino != validated
+
+
+@pytest.mark.parametrize("words", [("repair",), ("replay",), ("build", "{data}/config.yaml")])
+def test_a_page_that_a_killed_run_left_of_an_older_dataset_is_written_anew(
+    words: tuple[str, ...], disturbed: Path, command: Callable[..., Any]
+) -> None:
+    page = disturbed / "report.html"
+    page.write_text("of an older one")
+    done = command(*(word.format(data=disturbed) for word in words), "--data", str(disturbed))
+    assert done.code != 2, done.err
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_a_broken_table_is_a_line(disturbed: Path) -> None:

@@ -19,9 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from pipelines.build import build_dataset
 from pipelines.trace.command import trace
 from pipelines.trace.nearest import nearest_ids
 from pipelines.trace.spectrogram import BAND_PIXELS, MARGINS, draw_spectrogram, frame_pixels, range_of
+from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import preset
@@ -29,7 +31,7 @@ from shared.layout import Layout
 from shared.lock import writing
 from shared.records import decode
 from shared.tfrecord import read_frames
-from tests.pipelines import builds
+from tests.pipelines import builds, damage
 
 
 @pytest.fixture(scope="module")
@@ -276,3 +278,53 @@ def test_an_audio_path_that_leads_to_a_pipe_is_told_and_not_waited_for(moved: Pa
 def test_a_picture_of_what_has_no_record_is_refused(traced: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has 0 sound records"):
         trace(Dataset.open(traced), "ljspeech/missing", mel=tmp_path / "x.png")
+
+
+def test_a_picture_of_a_damaged_record_is_refused_with_what_is_wrong_with_it(
+    moved: Path, tmp_path: Path, command: Callable
+) -> None:
+    file, frame = next(frames_of(moved))
+    damage.flip(moved / file, position=frame.offset_bytes + 40)
+    outcome = command("trace", f"{file}:{frame.index}", "--data", moved, "--mel", tmp_path / "x.png")
+    assert outcome.code == 2
+    assert f"has 0 sound records, wanted one: {file}:{frame.index} is damaged (" in outcome.err
+
+
+def test_a_picture_of_what_was_rejected_is_refused_with_the_reason(traced: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="wanted one: ljspeech/missing is rejected: missing_audio: "):
+        trace(Dataset.open(traced), "ljspeech/missing", mel=tmp_path / "x.png")
+
+
+def test_a_place_in_another_dataset_than_the_one_given_is_refused(
+    moved: Path, traced: Path, tmp_path: Path, command: Callable
+) -> None:
+    file, frame = next(frames_of(moved))
+    link = tmp_path / "link"
+    link.symlink_to(moved)
+    for root in (moved, link):
+        assert command("trace", f"{root}/{file}:{frame.index}", "--data", moved).code == 0
+    outcome = command("trace", f"{traced}/{file}:{frame.index}", "--data", moved)
+    assert outcome.code == 2
+    assert outcome.err == f"error: {traced}/: not the dataset that was given, which is {moved}; give one of the two\n"
+
+
+def test_paths_that_lead_nowhere_from_another_folder_say_from_where(
+    tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=3)
+    shutil.copy(builds.TOKENIZER, tmp_path / "tokenizer.json")
+    config = builds.config_of(builds.overrides_for(Path(corpus.name), "tokenizer=tokenizer.json", "mel_dtype=none"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    data = tmp_path / "data"
+    build_dataset(config, data=data)
+    monkeypatch.chdir("elsewhere")
+    there = f"(from {tmp_path}/elsewhere; a dataset's relative paths are from the folder that its build was given in)"
+    assert f"corpus/wavs/C00001.wav: gone {there}\n" in command("trace", "ljspeech/C00001", "--data", data).out
+    (data / "vocab.json").unlink()
+    assert f"tokenizer tokenizer.json: cannot be read (No such file or directory) {there};" in (
+        command("repair", "--data", data).err
+    )
+    assert f"cannot be read: No such file or directory {there}" in validate_dataset(data).findings[-1].message
+    shutil.copy("../tokenizer.json", "tokenizer.json")
+    assert f"sources.ljspeech.root: no such directory corpus {there};" in command("repair", "--data", data).err

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pipelines.validation.validate import validate_dataset
-from pipelines.validation.workspace import PREFIX, workspace
+from pipelines.validation.workspace import LOCK, PREFIX, workspace
 from tests.pipelines import damage
 
 
@@ -120,3 +123,20 @@ def test_a_folder_of_a_killed_run_is_swept_and_one_in_use_is_not(tmp_path: Path)
             assert other != mine
         assert mine.is_dir()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_there_are_no_locks_a_folder_is_swept_after_a_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    for name, age_s in (("new", 3600), ("old", 25 * 3600)):
+        folder = tmp_path / f"{PREFIX}{name}"
+        folder.mkdir()
+        (folder / LOCK).touch()
+        os.utime(folder / LOCK, (time.time() - age_s,) * 2)
+    with workspace(tmp_path) as mine:
+        assert {path.name for path in tmp_path.iterdir()} == {mine.name, f"{PREFIX}new"}
+    assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}new"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import datetime
 import errno
+import fcntl
 import io
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -18,7 +20,9 @@ from typing import Any, BinaryIO, cast
 import pytest
 
 from shared.errors import UserError
-from shared.lock import Job, Owner, _File, _owner, reading, writing
+from shared.files import write_json
+from shared.layout import Layout
+from shared.lock import Job, Owner, _File, _owner, finish_publication, reading, writing
 
 HOLDER = """
 import sys, time
@@ -205,3 +209,111 @@ def test_a_lock_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=message), writing(tmp_path / "data", command="build"):
         pass
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+@contextlib.contextmanager
+def no_room() -> Iterator[None]:
+    """No file of this process can grow: as on a disk that is full before anything begins."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_disk_that_is_full_already_is_one_line_and_leaves_the_lock_free(tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch()
+    message = re.escape(f"{tmp_path}: {os.strerror(errno.EFBIG)}; mend it and run again")
+    with no_room(), pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
+        pytest.fail("there is no lock")
+    assert (tmp_path / ".lock").read_bytes() == b""
+    with writing(tmp_path, command="build") as lock:
+        assert lock.left is None
+
+
+def fails(*_: object) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_lock_that_cannot_be_given_back_does_not_hide_what_went_wrong_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks() -> None:
+        monkeypatch.setattr(_File, "write", fails)
+        raise UserError("the corpus")
+
+    with pytest.raises(UserError, match="the corpus"), writing(tmp_path, command="build"):
+        breaks()
+
+
+def test_a_lock_that_cannot_be_given_back_is_told_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = re.escape(f"{tmp_path}/.lock: {os.strerror(errno.EIO)}; all is done, but the lock still names")
+    with pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
+        monkeypatch.setattr(_File, "write", fails)
+
+
+@pytest.fixture(params=[errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP])
+def without_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system that has no locks."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(request.param, os.strerror(request.param))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_where_there_are_no_locks_readers_and_writers_believe_what_the_lock_says(tmp_path: Path) -> None:
+    (tmp_path / "dataset.json").write_text("{}")
+    message = r"build of .* \(process \d+, since .*--break-lock"
+    with writing(tmp_path, command="build"):
+        with pytest.raises(UserError, match=message), reading(tmp_path):
+            pytest.fail("a writer is at it")
+        with pytest.raises(UserError, match=message), writing(tmp_path, command="repair"):
+            pytest.fail("a writer is at it")
+    with reading(tmp_path), writing(tmp_path, command="build"):
+        pass  # who reads is not known there
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_where_there_are_no_locks_a_reader_finishes_a_publication_and_not_a_living_writers(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    journal = {"removals": [], "moves": [[f".staging/{'0' * 32}/_SUCCESS", "_SUCCESS"]]}
+    write_json(layout.journal, journal)
+    gone = Owner(command="build", user="ada", host="elsewhere", pid=7, since="")
+    layout.lock.write_text(gone.model_dump_json())
+    with pytest.raises(UserError, match="build of ada on elsewhere"):
+        finish_publication(layout)
+    layout.lock.write_text("")
+    with reading(tmp_path):
+        assert not layout.journal.exists()
+
+
+def test_a_publication_that_cannot_be_finished_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_json(Layout(tmp_path).journal, {})
+    monkeypatch.setattr(fcntl, "flock", fails)
+    with pytest.raises(UserError, match=re.escape(f"{tmp_path}/.lock cannot be written to ({os.strerror(errno.EIO)})")):
+        finish_publication(Layout(tmp_path))
+
+
+def test_a_writer_removes_what_killed_ones_left_under_temporary_names_and_nothing_else(tmp_path: Path) -> None:
+    left = [f".publication.json.{'0a' * 16}.tmp", f"validation/.x.json.{'1' * 32}.tmp", f"shards/.s.{'f' * 32}.tmp"]
+    kept = [".publication.json.tmp", f"shards/x.{'0' * 32}.tmp", f"mine/.x.{'0' * 32}.tmp", f".d.{'0' * 32}.tmp/x"]
+    elsewhere = tmp_path / "elsewhere"
+    for name in (*(f"data/{one}" for one in (*left, *kept)), f"elsewhere/.x.{'0' * 32}.tmp"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "data/manifest").symlink_to(elsewhere)
+    with writing(tmp_path / "data", command="build"):
+        pass
+    assert [name for name in (*left, *kept) if (tmp_path / "data" / name).exists()] == kept
+    assert len(list(elsewhere.iterdir())) == 1
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_where_there_are_no_locks_no_temporary_name_is_removed_for_a_reader_may_write_it(tmp_path: Path) -> None:
+    (tmp_path / f".report.html.{'0' * 32}.tmp").touch()
+    with writing(tmp_path, command="build"):
+        pass
+    assert (tmp_path / f".report.html.{'0' * 32}.tmp").exists()
