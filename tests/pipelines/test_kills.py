@@ -72,8 +72,8 @@ PREPARE = {"build": prepare_build, "repair": prepare_repair, "replay": prepare_r
 
 def state(data: Path) -> dict[str, bytes]:
     """The dataset's files; what is in the making, and what was put aside, is none of it."""
-    other = (".staging/", "quarantine/", "validation/")
-    return {name: found for name, found in builds.content(data).items() if not name.startswith(other)}
+    other, found = (".staging/", "quarantine/", "validation/"), builds.content(data)
+    return {name: one for name, one in found.items() if not name.startswith(other) and not name.endswith(".tmp")}
 
 
 def at_work(data: Path) -> bool:
