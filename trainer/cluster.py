@@ -61,9 +61,9 @@ def _hosts(document: Any) -> dict[str, list[str]]:
             raise UserError(f"TF_CONFIG: the cluster has a task of type {kind!r}; {WANTED}")
         if not isinstance(addresses, list) or not all(isinstance(one, str) and ":" in one for one in addresses):
             raise UserError(f"TF_CONFIG: cluster.{kind} is no list of HOST:PORT; {WANTED}")
-    every = [one for addresses in found.values() for one in addresses]
     if len(found.get("chief", ())) > 1:
         raise UserError(f"TF_CONFIG: the cluster has more than one chief; {WANTED}")
+    every = [one for addresses in found.values() for one in addresses]
     if len(every) < 2 or len(set(every)) < len(every):
-        raise UserError(f"TF_CONFIG: the cluster has {len(set(every))} host of its own address; {WANTED}")
+        raise UserError(f"TF_CONFIG: the cluster has {len(set(every))} addresses of their own; {WANTED}")
     return found

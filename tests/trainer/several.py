@@ -1,16 +1,14 @@
 """`myxtts-train` in a process of so many logical CPU devices, with a tiny model whose draws are alike on all of them.
 
-    python -m tests.trainer.several DEVICES [disturbed | SIGTERM | SIGKILL] WORDS…
+    python -m tests.trainer.several DEVICES [disturbed] WORDS…
 
 Logical devices can be made only before TensorFlow looks for any. Where it is disturbed, the mels of the last device
-are no numbers in the first step, and the second step does not fit into the memory of the first device. A signal is
-one that the process gets from itself after its second step.
+are no numbers in the first step, and the second step does not fit into the memory of the first device.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from typing import Any
 
@@ -31,8 +29,8 @@ def main() -> None:
 
     SIZES["pico"] = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)
     step.Noise = same_for_all
-    if words[0] != "train":
-        learner.TrainStep, words = disturbed() if words[0] == "disturbed" else signalled(words[0]), words[1:]
+    if words[0] == "disturbed":
+        learner.TrainStep, words = disturbed(), words[1:]
     sys.argv = ["myxtts-train", *words]
     cli.main()
 
@@ -59,24 +57,6 @@ def disturbed() -> type:
             )
 
     return Disturbed
-
-
-def signalled(name: str) -> type:
-    import tensorflow as tf
-
-    from trainer.step import TrainStep
-
-    class Signalled(TrainStep):
-        calls = 0
-
-        def __call__(self, batch: dict[str, Any]) -> dict[str, tf.Tensor]:
-            self.calls += 1
-            values = super().__call__(batch)
-            if self.calls == 2:
-                os.kill(os.getpid(), signal.Signals[name])
-            return values
-
-    return Signalled
 
 
 if __name__ == "__main__":
