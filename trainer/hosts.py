@@ -141,7 +141,8 @@ class Hosts:
 
 def _meet(cluster: Cluster) -> tf.distribute.Strategy:
     """The strategy of all hosts, once they have answered."""
-    handler = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait as well
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait as well
     try:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
     except tf.errors.UnknownError as error:
@@ -150,7 +151,8 @@ def _meet(cluster: Cluster) -> tf.distribute.Strategy:
             f"TF_CONFIG: {cluster} cannot listen at {own} ({error.message.splitlines()[0]}); wanted a free port there"
         ) from error
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)  # SIGTERM's is TensorFlow's own now, which does nothing
     names = [device.name for device in tf.config.list_logical_devices("GPU")]
     check_even(names, hosts=len(cluster.addresses))
     return strategy
