@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import click
 from shared.config import load_config
 from shared.errors import UserError
 from shared.lock import reading
+from trainer.cluster import find_cluster
 from trainer.signals import Interrupted
 from trainer.startup import start_tensorflow
 
@@ -44,14 +46,20 @@ def train(
     config: Path, overrides: tuple[str, ...], data: Path, run: Path, plain_malloc: bool, break_lock: bool
 ) -> None:
     """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
-    allocator = start_tensorflow(plain_malloc=plain_malloc)
+    cluster = find_cluster(os.environ.get("TF_CONFIG"))
+    allocator = start_tensorflow(plain_malloc=plain_malloc, is_alone=cluster is None)
     from trainer.config import TrainConfig
     from trainer.faults import faults_told
+    from trainer.hosts import Hosts
     from trainer.loop import train as train_to_the_end
 
     settings = load_config(config, of=TrainConfig, overrides=overrides)
+    if cluster is not None:
+        click.echo(f"{cluster}: waiting for all of {', '.join(cluster.addresses)}", err=True)
     with faults_told():
-        ended = train_to_the_end(settings, data=data, run=run, allocator=allocator, break_lock=break_lock)
+        ended = train_to_the_end(
+            settings, data=data, run=run, allocator=allocator, break_lock=break_lock, hosts=Hosts(cluster)
+        )
     click.echo(f"{run}: step {ended.steps}, {ended.outcome}")
 
 

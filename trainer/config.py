@@ -36,6 +36,11 @@ class TrainConfig(Config):
     xla: bool = True  # compile the step; without, the same graph runs operation by operation
     seed: int = pydantic.Field(1, ge=0, lt=2**31)
 
+    @property
+    def intervals(self) -> tuple[int, int, int]:
+        """At which a run pauses."""
+        return self.log_every, self.validate_every, self.checkpoint_every
+
     def is_due(self, step: int, *intervals: int) -> bool:
         """Whether something is, that is done at such intervals and at the end, after step `step`."""
         return step == self.steps or any(step % interval == 0 for interval in intervals)

@@ -1,15 +1,14 @@
-"""What a run computes on: all GPUs of this machine, or its CPU; each batch is shared by all of them."""
+"""What a run computes on: all GPUs of its hosts, or their CPUs; each batch is shared by all of them."""
 
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
-from shared.errors import UserError
+from trainer.hosts import Hosts
 from trainer.input import replicas
 from trainer.input.staircase import Bucket
 from trainer.input.stream import Position, Stream
@@ -21,35 +20,34 @@ Batch = dict[str, Any]  # tensors, or one for each device
 class Devices:
     """The logical devices of the fastest kind; where there are several, each holds a copy of the model."""
 
-    def __init__(self) -> None:
-        """
-        Raises:
-            UserError: several machines are asked for.
-        """
-        if "TF_CONFIG" in os.environ:
-            raise UserError(
-                "TF_CONFIG asks for training on several machines, which is not there yet; unset it to train on all "
-                "GPUs of this one"
-            )
+    def __init__(self, hosts: Hosts):
+        self._hosts = hosts
+        if hosts.strategy is not None:
+            self.strategy: tf.distribute.Strategy | None = hosts.strategy
+            self._names = list(hosts.strategy.extended.worker_devices)
+            return
         found = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
         self._names = [f"/{one.device_type}:{number}" for number, one in enumerate(found)]
         self.strategy = tf.distribute.MirroredStrategy(self._names) if len(found) > 1 else None
 
     def __str__(self) -> str:
-        return ", ".join(self._names)
+        """Those of this host, and how many hosts have such."""
+        names = ", ".join(f"/{name.rpartition('/')[2].removeprefix('device:')}" for name in self._names)
+        return f"{names} on each of {self._hosts.count} hosts" if self._hosts.count > 1 else names
 
     @property
     def first(self) -> str:
-        """The one that does what is not shared: validation."""
+        """This host's, which does what is not shared: validation."""
         return self._names[0]
 
     @property
     def count(self) -> int:
-        return len(self._names)
+        """Those of all hosts."""
+        return len(self._names) * self._hosts.count
 
     @property
     def are_gpus(self) -> bool:
-        return self.first.startswith("/GPU")
+        return "GPU:" in self.first
 
     def scope(self) -> contextlib.AbstractContextManager[object]:
         """Variables made within it are on all devices."""
@@ -72,5 +70,5 @@ class Devices:
         if self.strategy is None:
             return on_device(0)
         return self.strategy.experimental_distribute_values_from_function(
-            lambda context: on_device(context.replica_id_in_sync_group)
+            lambda context: on_device(context.replica_id_in_sync_group % len(self._names))
         )

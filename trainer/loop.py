@@ -6,35 +6,34 @@ import signal
 from pathlib import Path
 from typing import NamedTuple
 
-import keras
 import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.lock import reading
-from shared.vocabulary import Vocabulary
-from trainer.checkpoints import named_state
+from trainer.charter import Charter, share_charter
 from trainer.config import TrainConfig
-from trainer.devices import Batch, Devices
-from trainer.feed import Feed
+from trainer.devices import Batch
+from trainer.follower import Followed, Follower
+from trainer.hosts import Hosts
 from trainer.incidents import Incidents
 from trainer.input.guards import open_dataset
 from trainer.input.replicas import parts_of
-from trainer.memory import OutOfMemory, bucket_of, fed_within_memory, within_memory
+from trainer.input.staircase import Bucket
+from trainer.leader import Leader
+from trainer.learner import Learner
+from trainer.memory import OutOfMemory, bucket_of, fed_within_memory
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
-from trainer.optimization.adamw import AdamW
 from trainer.optimization.plateau import WAY_ON
 from trainer.page.page import write_page
 from trainer.precision import slow_precision
-from trainer.probe import probe_memory
 from trainer.rescue import Rescue, SkippedInRow
-from trainer.run import RunInfo, enter_run, make_model, training_in, write_run
+from trainer.run import RunInfo, enter_run, training_in, write_run
 from trainer.session import Session
 from trainer.signals import Interrupted, Signals
 from trainer.state import RunState
-from trainer.step import TrainStep
 from trainer.summary import Programs, Summary, write_summary
 from trainer.validation import Validation
 
@@ -58,22 +57,33 @@ class Trained(NamedTuple):
         return "a plateau ended the run" if self.loss is None else f"loss {self.loss:.4f}"
 
 
-def train(config: TrainConfig, *, data: Path, run: Path, allocator: str, break_lock: bool = False) -> Trained:
+def train(
+    config: TrainConfig,
+    *,
+    data: Path,
+    run: Path,
+    allocator: str,
+    break_lock: bool = False,
+    hosts: Hosts | None = None,
+) -> Trained | Followed:
     """Train from the run's last checkpoint, or from fresh weights, to `config.steps`; nobody may write to the data.
 
     `allocator` says how memory is allocated; it goes into the log. `break_lock` where a process that trained in the
-    run is known to be gone.
+    run is known to be gone. Of several hosts the first alone reads and writes the run.
 
     Raises:
-        UserError: data or run are not usable, another process writes to the data or trains in the run, or losses are
-            no numbers.
+        UserError: data or run are not usable, another process writes to the data or trains in the run, losses are
+            no numbers, or another host is gone.
         Interrupted: a signal asked for it; a checkpoint is written.
     """
-    with reading(data):
+    hosts = hosts or Hosts()
+    with reading(data), hosts.losses_told():
         dataset = open_dataset(data)
+        if not hosts.is_first:
+            return Follower(config, dataset=dataset, run=run, hosts=hosts).follow()
         with training_in(run, break_lock=break_lock):
             info = enter_run(run, config=config, dataset=dataset)
-            trainer = Trainer(config, dataset=dataset, run=run, info=info)
+            trainer = Trainer(config, dataset=dataset, run=run, info=info, hosts=hosts)
             notice = trainer.resume()
             write_run(run, info, dataset=dataset)
             return trainer.train(allocator=allocator, notice=notice)
@@ -82,36 +92,16 @@ def train(config: TrainConfig, *, data: Path, run: Path, allocator: str, break_l
 class Trainer:
     """Everything that a run holds while it goes on."""
 
-    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo):
-        keras.utils.set_random_seed(config.seed)
-        self._config, self._run = config, run
-        self._devices = Devices()
-        self._feed = Feed(config, dataset=dataset, run=run, info=info, devices=self._devices.count)
-        vocabulary = Vocabulary.load(dataset.layout.vocabulary)
-        mel = dataset.info.mel
-        with self._devices.scope():
-            self._model = make_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
-            self._model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))
-            self._optimizer = AdamW(
-                config.optimizer,
-                steps=config.steps,
-                variables=self._model.trainable_variables,
-                scales_loss=config.model.precision == "float16",
-            )
-        self._step = TrainStep(
-            self._model,
-            self._optimizer,
-            losses=config.loss,
-            seed=config.seed,
-            parts=config.optimizer.accumulation,
-            strategy=self._devices.strategy,
-            xla=config.xla,
-        )
+    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, hosts: Hosts):
+        self._config, self._run, self._hosts = config, run, hosts
+        share_charter(hosts, Charter.of(info, dataset=dataset))
+        self._learner = Learner(config, dataset=dataset, run=run, info=info, hosts=hosts)
+        self._devices, self._feed = self._learner.devices, self._learner.feed
+        self._model, self._optimizer = self._learner.model, self._learner.optimizer
         self._incidents = Incidents(run)
         self._validation = Validation(
             self._model, self._optimizer, config=config, dataset=dataset, run=run, incidents=self._incidents
         )
-        self._intervals = (config.log_every, config.validate_every, config.checkpoint_every)
         self._state = RunState(
             run,
             model=self._model,
@@ -122,6 +112,7 @@ class Trainer:
             level=config.level,
             plateau=config.plateau,
         )
+        self._leader = Leader(hosts, learner=self._learner, state=self._state)
         self._loss: float | None = None  # that was last shown
 
     def resume(self) -> str:
@@ -139,12 +130,17 @@ class Trainer:
                 validate_every=self._config.validate_every,
                 owes_validation=state.progress.owes_validation,
             ) as monitor,
-            Signals(monitor.say) as signals,
+            Signals(monitor.say, leaving=self._hosts.leaving) as signals,
             Session(on_gpu=self._devices.are_gpus) as session,
             state,
         ):
             rescue = Rescue(
-                self._config.recovery, feed=self._feed, state=state, incidents=self._incidents, monitor=monitor
+                self._config.recovery,
+                feed=self._feed,
+                state=state,
+                incidents=self._incidents,
+                monitor=monitor,
+                hosts=self._hosts,
             )
             on = _Ongoing(monitor, signals, session, rescue)
             slow = slow_precision(self._config.model.precision)
@@ -154,10 +150,13 @@ class Trainer:
             for line in filter(None, (allocator, session.take_notice(), slow, notice)):
                 monitor.say(line)
             if self._is_done and not state.progress.owes_validation:
+                self._leader.share_state()
                 return Trained(state.progress.step, state.is_over, None, None)
             monitor.say(state.claim_room())
             with session.watch.aside():
-                self._probe_memory(on)
+                self._leader.share_state()
+                if not self._is_done:
+                    self._learner.probe_memory(lower=lambda one: self._lower(one, on=on), announce=monitor.announce)
                 if state.progress.step == 0:
                     state.save()  # what a run that diverges at once goes back to
             session.forget_memory()
@@ -167,7 +166,7 @@ class Trainer:
                 self._conclude_early(on, allocator=allocator)
                 raise
             with session.watch.aside():
-                state.settle()
+                self._leader.settle()
             summary = self._conclude(session, allocator=allocator)
             for line in summary.lines():
                 monitor.say(line)
@@ -186,7 +185,7 @@ class Trainer:
             device=str(self._devices),
             allocator=allocator,
             programs=Programs(
-                train=self._step.programs,
+                train=self._learner.programs,
                 validation=self._validation.evaluation.programs,
                 speech=self._validation.free_running.programs,
                 shapes=shapes,
@@ -205,19 +204,14 @@ class Trainer:
         except Exception as error:  # noqa: BLE001 (whatever it is, it is said, and the other reason is to be seen)
             on.monitor.say(f"{self._run}: not summed up: {error or type(error).__name__}")
 
-    def _probe_memory(self, on: _Ongoing) -> None:
-        """Where there is a GPU, or where it is asked for."""
-        wanted = self._config.recovery.probe_memory
-        if not self._is_done and (self._devices.are_gpus if wanted is None else wanted):
-            probe_memory(
-                self._step,
-                feed=self._feed,
-                devices=self._devices,
-                state=named_state(self._model, self._optimizer),
-                frames_per_step=self._config.model.frames_per_step,
-                lower=on.rescue.lower,
-                monitor=on.monitor,
-            )
+    def _lower(self, bucket: Bucket, *, on: _Ongoing) -> None:
+        """Fewer clips in a bucket that does not fit.
+
+        Raises:
+            UserError: a device gets one clip of it, or several hosts train.
+        """
+        on.rescue.lower(bucket)
+        self._leader.give_up(bucket)
 
     def _go_on_to_the_end(self, on: _Ongoing) -> None:
         """Again after each event that a run survives."""
@@ -227,11 +221,12 @@ class Trainer:
                 break
             except OutOfMemory as event:
                 with on.session.watch.aside():
-                    on.rescue.lower(self._feed.planned(event.bucket))
+                    self._lower(self._feed.planned(event.bucket), on=on)
                     self._state.save()
             except SkippedInRow:
                 with on.session.watch.aside():
                     on.rescue.go_back()
+                    self._leader.share_state()
 
     def _go_on(self, on: _Ongoing) -> None:
         """Step after step from where the run stands."""
@@ -239,8 +234,9 @@ class Trainer:
         if state.progress.owes_validation:
             with watch.aside():
                 self._validate(on)
+                asked = self._leader.agree(on.signals, validated=True)
                 state.save()
-            self._leave_if(on.signals.asked)
+            self._leave_if(asked)
         if self._is_done:
             return
         batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.rescue.tell_of_damage)
@@ -252,13 +248,17 @@ class Trainer:
             state.check()
             position = batch.pop("next")
             on.monitor.announce("training", bucket_of(batch), of=self._feed.plan.buckets)
-            programs = self._step.programs
+            programs = self._learner.programs
             values = self._train_on(batch, on=on)
-            watch.hand_over(values.pop("counts"), compiled=self._step.programs > programs)
+            watch.hand_over(values.pop("counts"), compiled=self._learner.programs > programs)
             on.rescue.note(step, values, rows=parts_of(batch["rows"]))
             state.advance(step, position=position)
             on.monitor.advance(step)
-            if self._config.is_due(step, *self._intervals) or on.rescue.is_due or on.signals.asked:
+            if (
+                self._config.is_due(step, *self._config.intervals)
+                or on.rescue.is_due
+                or self._leader.may_leave(on.signals)
+            ):
                 self._pause(on, values=values)
             if state.is_over:
                 break
@@ -270,7 +270,7 @@ class Trainer:
             OutOfMemory: it did not fit; weights are alike on all devices.
         """
         try:
-            return within_memory(self._step, batch)
+            return self._learner.train_on(batch)
         except OutOfMemory:
             if self._devices.count > 1:
                 on.rescue.restore()
@@ -283,8 +283,9 @@ class Trainer:
         if config.is_due(step, config.log_every):
             self._log(on, values=values)
         with on.session.watch.aside():
-            is_best = config.is_due(step, config.validate_every) and self._validate(on)
-            asked = on.signals.asked
+            validated = config.is_due(step, config.validate_every)
+            is_best = validated and self._validate(on)
+            asked = self._leader.agree(on.signals, validated=validated)
             if is_best or asked or self._state.is_over or config.is_due(step, config.checkpoint_every):
                 self._state.save()
         self._leave_if(asked)
@@ -292,7 +293,7 @@ class Trainer:
     def _leave_if(self, asked: signal.Signals | None) -> None:
         """Raises Interrupted where a signal asked for it; what is to be saved is on its way to the disk."""
         if asked is not None:
-            self._state.settle()
+            self._leader.settle()
             where = f"{self._run}: {asked.name}: left after step {self._state.progress.step}, which is saved"
             raise Interrupted(f"{where}; the same command goes on from there", signal_number=asked)
 

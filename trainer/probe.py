@@ -9,7 +9,6 @@ from trainer.devices import Devices
 from trainer.feed import Feed
 from trainer.input.staircase import Bucket
 from trainer.memory import OutOfMemory, within_memory
-from trainer.monitor import Monitor
 from trainer.step import Batch, TrainStep
 
 
@@ -21,13 +20,14 @@ def probe_memory(
     state: State,
     frames_per_step: int,
     lower: Callable[[Bucket], object],
-    monitor: Monitor,
+    announce: Callable[..., object],
 ) -> None:
     """Try the largest batch, and smaller ones until one fits as it was planned.
 
     Args:
         state: what a step changes; it is put back.
         lower: plans fewer clips in a bucket that does not fit.
+        announce: hears of each program before it is compiled.
     """
     before, like = copy_arrays(state), feed.train.element_spec
     parts = [bucket.part(devices.count) for bucket in feed.plan.buckets]
@@ -35,7 +35,7 @@ def probe_memory(
         planned = feed.plan.buckets[number]
         while True:
             bucket = feed.plan.buckets[number]
-            monitor.announce("training", bucket, of=feed.plan.buckets)
+            announce("training", bucket, of=feed.plan.buckets)
             if _fits(step, devices.full_batch(bucket, like=like)):
                 break
             lower(bucket)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from trainer.feed import Feed
+from trainer.hosts import Hosts
 from trainer.incidents import Incidents, SkippedSteps
 from trainer.input.staircase import Bucket
 from trainer.monitor import Monitor
@@ -23,8 +24,17 @@ class SkippedInRow(Exception):
 class Rescue:
     """Of a run from where it was resumed."""
 
-    def __init__(self, config: RecoveryConfig, *, feed: Feed, state: RunState, incidents: Incidents, monitor: Monitor):
-        self._config, self._feed, self._state = config, feed, state
+    def __init__(
+        self,
+        config: RecoveryConfig,
+        *,
+        feed: Feed,
+        state: RunState,
+        incidents: Incidents,
+        monitor: Monitor,
+        hosts: Hosts,
+    ):
+        self._config, self._feed, self._state, self._hosts = config, feed, state, hosts
         self._incidents, self._monitor = incidents, monitor
         self._skipped = SkippedSteps(state.skipped_in_row)
 
@@ -45,7 +55,7 @@ class Rescue:
         """
         found = self._skipped.look()
         for one in found:
-            names = self._feed.train.utterance_ids(one.rows)
+            names = self._feed.train.utterance_ids(self._hosts.gather(one.rows).ravel())
             figures = {"loss": str(one.loss), "gradient_norm": str(one.gradient_norm)}
             self._incidents.add("skipped", step=one.step, **figures, utterances=names)
         if found:

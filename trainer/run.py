@@ -31,6 +31,16 @@ class RunInfo(pydantic.BaseModel):
     vocabulary_sha256: Sha256
     ceilings: tuple[Ceiling, ...] = ()  # under which the plan's buckets are
 
+    @classmethod
+    def of(cls, config: TrainConfig, *, dataset: Dataset) -> RunInfo:
+        """What a fresh run is."""
+        return cls(
+            config=config,
+            planned_steps=config.steps,
+            contract=dataset.info.contract,
+            vocabulary_sha256=dataset.info.vocabulary_sha256,
+        )
+
 
 def open_run(run: Path) -> RunInfo:
     """The description of an existing run.
@@ -53,12 +63,7 @@ def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     Raises:
         UserError: the folder holds a run of another model, contract or vocabulary.
     """
-    info = RunInfo(
-        config=config,
-        planned_steps=config.steps,
-        contract=dataset.info.contract,
-        vocabulary_sha256=dataset.info.vocabulary_sha256,
-    )
+    info = RunInfo.of(config, dataset=dataset)
     if (run / "run.json").exists():
         old = open_run(run)
         _check_same(old, info, run=run, data=dataset.layout.root)

@@ -23,8 +23,10 @@ class Interrupted(Exception):
 class Signals:
     """Notes the first signal while it is entered, by a thread: the main one may be compiling for minutes."""
 
-    def __init__(self, tell: Callable[[str], object]):
+    def __init__(self, tell: Callable[[str], object], *, leaving: str):
+        """`leaving` says when, after the first signal."""
         self.asked: signal.Signals | None = None
+        self._leaving = leaving
         self._tell, self._before = tell, {}  # type: ignore[var-annotated]
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
@@ -52,7 +54,7 @@ class Signals:
             if self.asked is not None:
                 os._exit(128 + byte[0])
             self.asked = signal.Signals(byte[0])
-            self._tell(f"{self.asked.name}: leaving after this step, with a checkpoint; once more to leave at once")
+            self._tell(f"{self.asked.name}: leaving {self._leaving}; once more to leave at once")
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:

@@ -28,11 +28,11 @@ for line in sys.stdin.buffer:
 FILTER_END_S = 5.0
 
 
-def start_tensorflow(*, plain_malloc: bool = False, gpus: Gpus = "whole") -> str:
+def start_tensorflow(*, plain_malloc: bool = False, gpus: Gpus = "whole", is_alone: bool = True) -> str:
     """Import TensorFlow and let it look for devices; what was done about the allocator, in words.
 
     Of each GPU's memory TensorFlow takes nearly the whole at once, or as much as it comes to need; then another
-    process may use the same GPU.
+    process may use the same GPU. A process that is not alone takes them when it meets the others, and not before.
 
     Raises:
         UserError: a GPU is there and cannot be had.
@@ -51,7 +51,10 @@ def start_tensorflow(*, plain_malloc: bool = False, gpus: Gpus = "whole") -> str
         with faults_told():
             for gpu in tf.config.list_physical_devices("GPU") if gpus == "as needed" else ():
                 tf.config.experimental.set_memory_growth(gpu, True)
-            tf.config.list_logical_devices()
+            if is_alone:
+                tf.config.list_logical_devices()
+            else:
+                tf.config.list_physical_devices()
     return allocator
 
 

@@ -49,7 +49,7 @@ class RunState:
     @property
     def skipped_in_row(self) -> int:
         """Steps without an update that came last."""
-        return int(self._optimizer.state()["skipped_in_row"].numpy())
+        return self._optimizer.skipped_in_row
 
     def __enter__(self) -> RunState:
         self._saver.__enter__()

@@ -24,12 +24,15 @@ class Said(NamedTuple):
     err: str
 
 
-def begin(words: Sequence[str | Path], *, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+def begin(
+    words: Sequence[str | Path], *, environment: Mapping[str, str] | None = None, stdin: int | None = None
+) -> subprocess.Popen[str]:
     """A process that takes what others leave, with these variables in place of those of the same name."""
     process = subprocess.Popen(
         ["nice", "-n", "5", *words],
         cwd=ROOT,
         env={**_ENVIRONMENT, **(environment or {})},
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -24,13 +24,13 @@ def main() -> None:
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * int(devices))
 
     from tests.trainer.models import same_for_all
-    from trainer import cli, loop, step
+    from trainer import cli, learner, step
     from trainer.model.size import SIZES, Size, Stack
 
     SIZES["pico"] = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)
     step.Noise = same_for_all
     if words[0] == "disturbed":
-        loop.TrainStep, words = disturbed(), words[1:]
+        learner.TrainStep, words = disturbed(), words[1:]
     sys.argv = ["myxtts-train", *words]
     cli.main()
 

@@ -66,9 +66,3 @@ def test_what_fails_on_one_of_two_devices_is_named_and_got_over(data: Path, tmp_
     assert large == {"step": 0, "kind": "out of memory", "bucket": list(bucket), "clips": int(0.75 * bucket.clips)}
     assert [row["step"] for row in rows(tmp_path, kind="train")] == [1, 2]
     assert [row["applied"] for row in rows(tmp_path, kind="train")] == [1.0, 1.0]
-
-
-def test_several_machines_are_refused_in_one_line(data: Path, tmp_path: Path) -> None:
-    cluster = json.dumps({"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}})
-    said = train(data, run=tmp_path, devices=1, steps=1, TF_CONFIG=cluster)
-    assert "error: TF_CONFIG asks for training on several machines" in said.splitlines()[-1]

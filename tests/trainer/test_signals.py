@@ -16,7 +16,7 @@ from trainer.signals import Signals
 BUSY = """
 import ctypes, time
 from trainer.signals import Signals
-with Signals(lambda line: print(line, flush=True)):
+with Signals(lambda line: print(line, flush=True), leaving="soon"):
     print("ready", flush=True)
     ctypes.CDLL(None).sleep(60)
     time.sleep(60)
@@ -26,14 +26,14 @@ with Signals(lambda line: print(line, flush=True)):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_first_signal_is_noted_and_the_handlers_are_put_back(number: signal.Signals) -> None:
     before, said = signal.getsignal(number), []
-    with Signals(said.append) as signals:
+    with Signals(said.append, leaving="soon") as signals:
         assert signals.asked is None
         os.kill(os.getpid(), number)
         wait_for(lambda: signals.asked is not None)
         assert signals.asked == number
     assert signal.getsignal(number) == before
     (line,) = said
-    assert line.startswith(number.name)
+    assert line == f"{number.name}: leaving soon; once more to leave at once"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -23,7 +23,7 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import keras
 import tensorflow as tf
 
-from trainer import cli, loop, validation
+from trainer import cli, learner, validation
 from trainer.model.noise import Noise
 
 TERMS = ("mel", "kl", "flux", "stop", "guided_attention")
@@ -96,8 +96,8 @@ class EvaluationStep:
 def put_in(put: Callable[[object, str, object], object], **others: object) -> None:
     """`put` the toys, or others by their name, in the place of what they stand for."""
     for module, name, toy in (
-        (loop, "make_model", lambda config, *, contract, vocabulary: Toy(contract.features.n_mels)),
-        (loop, "TrainStep", TrainStep),
+        (learner, "make_model", lambda config, *, contract, vocabulary: Toy(contract.features.n_mels)),
+        (learner, "TrainStep", TrainStep),
         (validation, "EvaluationStep", EvaluationStep),
     ):
         put(module, name, others.get(name, toy))

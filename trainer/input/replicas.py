@@ -52,7 +52,11 @@ def distribute(
     def parts_of(context: tf.distribute.InputContext) -> tf.data.Dataset:
         count = context.num_replicas_in_sync // context.num_input_pipelines
         share = Share(context.input_pipeline_id * count, count, context.num_replicas_in_sync)
-        return stream.batches(position, until=until, share=share)
+        batches = stream.batches(position, until=until, share=share)
+        if until is not None:
+            return batches
+        # of what has an end, hosts ask each other before each batch whether all of them still have one
+        return batches.apply(tf.data.experimental.assert_cardinality(tf.data.experimental.INFINITE_CARDINALITY))
 
     options = tf.distribute.InputOptions(
         experimental_fetch_to_device=True, experimental_per_replica_buffer_size=stream.config.prefetch_batches

@@ -53,6 +53,16 @@ class AdamW:
         return named
 
     @property
+    def steering(self) -> list[keras.Variable]:
+        """What `scale_rate` and `restart_schedule` set."""
+        return [self.rate_scale, self._counters["schedule_start"]]
+
+    @property
+    def skipped_in_row(self) -> int:
+        """Steps without an update that came last."""
+        return int(self._counters["skipped_in_row"].numpy())
+
+    @property
     def schedule(self) -> Schedule:
         """Of the learning rate."""
         return self._config.schedule
