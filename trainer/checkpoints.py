@@ -62,6 +62,8 @@ class Progress(NamedTuple):
     best_step: int | None = None  # the step of the best loss
     schedule: str = ""  # level and schedule that the learning rate follows, as JSON
     watched: str = ""  # settings by which plateaus are seen, as JSON
+    steps: int = 0  # over which the schedule is laid
+    judged: str = ""  # of what the validation loss is: terms, their weights and the clips
 
 
 class Snapshot(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
 from shared.errors import UserError
@@ -11,6 +12,10 @@ WANTED = (
     'wanted {"cluster": {"worker": ["first:12345", "second:12345"]}, "task": {"type": "worker", "index": 0}}, with an '
     "index of its own on each host; or unset it to train on this host alone"
 )
+
+
+_ADDRESS = re.compile(r"[^\s/]+:(\d{1,5})")
+_MAX_PORT = 65_535
 
 
 class Cluster(NamedTuple):
@@ -43,7 +48,7 @@ def find_cluster(text: str | None) -> Cluster | None:
     hosts = _hosts(document)
     task = document.get("task")
     kind, number = (task.get("type"), task.get("index")) if isinstance(task, dict) else (None, None)
-    if kind not in hosts:
+    if not isinstance(kind, str) or kind not in hosts:
         raise UserError(f"TF_CONFIG: task.type is {kind!r}, and the cluster has {', '.join(hosts)}; {WANTED}")
     if type(number) is not int or not 0 <= number < len(hosts[kind]):
         raise UserError(f"TF_CONFIG: task.index is {number!r}, and there are {len(hosts[kind])} of {kind}; {WANTED}")
@@ -59,7 +64,7 @@ def _hosts(document: Any) -> dict[str, list[str]]:
     for kind, addresses in found.items():
         if kind not in ("chief", "worker"):
             raise UserError(f"TF_CONFIG: the cluster has a task of type {kind!r}; {WANTED}")
-        if not isinstance(addresses, list) or not all(isinstance(one, str) and ":" in one for one in addresses):
+        if not isinstance(addresses, list) or not addresses or not all(map(_is_address, addresses)):
             raise UserError(f"TF_CONFIG: cluster.{kind} is no list of HOST:PORT; {WANTED}")
     if len(found.get("chief", ())) > 1:
         raise UserError(f"TF_CONFIG: the cluster has more than one chief; {WANTED}")
@@ -67,3 +72,8 @@ def _hosts(document: Any) -> dict[str, list[str]]:
     if len(every) < 2 or len(set(every)) < len(every):
         raise UserError(f"TF_CONFIG: the cluster has {len(set(every))} addresses of their own; {WANTED}")
     return found
+
+
+def _is_address(one: object) -> bool:
+    match = _ADDRESS.fullmatch(one) if isinstance(one, str) else None
+    return match is not None and 0 < int(match[1]) <= _MAX_PORT

@@ -1,29 +1,27 @@
 """Free-running validation: a few clips of the validation split are spoken as a listener would hear them.
 
 Teacher forcing shows the model every true frame before it asks for the next, and so does not tell whether it would
-find its way alone. The same clips are spoken with the same noise each time, so that what changes is the model.
+find its way alone. The same clips are spoken with the same noise each time, so that what changes is the model; each in
+the voice of another clip of its speaker.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pydantic
 import tensorflow as tf
 
 from shared.config import Config
 from shared.dataset import Dataset
 from shared.features import FeatureSpec
-from shared.order import key
+from trainer.input.stream import Stream
 from trainer.model.xtts import XTTS, Generated
 from trainer.samples import Sample
 from trainer.speech.griffin_lim import griffin_lim
+from trainer.spoken_clips import Choice, Clip, choose_clips, reference_crops
 from trainer.warping import warped_distance_db
 
 OVERLONG = 1.5  # speech may become so much longer than the longest clip, and is cut off then
@@ -40,72 +38,62 @@ class FreeRunningConfig(Config):
     every: int = pydantic.Field(1, ge=1)  # validations
 
 
-class Clip(NamedTuple):
-    """One that is spoken."""
-
-    utterance_id: str
-    mel: np.ndarray  # [F, M] ln magnitude
-    tokens: np.ndarray  # [T] int32
-
-
 class FreeRunning:
     """Finds the clips while a validation streams by, then speaks them."""
 
-    def __init__(self, model: XTTS, *, config: FreeRunningConfig, dataset: Dataset, seed: int):
+    def __init__(self, model: XTTS, *, config: FreeRunningConfig, dataset: Dataset, seed: int, xla: bool = True):
         self._model, self._count, self._seed = model, config.clips, seed
         self._dataset, self._spec = dataset, dataset.info.contract.features
+        self._choice: Choice | None = None
         self._found: dict[str, Clip] = {}
+        self._clips: list[Clip] = []  # that are spoken
         self._given: dict[str, tf.Tensor] = {}  # to the model; empty until all clips are known
-        self._texts: dict[str, str] = {}
         self._sounds: dict[str, np.ndarray] = {}
         self._max_steps = 0
-        self._compiled = tf.function(self._generate, jit_compile=True, autograph=False)
+        self._compiled = tf.function(self._generate, jit_compile=xla or None, autograph=False)
 
     @property
     def programs(self) -> int:
-        """XLA programs compiled so far."""
+        """Programs made so far."""
         return self._compiled.experimental_get_tracing_count()
 
-    def overhear(self, batches: Iterable[Batch], *, names: Callable[[np.ndarray], list[str]]) -> Iterator[Batch]:
-        """The batches of the split; `names` tells the utterances of rows.
-
-        The clips with the least keys are kept, which do not depend on the order of batches.
-        """
+    def overhear(self, batches: Iterable[Batch], *, stream: Stream) -> Iterator[Batch]:
+        """The batches of the split's stream, of which some clips are kept at their first passing."""
+        if self._count and self._choice is None:
+            heard = stream.utterance_ids(stream.heard)
+            self._choice = choose_clips(self._dataset, heard=heard, count=self._count, seed=self._seed)
         for batch in batches:
-            if self._count and not self._given:
-                self._consider(batch, names=names)
+            if self._choice is not None and not self._given:
+                self._keep(batch, names=stream.utterance_ids, wanted=self._choice.wanted)
             yield batch
-        if self._found and not self._given:
-            self._prepare()
+        if self._choice is not None and not self._given:
+            self._prepare(self._choice)
 
-    def _consider(self, batch: Batch, *, names: Callable[[np.ndarray], list[str]]) -> None:
+    def _keep(self, batch: Batch, *, names: Callable[[np.ndarray], list[str]], wanted: set[str]) -> None:
         rows = batch["rows"].numpy()
         (places,) = np.nonzero(rows >= 0)
         for place, name in zip(places, names(rows), strict=True):
-            kept = heapq.nsmallest(self._count, {*self._found, name}, key=self._key)
-            if name in kept and name not in self._found:
+            if name in wanted:
                 frames, tokens = int(batch["frames"][place]), int(batch["token_counts"][place])
                 mel = batch["mel"][place, :frames].numpy().astype(np.float32)
                 self._found[name] = Clip(name, mel, batch["tokens"][place, :tokens].numpy())
-            self._found = {one: self._found[one] for one in kept}
 
-    def _key(self, name: str) -> int:
-        return key(f"{self._seed}/{name}", purpose="free running")
-
-    def _prepare(self) -> None:
-        """Tensors of one shape for all; each clip's reference is its first part, as long for one as for another, since
-        else it would tell how long to speak."""
-        clips, r = list(self._found.values()), self._model.config.frames_per_step
-        shared_frames = min(self._model.config.crop_frames, *(len(clip.mel) // 2 for clip in clips))
-        crops = [clip.mel[:shared_frames] for clip in clips]
-        self._max_steps = math.ceil(OVERLONG * max(len(clip.mel) for clip in clips) / r)
+    def _prepare(self, choice: Choice) -> None:
+        """Tensors of one shape for all clips; a corrupt one did not come by."""
+        clips = [self._found[name] for name in choice.texts if name in self._found]
+        if not clips:
+            return
+        references = [self._found.get(choice.references[clip.utterance_id] or "") for clip in clips]
+        crops = reference_crops(clips, references=references, crop_frames=self._model.config.crop_frames)
+        longest = max(len(clip.mel) for clip in clips)
+        self._max_steps = math.ceil(OVERLONG * longest / self._model.config.frames_per_step)
         self._given = {
             "tokens": tf.constant(_stacked([clip.tokens for clip in clips])),
             "token_counts": tf.constant([len(clip.tokens) for clip in clips]),
             "crop": tf.constant(_stacked(crops)),
             "crop_frames": tf.constant([len(crop) for crop in crops]),
         }
-        self._texts = _texts(self._dataset, names=list(self._found))
+        self._clips, self._found = clips, {}
 
     def _generate(
         self, tokens: tf.Tensor, token_counts: tf.Tensor, crop: tf.Tensor, crop_frames: tf.Tensor
@@ -129,15 +117,16 @@ class FreeRunning:
             self._sample(
                 clip, mel=mel[row, : steps[row] * r], alignment=alignment[row, : steps[row], : len(clip.tokens)]
             )
-            for row, clip in enumerate(self._found.values())
+            for row, clip in enumerate(self._clips)
         ]
 
     def _sample(self, clip: Clip, *, mel: np.ndarray, alignment: np.ndarray) -> Sample:
+        assert self._choice is not None
         if clip.utterance_id not in self._sounds:
             self._sounds[clip.utterance_id] = sound_of(clip.mel, spec=self._spec)
         return Sample(
             utterance_id=clip.utterance_id,
-            text=self._texts[clip.utterance_id],
+            text=self._choice.texts[clip.utterance_id],
             target=clip.mel,
             spoken=mel,
             alignment=alignment,
@@ -179,9 +168,3 @@ def _stacked(values: list[np.ndarray]) -> np.ndarray:
     """[B, longest, ...], zeros after the end of each; at least one place."""
     longest = max(1, *map(len, values))
     return np.stack([np.pad(one, [(0, longest - len(one)), *[(0, 0)] * (one.ndim - 1)]) for one in values])
-
-
-def _texts(dataset: Dataset, *, names: list[str]) -> dict[str, str]:
-    table = dataset.manifest("validation", columns=("utterance_id", "text"))
-    found = table.filter(pc.is_in(table["utterance_id"], pa.array(names)))
-    return dict(zip(found["utterance_id"].to_pylist(), found["text"].to_pylist(), strict=True))

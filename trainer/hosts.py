@@ -113,6 +113,19 @@ class Hosts:
         found = self.gather([asked or 0, is_over])
         return int(found[:, 0].max()) or None, bool(found[0, 1])
 
+    def check_same(self, fingerprint: str, *, what: str) -> None:
+        """Of something that each host has worked out for itself, in hexadecimal.
+
+        Raises:
+            UserError: on all hosts, where any has another than the first.
+        """
+        found = self.gather([int(fingerprint[place : place + 8], 16) for place in range(0, len(fingerprint), 8)])
+        if others := np.flatnonzero((found != found[0]).any(1)).tolist():
+            raise UserError(
+                f"{self}: {what} is another on host {', '.join(map(str, others))} than on the first: another version "
+                "of this program or of numpy; install the same ones on all hosts"
+            )
+
     def meet_again(self) -> None:
         """Go on when all of them have come here."""
         self.gather([0])
@@ -145,10 +158,15 @@ def _meet(cluster: Cluster) -> tf.distribute.Strategy:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait as well
     try:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    except tf.errors.UnknownError as error:
+    except (tf.errors.UnknownError, tf.errors.InvalidArgumentError) as error:
         own = cluster.addresses[cluster.number]
         raise UserError(
             f"TF_CONFIG: {cluster} cannot listen at {own} ({error.message.splitlines()[0]}); wanted a free port there"
+        ) from error
+    except _GONE as error:
+        raise UserError(
+            f"{cluster}: not all of {', '.join(cluster.addresses)} came ({error.message.splitlines()[0]}); start the "
+            "same command on all hosts"
         ) from error
     finally:
         for number, handler in handlers.items():

@@ -31,6 +31,7 @@ class Learner:
         self._config, self._hosts = config, hosts
         self.devices = Devices(hosts)
         self.feed = Feed(config, dataset=dataset, run=run, info=info, devices=self.devices.count)
+        hosts.check_same(self.feed.train.fingerprint, what="the order of batches")
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         mel = dataset.info.mel
         with self.devices.scope():

@@ -109,6 +109,8 @@ class Trainer:
             contract=dataset.info.contract.fingerprint,
             kept=config.kept_checkpoints,
             order=self._feed.train.fingerprint,
+            steps=config.steps,
+            judged=self._validation.judged_by(self._feed.validation),
             level=config.level,
             plateau=config.plateau,
         )
@@ -153,6 +155,7 @@ class Trainer:
                 self._leader.share_state()
                 return Trained(state.progress.step, state.is_over, None, None)
             monitor.say(state.claim_room())
+            first_step = state.progress.step + 1
             with session.watch.aside():
                 self._leader.share_state()
                 if not self._is_done:
@@ -163,11 +166,11 @@ class Trainer:
             try:
                 self._go_on_to_the_end(on)
             except (Interrupted, UserError):
-                self._conclude_early(on, allocator=allocator)
+                self._conclude_early(on, allocator=allocator, first_step=first_step)
                 raise
             with session.watch.aside():
                 self._leader.settle()
-            summary = self._conclude(session, allocator=allocator)
+            summary = self._conclude(session, allocator=allocator, first_step=first_step)
             for line in summary.lines():
                 monitor.say(line)
         return Trained(state.progress.step, state.is_over, self._loss, summary)
@@ -177,10 +180,11 @@ class Trainer:
         """Whether no step is left to do."""
         return self._state.progress.step >= self._config.steps or self._state.is_over
 
-    def _conclude(self, session: Session, *, allocator: str) -> Summary:
+    def _conclude(self, session: Session, *, allocator: str, first_step: int) -> Summary:
         """Sum the session up, in a document and on a page."""
         shapes = len(self._feed.plan.buckets)
         summary = session.summarise(
+            first_step=first_step,
             last_step=self._state.progress.step,
             device=str(self._devices),
             allocator=allocator,
@@ -197,10 +201,10 @@ class Trainer:
         write_page(self._run)
         return summary
 
-    def _conclude_early(self, on: _Ongoing, *, allocator: str) -> None:
+    def _conclude_early(self, on: _Ongoing, *, allocator: str, first_step: int) -> None:
         """The same before the last step; the reason for the end is what is told in any case."""
         try:
-            self._conclude(on.session, allocator=allocator)
+            self._conclude(on.session, allocator=allocator, first_step=first_step)
         except Exception as error:  # noqa: BLE001 (whatever it is, it is said, and the other reason is to be seen)
             on.monitor.say(f"{self._run}: not summed up: {error or type(error).__name__}")
 
@@ -234,7 +238,7 @@ class Trainer:
         if state.progress.owes_validation:
             with watch.aside():
                 self._validate(on)
-                asked = self._leader.agree(on.signals, validated=True)
+                asked = self._agree(on, validated=True, is_to_save=True)
                 state.save()
             self._leave_if(asked)
         if self._is_done:
@@ -272,7 +276,7 @@ class Trainer:
         try:
             return self._learner.train_on(batch)
         except OutOfMemory:
-            if self._devices.count > 1:
+            if self._devices.count > 1 and self._hosts.count == 1:  # several hosts begin again
                 on.rescue.restore()
             raise
 
@@ -285,10 +289,20 @@ class Trainer:
         with on.session.watch.aside():
             validated = config.is_due(step, config.validate_every)
             is_best = validated and self._validate(on)
-            asked = self._leader.agree(on.signals, validated=validated)
-            if is_best or asked or self._state.is_over or config.is_due(step, config.checkpoint_every):
+            is_to_save = is_best or self._state.is_over or config.is_due(step, config.checkpoint_every)
+            asked = self._agree(on, validated=validated, is_to_save=is_to_save)
+            if asked or is_to_save:
                 self._state.save()
         self._leave_if(asked)
+
+    def _agree(self, on: _Ongoing, *, validated: bool, is_to_save: bool) -> signal.Signals | None:
+        """The signal that asked for an end; what is to be saved is so also where another host is gone meanwhile."""
+        try:
+            return self._leader.agree(on.signals, validated=validated)
+        except UserError:
+            if is_to_save:
+                self._state.save()
+            raise
 
     def _leave_if(self, asked: signal.Signals | None) -> None:
         """Raises Interrupted where a signal asked for it; what is to be saved is on its way to the disk."""
@@ -320,6 +334,7 @@ class Trainer:
         if loss is None and on.signals.asked:
             return False
         if loss is not None and (remedy := state.watch_plateau(loss)):
+            self._incidents.add("plateau", step=step, action=remedy.kind, reason=remedy.reason)
             on.monitor.say(f"step {step}: {remedy.reason}")
         return state.note_validation(loss)
 

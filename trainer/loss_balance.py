@@ -19,13 +19,16 @@ def balance(weights: dict[str, tf.Tensor], gradients: dict[str, list[tf.Tensor]]
 
     Args:
         weights: as given, of every term.
-        gradients: of each balanced term unweighted, on the shared variables.
+        gradients: of each balanced term unweighted, on the shared variables; all scaled alike. Where they overflow,
+            as float16's do until the scale has found its place, weights are those given.
     """
     norms = {name: tf.linalg.global_norm(gradient) for name, gradient in gradients.items()}
     given = {name: weights[name] for name in norms}
     total, share = tf.add_n([given[name] * norm for name, norm in norms.items()]), tf.add_n(list(given.values()))
     ratios = {name: total / tf.maximum(share * norm, 1e-12) for name, norm in norms.items()}
     adapted = {
-        name: weights[name] * tf.clip_by_value(ratio, 1.0 / MAX_RATIO, MAX_RATIO) for name, ratio in ratios.items()
+        name: weights[name]
+        * tf.where(tf.math.is_finite(total), tf.clip_by_value(ratio, 1.0 / MAX_RATIO, MAX_RATIO), 1.0)
+        for name, ratio in ratios.items()
     }
     return {name: tf.stop_gradient(weight) for name, weight in {**weights, **adapted}.items()}

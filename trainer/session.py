@@ -51,6 +51,7 @@ class Session:
     def summarise(
         self,
         *,
+        first_step: int,
         last_step: int,
         device: str,
         allocator: str,
@@ -58,11 +59,13 @@ class Session:
         config: InputConfig,
         stores_mels: bool,
     ) -> Summary:
-        """What the session came to; `allocator` in words, `stores_mels` where they were not computed here."""
+        """What the session came to, which began with `first_step`, some perhaps done twice; `allocator` is in words,
+        `stores_mels` where mels were not computed here.
+        """
         self.figures()  # of what came after the last reading
         whole = join(self._stretches)
         return Summary(
-            first_step=last_step - whole.steps + 1,
+            first_step=first_step,
             last_step=last_step,
             device=device,
             allocator=allocator,

@@ -36,6 +36,8 @@ class RunState:
         contract: str,
         kept: int,
         order: str,
+        steps: int,
+        judged: str = "",
         level: str | None = None,
         plateau: PlateauConfig | None = None,
     ):
@@ -44,7 +46,7 @@ class RunState:
         self._saver, self._kept = Saver(run, contract=contract, kept=kept), kept
         schedule = json.dumps([level, optimizer.schedule.model_dump()])
         watched = json.dumps(plateau and plateau.model_dump())
-        self.progress = Progress(0, Position(), order, schedule=schedule, watched=watched)
+        self.progress = Progress(0, Position(), order, schedule=schedule, watched=watched, steps=steps, judged=judged)
 
     @property
     def skipped_in_row(self) -> int:
@@ -75,8 +77,7 @@ class RunState:
         changes = self._load(saved[-1].path)
         if self.progress.best_step == saved[-1].step:
             link_best(saved[-1].path)  # a kill may have come before that
-        place = "" if changes else f", {_words(self.progress.position)}"
-        return f"going on after step {self.progress.step}{place}" + "".join(f" with {change}" for change in changes)
+        return ", with ".join([f"going on after step {self.progress.step}, {_words(self.progress.position)}", *changes])
 
     def claim_room(self) -> str:
         """What the checkpoints take on the disk, in words.
@@ -172,10 +173,23 @@ class RunState:
             self._optimizer.rate_scale.assign(1.0)
             self._optimizer.restart_schedule()
             changes.append("the learning rate's schedule from its beginning: level or optimizer.schedule changed")
+        elif found.steps:
+            changes += self._stretched(found.steps, now=asked.steps)
+        if found.judged and found.judged != asked.judged:
+            self.progress = self.progress._replace(best_loss=None, best_step=None, plateau=PlateauState())
+            changes.append("no best loss yet: what validations judge by changed (loss, model.crop_frames or clips)")
         if found.watched != asked.watched:
             self.progress = self.progress._replace(plateau=PlateauState())
-        self.progress = self.progress._replace(schedule=asked.schedule, watched=asked.watched)
+        asked_for = ("schedule", "watched", "steps", "judged")
+        self.progress = self.progress._replace(**{name: getattr(asked, name) for name in asked_for})
         return changes
+
+    def _stretched(self, before: int, *, now: int) -> list[str]:
+        """What other steps than before do to the learning rate, where they do anything."""
+        old, new = (self._optimizer.rate_over(steps) for steps in (before, now))
+        if np.isclose(old, new):
+            return []
+        return [f"the learning rate at {new:.2e}, before {old:.2e}: its schedule is over {now:,} steps, was {before:,}"]
 
 
 def _words(position: Position) -> str:

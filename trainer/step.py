@@ -135,8 +135,9 @@ class TrainStep:
     def _differentiate_part(self, lesson: Lesson, counts: Losses, noise: Noise) -> tuple[list[tf.Tensor], Losses]:
         with tf.GradientTape() as tape:
             step = self._optimizer.iterations.value
-            _, losses = judge(self._model, lesson, losses=self._losses, step=step, noise=noise, of=counts)
-            scaled = self._optimizer.scaled(losses["loss"])
+            scale = self._optimizer.scaled
+            _, losses = judge(self._model, lesson, losses=self._losses, step=step, noise=noise, of=counts, scaled=scale)
+            scaled = scale(losses["loss"])
         variables = [variable.value for variable in self._model.trainable_variables]
         # an embedding's gradient comes as rows, and the norm of rows is not that of their sums
         return [tf.convert_to_tensor(one) for one in tape.gradient(scaled, variables)], losses
@@ -156,9 +157,9 @@ class Evaluated(NamedTuple):
 class EvaluationStep:
     """Losses and output of the network that speaks: sampled, its pre-net dropped, else nothing; always the same way."""
 
-    def __init__(self, model: XTTS, *, losses: LossConfig, seed: int):
+    def __init__(self, model: XTTS, *, losses: LossConfig, seed: int, xla: bool = True):
         self._model, self._losses, self._seed = model, losses, seed
-        self._compiled = _compiled(self._evaluate)
+        self._compiled = _compiled(self._evaluate, xla=xla)
 
     def __call__(self, batch: Batch) -> Evaluated:
         """Judge a batch."""
@@ -166,7 +167,7 @@ class EvaluationStep:
 
     @property
     def programs(self) -> int:
-        """XLA programs compiled so far, as of the training step."""
+        """Programs made so far, as of the training step."""
         return self._compiled.experimental_get_tracing_count()
 
     def _evaluate(self, batch: Batch) -> Evaluated:
@@ -200,10 +201,12 @@ def judge(
     step: tf.Tensor | None,
     noise: Noise | None,
     of: Losses | None = None,
+    scaled: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
 ) -> tuple[Decoded, Losses]:
     """Decode a lesson, and judge it as of update `step`; None is after the last.
 
     Where the lesson is a part of a batch, `of` are the counts of the whole, and the losses of parts add up to its.
+    What is differentiated here is `scaled`, so that float16 has gradients of it.
 
     Returns:
         What was decoded; each term of the loss as it is, their weighted sum as `loss` and, where weights adapt, these.
@@ -214,8 +217,9 @@ def judge(
         return decoded, {"loss": weighted_sum(terms, weights), **terms}
     with tf.GradientTape(persistent=True) as tape:
         decoded, terms = _judge(model, lesson, losses=losses, noise=noise, of=of)
+        balanced = {name: scaled(terms[name]) for name in BALANCED if name in terms}
     shared = [variable.value for variable in model.decoder.last_shared]
-    weights = balance(weights, {name: tape.gradient(terms[name], shared) for name in BALANCED if name in terms})
+    weights = balance(weights, {name: tape.gradient(term, shared) for name, term in balanced.items()})
     shown = {f"{name}_weight": weights[name] for name in terms}
     return decoded, {"loss": weighted_sum(terms, weights), **terms, **shown}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -38,8 +39,10 @@ class Validation:
     ):
         self._optimizer, self._config, self._run, self._incidents = optimizer, config, run, incidents
         self._rate_hz = dataset.info.contract.features.sample_rate_hz
-        self.evaluation = EvaluationStep(model, losses=config.loss, seed=config.seed)
-        self.free_running = FreeRunning(model, config=config.free_running, dataset=dataset, seed=config.seed)
+        self.evaluation = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
+        self.free_running = FreeRunning(
+            model, config=config.free_running, dataset=dataset, seed=config.seed, xla=config.xla
+        )
 
     def hold(
         self,
@@ -66,7 +69,7 @@ class Validation:
             return within_memory(self.evaluation, batch)
 
         batches = fed_within_memory(stream.once(device=device, tell=tell))
-        overheard = self.free_running.overhear(batches, names=stream.utterance_ids)
+        overheard = self.free_running.overhear(batches, stream=stream)
         heard = itertools.takewhile(lambda _: not is_cut_short(), overheard)
         with self._optimizer.averaged():
             validated = validate(heard, step=evaluate, losses=self._config.loss)
@@ -79,6 +82,12 @@ class Validation:
         for name, image in validated.pictures.items():
             monitor.picture(name, step=step, image=image)
         return validated.losses["loss"]
+
+    def judged_by(self, stream: Stream) -> str:
+        """A loss's terms, their weights after the last step, and the clips, as JSON: others give another loss."""
+        config = self._config
+        terms = config.loss.model_dump(exclude={"adaptive", "guided_attention"})
+        return json.dumps([terms, config.model.crop_frames, stream.contents])
 
     @property
     def _programs(self) -> int:

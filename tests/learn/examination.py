@@ -18,6 +18,7 @@ from trainer.warping import warped_distance_db
 
 ORDERLY, RIGHT_LENGTH, OF_UNTRAINED, RIGHT_VOICE = 0.98, 0.95, 0.5, 0.95
 WORD_ERRORS = {"training": 0.02, "unseen": 0.20}
+NO_REFERENCE = "unseen, no voice asked for"
 
 
 def examine(run: Path, *, dataset: Dataset, step: int | None, trained_clips: int) -> tuple[int, list[Line]]:
@@ -47,7 +48,26 @@ def examine(run: Path, *, dataset: Dataset, step: int | None, trained_clips: int
         by_pitch = nearest_by_pitch(heard.pitches_hz, recorded_hz=copied.pitches_hz, recordings=clips)
         by_embedding = voices.nearest([one.mel for one in spoken])
         lines += _of_voices(name, clips, {"voice by speaker embedding": by_embedding, "voice by pitch": by_pitch})
-    return speaker.step, lines
+    return speaker.step, lines + _without_reference(unseen, speaker=speaker, ear=ear)
+
+
+def _without_reference(unseen: list[Clip], *, speaker: Speaker, ear: Ear) -> list[Line]:
+    """Each unseen sentence in whatever voice the model takes where none is asked for; as long as in one of the two."""
+    voices: dict[str, list[Clip]] = {}
+    for clip in unseen:
+        voices.setdefault(clip.text, []).append(clip)
+    clips = [recorded[0] for recorded in voices.values()]
+    spoken = speaker.say([Asked(clip, None) for clip in clips])
+    lengths = [
+        any(has_length_of(len(one.mel), clip.frames) for clip in recorded)
+        for one, recorded in zip(spoken, voices.values(), strict=True)
+    ]
+    errors = ear.hear([one.mel for one in spoken], clips).grammar_errors
+    return [
+        _of_moves(NO_REFERENCE, spoken),
+        Line(NO_REFERENCE, "length within 15 % of either voice's", _share(lengths), "≥", RIGHT_LENGTH),
+        Line(NO_REFERENCE, "word errors under the grammar", errors, "≤", WORD_ERRORS["unseen"]),
+    ]
 
 
 def _spread(clips: list[Clip], *, count: int) -> list[Clip]:
@@ -64,12 +84,13 @@ def _reference(clip: Clip, unseen: list[Clip]) -> Clip:
 
 
 def _of_speech(name: str, clips: list[Clip], spoken: list[Spoken]) -> list[Line]:
-    moves = np.concatenate([orderly_moves(one.alignment) for one in spoken])
     lengths = [has_length_of(len(one.mel), clip.frames) for one, clip in zip(spoken, clips, strict=True)]
-    return [
-        Line(name, "attention moves 0 to 2 tokens", _share(moves), "≥", ORDERLY),
-        Line(name, "length within 15 %", _share(lengths), "≥", RIGHT_LENGTH),
-    ]
+    return [_of_moves(name, spoken), Line(name, "length within 15 %", _share(lengths), "≥", RIGHT_LENGTH)]
+
+
+def _of_moves(name: str, spoken: list[Spoken]) -> Line:
+    moves = np.concatenate([orderly_moves(one.alignment) for one in spoken])
+    return Line(name, "attention moves 0 to 2 tokens", _share(moves), "≥", ORDERLY)
 
 
 def _share(right: list[bool] | np.ndarray) -> float:

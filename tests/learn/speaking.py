@@ -22,10 +22,10 @@ LONGEST = 1.5  # times the longest recording is as long as anything may get
 
 
 class Asked(NamedTuple):
-    """What is to be said, and a clip of whose voice."""
+    """What is to be said, and a clip of whose voice, if of any."""
 
     clip: Clip
-    reference: Clip
+    reference: Clip | None
 
 
 class Spoken(NamedTuple):
@@ -115,12 +115,14 @@ def _checkpoint(run: Path, *, step: int | None) -> Saved:
 
 def _batch(asked: list[Asked], *, shape: Shape) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Tokens, their counts, crops from the middle of the references, their frames; empty rows at the end."""
-    n_mels = asked[0].reference.mel.shape[1]
+    n_mels = asked[0].clip.mel.shape[1]
     tokens, crop = np.zeros([BATCH, shape.tokens], np.int32), np.zeros([BATCH, shape.crop, n_mels], np.float32)
     counts, frames = np.ones(BATCH, np.int32), np.zeros(BATCH, np.int32)
     for row, (clip, reference) in enumerate(asked):
         counts[row] = len(clip.tokens)
         tokens[row, : counts[row]] = clip.tokens
+        if reference is None:
+            continue
         start = max(0, (reference.frames - shape.crop) // 2)
         heard = reference.mel[start : start + shape.crop]
         frames[row] = len(heard)

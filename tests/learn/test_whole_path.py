@@ -68,7 +68,7 @@ def test_every_measure_of_an_unlearnt_model_is_taken_and_most_are_missed(
     assert judged["step"] == 1
     assert not judged["passed"]
     lines = judged["measures"]
-    assert len(lines) == 18
+    assert len(lines) == 21
     assert all(np.isfinite(line["got"]) for line in lines)
     missed = {line["measure"] for line in lines if line["verdict"] == "missed"}
     assert {"word errors under the grammar", "mel distance, of the untrained model's"} <= missed

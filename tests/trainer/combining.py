@@ -2,9 +2,10 @@
 
     python -m tests.trainer.combining [nano]
 
-A line of JSON for each way, as soon as it is known. The model has every part of `nano`, one narrow layer of each, or
-is of the size that is named. What is random is the same in every way and at every step, so that all of them should
-give one and the same losses and gradients: those of the first way, which is float32 and nothing else.
+A line of JSON for each way, as soon as it is known. The model has every part of `nano`, one narrow layer of each, and
+is made in all ways; or it is of the size that is named, compiled as for a user, and made in ways among which any two
+choices meet. What is random is the same in every way and at every step, so that all of them should give one and the
+same losses and gradients: those of the first way, which is float32 and nothing else.
 """
 
 from __future__ import annotations
@@ -38,33 +39,45 @@ class Way(NamedTuple):
     accumulation: int = 1
     rematerialise: bool = False
     xla: bool = False
+    adaptive: bool = False
 
     @property
     def witness(self) -> Way:
-        """The plainest way to the same losses; style tokens are other weights."""
-        return Way(self.style_tokens)
+        """The plainest way to the same losses; style tokens are other weights, and adaptive ones weigh otherwise."""
+        return Way(self.style_tokens, adaptive=self.adaptive)
 
     def __str__(self) -> str:
         words = [self.precision, "xla" if self.xla else "graph"]
         words += ["in parts"] * (self.accumulation > 1) + ["rematerialised"] * self.rematerialise
-        return " ".join([*words, *["style tokens"] * (self.style_tokens > 0)])
+        return " ".join([*words, *["style tokens"] * (self.style_tokens > 0), *["adaptive"] * self.adaptive])
 
 
 ALL = [
     Way(*one)
     for one in itertools.product((0, 10), ("float32", "bfloat16", "float16"), (1, 2), (False, True), (False, True))
 ]
-EVERYTHING = [Way(10), *(Way(10, precision, 2, True, True) for precision in ("bfloat16", "float16"))]
+ADAPTIVE = [Way(adaptive=True), *(Way(0, one, 1, True, True, True) for one in ("float32", "bfloat16", "float16"))]
+EVERY_PAIR = [
+    Way(),
+    Way(10),
+    Way(10, "float32", 2, True, True),
+    Way(10, "bfloat16", 1, True, False),
+    Way(0, "bfloat16", 2, False, True),
+    Way(0, "float16", 1, True, True),
+    Way(10, "float16", 2, False, False),
+]
+OF_NANO = EVERY_PAIR + [Way(10, precision, 2, True, True) for precision in ("bfloat16", "float16")]
 
 
 def main() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    # what a program computes stays the same, and it is compiled in a fraction of the time
-    os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
     size = sys.argv[1] if len(sys.argv) > 1 else None
+    if size is None:
+        # what a program computes stays the same, and it is compiled in a fraction of the time
+        os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
     gradients: dict[Way, list[np.ndarray]] = {}
-    for way in ALL if size is None else EVERYTHING:
+    for way in ALL + ADAPTIVE if size is None else OF_NANO:
         found, gradients[way] = train(way, size=size)
         distances = compare(gradients[way], gradients[way.witness])
         print(json.dumps({"way": way, **found, **distances}), flush=True)
@@ -106,7 +119,8 @@ def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
     # updates that are due to gradients alone, and gradients that stand in the moments as they are
     config = OptimizerConfig(learning_rate=2e-3, warmup_steps=0, weight_decay=0, clip_norm=1e9)
     optimizer = AdamW(config, steps=10**6, variables=model.trainable_variables, scales_loss=way.precision == "float16")
-    step = steps.TrainStep(model, optimizer, losses=LossConfig(), seed=1, parts=way.accumulation, xla=way.xla)
+    losses_of = LossConfig(adaptive=way.adaptive)
+    step = steps.TrainStep(model, optimizer, losses=losses_of, seed=1, parts=way.accumulation, xla=way.xla)
     # the last clip is too short for a reference of its voice: the learned one is used
     batch = random_batch(frames=[24, 17, 9, 1], token_counts=[10, 4, 7, 2], width=24, tokens=10)
     before = [variable.numpy() for variable in model.trainable_variables]

@@ -19,6 +19,7 @@ from trainer.input.stream import Stream
 from trainer.model.xtts import Generated
 from trainer.monitor import Monitor
 from trainer.samples import Sample, Samples, read_samples, write_samples
+from trainer.spoken_clips import Clip, choose_clips, reference_crops
 
 R = 4
 
@@ -60,7 +61,7 @@ def heard(dataset: Dataset, *, stops_after: int = 20, clips: int = 3, frames_per
     """After one whole validation."""
     stream = validation(dataset, frames_per_batch=frames_per_batch)
     running = FreeRunning(Echo(stops_after=stops_after), config=FreeRunningConfig(clips=clips), dataset=dataset, seed=1)  # type: ignore[arg-type]
-    for _ in running.overhear(stream.once(device=DEVICE), names=stream.utterance_ids):
+    for _ in running.overhear(stream.once(device=DEVICE), stream=stream):
         pass
     return running
 
@@ -78,6 +79,49 @@ def test_the_same_clips_are_spoken_whatever_their_batches_and_as_the_manifest_te
     assert once.items() <= rows.items()
 
 
+def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dataset: Dataset) -> None:
+    stream = validation(dataset, frames_per_batch=1500)
+    choice = choose_clips(dataset, heard=stream.utterance_ids(stream.heard), count=16, seed=1)
+    rows = {row["utterance_id"]: row for row in dataset.manifest("validation").to_pylist()}
+    for name, reference in choice.references.items():
+        others = {
+            one: row["frames"] for one, row in rows.items() if row["speaker"] == rows[name]["speaker"] and one != name
+        }
+        assert (reference is None) == (not others)
+        if reference:
+            assert reference in others
+            assert others[reference] == max(others.values())
+    assert any(choice.references.values())
+    running = heard(dataset, clips=16)
+    lent = dict(zip((one.utterance_id for one in running.speak()), running._given["crop"].numpy(), strict=True))
+    mels = mels_of(dataset)
+    for name, reference in choice.references.items():
+        given = lent[name][: Echo.config.crop_frames]
+        if reference:
+            start = max(0, (len(mels[reference]) - Echo.config.crop_frames) // 2)
+            np.testing.assert_array_equal(given[: len(mels[reference])], mels[reference][start:][: len(given)])
+        else:
+            np.testing.assert_array_equal(given[:8], mels[name][:8])
+
+
+def mels_of(dataset: Dataset) -> dict[str, np.ndarray]:
+    """Those of the validation split."""
+    stream, found = validation(dataset, frames_per_batch=1500), {}
+    for batch in stream.once(device=DEVICE):
+        rows = batch["rows"].numpy()
+        mels = zip(batch["mel"].numpy()[rows >= 0], batch["frames"].numpy()[rows >= 0], strict=True)
+        found |= {name: mel[:frames] for name, (mel, frames) in zip(stream.utterance_ids(rows), mels, strict=True)}
+    return found
+
+
+def test_clips_of_speakers_without_another_lend_themselves_equally_long_first_parts() -> None:
+    clips = [
+        Clip(str(frames), np.full((frames, 2), frames, np.float32), np.ones(3, np.int32)) for frames in (30, 50, 9)
+    ]
+    crops = reference_crops(clips, references=[None, clips[2], None], crop_frames=12)
+    assert [crop[:, 0].tolist() for crop in crops] == [[30.0] * 4, [9.0] * 9, [9.0] * 4]
+
+
 def test_fewer_clips_than_are_wanted_are_all_spoken_and_none_where_none_is_wanted(dataset: Dataset) -> None:
     assert len(heard(dataset, clips=16).speak()) == min(16, len(dataset.manifest("validation")))
     none = heard(dataset, clips=0)
@@ -88,7 +132,7 @@ def test_fewer_clips_than_are_wanted_are_all_spoken_and_none_where_none_is_wante
 def test_nothing_is_spoken_after_a_validation_that_was_cut_short(dataset: Dataset) -> None:
     stream = validation(dataset, frames_per_batch=800)
     running = FreeRunning(Echo(stops_after=9), config=FreeRunningConfig(clips=2), dataset=dataset, seed=1)  # type: ignore[arg-type]
-    batches: Iterator = running.overhear(stream.once(device=DEVICE), names=stream.utterance_ids)
+    batches: Iterator = running.overhear(stream.once(device=DEVICE), stream=stream)
     next(batches)
     assert running.speak() == []
 

@@ -55,6 +55,19 @@ def test_a_host_alone_agrees_with_itself() -> None:
     assert variable.numpy().tolist() == [0, 1, 2]
 
 
+def test_what_each_host_works_out_for_itself_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    Hosts().check_same("00ff" * 8, what="the order")
+    hosts = of_two(0)
+    for ours, theirs, is_same in (("ab" * 16, "ab" * 16, True), ("ab" * 16, "ab" * 15 + "aa", False)):
+        other = np.array([int(theirs[place : place + 8], 16) for place in range(0, 32, 8)])
+        monkeypatch.setattr(hosts, "gather", lambda own, other=other: np.stack([np.array(own), other]))
+        if is_same:
+            hosts.check_same(ours, what="the order")
+            continue
+        with pytest.raises(UserError, match="host 0 of 2: the order is another on host 1 than on the first"):
+            hosts.check_same(ours, what="the order")
+
+
 @pytest.mark.parametrize(
     ("number", "error", "who"),
     [

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import random_batch, teacher_force
+from tests.trainer.models import random_batch, smallest, teacher_force
 from trainer.loss_balance import MAX_RATIO, balance
 from trainer.losses import LossConfig
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
+from trainer.optimization.adamw import AdamW
+from trainer.optimization.config import OptimizerConfig
+from trainer.step import TrainStep
 
 WEIGHTS = {"mel": 1.0, "kl": 0.1, "stop": 0.5, "guided_attention": 5.0}
 LENGTHS = {"mel": 3.0, "kl": 40.0, "stop": 0.2}
@@ -43,6 +46,25 @@ def test_a_term_that_is_learned_or_left_out_is_not_blown_up() -> None:
     found = balanced({**WEIGHTS, "kl": 0.0}, {**LENGTHS, "stop": 0.0})
     assert found["kl"] == 0.0
     assert found["stop"] == pytest.approx(MAX_RATIO * 0.5)
+
+
+def test_gradients_that_overflow_leave_the_weights_as_given() -> None:
+    """A weight that is no number would make the loss one, and a step lost that the loss scale is to blame for."""
+    assert balanced(WEIGHTS, {**LENGTHS, "kl": np.inf}) == pytest.approx(WEIGHTS, rel=1e-6)
+    assert balanced(WEIGHTS, {**LENGTHS, "kl": np.nan}) == pytest.approx(WEIGHTS, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_float16_that_overflows_is_the_scales_doing_also_where_weights_adapt() -> None:
+    model = smallest(precision="float16", reference_dropout=0.0)
+    config = OptimizerConfig(learning_rate=1e-3, warmup_steps=0)
+    optimizer = AdamW(config, steps=100, variables=model.trainable_variables, scales_loss=True)
+    assert optimizer.loss_scale
+    optimizer.loss_scale.factor.assign(2.0**40)
+    step = TrainStep(model, optimizer, losses=LossConfig(adaptive=True), seed=1, xla=False)
+    values = step(random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10))
+    assert (float(values["applied"]), float(values["skipped"])) == (0.0, 0.0)
+    assert np.isfinite(float(values["loss"]))
 
 
 def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, dict[str, float]]:

@@ -26,7 +26,7 @@ class Weight:
         self.variables = [keras.Variable(np.float32(0.0), name="weight")]
 
 
-def make_state(run: Path, *, order: str = "order", **config: object) -> RunState:
+def make_state(run: Path, *, order: str = "order", judged: str = "losses", **config: object) -> RunState:
     """As a training whose config says this."""
     settings, model = TrainConfig.model_validate({"steps": 400_000, **config}), Weight()
     optimizer = AdamW(settings.optimizer, steps=settings.steps, variables=model.variables)
@@ -37,13 +37,15 @@ def make_state(run: Path, *, order: str = "order", **config: object) -> RunState
         contract="c",
         kept=9,
         order=order,
+        steps=settings.steps,
+        judged=judged,
         level=settings.level,
         plateau=settings.plateau,
     )
 
 
-def resumed(run: Path, *, order: str = "order", **config: object) -> tuple[RunState, str]:
-    state = make_state(run, order=order, **config)
+def resumed(run: Path, **asked: object) -> tuple[RunState, str]:
+    state = make_state(run, **asked)  # type: ignore[arg-type]
     return state, state.resume()
 
 
@@ -62,7 +64,7 @@ def rates(optimizer: AdamW, *, after: list[int]) -> list[float]:
     start, found = int(optimizer.iterations.numpy()), []
     for steps in after:
         optimizer.iterations.assign(start + steps)
-        found.append(float(optimizer._rate()))
+        found.append(optimizer.rate_over(optimizer._steps))
     optimizer.iterations.assign(start)
     return found
 
@@ -110,7 +112,7 @@ def test_another_level_begins_its_schedule_at_its_beginning_once(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "changed", [{"optimizer": {"learning_rate": 1e-5}}, {"steps": 500_000}, {"optimizer": {"clip_norm": 0.1}}]
+    "changed", [{"optimizer": {"learning_rate": 1e-5}}, {"plateau": STILL}, {"optimizer": {"clip_norm": 0.1}}]
 )
 def test_other_settings_leave_the_schedule_where_it_was(tmp_path: Path, changed: dict) -> None:
     state = make_state(tmp_path)
@@ -120,6 +122,52 @@ def test_other_settings_leave_the_schedule_where_it_was(tmp_path: Path, changed:
     assert notice == "going on after step 100000, epoch 3, chunk 2, batch 1"
     assert float(state._optimizer.rate_scale.numpy()) == 0.25
     assert int(state._optimizer.state()["schedule_start"].numpy()) == 0
+
+
+def test_a_longer_run_says_to_what_its_learning_rate_jumps(tmp_path: Path) -> None:
+    """A cosine to 5 % that was through is laid over twice the steps: the rate goes up again to half-way."""
+    asked = {"optimizer": {"learning_rate": 1e-3, "schedule": {"kind": "cosine", "final_fraction": 0.05}}}
+    asked["optimizer"]["warmup_steps"] = 0
+    state = make_state(tmp_path, steps=200_000, **asked)
+    save_at(state, 200_000)
+    assert resumed(tmp_path, steps=200_000, **asked)[1] == "going on after step 200000, epoch 3, chunk 2, batch 1"
+    state, notice = resumed(tmp_path, steps=400_000, **asked)
+    assert rates(state._optimizer, after=[0]) == pytest.approx([1e-3 * (1.0 + 0.05) / 2], rel=1e-5)
+    assert notice.endswith(
+        ", with the learning rate at 5.25e-04, before 5.00e-05: its schedule is over 400,000 steps, was 200,000"
+    )
+    save_at(state, 200_010)
+    assert "learning rate" not in resumed(tmp_path, steps=400_000, **asked)[1]
+
+
+def test_another_loss_has_no_best_checkpoint_yet_and_no_plateau(tmp_path: Path) -> None:
+    """Of one loss 2.0 may be worse than 9.0 of another."""
+    state = make_state(tmp_path, plateau=STILL)
+    save_at(state, 1, loss=2.0)
+    save_at(state, 2, loss=2.0)
+    assert state.is_over
+    state, notice = resumed(tmp_path, plateau=STILL, judged="other losses")
+    assert "no best loss yet: what validations judge by changed" in notice
+    assert not state.is_over
+    save_at(state, 3, loss=9.0)
+    assert choose_checkpoint(tmp_path, "best").step == 3
+    state, notice = resumed(tmp_path, plateau=STILL, judged="other losses")
+    assert "best loss" not in notice
+    save_at(state, 4, loss=10.0)
+    assert choose_checkpoint(tmp_path, "best").step == 3
+
+
+def test_a_restart_after_a_plateau_begins_the_schedule_anew_at_a_part_of_its_rate(tmp_path: Path) -> None:
+    plateau = PlateauConfig(patience=1, settling=0, most_actions=1, action="restart", factor=0.5)
+    moments = [1, 500, 1_000, 100_000]
+    fresh = rates(make_state(tmp_path, plateau=plateau)._optimizer, after=moments)
+    state = make_state(tmp_path, plateau=plateau)
+    save_at(state, 150_000, loss=1.0)
+    save_at(state, 200_000, loss=1.0)
+    assert int(state._optimizer.state()["schedule_start"].numpy()) == 200_000
+    # what lies ahead of 400,000 steps is half as long, warm-up apart
+    assert rates(state._optimizer, after=moments[:3]) == pytest.approx([0.5 * one for one in fresh[:3]], rel=1e-3)
+    assert rates(state._optimizer, after=moments[3:]) < [0.5 * one for one in fresh[3:]]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ TOYS = (
     "plateau.least_gain=0.9",
     "recovery.skipped_in_row=2",
 )
-PICO = ("configs/train_sample.yaml", *fleets.SETTINGS, "free_running.clips=0", f"steps={fleets.STEPS}")
+PICO = ("configs/train_sample.yaml", *fleets.SETTINGS, f"steps={fleets.STEPS}")
 
 LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
 
@@ -84,11 +84,12 @@ def _place(data: Path, run: Path) -> list[str]:
 def test_two_hosts_train_as_one_until_one_is_killed(runs: Runs, on_devices: fleets.Runs) -> None:
     """The same losses, and the same checkpoint but for sums in another order."""
     run = runs.folder / "real"
-    pairs, ones = (fleets.rows(each, kind="train") for each in (run, on_devices.one))
-    assert [row["step"] for row in pairs] == [*range(1, KILLED + 1)]
-    for pair, one in zip(pairs, ones, strict=False):
-        for name in LOSSES:
-            assert pair[name] == pytest.approx(one[name], rel=1e-3), (one["step"], name)
+    for kind, steps in (("train", [*range(1, KILLED + 1)]), ("validation", [fleets.STEPS // 2])):
+        pairs, ones = (fleets.rows(each, kind=kind) for each in (run, on_devices.one))
+        assert [row["step"] for row in pairs] == steps
+        for pair, one in zip(pairs, ones, strict=False):
+            for name in LOSSES:
+                assert pair[name] == pytest.approx(one[name], rel=1e-3), (kind, one["step"], name)
     pair, one = (
         safetensors.numpy.load_file(next(saved.path for saved in saved_checkpoints(each) if saved.step == KILLED - 1))
         for each in (run, on_devices.one)

@@ -113,6 +113,17 @@ class Stream:
         return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 
     @property
+    def contents(self) -> str:
+        """A fingerprint of the records that are heard at all, in whatever order."""
+        shards = [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)]
+        return hashlib.blake2b(json.dumps(shards).encode() + self.heard.tobytes(), digest_size=16).hexdigest()
+
+    @property
+    def heard(self) -> np.ndarray:
+        """The rows of those, in the manifest's order."""
+        return np.flatnonzero((self._bucket < len(self._buckets)) & (self._weights > 0))
+
+    @property
     def element_spec(self) -> dict[str, tf.TensorSpec]:
         """Kinds and what is known of the shapes of a batch's tensors."""
         return self.batches(Position()).element_spec

@@ -67,6 +67,10 @@ class AdamW:
         """Of the learning rate."""
         return self._config.schedule
 
+    def rate_over(self, steps: int) -> float:
+        """The learning rate of the coming update, were the schedule laid over so many steps."""
+        return float(self._rate(steps))
+
     def scale_rate(self, factor: float) -> None:
         """Multiply the learning rate from now on."""
         self.rate_scale.assign(self.rate_scale * factor)
@@ -97,7 +101,7 @@ class AdamW:
         unscale = 1.0 / self.loss_scale.factor.value if self.loss_scale else 1.0
         norm = unscale * norm_of(gradients)
         is_finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
-        rate = self._rate()
+        rate = self._rate(self._steps)
         scale = unscale * self._config.clip_norm / tf.maximum(norm, self._config.clip_norm)
         self._update([gradient * scale for gradient in gradients], rate=rate, is_finite=is_finite)
         is_lost = self._count(is_finite, is_loss_finite=tf.math.is_finite(loss))
@@ -107,13 +111,13 @@ class AdamW:
             self.loss_scale.adapt(is_finite)
         return {name: tf.cast(value, tf.float32) for name, value in figures.items()}
 
-    def _rate(self) -> tf.Tensor:
-        """The learning rate of the coming update."""
+    def _rate(self, steps: int) -> tf.Tensor:
+        """The learning rate of the coming update, the schedule being laid over `steps`."""
         start = self._counters["schedule_start"].value
         fraction = scheduled_fraction(
             self._config.schedule,
             step=self.iterations.value - start,
-            steps=self._steps - start,
+            steps=steps - start,
             warmup_steps=self._config.warmup_steps,
         )
         return self._config.learning_rate * self.rate_scale.value * fraction
