@@ -189,6 +189,16 @@ def read_progress(path: Path) -> Progress:
         return _progress(file)
 
 
+def holds_averages(path: Path) -> bool:
+    """Whether there are moving averages of the weights in it.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    with _opened(path) as file:
+        return any(name.startswith("optimizer/") and name.endswith(average_name("")) for name in file.keys())  # noqa: SIM118 (no mapping)
+
+
 def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None = None, contract: str) -> Progress:
     """Put a checkpoint's values into the model, and into the optimizer where one is given; one array at a time.
 

@@ -2,7 +2,7 @@
 
 OUT/saved_model/           signature `synthesize`: tokens, crop, seed -> mel, steps, alignment
 OUT/weights.safetensors    every weight by name, float32
-OUT/config.json            model, contract, step, whether weights are the moving average
+OUT/config.json            model, contract, step, whether weights are the moving average (`averaged`), bounds
 OUT/vocab.json             the compact vocabulary: place of a token in it = its id here
 """
 
@@ -21,7 +21,7 @@ import tensorflow as tf
 from shared.errors import UserError
 from shared.files import remove_tree, sync, write_bytes, write_json
 from shared.vocabulary import Vocabulary
-from trainer.checkpoints import Saved, choose_checkpoint, load_checkpoint, named_state
+from trainer.checkpoints import Saved, choose_checkpoint, holds_averages, load_checkpoint, named_state
 from trainer.model.xtts import XTTS
 from trainer.run import make_model, open_run
 
@@ -51,7 +51,12 @@ def export_run(
     progress = load_checkpoint(saved.path, model=model, contract=contract.fingerprint)
     steps = max(1, int(max_duration_s * contract.features.frames_per_second / model.config.frames_per_step))
     weights = {name: np.asarray(variable, np.float32) for name, variable in named_state(model).items()}
-    config = {"step": progress.step, "max_tokens": max_tokens, "max_steps": steps}
+    config = {
+        "step": progress.step,
+        "averaged": holds_averages(saved.path),
+        "max_tokens": max_tokens,
+        "max_steps": steps,
+    }
     try:
         _check_replaceable(out)
         with _new_folder(out) as folder:

@@ -1,6 +1,7 @@
 """Losses of the mel decoder (MELLE, arXiv:2407.08551, section 3.3), as means over valid frames and bands.
 
-The paper sums over frames and bands; a mean of each term keeps their ratios and does not grow with the clip.
+The paper sums over frames and bands; a mean of each term does not grow with the clip. That keeps the ratios of all
+terms but the stop's, which has no bands: its weight is not to be compared with the paper's.
 Mels are standardised by the corpus' statistics.
 """
 
@@ -42,7 +43,9 @@ class LossConfig(Config):
     stop: float = pydantic.Field(0.5, ge=0)
     stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # one step in some fifty is the last
     guided_attention: GuidedAttentionConfig = GuidedAttentionConfig()
-    voice: float = pydantic.Field(0.0, ge=0)  # 0 leaves it out altogether: it takes another pass of the audio encoder
+    voice: float = pydantic.Field(
+        0.0, ge=0
+    )  # 0 leaves it out altogether: it takes two more passes of the audio encoder
     adaptive: bool = False  # weights become shares of the gradient: trainer/loss_balance.py
 
     def weights_at(self, step: tf.Tensor | None) -> dict[str, tf.Tensor]:
@@ -164,7 +167,8 @@ def guided_attention_loss(
 def voice_loss(voices: Voices) -> tf.Tensor:
     """1 − cosine between the voice of the output and that of the reference, where one was given.
 
-    Gradients reach the output alone: an encoder that learned from this would learn to tell nobody from anybody.
+    Gradients reach what made the output, and not the wanted voice nor the judge: an encoder that learned to judge from
+    this would learn to tell nobody from anybody.
     """
     spoken, wanted = (
         tf.math.l2_normalize(tf.cast(one, tf.float32), -1, epsilon=1e-6)

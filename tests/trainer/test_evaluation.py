@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from shared.dataset import Dataset
+from tests.trainer import toy
+from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.models import random_batch, smallest, teacher_force
+from trainer import validation
+from trainer.config import TrainConfig
+from trainer.incidents import Incidents
+from trainer.input.stream import Stream
 from trainer.losses import LossConfig
 from trainer.model.decoder import LOG_VARIANCE_RANGE, within
+from trainer.monitor import Monitor
 from trainer.step import Evaluated, EvaluationStep
-from trainer.validation import validate
+from trainer.validation import Validation, validate
 
 BATCH = random_batch(frames=[24, 17], token_counts=[6, 4], width=24, tokens=6)
 
@@ -51,6 +64,98 @@ def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
     wanted = {**means, "loss": means["mel"] + 0.3 * means["kl"] + 0.02 * means["flux"] + 0.5 * means["stop"]}
     assert validated.losses == pytest.approx(wanted)
     assert validate([], step=lambda _: evaluated.pop(), losses=losses) is None
+
+
+class Average:
+    """An optimizer that knows whether its averages are in use."""
+
+    is_in_use = False
+
+    @contextlib.contextmanager
+    def averaged(self) -> Iterator[None]:
+        self.is_in_use = True
+        yield
+        self.is_in_use = False
+
+
+def test_losses_and_speech_are_those_of_the_moving_average(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    average, seen = Average(), []
+
+    class Watched(toy.EvaluationStep):
+        def __call__(self, batch: dict) -> SimpleNamespace:
+            seen.append(("judged", average.is_in_use))
+            return super().__call__(batch)
+
+    class Silent:
+        programs = 0
+
+        def overhear(self, batches: Iterator, *, stream: Stream) -> Iterator:
+            return iter(batches)
+
+        def speak(self) -> list:
+            seen.append(("spoken", average.is_in_use))
+            return []
+
+    monkeypatch.setattr(validation, "EvaluationStep", Watched)
+    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Silent())
+    stream, plan, _ = make_stream(dataset, buckets=1)
+    held = Validation(
+        toy.Toy(80),  # type: ignore[arg-type]
+        average,  # type: ignore[arg-type]
+        config=TrainConfig(),
+        dataset=dataset,
+        run=tmp_path,
+        incidents=Incidents(tmp_path),
+    )
+    with Monitor(tmp_path, step=0, steps=10, validate_every=1) as monitor:
+        loss = held.hold(
+            stream,
+            buckets=plan.buckets,
+            device=DEVICE,
+            step=1000,
+            monitor=monitor,
+            tell=print,
+            is_cut_short=lambda: False,
+        )
+    assert loss is not None
+    assert {what for what, _ in seen} == {"judged", "spoken"}
+    assert all(is_in_use for _, is_in_use in seen)
+    assert not average.is_in_use
+
+
+def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    def judged_by(frames_per_batch: int = 1500, max_frames: int = 800, **config: object) -> str:
+        settings = TrainConfig.model_validate(config)
+        _, plan, asked = make_stream(dataset, buckets=1, frames_per_batch=frames_per_batch, max_frames=max_frames)
+        stream = Stream(dataset, split="train", plan=plan, config=asked, seed=settings.seed)
+        held = Validation(
+            toy.Toy(80),  # type: ignore[arg-type]
+            None,  # type: ignore[arg-type]
+            config=settings,
+            dataset=dataset,
+            run=tmp_path,
+            incidents=Incidents(tmp_path),
+        )
+        return held.judged_by(stream)
+
+    usual = judged_by()
+    for same in (
+        judged_by(frames_per_batch=1000),
+        judged_by(loss={"adaptive": True, "guided_attention": {"weight": 1.0}}),
+        judged_by(seed=3, level="basic"),
+    ):
+        assert same == usual
+    for other in (
+        judged_by(max_frames=300),
+        judged_by(loss={"kl": 0.2}),
+        judged_by(loss={"mel_kind": "huber"}),
+        judged_by(model={"crop_frames": 33}),
+    ):
+        assert other != usual
 
 
 def test_a_log_variance_out_of_its_range_is_led_back_into_it() -> None:

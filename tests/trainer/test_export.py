@@ -21,6 +21,7 @@ from trainer.config import TrainConfig
 from trainer.export import _check_replaceable, _new_folder
 from trainer.input.stream import Position
 from trainer.model.xtts import XTTS, ModelConfig
+from trainer.optimization.averaging import average_name
 from trainer.run import enter_run, make_model, write_run
 
 STRANGER = """
@@ -37,7 +38,7 @@ np.savez(sys.argv[3], **{name: value.numpy() for name, value in said.items()})
 
 @pytest.fixture
 def trained_model(dataset: Dataset, tmp_path: Path) -> XTTS:
-    """The model of a run with a checkpoint, weights moved off their start."""
+    """The model that the averages of a run's weights are, moved off their start; the weights themselves are others."""
     config = TrainConfig(model=ModelConfig(size="pico", precision="float32", crop_frames=24))
     write_run(tmp_path / "run", enter_run(tmp_path / "run", config=config, dataset=dataset), dataset=dataset)
     contract = dataset.info.contract
@@ -46,6 +47,9 @@ def trained_model(dataset: Dataset, tmp_path: Path) -> XTTS:
     for variable in model.trainable_variables:
         variable.assign_add(random.normal(0.0, 0.02, variable.shape).astype(np.float32))
     arrays = copy_arrays(named_state(model))
+    for variable in model.trainable_variables:
+        arrays[f"optimizer/{average_name(variable.path)}"] = variable.numpy()
+        arrays[f"model/{variable.path}"] = variable.numpy() + 1.0
     snapshot = Snapshot(arrays, Progress(5, Position(), "order"), contract.fingerprint)
     write_checkpoint(tmp_path / "run", snapshot, kept=1)
     return model
@@ -76,6 +80,7 @@ def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, comm
         max_steps=config["max_steps"],
         seed=7,
     )
+    assert config["averaged"] is True
     steps = int(here.steps[0])
     assert said["steps"].tolist() == [steps]
     assert said["alignment"].shape == (1, steps, 11)

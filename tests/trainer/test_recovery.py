@@ -19,6 +19,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from shared.dataset import Dataset
+from shared.errors import UserError
 from tests.commands import Outcome
 from tests.trainer import toy
 from tests.trainer.batches import make_stream
@@ -135,6 +136,8 @@ def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an
     assert rows[2]["learning_rate"] == pytest.approx(0.5 * 3 / 20 * 0.002)  # warm-up over 20 steps
     kinds = [(row["kind"], row["step"]) for row in lines(tmp_path / "run", "incidents.jsonl")]
     assert kinds == [("skipped", 4), ("skipped", 5), ("skipped", 6), ("went back", 6)]
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
+    assert (summary["first_step"], summary["last_step"]) == (1, 6)
     outcome = train(tmp_path / "run", *overrides, "steps=12", disturb=poisoned(*range(1, 20)))
     assert outcome.code == 2
     (error,) = (line for line in outcome.err.splitlines() if line.startswith("error: "))
@@ -150,6 +153,23 @@ def test_a_run_that_diverges_before_its_first_checkpoint_begins_again_at_a_lower
     assert "2 steps in a row were no numbers: back to step 0, at 0.5 of the rate" in outcome.err
     assert train(tmp_path / "whole", *overrides, "optimizer.learning_rate=0.001").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_what_is_due_is_saved_also_where_another_host_is_gone_meanwhile(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is noticed when they agree on how to go on, after a validation that nobody would want to lose."""
+
+    def lost(*_: object, validated: bool) -> None:
+        raise UserError("host 1 (b:2) is gone")
+
+    monkeypatch.setattr(loop.Leader, "agree", lost)
+    outcome = train(tmp_path / "due", "steps=4", "log_every=2")
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[-1] == "error: host 1 (b:2) is gone"
+    assert [saved.step for saved in saved_checkpoints(tmp_path / "due")] == [0, 2]
+    assert train(tmp_path / "not_due", "steps=4", "log_every=1").code == 2
+    assert [saved.step for saved in saved_checkpoints(tmp_path / "not_due")] == [0]
 
 
 def test_a_disk_without_room_for_the_checkpoints_is_told_before_the_first_step(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trainer import checkpoints
-from trainer.checkpoints import choose_checkpoint, saved_checkpoints
+from trainer.checkpoints import choose_checkpoint, holds_averages, load_checkpoint, saved_checkpoints
 from trainer.config import TrainConfig
 from trainer.input.stream import Position
 from trainer.optimization.adamw import AdamW
@@ -168,6 +168,25 @@ def test_a_restart_after_a_plateau_begins_the_schedule_anew_at_a_part_of_its_rat
     # what lies ahead of 400,000 steps is half as long, warm-up apart
     assert rates(state._optimizer, after=moments[:3]) == pytest.approx([0.5 * one for one in fresh[:3]], rel=1e-3)
     assert rates(state._optimizer, after=moments[3:]) < [0.5 * one for one in fresh[3:]]
+
+
+def test_what_speaks_is_the_average_of_the_weights_and_what_trains_on_is_the_weights(tmp_path: Path) -> None:
+    asked = {"optimizer": {"ema_decay": 0.9}}
+    state = make_state(tmp_path, **asked)
+    state._model.variables[0].assign(1.0)
+    state._optimizer.state()["weight/average"].assign(7.0)
+    save_at(state, 1)
+    (saved,) = saved_checkpoints(tmp_path)
+    assert holds_averages(saved.path)
+    model = Weight()
+    load_checkpoint(saved.path, model=model, contract="c")  # type: ignore[arg-type]
+    assert float(model.variables[0].numpy()) == 7.0
+    state, _ = resumed(tmp_path, **asked)
+    assert float(state._model.variables[0].numpy()) == 1.0
+    assert float(state._optimizer.state()["weight/average"].numpy()) == 7.0
+    save_at(make_state(tmp_path / "plain"), 1)
+    (saved,) = saved_checkpoints(tmp_path / "plain")
+    assert not holds_averages(saved.path)
 
 
 @pytest.mark.parametrize(

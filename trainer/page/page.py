@@ -42,9 +42,16 @@ CHARTS = (
     ),
     Asked("Learning rate", "", [("learning rate", "train", "learning_rate")]),
     Asked("Gradient norm", "before clipping", [("gradient norm", "train", "gradient_norm")]),
+    Asked("Loss scale", "of float16", [("loss scale", "train", "loss_scale")]),
+    Asked(
+        "Weights of the loss",
+        "where they adapt",
+        [(part.replace("_", " "), "train", f"{part}_weight") for part in PARTS],
+    ),
     Asked("Speed", "frames/s", [("frames", "train", "frames_per_second")]),
     Asked("Stall", "% of the time without a batch", [("stall", "train", "stall")], factor=100.0),
     Asked("Memory", "MiB", [("of the process", "train", "memory_mib")]),
+    Asked("Memory of GPUs", "MiB", [(f"GPU {number}", "train", f"gpu{number}_memory_peak_mib") for number in range(8)]),
     Asked("GPU", "% busy", [(f"GPU {number}", "train", f"gpu{number}_utilisation") for number in range(8)]),
 )
 
