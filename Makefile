@@ -27,7 +27,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: inspect-input train synthesize export quickstart learn-check test test-data test-trainer test-quick lint types bench bench-gpu schedules lock clean
+.PHONY: inspect-input train evaluate synthesize export quickstart learn-check test test-data test-trainer test-quick lint types bench bench-gpu schedules lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ inspect-input: $(READY)  ## what training would be fed: shapes, padding, shares:
 
 train: $(READY)  ## shards to a model, from its last checkpoint on: CONFIG= DATA= RUN= ARGS=
 	$(BIN)/myxtts-train train $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
+
+evaluate: $(READY)  ## losses of a checkpoint on DATA's validation split, and how well it speaks: RUN= DATA= ARGS="--checkpoint last"
+	$(BIN)/myxtts-train evaluate --run $(RUN) --data $(DATA) $(ARGS)
 
 synthesize: export TEXT := $(TEXT)
 synthesize: $(READY)  ## speak: RUN= TEXT= LANGUAGE= REFERENCE= OUT= ARGS=

@@ -1,4 +1,4 @@
-"""myxtts-train: train, and speak."""
+"""myxtts-train: train, judge, and speak."""
 
 from __future__ import annotations
 
@@ -130,6 +130,24 @@ def synthesize(
             checkpoint=checkpoint,
         )
     click.echo(f"{out}: {speech.duration_s:.2f} s at {speech.rate_hz} Hz, {speech.ending}; by {saved}")
+
+
+@cli.command()
+@_run
+@_data
+@_checkpoint
+@click.option("--clips", type=click.IntRange(min=0, max=16), help="To be spoken too; otherwise as many as in training.")
+def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -> None:
+    """Losses of a checkpoint on DATA's validation split, and how well it speaks; RUN/evaluation.json has them too."""
+    start_tensorflow(gpus="as needed")  # a training may be running on it
+    from rich.console import Console
+
+    from trainer.evaluation import evaluate_run, judgement_table
+    from trainer.faults import faults_told
+
+    with faults_told():
+        judgement = evaluate_run(run, data=data, checkpoint=checkpoint, spoken=clips)
+    Console(highlight=False).print(judgement_table(judgement))
 
 
 @cli.command()
