@@ -142,12 +142,14 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
     start_tensorflow(gpus="as needed")  # a training may be running on it
     from rich.console import Console
 
-    from trainer.evaluation import evaluate_run, judgement_table
+    from trainer.evaluation import evaluate_run, judgement_table, write_judgement
     from trainer.faults import faults_told
 
     with faults_told():
         judgement = evaluate_run(run, data=data, checkpoint=checkpoint, spoken=clips)
+    click.echo(f"{run}: {judgement.checkpoint}, on {judgement.clips:,} clips of {data}")
     Console(highlight=False).print(judgement_table(judgement))
+    write_judgement(judgement, run=run, data=data)
 
 
 @cli.command()

@@ -16,19 +16,22 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import write_json
 from shared.lock import reading
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Saved, choose_checkpoint, load_checkpoint
 from trainer.devices import Devices
+from trainer.faults import is_full
 from trainer.free_running import FreeRunning, FreeRunningConfig, judge
 from trainer.hosts import Hosts
 from trainer.input.guards import open_dataset
 from trainer.input.plan import plan_dataset
 from trainer.input.stream import Stream
-from trainer.memory import fed_within_memory
-from trainer.run import enter_run, make_model, open_run
+from trainer.losses import LossConfig
+from trainer.memory import OutOfMemory, fed_within_memory, within_memory
+from trainer.run import RunInfo, enter_run, make_model, open_run
 from trainer.step import Batch, EvaluationStep
 from trainer.validation import validate
 
@@ -43,7 +46,7 @@ class Judgement(NamedTuple):
 
 
 def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken: int | None = None) -> Judgement:
-    """Judge a run's checkpoint, by the moving average of its weights where it has one; `RUN/evaluation.json` has it.
+    """Judge a run's checkpoint, by the moving average of its weights where it has one.
 
     Args:
         data: of the run's contract and vocabulary; whose validation split judges.
@@ -51,43 +54,59 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         spoken: clips; None is as many as the run speaks at validation.
 
     Raises:
-        UserError: no such checkpoint, data of another contract or without a clip to judge by, or RUN is not writable.
+        UserError: no such checkpoint, or data of another contract or without a clip to judge by.
     """
-    saved = choose_checkpoint(run, checkpoint)
+    choose_checkpoint(run, checkpoint)  # before anything that takes its time
     with reading(data):
-        judgement = _judged(run, saved, data=data, spoken=spoken)
-    facts = {"checkpoint": saved.path.name, "step": saved.step, "data": str(data), "clips": judgement.clips}
-    figures = {"losses": judgement.losses, "spoken": judgement.spoken}
-    try:
-        write_json(run / "evaluation.json", {**facts, **figures})
-    except OSError as error:
-        raise UserError(f"{run}/evaluation.json: cannot be written ({error.strerror}); make room") from error
-    return judgement
+        dataset, config = open_dataset(data), open_run(run).config
+        info = enter_run(run, config=config, dataset=dataset)
+        stream = _validation_stream(info, dataset=dataset, devices=open_run(run).devices)
+        model = make_model(config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
+        saved = choose_checkpoint(run, checkpoint)
+        progress = load_checkpoint(saved.path, model=model, contract=info.contract.fingerprint)
+        speaks = config.free_running if spoken is None else FreeRunningConfig(clips=spoken)
+        running = FreeRunning(model, config=speaks, dataset=dataset, seed=config.seed, xla=config.xla)
+        step = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
+        losses = _losses(stream, step=step, running=running, losses=config.loss)
+        clips = len(stream.heard) - len(stream.damaged)
+        return Judgement(saved._replace(step=progress.step), clips, losses, _spoken(running))
 
 
-def _judged(run: Path, saved: Saved, *, data: Path, spoken: int | None) -> Judgement:
-    dataset, config = open_dataset(data), open_run(run).config
-    info = enter_run(run, config=config, dataset=dataset)
+def _validation_stream(info: RunInfo, *, dataset: Dataset, devices: int) -> Stream:
+    """Batches as in training, where a device gets its part of them."""
+    config = info.config
     plan = plan_dataset(
         dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=info.planned_steps
-    ).below(info.ceilings)
-    stream = Stream(dataset, split="validation", plan=plan, config=config.input, seed=config.seed)
-    if not len(stream.heard):
-        raise UserError(f"{data}: no clip of the validation split is short enough to judge by, or there is none")
-    model = make_model(config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
-    load_checkpoint(saved.path, model=model, contract=info.contract.fingerprint)
-    speaks = config.free_running if spoken is None else FreeRunningConfig(clips=spoken)
-    step = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
-    running = FreeRunning(model, config=speaks, dataset=dataset, seed=config.seed, xla=config.xla)
+    )
+    plan = plan.below(info.ceilings).part(devices)
+    return Stream(dataset, split="validation", plan=plan, config=config.input, seed=config.seed)
+
+
+def _losses(stream: Stream, *, step: EvaluationStep, running: FreeRunning, losses: LossConfig) -> dict[str, float]:
     batches = fed_within_memory(stream.once(device=Devices(Hosts()).first, tell=_tell))
     shown = _shown(running.overhear(batches, stream=stream), clips=len(stream.heard))
-    validated = validate(shown, step=step, losses=config.loss)
-    if validated is None:
+    try:
+        validated = validate(shown, step=lambda batch: within_memory(step, batch), losses=losses)
+    except OutOfMemory as event:
         raise UserError(
-            f"{data}: every record of the validation split is corrupt; `make validate DATA={data}` names them"
-        )
-    samples = running.speak()
-    return Judgement(saved, len(stream.heard), validated.losses, judge(samples) if samples else {})
+            f"out of memory in bucket {event.bucket} (clips×frames×tokens); free the device, or use the CPU: "
+            "CUDA_VISIBLE_DEVICES=-1"
+        ) from event
+    if validated is None:
+        raise UserError("no clip of the validation split is sound and short enough to judge by, or there is none")
+    return validated.losses
+
+
+def _spoken(running: FreeRunning) -> dict[str, float]:
+    """Nothing where no clip was, or where there is no memory for it."""
+    try:
+        samples = running.speak()
+    except tf.errors.OpError as error:
+        if not is_full(error):
+            raise
+        _tell("out of memory while clips were spoken: left out; ask for fewer with --clips")
+        return {}
+    return judge(samples) if samples else {}
 
 
 def _tell(words: str) -> None:
@@ -97,18 +116,34 @@ def _tell(words: str) -> None:
 def _shown(batches: Iterable[Batch], *, clips: int) -> Iterator[Batch]:
     """The batches, with a line that says how many clips are judged, and the time that is left."""
     columns = TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task("clips judged", total=clips)
         for batch in batches:
             yield batch
             progress.advance(task, int(tf.math.count_nonzero(batch["frames"])))
 
 
+def write_judgement(judgement: Judgement, *, run: Path, data: Path) -> None:
+    """`RUN/evaluation.json`, with null for what is no number.
+
+    Raises:
+        UserError: it is not writable.
+    """
+    saved, path = judgement.checkpoint, run / "evaluation.json"
+    figures = {
+        group: {name: value if math.isfinite(value) else None for name, value in values.items()}
+        for group, values in (("losses", judgement.losses), ("spoken", judgement.spoken))
+    }
+    facts = {"checkpoint": saved.path.name, "step": saved.step, "data": str(data), "clips": judgement.clips}
+    try:
+        write_json(path, {**facts, **figures})
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}); what it would say is above") from error
+
+
 def judgement_table(judgement: Judgement) -> Table:
     """For people."""
-    table = Table(
-        "figure", "value", title=f"{judgement.checkpoint}, on {judgement.clips:,} clips", title_justify="left"
-    )
+    table = Table("figure", "value")
     table.columns[1].justify = "right"
     for name, value in {**judgement.losses, **judgement.spoken}.items():
         table.add_row(_words(name), f"{value:.4f}" if math.isfinite(value) else "no number")

@@ -85,7 +85,7 @@ def train(
             info = enter_run(run, config=config, dataset=dataset)
             trainer = Trainer(config, dataset=dataset, run=run, info=info, hosts=hosts)
             notice = trainer.resume()
-            write_run(run, info, dataset=dataset)
+            write_run(run, info.model_copy(update={"devices": trainer.devices}), dataset=dataset)
             return trainer.train(allocator=allocator, notice=notice)
 
 
@@ -116,6 +116,11 @@ class Trainer:
         )
         self._leader = Leader(hosts, learner=self._learner, state=self._state)
         self._loss: float | None = None  # that was last shown
+
+    @property
+    def devices(self) -> int:
+        """How many share each batch."""
+        return self._devices.count
 
     def resume(self) -> str:
         """Go on from the run's last checkpoint; what that means, in words."""

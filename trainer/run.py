@@ -30,6 +30,7 @@ class RunInfo(pydantic.BaseModel):
     contract: Contract
     vocabulary_sha256: Sha256
     ceilings: tuple[Ceiling, ...] = ()  # under which the plan's buckets are
+    devices: int = 1  # that share each batch, since the last start
 
     @classmethod
     def of(cls, config: TrainConfig, *, dataset: Dataset) -> RunInfo:

@@ -177,7 +177,9 @@ class RunState:
             changes += self._stretched(found.steps, now=asked.steps)
         if found.judged and found.judged != asked.judged:
             self.progress = self.progress._replace(best_loss=None, best_step=None, plateau=PlateauState())
-            changes.append("no best loss yet: what validations judge by changed (loss, model.crop_frames or clips)")
+            changes.append(
+                "no best loss and no plateau yet: what validations judge by changed (loss, model.crop_frames or clips)"
+            )
         if found.watched != asked.watched:
             self.progress = self.progress._replace(plateau=PlateauState())
         asked_for = ("schedule", "watched", "steps", "judged")
@@ -189,7 +191,9 @@ class RunState:
         old, new = (self._optimizer.rate_over(steps) for steps in (before, now))
         if np.isclose(old, new):
             return []
-        return [f"the learning rate at {new:.2e}, before {old:.2e}: its schedule is over {now:,} steps, was {before:,}"]
+        return [
+            f"the learning rate at {new:.2e}: its schedule is over {now:,} steps, over {before:,} it were at {old:.2e}"
+        ]
 
 
 def _words(position: Position) -> str:

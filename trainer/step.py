@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from trainer.conditioning import Crop, choose_crop, unheard_part
-from trainer.loss_balance import BALANCED, balance
+from trainer.loss_balance import BALANCED, balance, spoilt_unless
 from trainer.losses import LossConfig, Target, Voices, loss_terms, term_counts, weighted_sum
 from trainer.model.decoder import Decoded
 from trainer.model.noise import Noise
@@ -219,9 +219,9 @@ def judge(
         decoded, terms = _judge(model, lesson, losses=losses, noise=noise, of=of)
         balanced = {name: scaled(terms[name]) for name in BALANCED if name in terms}
     shared = [variable.value for variable in model.decoder.last_shared]
-    weights = balance(weights, {name: tape.gradient(term, shared) for name, term in balanced.items()})
+    weights, is_sound = balance(weights, {name: tape.gradient(term, shared) for name, term in balanced.items()})
     shown = {f"{name}_weight": weights[name] for name in terms}
-    return decoded, {"loss": weighted_sum(terms, weights), **terms, **shown}
+    return decoded, {"loss": spoilt_unless(is_sound, weighted_sum(terms, weights)), **terms, **shown}
 
 
 def _judge(

@@ -24,7 +24,7 @@ SETTINGS = (
     "xla=false",
 )
 
-# what validation compiles is compiled in haste
+# what toys compile is compiled in haste
 ENVIRONMENT = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "COLUMNS": "200"}
 
 

@@ -25,7 +25,8 @@ def balanced(weights: dict[str, float], lengths: dict[str, float]) -> dict[str, 
     """For gradients of such norms."""
     gradients = {name: [tf.constant([0.6, 0.0]) * size, tf.constant([[0.8]]) * size] for name, size in lengths.items()}
     found = balance({name: tf.constant(weight) for name, weight in weights.items()}, gradients)
-    return {name: float(weight) for name, weight in found.items()}
+    assert bool(found.is_sound) == bool(np.isfinite(list(lengths.values())).all())
+    return {name: float(weight) for name, weight in found.weights.items()}
 
 
 def test_weighted_gradients_have_norms_in_the_ratios_of_the_weights_and_the_same_sum() -> None:
@@ -55,16 +56,27 @@ def test_gradients_that_overflow_leave_the_weights_as_given() -> None:
 
 
 @pytest.mark.slow
-def test_float16_that_overflows_is_the_scales_doing_also_where_weights_adapt() -> None:
+def test_float16_that_overflows_costs_steps_until_every_term_is_weighed() -> None:
+    """No scale lets a step through by the weights given, not even one that only single terms overflow by."""
     model = smallest(precision="float16", reference_dropout=0.0)
     config = OptimizerConfig(learning_rate=1e-3, warmup_steps=0)
     optimizer = AdamW(config, steps=100, variables=model.trainable_variables, scales_loss=True)
-    assert optimizer.loss_scale
-    optimizer.loss_scale.factor.assign(2.0**40)
     step = TrainStep(model, optimizer, losses=LossConfig(adaptive=True), seed=1, xla=False)
-    values = step(random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10))
-    assert (float(values["applied"]), float(values["skipped"])) == (0.0, 0.0)
-    assert np.isfinite(float(values["loss"]))
+    batch = random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10)
+    assert optimizer.loss_scale
+    lost = 0
+    for power in np.arange(32.0, 0.0, -0.25):
+        optimizer.loss_scale.factor.assign(2.0**power)
+        values = {name: float(value) for name, value in step(batch).items() if name != "counts"}
+        assert np.isfinite(values["loss"])
+        assert values["skipped"] == 0.0
+        if values["applied"]:
+            break
+        lost += 1
+        assert optimizer.loss_scale.factor.numpy() == pytest.approx(2.0 ** (power - 1.0))
+    assert values["applied"] == 1.0
+    assert lost > 4
+    assert abs(values["mel_weight"] - 1.0) > 0.01
 
 
 def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, dict[str, float]]:

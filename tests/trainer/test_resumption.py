@@ -134,7 +134,7 @@ def test_a_longer_run_says_to_what_its_learning_rate_jumps(tmp_path: Path) -> No
     state, notice = resumed(tmp_path, steps=400_000, **asked)
     assert rates(state._optimizer, after=[0]) == pytest.approx([1e-3 * (1.0 + 0.05) / 2], rel=1e-5)
     assert notice.endswith(
-        ", with the learning rate at 5.25e-04, before 5.00e-05: its schedule is over 400,000 steps, was 200,000"
+        ", with the learning rate at 5.25e-04: its schedule is over 400,000 steps, over 200,000 it were at 5.00e-05"
     )
     save_at(state, 200_010)
     assert "learning rate" not in resumed(tmp_path, steps=400_000, **asked)[1]
@@ -147,7 +147,7 @@ def test_another_loss_has_no_best_checkpoint_yet_and_no_plateau(tmp_path: Path) 
     save_at(state, 2, loss=2.0)
     assert state.is_over
     state, notice = resumed(tmp_path, plateau=STILL, judged="other losses")
-    assert "no best loss yet: what validations judge by changed" in notice
+    assert "no best loss and no plateau yet: what validations judge by changed" in notice
     assert not state.is_over
     save_at(state, 3, loss=9.0)
     assert choose_checkpoint(tmp_path, "best").step == 3
