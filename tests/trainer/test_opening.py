@@ -79,6 +79,8 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
     copy = shutil.copytree(data, tmp_path / "data")
 
     class Trainer:
+        devices = 1
+
         def __init__(self, *_: object, dataset: Dataset, **__: object):
             assert dataset.layout.root == copy
 
