@@ -11,10 +11,11 @@ from typing import Any
 from tests.trainer import combining, fleets, runs
 from tests.trainer.processes import kill_all
 
+# in the order in which tests, by their files' names, wait for them
 WORKS: dict[str, Callable[[Path], Any]] = {
-    "trained": runs.train_twice,
     "combined": combining.train_all,
     "on_devices": fleets.train_on_devices,
+    "trained": runs.train_twice,
 }
 
 
