@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from trainer.model.noise import Noise
@@ -71,3 +72,9 @@ def unheard_part(mel: tf.Tensor, frames: tf.Tensor, *, crop: Crop) -> tuple[tf.T
 def _drawn(count: tf.Tensor, lot: tf.Tensor) -> tf.Tensor:
     """One of the numbers from 0 to count − 1, by a lot in [0, 1)."""
     return tf.cast(lot * tf.cast(count, tf.float32), tf.int32)
+
+
+def middle_of(mel: np.ndarray, *, frames: int) -> np.ndarray:
+    """What is heard of a reference [F, M] that is longer than so many frames, [C, M]: in the middle there is speech."""
+    start = max(0, (len(mel) - frames) // 2)
+    return mel[start : start + frames]

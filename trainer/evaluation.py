@@ -16,22 +16,21 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import write_json
 from shared.lock import reading
-from shared.vocabulary import Vocabulary
-from trainer.checkpoints import Saved, choose_checkpoint, load_checkpoint
+from trainer.checkpoints import Saved, choose_checkpoint
 from trainer.devices import Devices
 from trainer.faults import is_full
+from trainer.feed import Feed
 from trainer.free_running import FreeRunning, FreeRunningConfig, judge
 from trainer.hosts import Hosts
 from trainer.input.guards import open_dataset
-from trainer.input.plan import plan_dataset
 from trainer.input.stream import Stream
 from trainer.losses import LossConfig
 from trainer.memory import OutOfMemory, fed_within_memory, within_memory
-from trainer.run import RunInfo, enter_run, make_model, open_run
+from trainer.monitor import with_null
+from trainer.run import enter_run, open_run, trained_model
 from trainer.step import Batch, EvaluationStep
 from trainer.validation import validate
 
@@ -56,30 +55,18 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
     Raises:
         UserError: no such checkpoint, or data of another contract or without a clip to judge by.
     """
-    choose_checkpoint(run, checkpoint)  # before anything that takes its time
+    saved = choose_checkpoint(run, checkpoint)
     with reading(data):
         dataset, config = open_dataset(data), open_run(run).config
         info = enter_run(run, config=config, dataset=dataset)
-        stream = _validation_stream(info, dataset=dataset, devices=open_run(run).devices)
-        model = make_model(config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
-        saved = choose_checkpoint(run, checkpoint)
-        progress = load_checkpoint(saved.path, model=model, contract=info.contract.fingerprint)
+        stream = Feed(config, dataset=dataset, run=run, info=info, devices=info.devices).validation
+        model, progress = trained_model(run, saved, info=info)  # the best may be another by now
         speaks = config.free_running if spoken is None else FreeRunningConfig(clips=spoken)
         running = FreeRunning(model, config=speaks, dataset=dataset, seed=config.seed, xla=config.xla)
         step = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
         losses = _losses(stream, step=step, running=running, losses=config.loss)
         clips = len(stream.heard) - len(stream.damaged)
         return Judgement(saved._replace(step=progress.step), clips, losses, _spoken(running))
-
-
-def _validation_stream(info: RunInfo, *, dataset: Dataset, devices: int) -> Stream:
-    """Batches as in training, where a device gets its part of them."""
-    config = info.config
-    plan = plan_dataset(
-        dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=info.planned_steps
-    )
-    plan = plan.below(info.ceilings).part(devices)
-    return Stream(dataset, split="validation", plan=plan, config=config.input, seed=config.seed)
 
 
 def _losses(stream: Stream, *, step: EvaluationStep, running: FreeRunning, losses: LossConfig) -> dict[str, float]:
@@ -131,8 +118,7 @@ def write_judgement(judgement: Judgement, *, run: Path, data: Path) -> None:
     """
     saved, path = judgement.checkpoint, run / "evaluation.json"
     figures = {
-        group: {name: value if math.isfinite(value) else None for name, value in values.items()}
-        for group, values in (("losses", judgement.losses), ("spoken", judgement.spoken))
+        group: with_null(values) for group, values in (("losses", judgement.losses), ("spoken", judgement.spoken))
     }
     facts = {"checkpoint": saved.path.name, "step": saved.step, "data": str(data), "clips": judgement.clips}
     try:

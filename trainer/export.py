@@ -20,10 +20,9 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from shared.files import remove_tree, sync, write_bytes, write_json
-from shared.vocabulary import Vocabulary
-from trainer.checkpoints import Saved, choose_checkpoint, holds_averages, load_checkpoint, named_state
+from trainer.checkpoints import Saved, choose_checkpoint, holds_averages, named_state
 from trainer.model.xtts import XTTS
-from trainer.run import make_model, open_run
+from trainer.run import open_run, trained_model
 
 NAMES = {"saved_model", "weights.safetensors", "config.json", "vocab.json"}
 
@@ -47,8 +46,7 @@ def export_run(
     """
     info, saved = open_run(run), choose_checkpoint(run, checkpoint)
     contract = info.contract
-    model = make_model(info.config, contract=contract, vocabulary=Vocabulary.load(run / "vocab.json"))
-    progress = load_checkpoint(saved.path, model=model, contract=contract.fingerprint)
+    model, progress = trained_model(run, saved, info=info)
     steps = max(1, int(max_duration_s * contract.features.frames_per_second / model.config.frames_per_step))
     weights = {name: np.asarray(variable, np.float32) for name, variable in named_state(model).items()}
     config = {

@@ -138,7 +138,7 @@ class Trainer:
                 owes_validation=state.progress.owes_validation,
             ) as monitor,
             Signals(monitor.say, leaving=self._hosts.leaving) as signals,
-            Session(on_gpu=self._devices.are_gpus) as session,
+            Session(on_gpu=self._devices.are_gpus, first_step=state.progress.step + 1) as session,
             state,
         ):
             rescue = Rescue(
@@ -160,7 +160,6 @@ class Trainer:
                 self._leader.share_state()
                 return Trained(state.progress.step, state.is_over, None, None)
             monitor.say(state.claim_room())
-            first_step = state.progress.step + 1
             with session.watch.aside():
                 self._leader.share_state()
                 if not self._is_done:
@@ -171,11 +170,11 @@ class Trainer:
             try:
                 self._go_on_to_the_end(on)
             except (Interrupted, UserError):
-                self._conclude_early(on, allocator=allocator, first_step=first_step)
+                self._conclude_early(on, allocator=allocator)
                 raise
             with session.watch.aside():
                 self._leader.settle()
-            summary = self._conclude(session, allocator=allocator, first_step=first_step)
+            summary = self._conclude(session, allocator=allocator)
             for line in summary.lines():
                 monitor.say(line)
         return Trained(state.progress.step, state.is_over, self._loss, summary)
@@ -185,11 +184,10 @@ class Trainer:
         """Whether no step is left to do."""
         return self._state.progress.step >= self._config.steps or self._state.is_over
 
-    def _conclude(self, session: Session, *, allocator: str, first_step: int) -> Summary:
+    def _conclude(self, session: Session, *, allocator: str) -> Summary:
         """Sum the session up, in a document and on a page."""
         shapes = len(self._feed.plan.buckets)
         summary = session.summarise(
-            first_step=first_step,
             last_step=self._state.progress.step,
             device=str(self._devices),
             allocator=allocator,
@@ -206,10 +204,10 @@ class Trainer:
         write_page(self._run)
         return summary
 
-    def _conclude_early(self, on: _Ongoing, *, allocator: str, first_step: int) -> None:
+    def _conclude_early(self, on: _Ongoing, *, allocator: str) -> None:
         """The same before the last step; the reason for the end is what is told in any case."""
         try:
-            self._conclude(on.session, allocator=allocator, first_step=first_step)
+            self._conclude(on.session, allocator=allocator)
         except Exception as error:  # noqa: BLE001 (whatever it is, it is said, and the other reason is to be seen)
             on.monitor.say(f"{self._run}: not summed up: {error or type(error).__name__}")
 

@@ -69,9 +69,8 @@ class Monitor:
 
     def log(self, kind: str, *, step: int, values: dict[str, float]) -> None:
         """One row of raw figures, `kind` being train or validation; JSON has null for what is no number."""
-        shown = {name: value if math.isfinite(value) else None for name, value in values.items()}
         with _written(self._path):
-            _write_row(self._file, {"step": step, "kind": kind, **shown})
+            _write_row(self._file, {"step": step, "kind": kind, **with_null(values)})
         with _written(self._events), self._writer.as_default(step=step):
             for name, value in values.items():
                 tf.summary.scalar(f"{kind}/{name}", value)
@@ -147,3 +146,8 @@ def _purge_after(writer: tf.summary.SummaryWriter, *, step: int) -> None:
     start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
     event = tf.compat.v1.Event(wall_time=time.time(), step=step + 1, session_log=start)
     tf.raw_ops.ImportEvent(writer=writer._resource, event=event.SerializeToString())
+
+
+def with_null(values: dict[str, float]) -> dict[str, float | None]:
+    """Figures as JSON has them: null is what is no number."""
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}

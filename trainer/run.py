@@ -14,7 +14,7 @@ from shared.files import write_bytes, write_json
 from shared.lock import writing
 from shared.place import Place
 from shared.vocabulary import Vocabulary
-from trainer.checkpoints import remove_leftovers
+from trainer.checkpoints import Progress, Saved, load_checkpoint, remove_leftovers
 from trainer.config import TrainConfig
 from trainer.input.plan import Ceiling
 from trainer.model.xtts import CHANGEABLE, XTTS
@@ -68,7 +68,8 @@ def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     if (run / "run.json").exists():
         old = open_run(run)
         _check_same(old, info, run=run, data=dataset.layout.root)
-        info = info.model_copy(update={"planned_steps": old.planned_steps, "ceilings": old.ceilings})
+        kept = {"planned_steps": old.planned_steps, "ceilings": old.ceilings, "devices": old.devices}
+        info = info.model_copy(update=kept)
     return info
 
 
@@ -130,3 +131,13 @@ def make_model(config: TrainConfig, *, contract: Contract, vocabulary: Vocabular
     """The model of a run, with fresh weights."""
     spec = contract.features
     return XTTS(config.model, vocabulary_size=len(vocabulary), n_mels=spec.n_mels, log_silence=spec.log_silence)
+
+
+def trained_model(run: Path, saved: Saved, *, info: RunInfo) -> tuple[XTTS, Progress]:
+    """The model of a checkpoint, by the moving average of the weights where there is one, and where the run stood.
+
+    Raises:
+        UserError: it is damaged, or of another model.
+    """
+    model = make_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
+    return model, load_checkpoint(saved.path, model=model, contract=info.contract.fingerprint)

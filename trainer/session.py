@@ -15,7 +15,8 @@ from trainer.waiting import Stopwatch, Stretch, join
 class Session:
     """Holds the stopwatch of the steps and the sampler of the GPUs while it is entered."""
 
-    def __init__(self, *, on_gpu: bool):
+    def __init__(self, *, on_gpu: bool, first_step: int = 1):
+        self._first_step = first_step
         self.watch = Stopwatch(asynchronous=on_gpu)
         self._gpus = GpuSampler(used=on_gpu)
         self._stretches: list[Stretch] = []
@@ -51,7 +52,6 @@ class Session:
     def summarise(
         self,
         *,
-        first_step: int,
         last_step: int,
         device: str,
         allocator: str,
@@ -59,13 +59,11 @@ class Session:
         config: InputConfig,
         stores_mels: bool,
     ) -> Summary:
-        """What the session came to, which began with `first_step`, some perhaps done twice; `allocator` is in words,
-        `stores_mels` where mels were not computed here.
-        """
+        """What the session came to; `allocator` in words, `stores_mels` where they were not computed here."""
         self.figures()  # of what came after the last reading
         whole = join(self._stretches)
         return Summary(
-            first_step=first_step,
+            first_step=self._first_step,
             last_step=last_step,
             device=device,
             allocator=allocator,

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from shared.dataset import Dataset
 from shared.order import key
+from trainer.conditioning import middle_of
 
 
 class Clip(NamedTuple):
@@ -70,11 +71,6 @@ def reference_crops(clips: Sequence[Clip], *, references: Sequence[Clip | None],
     alone = [len(clip.mel) // 2 for clip, reference in zip(clips, references, strict=True) if reference is None]
     own_frames = min([crop_frames, *alone])
     return [
-        clip.mel[:own_frames] if reference is None else _middle(reference.mel, crop_frames)
+        clip.mel[:own_frames] if reference is None else middle_of(reference.mel, frames=crop_frames)
         for clip, reference in zip(clips, references, strict=True)
     ]
-
-
-def _middle(mel: np.ndarray, frames: int) -> np.ndarray:
-    start = max(0, (len(mel) - frames) // 2)
-    return mel[start : start + frames]

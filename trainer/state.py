@@ -182,8 +182,9 @@ class RunState:
             )
         if found.watched != asked.watched:
             self.progress = self.progress._replace(plateau=PlateauState())
-        asked_for = ("schedule", "watched", "steps", "judged")
-        self.progress = self.progress._replace(**{name: getattr(asked, name) for name in asked_for})
+        self.progress = self.progress._replace(
+            schedule=asked.schedule, watched=asked.watched, steps=asked.steps, judged=asked.judged
+        )
         return changes
 
     def _stretched(self, before: int, *, now: int) -> list[str]:
@@ -191,9 +192,7 @@ class RunState:
         old, new = (self._optimizer.rate_over(steps) for steps in (before, now))
         if np.isclose(old, new):
             return []
-        return [
-            f"the learning rate at {new:.2e}: its schedule is over {now:,} steps, over {before:,} it were at {old:.2e}"
-        ]
+        return [f"the learning rate at {new:.2e}: its schedule is over {now:,} steps (over {before:,}: {old:.2e})"]
 
 
 def _words(position: Position) -> str:

@@ -14,6 +14,7 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.learn.clips import Clip
 from trainer.checkpoints import Saved, load_checkpoint, saved_checkpoints
+from trainer.conditioning import middle_of
 from trainer.model.xtts import Generated
 from trainer.run import make_model, open_run
 
@@ -123,8 +124,7 @@ def _batch(asked: list[Asked], *, shape: Shape) -> tuple[tf.Tensor, tf.Tensor, t
         tokens[row, : counts[row]] = clip.tokens
         if reference is None:
             continue
-        start = max(0, (reference.frames - shape.crop) // 2)
-        heard = reference.mel[start : start + shape.crop]
+        heard = middle_of(reference.mel, frames=shape.crop)
         frames[row] = len(heard)
         crop[row, : frames[row]] = heard
     return tuple(map(tf.constant, (tokens, counts, crop, frames)))

@@ -26,10 +26,10 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import tensorflow as tf
 
 from tests.trainer import toy
-from tests.trainer.models import same_for_all
+from tests.trainer.models import NARROW, same_for_all
 from trainer import cli, learner, step
 from trainer.model.noise import Noise
-from trainer.model.size import SIZES, Size, Stack
+from trainer.model.size import SIZES
 
 TIMEOUT_S = 600
 
@@ -55,7 +55,7 @@ def put_in(network: str) -> None:
     if network == "toy":
         toy.put_in(setattr, TrainStep=ToyStep)
     else:
-        SIZES["pico"] = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)
+        SIZES["pico"] = NARROW
         step.Noise = same_for_all
 
 

@@ -19,6 +19,7 @@ from trainer.step import Losses, judge, prepare
 M = 16
 VOCABULARY = 40
 SILENCE = float(np.log(1e-5))
+NARROW = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)  # every part of a model, as small as can be
 
 
 def perturbed_pico(frames_per_step: int, **options: object) -> XTTS:
@@ -37,7 +38,7 @@ def perturbed_pico(frames_per_step: int, **options: object) -> XTTS:
 def smallest(**options: object) -> XTTS:
     """A model of one narrow layer everywhere: what compiles soonest and still has every part."""
     kept = SIZES["pico"]
-    SIZES["pico"] = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)
+    SIZES["pico"] = NARROW
     try:
         return perturbed_pico(4, **options)
     finally:

@@ -23,11 +23,11 @@ def main() -> None:
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * int(devices))
 
-    from tests.trainer.models import same_for_all
+    from tests.trainer.models import NARROW, same_for_all
     from trainer import cli, learner, step
-    from trainer.model.size import SIZES, Size, Stack
+    from trainer.model.size import SIZES
 
-    SIZES["pico"] = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)
+    SIZES["pico"] = NARROW
     step.Noise = same_for_all
     if words[0] == "disturbed":
         learner.TrainStep, words = disturbed(), words[1:]

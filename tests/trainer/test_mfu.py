@@ -7,9 +7,10 @@ import pytest
 from tests.bench import gpu, mfu
 from tests.bench.flops import step_flops
 from tests.bench.shapes import N_MELS
+from tests.trainer.models import NARROW
 from trainer.input.staircase import Bucket
 from trainer.memory import OutOfMemory
-from trainer.model.size import SIZES, Size, Stack
+from trainer.model.size import SIZES
 from trainer.model.xtts import ModelConfig
 from trainer.step import TrainStep
 
@@ -18,7 +19,7 @@ CARD = "NVIDIA H100 80GB HBM3"
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SIZES, "pico", Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8))
+    monkeypatch.setitem(SIZES, "pico", NARROW)
     for name, value in {"FRAMES": 16, "TOKENS": 4, "STEPS": 2}.items():
         monkeypatch.setattr(mfu, name, value)
 

@@ -34,9 +34,8 @@ def train_for(steps: int, *, session: Session) -> None:
         session.watch.hand_over(tf.constant([100.0, float(batch)]), compiled=False)
 
 
-def summed_up(session: Session, *, first_step: int = 1, last_step: int) -> Summary:
+def summed_up(session: Session, *, last_step: int) -> Summary:
     return session.summarise(
-        first_step=first_step,
         last_step=last_step,
         device="/GPU:0",
         allocator="allocator: x",
@@ -47,7 +46,7 @@ def summed_up(session: Session, *, first_step: int = 1, last_step: int) -> Summa
 
 
 def test_what_gpu_and_steps_did_is_logged_and_summed_up() -> None:
-    with Session(on_gpu=True) as running:
+    with Session(on_gpu=True, first_step=101) as running:
         wait_for(lambda: not running._gpus._thread.is_alive())
         train_for(30, session=running)
         figures = running.figures()
@@ -55,7 +54,7 @@ def test_what_gpu_and_steps_did_is_logged_and_summed_up() -> None:
         train_for(10, session=running)
         with running.watch.aside():
             time.sleep(0.05)
-        summary = summed_up(running, first_step=101, last_step=140)
+        summary = summed_up(running, last_step=140)
     assert figures["gpu0_utilisation"] == 95.0
     assert figures["memory_mib"] > 100
     assert (summary.first_step, summary.last_step) == (101, 140)

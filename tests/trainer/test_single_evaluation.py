@@ -13,9 +13,9 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from tests.trainer import fleets
 from tests.trainer.conftest import built
-from tests.trainer.models import same_for_all
+from tests.trainer.models import NARROW, same_for_all
 from trainer import evaluation, step
-from trainer.model.size import SIZES, Size, Stack
+from trainer.model.size import SIZES
 
 pytestmark = pytest.mark.filterwarnings("ignore:Even though the")
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Even though the")
 def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model and the noise of those runs."""
     monkeypatch.setattr(step, "Noise", same_for_all)
-    monkeypatch.setitem(SIZES, "pico", Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8))
+    monkeypatch.setitem(SIZES, "pico", NARROW)
 
 
 def copied(run: Path, folder: Path) -> Path:

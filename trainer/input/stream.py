@@ -104,7 +104,7 @@ class Stream:
         """Of everything that decides the order of batches; positions of another fingerprint mean other batches."""
         facts = {
             "version": VERSION,
-            "shards": [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)],
+            "shards": self._shards,
             "weights": hashlib.blake2b(self._weights.tobytes()).hexdigest(),
             "buckets": self._buckets,
             "chunk_bytes": self.config.chunk_bytes,
@@ -115,8 +115,12 @@ class Stream:
     @property
     def contents(self) -> str:
         """A fingerprint of the records that are heard at all, in whatever order."""
-        shards = [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)]
-        return hashlib.blake2b(json.dumps(shards).encode() + self.heard.tobytes(), digest_size=16).hexdigest()
+        return hashlib.blake2b(json.dumps(self._shards).encode() + self.heard.tobytes(), digest_size=16).hexdigest()
+
+    @property
+    def _shards(self) -> list[tuple[str, str]]:
+        """Names and sums."""
+        return [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)]
 
     @property
     def heard(self) -> np.ndarray:

@@ -22,9 +22,10 @@ from shared.features import FeatureSpec
 from shared.files import write_bytes
 from shared.languages import resolve_language
 from shared.vocabulary import Vocabulary
-from trainer.checkpoints import Saved, choose_checkpoint, load_checkpoint
+from trainer.checkpoints import Saved, choose_checkpoint
+from trainer.conditioning import middle_of
 from trainer.model.xtts import XTTS, Generated
-from trainer.run import RunInfo, make_model, open_run
+from trainer.run import RunInfo, open_run, trained_model
 from trainer.speech.griffin_lim import griffin_lim
 
 MAX_SPEECH_S = 600.0
@@ -84,7 +85,7 @@ def synthesize_file(
     tokens = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
     crop = _crop(sentence.reference, info=info, run=run)
     saved = choose_checkpoint(run, checkpoint)
-    model = _trained_model(info, run=run, saved=saved)
+    model, _ = trained_model(run, saved, info=info)
     speech = speak(
         model, tokens=tokens, crop=crop, spec=info.contract.features, max_duration_s=max_duration_s, seed=seed
     )
@@ -115,12 +116,6 @@ def speak(
     mel = generated.mel.numpy()[0, : steps * frames_per_step]
     ending = "ended by itself" if steps < max_steps else f"cut off at {max_duration_s} s: no end was predicted"
     return Speech(griffin_lim(mel, spec=spec, seed=seed), spec.sample_rate_hz, ending)
-
-
-def _trained_model(info: RunInfo, *, run: Path, saved: Saved) -> XTTS:
-    model = make_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
-    load_checkpoint(saved.path, model=model, contract=info.contract.fingerprint)
-    return model
 
 
 def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | None) -> np.ndarray:
@@ -162,8 +157,7 @@ def _reference_crop(path: Path, *, contract: Contract, crop_frames: int) -> np.n
         mel = log_mel(signal.samples, spec=spec)
     except (Rejected, ValueError) as error:
         raise UserError(f"reference {path}: {error}; wanted a clip of a voice, some seconds long") from error
-    start = max(0, (len(mel) - crop_frames) // 2)
-    return mel[start : start + crop_frames]
+    return middle_of(mel, frames=crop_frames)
 
 
 def _write_wav(path: Path, speech: Speech) -> None:
