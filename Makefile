@@ -27,7 +27,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: inspect-input train evaluate synthesize export quickstart learn-check test test-data test-trainer test-quick lint types bench bench-gpu schedules lock clean
+.PHONY: inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-trainer test-quick lint types bench bench-gpu schedules lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,10 @@ doctor: $(READY)  ## is all there that a run needs, and what to do where not: RU
 
 inspect-input: $(READY)  ## what training would be fed: shapes, padding, shares: CONFIG= DATA= ARGS="--out input.png"
 	$(BIN)/myxtts-train inspect-input $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) $(ARGS)
+
+profile: $(READY)  ## what training would cost here: shapes, input, a recording of steps: CONFIG= DATA= OUT=runs/sample/profile ARGS=
+	$(BIN)/myxtts-train profile $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) \
+	  --out $(if $(filter file,$(origin OUT)),$(RUN)/profile,$(OUT)) $(ARGS)
 
 train: $(READY)  ## shards to a model, from its last checkpoint on: CONFIG= DATA= RUN= ARGS=
 	$(BIN)/myxtts-train train $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)

@@ -91,6 +91,48 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
 
 
 @cli.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@_data
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the profile.")
+@click.option(
+    "--steps", type=click.IntRange(1, 1000), default=10, show_default=True, help="Of each shape, and recorded."
+)
+def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps: int) -> None:
+    """What training as CONFIG says would cost on this host: each shape's step, the input; steps are recorded."""
+    if find_cluster(os.environ.get("TF_CONFIG")) is not None:
+        raise UserError("TF_CONFIG is set: a profile is of one host; run it with `env -u TF_CONFIG`")
+    start_tensorflow()
+    from rich.console import Console
+
+    from trainer.config import TrainConfig
+    from trainer.faults import faults_told
+    from trainer.input.guards import open_dataset
+    from trainer.profile_table import make_folder, profile_lines, profile_table, write_profile
+    from trainer.profiling import Profiler
+
+    asked = load_config(config, of=TrainConfig, overrides=overrides)
+
+    def tell(line: str) -> None:
+        click.echo(line, err=True)
+
+    with reading(data), faults_told():
+        dataset = open_dataset(data)
+        make_folder(out, data=data)
+        profiler = Profiler(asked, dataset=dataset, out=out)
+        found = profiler.measure(steps=steps, tell=tell)
+        Console(highlight=False).print(profile_table(found))
+        for line in profile_lines(found):
+            click.echo(line)
+        write_profile(found, config=asked, data=data, out=out)
+        if found.input_over_steps is None:
+            click.echo("nothing is recorded: a batch does not fit into memory")
+            return
+        profiler.record(steps=steps, tell=tell)
+        click.echo(f"recorded: {out}/plugins/profile; to look at it: pip install xprof; xprof --logdir {out}")
+
+
+@cli.command()
 @_run
 @click.option("--text", required=True, help="What to say.")
 @click.option("--language", required=True, help="FLORES-200 code of the text, such as eng_Latn.")

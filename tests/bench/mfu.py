@@ -1,6 +1,6 @@
 """Of what a GPU can compute, what training makes use of, and the largest batch that fits.
 
-Operations are counted by formula (tests/bench/flops.py), those of a full batch, over the median time of its steps and
+Operations are counted by formula (trainer/flops.py), those of a full batch, over the median time of its steps and
 over the GPU's rate for dense bfloat16 products as its maker states it.
 """
 
@@ -10,8 +10,8 @@ import statistics
 import time
 from typing import NamedTuple
 
-from tests.bench.flops import step_flops
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
+from trainer.flops import step_flops
 from trainer.input.staircase import Bucket
 from trainer.losses import LossConfig
 from trainer.memory import OutOfMemory, within_memory

@@ -3,12 +3,13 @@
     python -m tests.bench.step [REPEATS]
 
 - `small`'s widths with two blocks in each network, for twelve would not fit into every machine: operations by formula
-  (tests/bench/flops.py) a second, over those of square float32 products by the faster of numpy and TensorFlow.
+  (trainer/flops.py) a second, over those of square float32 products by the faster of numpy and TensorFlow.
 - The learn check's model, optimizer and losses (configs/learn_check.yaml, `nano`) on a batch of its size: one step
   compiled by XLA, as a graph, and operation by operation; the same maths and the same numbers drawn. Each starts from
   the same weights.
-- The same on buckets of as many clips and more frames: a frame, and an operation by formula, costs the same in each,
-  and no step compiles anew.
+- The same by frames: a frame costs the same in each shape that a stream plans, which all have as many frames; where
+  there are more of them the time grows along a line, which begins with what no frame adds to (the update of all
+  weights); and no step compiles anew.
 - What is told of a step: the gradients' norm, which also clips and tells steps that are no numbers, beside a constant
   in its place, which XLA then leaves out with all that depends on it; and the loop's own clocks, notes and figures.
 
@@ -38,10 +39,10 @@ import numpy as np
 import tensorflow as tf
 
 from shared.config import load_config
-from tests.bench.flops import step_flops
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
 from trainer.allocator import tune_allocator
 from trainer.config import TrainConfig
+from trainer.flops import step_flops
 from trainer.incidents import SkippedSteps
 from trainer.input.staircase import Bucket
 from trainer.model.size import SIZES, Size
@@ -56,11 +57,12 @@ REPEATS = 7
 BLOCKS = 2  # of each network where the width is what matters
 WIDE = Bucket(8, 512, 64)
 LEARN_CHECK = Bucket(16, 224, 40)
-LENGTHS = (Bucket(16, 112, 24), LEARN_CHECK, Bucket(16, 448, 72))
+PLANNED = (Bucket(32, 112, 24), LEARN_CHECK, Bucket(8, 448, 72))  # as many frames each, as `frames_per_batch` has it
+LONGER = (Bucket(16, 112, 24), LEARN_CHECK, Bucket(16, 336, 56), Bucket(16, 448, 72))
 SIDE = 3072  # of the square matrices
 TOLD = 500  # steps
 WIDTH = 92  # characters
-MIN_OF_PRODUCTS, MIN_OVER_EAGER, MIN_OVER_GRAPH, MAX_SPREAD, MAX_MONITORING = 0.6, 3.0, 2.0, 1.25, 0.01
+MIN_OF_PRODUCTS, MIN_OVER_EAGER, MIN_OVER_GRAPH, MAX_SPREAD, MAX_OFF, MAX_MONITORING = 0.6, 3.0, 2.0, 1.25, 0.1, 0.01
 
 Seconds = dict[str, list[float]]
 
@@ -137,23 +139,40 @@ def eagerly(work: Callable[[], object]) -> Callable[[], object]:
 
 
 def by_frames(repeats: int) -> Iterator[Finding]:
-    """Time by frame and by operation over buckets, and the programs that were compiled.
+    """Time by frame in the shapes of a stream, by a line over longer and longer batches, and programs compiled.
 
-    A clip's crop is as long in a short bucket as in a long one, so that its frames take more operations each.
+    Of the fastest run of each: it is a law that is sought, and what disturbs a run only adds to it.
     """
-    config = learn_check()
-    step = make_step(config)
-    seconds = timed({str(bucket): doing(step, bucket) for bucket in LENGTHS}, repeats=repeats)
-    each = [statistics.median(seconds[str(bucket)]) for bucket in LENGTHS]
-    frames = [one / (bucket.clips * bucket.frames) for one, bucket in zip(each, LENGTHS, strict=True)]
-    flops = [one / step_flops(config.model, bucket, n_mels=N_MELS) for one, bucket in zip(each, LENGTHS, strict=True)]
-    lengths = " / ".join(str(bucket.frames) for bucket in LENGTHS)
-    for what, costs, unit, scale in (("frame", frames, "µs", 1e6), ("operation", flops, "ps", 1e12)):
-        spread = max(costs) / min(costs)
-        shown = f"{spread:.2f} ({' / '.join(f'{scale * one:.0f}' for one in costs)} {unit})"
-        about = f"nano, buckets of {lengths} frames: dearest over cheapest {what}"
-        yield Finding(about, shown, f"≤ {MAX_SPREAD}", spread <= MAX_SPREAD)
-    yield Finding("programs for three shapes", str(step.programs), "3", step.programs == len(LENGTHS))
+    step = make_step(learn_check())
+    seconds = timed({str(bucket): doing(step, bucket) for bucket in {*PLANNED, *LONGER}}, repeats=repeats)
+    planned_s, longer_s = ([min(seconds[str(one)]) for one in group] for group in (PLANNED, LONGER))
+    costs = [one_s / frames_of(bucket) for one_s, bucket in zip(planned_s, PLANNED, strict=True)]
+    spread = max(costs) / min(costs)
+    yield Finding(
+        f"nano, {listed(PLANNED)}: dearest over cheapest frame",
+        f"{spread:.2f} ({' / '.join(f'{1e6 * one:.0f}' for one in costs)} µs)",
+        f"≤ {MAX_SPREAD}",
+        spread <= MAX_SPREAD,
+    )
+    frames = [frames_of(bucket) for bucket in LONGER]
+    slope_s, fixed_s = np.polyfit(frames, longer_s, 1)
+    off = max(abs(fixed_s + slope_s * one / one_s - 1.0) for one, one_s in zip(frames, longer_s, strict=True))
+    yield Finding(
+        f"nano, {LONGER[0].clips} clips of {LONGER[0].frames} to {LONGER[-1].frames} frames: farthest from a line",
+        f"{off:.0%} ({1e3 * fixed_s:.0f} ms + {1e6 * slope_s:.0f} µs a frame)",
+        f"≤ {MAX_OFF:.0%}",
+        bool(off <= MAX_OFF),
+    )
+    shapes = len({*PLANNED, *LONGER})
+    yield Finding(f"programs for {shapes} shapes", str(step.programs), str(shapes), step.programs == shapes)
+
+
+def frames_of(bucket: Bucket) -> int:
+    return bucket.clips * bucket.frames
+
+
+def listed(buckets: tuple[Bucket, ...]) -> str:
+    return " / ".join(map(str, buckets))
 
 
 def monitored(repeats: int) -> Iterator[Finding]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.flops import step_flops
 from tests.bench.hlo import hlo_flops
 from tests.trainer.models import M, perturbed_pico, random_batch
+from trainer.flops import step_flops
 from trainer.input.staircase import Bucket
 from trainer.losses import LossConfig
 from trainer.model.size import SIZES

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.bench import gpu, mfu
-from tests.bench.flops import step_flops
 from tests.bench.shapes import N_MELS
 from tests.trainer.models import NARROW
+from trainer.flops import step_flops
 from trainer.input.staircase import Bucket
 from trainer.memory import OutOfMemory
 from trainer.model.size import SIZES
