@@ -153,5 +153,6 @@ lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --no-emit-index-url --no-header --no-annotate --upgrade --output-file requirements.lock
 
-clean:  ## remove environment, caches, data/ and runs/
-	rm -rf .venv .venv-bench build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis data runs
+clean:  ## remove environments, caches, and what quickstart and learn-check made; no other data or runs
+	rm -rf .venv .venv-bench build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf data/sample data/learn runs/sample runs/learn

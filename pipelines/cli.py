@@ -104,7 +104,9 @@ def corpora(reader: str | None) -> None:
 @_data
 @_runner
 @click.option("--workers", type=click.IntRange(min=1), help="Processes; without it, by the size of the job.")
-@click.option("--changed", is_flag=True, help="Read only what is not as the last inspection found it clean.")
+@click.option(
+    "--changed/--full", help="Read only what is not as the last inspection found it clean, or everything (the default)."
+)
 def validate(data: Place, runner: str, workers: int | None, changed: bool) -> None:
     """Check every byte and every claim of a dataset; exit 0 clean, 1 with findings, 2 on misuse."""
     from pipelines.validation.validate import validate_dataset

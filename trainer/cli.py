@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -144,6 +145,8 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 @click.option("--tokenizer", help="Where the tokenizer is now, if it has moved since the shards were built.")
 @click.option("--seconds", "max_duration_s", type=click.FloatRange(min=0.1), default=20.0, show_default=True)
 @click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=1, show_default=True)
+@click.option("--mel", type=click.Path(dir_okay=False, path_type=Path), help="The .npy to write for a vocoder.")
+@click.option("--tokens", type=click.Path(dir_okay=False, path_type=Path), help="The .npy to write for an export.")
 def synthesize(
     run: Path,
     text: str,
@@ -154,6 +157,8 @@ def synthesize(
     tokenizer: str | None,
     max_duration_s: float,
     seed: int,
+    mel: Path | None,
+    tokens: Path | None,
 ) -> None:
     """Speak a text, in the voice of a reference clip."""
     start_tensorflow(gpus="as needed")  # a training may be running on it
@@ -170,6 +175,8 @@ def synthesize(
             max_duration_s=max_duration_s,
             seed=seed,
             checkpoint=checkpoint,
+            mel=mel,
+            tokens=tokens,
         )
     click.echo(f"{out}: {speech.duration_s:.2f} s at {speech.rate_hz} Hz, {speech.ending}; by {saved}")
 
@@ -214,10 +221,22 @@ def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, 
 def main() -> None:
     """The console command; a user's mistake is one line and exit code 2, a signal one line and 128 and its number."""
     try:
-        cli()
+        cli(standalone_mode=False)
     except Interrupted as interrupted:
         click.echo(str(interrupted), err=True)
         sys.exit(interrupted.exit_code)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except OSError as error:  # of a disk: they name the file
+        if error.filename is None:
+            raise
+        what_to_do = "see that it can be read and written to, then give the same command again"
+        click.echo(f"error: {error.filename}: {error.strerror}; {what_to_do}", err=True)
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(128 + signal.SIGINT)

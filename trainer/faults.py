@@ -53,7 +53,7 @@ def faults_told() -> Iterator[None]:
         if is_of_device(error):
             raise UserError(
                 f"the GPU failed, or could not be had ({_first_line(error)}); `nvidia-smi` tells its state and who "
-                "uses it; the same command goes on from the last checkpoint; CUDA_VISIBLE_DEVICES=-1 takes the CPU"
+                "uses it; a training goes on from its last checkpoint; CUDA_VISIBLE_DEVICES=-1 takes the CPU"
             ) from error
         raise
 

@@ -1,7 +1,8 @@
 """Losses of the mel decoder (MELLE, arXiv:2407.08551, section 3.3), as means over valid frames and bands.
 
 The paper sums over frames and bands; a mean of each term does not grow with the clip. That keeps the ratios of all
-terms but the stop's, which has no bands: its weight is not to be compared with the paper's.
+terms but the stop's, which has no bands: its weight is not to be compared with the paper's. The flux weighs 0.5 there
+(β), and here 0.02: with this the learn check speaks (docs/learning.md), others were not tried.
 Mels are standardised by the corpus' statistics.
 """
 

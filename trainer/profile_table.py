@@ -85,7 +85,7 @@ def write_profile(profile: Profile, *, config: TrainConfig, data: Path, out: Pat
     """`OUT/profile.json`.
 
     Raises:
-        UserError: it is not writable, or OUT is a part of the dataset.
+        UserError: it is not writable.
     """
     path = out / "profile.json"
     names = ("devices", "steps", "input_over_steps", "epoch_s", "run_s")

@@ -34,13 +34,15 @@ from trainer.memory import OutOfMemory, bucket_of, fed_within_memory, full_batch
 from trainer.run import RunInfo
 from trainer.step import EvaluationStep
 
-# For so long the input is taken by itself, and on until a chunk was begun meanwhile, for it is read whole before its
-# first batch; but no longer than the second.
+# For so long the input is taken by itself, and on up to a chunk's first batch, before which it is read whole; but not
+# beyond the second.
 INPUT_S, MOST_INPUT_S = 3.0, 60.0
+
+MOST_RECORDED = 20  # steps; a long recording is cut, or takes minutes to open
 
 
 class ShapeCost(NamedTuple):
-    """Of a batch shape, shared by all devices; zeros where it does not fit into their memory."""
+    """Of a batch shape, shared by all devices; nothing is measured where it does not fit into their memory."""
 
     bucket: Bucket
     batches: int  # in epoch 0
@@ -115,13 +117,15 @@ class Profiler:
         Raises:
             UserError: no shape fits into memory, or the data cannot be read.
         """
+        tell("the first batch")
+        next(self._batches(tell=tell))  # data that cannot be read are told before anything is compiled
         shapes = tuple(self._shape_costs(steps=steps, tell=tell))
         if not any(one.fits for one in shapes):
             raise UserError("no shape fits into memory: lower model.size or input.max_frames, or free the device")
         over_steps = None
         if all(one.fits for one in shapes):
             tell("the input by itself")
-            with contextlib.suppress(OutOfMemory):  # batches lie ready beside a step
+            with _unless_full():
                 over_steps = self._input_over_steps({one.bucket: one.step_s for one in shapes}, tell=tell)
         names, count = str(self._devices), self._devices.count
         return Profile(names, count, shapes, over_steps, self._config.steps, self._feed.stores_mels)
@@ -132,11 +136,11 @@ class Profiler:
         Raises:
             UserError: it cannot be written, or a batch does not fit.
         """
-        batches = _without_positions(self._batches(tell=tell))
-        self._train([next(batches)])
-        steps += self._config.input.prefetch_batches
+        steps = min(steps, MOST_RECORDED) + self._config.input.prefetch_batches
         tell(f"recording {steps} steps")
+        batches = _without_positions(self._batches(tell=tell))
         try:
+            self._train([next(batches)])
             with _recording(self._out):
                 self._train(itertools.islice(batches, steps))
         except OutOfMemory as event:
@@ -146,18 +150,15 @@ class Profiler:
             ) from event
 
     def _shape_costs(self, *, steps: int, tell: Callable[[str], object]) -> Iterator[ShapeCost]:
-        _start_compiler()
+        _start_compiler(xla=self._config.xla)
         trained, judged = (stream.first_epoch().batches for stream in (self._feed.train, self._feed.validation))
         for number, bucket in enumerate(self._feed.plan.buckets):
             tell(f"shape {number + 1} of {len(trained)}, {bucket} (clips×frames×tokens): compiling, {steps} steps")
-            try:
-                cost = self._step_cost(bucket, steps=steps)
-                if judged[number]:
-                    cost = cost._replace(compile_s=cost.compile_s + self._validation_compile_s(bucket))
-            except (OutOfMemory, tf.errors.OpError) as error:
-                if not isinstance(error, OutOfMemory) and not is_full(error):
-                    raise
-                cost = ShapeCost(bucket, 0, fits=False)
+            cost = ShapeCost(bucket, 0, fits=False)
+            with _unless_full():
+                judged_s = self._validation_compile_s(bucket) if judged[number] else 0.0
+                stepped = self._step_cost(bucket, steps=steps)
+                cost = stepped._replace(compile_s=stepped.compile_s + judged_s)
             yield cost._replace(batches=int(trained[number]))
 
     def _step_cost(self, bucket: Bucket, *, steps: int) -> ShapeCost:
@@ -190,23 +191,37 @@ class Profiler:
         values["loss"].numpy()
 
     def _input_over_steps(self, step_s: dict[Bucket, float], *, tell: Callable[[str], object]) -> float:
-        """The time that steps take for the batches that come in a while, over that while."""
+        """The time that steps take for the batches of some chunks, over the time in which these come."""
         batches = self._batches(tell=tell)
-        for batch in itertools.islice(batches, 1 + 2 * self._config.input.prefetch_batches):  # some lie ready
-            chunk = _chunk_of(batch)
-        begun, computed_s, elapsed_s, start_s = chunk, 0.0, 0.0, time.perf_counter()
-        while elapsed_s < INPUT_S or (chunk == begun and elapsed_s < MOST_INPUT_S):
-            batch = next(batches)
+        chunk, computed_s, start_s = None, 0.0, 0.0
+        for batch in batches:
             parts_of(batch["frames"])[0].numpy()  # it is on the device
+            if chunk is None:
+                start_s = time.perf_counter()
+            elapsed_s = time.perf_counter() - start_s
+            is_over = elapsed_s >= INPUT_S and _chunk_of(batch) != chunk
+            if is_over or elapsed_s >= MOST_INPUT_S:
+                break
             chunk = _chunk_of(batch)
             computed_s += step_s[self._feed.planned(bucket_of(batch))]
-            elapsed_s = time.perf_counter() - start_s
         return computed_s / elapsed_s
 
 
 def _chunk_of(batch: Batch) -> tuple[int, ...]:
-    """Epoch and chunk of the batch after it."""
+    """Epoch and chunk."""
     return tuple(map(int, batch["next"][:2]))
+
+
+@contextlib.contextmanager
+def _unless_full() -> Iterator[None]:
+    """Ends the block where a device's memory does not suffice."""
+    try:
+        yield
+    except OutOfMemory:
+        return
+    except tf.errors.OpError as error:
+        if not is_full(error):
+            raise
 
 
 def _without_positions(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -214,9 +229,9 @@ def _without_positions(batches: Iterator[Batch]) -> Iterator[Batch]:
         yield {name: value for name, value in batch.items() if name != "next"}
 
 
-def _start_compiler() -> None:
+def _start_compiler(*, xla: bool) -> None:
     """The first program takes longer than others: libraries and kernels are looked up."""
-    tf.function(tf.linalg.matmul, jit_compile=True)(tf.ones([64, 64]), tf.ones([64, 64])).numpy()
+    tf.function(tf.linalg.matmul, jit_compile=xla or None)(tf.ones([64, 64]), tf.ones([64, 64])).numpy()
 
 
 @contextlib.contextmanager

@@ -51,6 +51,10 @@ class Summary(pydantic.BaseModel):
     verdict: str
     apart: tuple[Apart, ...] = pydantic.Field(exclude=True)  # what figures and GPUs are without
 
+    @pydantic.field_serializer("gpus")
+    def _named(self, gpus: list[Use]) -> list[dict[str, int | str | float | None]]:
+        return [one._asdict() for one in gpus]
+
     def lines(self) -> list[str]:
         """For the terminal."""
         lines = [

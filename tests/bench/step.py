@@ -139,13 +139,10 @@ def eagerly(work: Callable[[], object]) -> Callable[[], object]:
 
 
 def by_frames(repeats: int) -> Iterator[Finding]:
-    """Time by frame in the shapes of a stream, by a line over longer and longer batches, and programs compiled.
-
-    Of the fastest run of each: it is a law that is sought, and what disturbs a run only adds to it.
-    """
+    """Time by frame in the shapes of a stream, by a line over longer and longer batches, and programs compiled."""
     step = make_step(learn_check())
     seconds = timed({str(bucket): doing(step, bucket) for bucket in {*PLANNED, *LONGER}}, repeats=repeats)
-    planned_s, longer_s = ([min(seconds[str(one)]) for one in group] for group in (PLANNED, LONGER))
+    planned_s, longer_s = ([statistics.median(seconds[str(one)]) for one in group] for group in (PLANNED, LONGER))
     costs = [one_s / frames_of(bucket) for one_s, bucket in zip(planned_s, PLANNED, strict=True)]
     spread = max(costs) / min(costs)
     yield Finding(
@@ -156,7 +153,7 @@ def by_frames(repeats: int) -> Iterator[Finding]:
     )
     frames = [frames_of(bucket) for bucket in LONGER]
     slope_s, fixed_s = np.polyfit(frames, longer_s, 1)
-    off = max(abs(fixed_s + slope_s * one / one_s - 1.0) for one, one_s in zip(frames, longer_s, strict=True))
+    off = max(abs((fixed_s + slope_s * one) / one_s - 1.0) for one, one_s in zip(frames, longer_s, strict=True))
     yield Finding(
         f"nano, {LONGER[0].clips} clips of {LONGER[0].frames} to {LONGER[-1].frames} frames: farthest from a line",
         f"{off:.0%} ({1e3 * fixed_s:.0f} ms + {1e6 * slope_s:.0f} µs a frame)",

@@ -110,6 +110,10 @@ def test_the_command_says_how_many_shards_were_trusted(inspected: Path, command:
     outcome = command("validate", "--data", str(inspected), "--changed")
     assert outcome.code == 0
     assert "3 shards, 3 of them unchanged since they were found clean" in outcome.out
+    for words in (["--full"], []):
+        outcome = command("validate", "--data", str(inspected), *words)
+        assert outcome.code == 0
+        assert "unchanged" not in outcome.out
 
 
 def test_a_folder_of_a_killed_run_is_swept_and_one_in_use_is_not(tmp_path: Path) -> None:

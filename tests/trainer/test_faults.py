@@ -92,6 +92,30 @@ def test_no_command_ends_in_a_traceback_for_a_device(
     )
 
 
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (
+            OSError(5, "Input/output error", "clip.wav"),
+            2,
+            "error: clip.wav: Input/output error; see that it can be read",
+        ),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_a_disk_that_fails_and_an_interrupt_are_a_line(
+    command: Callable, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, told: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("trainer.cli.start_tensorflow", lambda **_: "allocator: x")
+    monkeypatch.setattr("trainer.export.export_run", fail)
+    outcome = command("export", "--run", "r", "--out", "o")
+    (line,) = filter(None, outcome.err.splitlines())  # click ends the line in which ^C was typed
+    assert (outcome.code, line[: len(told)]) == (code, told)
+
+
 def failing(after: int, error: Exception) -> Iterator[dict[str, tf.Tensor]]:
     for clips in range(1, after + 1):
         yield {"mel": tf.zeros([clips, 40, 2]), "tokens": tf.zeros([clips, 7]), "next": tf.constant([0, 0, clips])}

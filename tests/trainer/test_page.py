@@ -98,6 +98,17 @@ def test_curves_are_of_the_values_and_within_the_drawing() -> None:
     assert line.last == "3"
 
 
+def test_what_gpus_did_is_told(tmp_path: Path) -> None:
+    gpu = {"number": 0, "name": EVIL, "memory_total_mib": 81559.0, "memory_peak_mib": 30720.0}
+    run = make_run(tmp_path / "run", rows=train_rows([1.0]), incidents=[])
+    gpus = [{**gpu, "utilisation": 96.46, "power_w": 512.3}, {**gpu, "number": 1, "utilisation": None, "power_w": None}]
+    (run / "summary.json").write_text(json.dumps({**SUMMARY, "gpus": gpus}))
+    page = render(run)
+    assert EVIL not in page
+    assert re.search(r"GPU 0, .*96\.5 % busy; 30,720 of 81,559 MiB needed at most; 512 W</dd>", page)
+    assert re.search(r"GPU 1, .*utilisation unknown; 30,720 of 81,559 MiB needed at most</dd>", page)
+
+
 def test_no_peak_is_lost_in_a_long_run_and_the_page_stays_small() -> None:
     values = list(np.sin(np.arange(200_000) / 1e4))
     values[123_456] = 50.0

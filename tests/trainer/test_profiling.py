@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import itertools
 import json
+import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from rich.console import Console
 
 from shared.config import load_config
 from shared.dataset import Dataset
+from tests.trainer.conftest import built
 from tests.trainer.models import NARROW
 from trainer import profiling
 from trainer.config import TrainConfig
@@ -164,14 +165,20 @@ def test_where_nothing_fits_there_is_a_line(
 
 
 @pytest.mark.usefixtures("_not_computed")
-@pytest.mark.parametrize("fault", ["memory", "disk"])
+@pytest.mark.parametrize("fault", ["first step", "memory", "disk"])
 def test_figures_are_told_though_nothing_can_be_recorded(
     data: Path, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """And the profiler is stopped: it can be started again."""
-    start = tf.profiler.experimental.start
+    start, train = tf.profiler.experimental.start, Profiler._train
+
+    def first_step(self: Profiler, batches: list) -> None:
+        if isinstance(batches, list) and int(batches[0]["rows"][0]) != 0:  # full batches have no other
+            raise OutOfMemory(bucket_of(batches[0]))
+        train(self, batches)
 
     def started(folder: str) -> None:
+        assert fault != "first step"
         start(folder)
         if fault == "memory":
             monkeypatch.setattr(Learner, "train_on", full_beyond(0))
@@ -182,16 +189,43 @@ def test_figures_are_told_though_nothing_can_be_recorded(
     def denied() -> None:
         raise tf.errors.PermissionDeniedError(None, None, f"{tmp_path}; Permission denied")
 
+    if fault == "first step":
+        monkeypatch.setattr(Profiler, "_train", first_step)
     monkeypatch.setattr(tf.profiler.experimental, "start", started)
     outcome = command("profile", CONFIG, "--data", data, "--out", tmp_path / "out")
     assert outcome.code == 2
-    wanted = {"memory": "out of memory in bucket", "disk": "the recording cannot be written"}
-    assert wanted[fault] in outcome.err.splitlines()[-1]
+    wanted = "the recording cannot be written" if fault == "disk" else "out of memory in bucket"
+    assert wanted in outcome.err.splitlines()[-1]
     assert "input.costs" in outcome.out
     assert profiled(tmp_path / "out")["steps"] == 200
     monkeypatch.undo()
     tf.profiler.experimental.start(str(tmp_path / "again"))
     tf.profiler.experimental.stop(save=False)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_not_computed")
+@pytest.mark.parametrize("setting", ["validation_fraction=0", "mel_dtype=none"])
+def test_datasets_of_other_kinds_are_profiled(command: Callable, tmp_path: Path, setting: str) -> None:
+    data = built(tmp_path / "data", overrides=[setting])
+    outcome = command("profile", CONFIG, "--data", data, "--out", tmp_path / "out")
+    assert outcome.code == 0, outcome.err
+    assert profiled(tmp_path / "out")["input_over_steps"] is not None
+
+
+@pytest.mark.usefixtures("_not_computed")
+def test_data_that_cannot_be_read_are_told_before_anything_is_compiled(
+    data: Path, command: Callable, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(data, tmp_path / "data"))
+    for shard in copy.glob("shards/*-train-*.tfrecord"):
+        damaged = bytearray(shard.read_bytes())
+        damaged[len(damaged) // 2] ^= 255
+        shard.write_bytes(damaged)
+    outcome = command("profile", CONFIG, "--data", copy, "--out", tmp_path / "out")
+    assert outcome.code == 2
+    assert "shape 1" not in outcome.err
+    assert outcome.err.splitlines()[-1].startswith("error: ")
 
 
 @pytest.mark.parametrize(
@@ -223,18 +257,28 @@ def test_a_profile_is_of_one_host(
     assert (outcome.code, outcome.err.partition(":")[2].strip()[:17]) == (2, "TF_CONFIG is set:")
 
 
+class Clock:
+    """Goes on when it is told to."""
+
+    now_s = 100.0
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+
 @pytest.mark.usefixtures("_not_computed")
-def test_the_input_is_judged_by_the_steps_that_its_batches_take(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("read_s", "chunks"), [(1.0, 2), (7.0, 1), (0.0, 6)])
+def test_the_input_is_judged_by_whole_chunks_and_the_steps_that_their_batches_take(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_s: float, chunks: int
 ) -> None:
-    """10 ms a batch, of which one step takes 50 and the next 150: ten times as fast. A chunk is begun in the end."""
+    """60 batches a chunk, which is read in so long before the first of them; 10 ms each, then 50 or 150 ms a step."""
+    clock, taken = Clock(), []
     profiler = Profiler(load_config(CONFIG, of=TrainConfig), dataset=Dataset.open(data), out=tmp_path)
     short, long = profiler._feed.plan.buckets
-    taken = []
 
     def batches(**_: object) -> Iterator[dict[str, tf.Tensor]]:
         for number in itertools.count():
-            time.sleep(0.01)
+            clock.now_s += 0.01 if number % 60 else 0.01 + read_s
             taken.append(number)
             clips, frames, tokens = short if number % 2 else long
             yield {
@@ -245,9 +289,11 @@ def test_the_input_is_judged_by_the_steps_that_its_batches_take(
             }
 
     monkeypatch.setattr(profiler, "_batches", batches)
+    monkeypatch.setattr(profiling, "time", clock)
+    monkeypatch.setattr(profiling, "INPUT_S", 3.05)
     found = profiler._input_over_steps({short: 0.05, long: 0.15}, tell=print)
-    assert 4.0 < found <= 10.5  # a sleep is longer on a busy machine
-    assert taken[-1] >= 60  # and not where 0.2 s were over
+    assert found == pytest.approx(60 * 0.1 / (60 * 0.01 + read_s))
+    assert taken[-1] == 60 * chunks
 
 
 class FakeMemory:

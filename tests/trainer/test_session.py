@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from functools import partial
 from pathlib import Path
@@ -83,6 +84,8 @@ def test_the_document_is_read_back_but_for_the_moments(tmp_path: Path) -> None:
     text = (tmp_path / "summary.json").read_text(encoding="utf-8")
     assert '"apart"' not in text
     assert Summary.model_validate({**summary.model_dump(), "apart": summary.apart}) == summary
+    (gpu,) = json.loads(text)["gpus"]
+    assert gpu == summary.gpus[0]._asdict()
 
 
 def test_the_process_knows_its_memory_and_reading(tmp_path: Path) -> None:

@@ -13,16 +13,20 @@ import numpy as np
 import pytest
 import soundfile
 
+from preprocess.tokens import Tokenizer
 from shared.dataset import Dataset
 from shared.errors import UserError
+from shared.vocabulary import Vocabulary
 from tests.trainer import runs
 from trainer.config import TrainConfig
 from trainer.model.xtts import ModelConfig
-from trainer.run import enter_run, write_run
+from trainer.run import enter_run, open_run, write_run
+from trainer.speech.griffin_lim import griffin_lim
 from trainer.speech.synthesize import Speech, _write_wav
 
 REFERENCE = Path("tests/corpora/english/wavs/EN001-0001.wav")
 TOKENIZER = Path("tests/corpora/tokenizer.json")
+NO_MEL = np.zeros([0, 80], np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +151,8 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
     out = tmp_path / "new" / "hello.wav"
     words = ["synthesize", "--run", trained.undisturbed.run, "--text", "The kettle is singing.", "--language"]
     words += ["eng_Latn", "--reference", REFERENCE, "--seconds", "0.5", "--out"]
-    outcome = command(*words, out)
+    kept = tmp_path / "kept" / "mel.npy", tmp_path / "kept" / "tokens.npy"
+    outcome = command(*words, out, "--mel", kept[0], "--tokens", kept[1])
     assert outcome.code == 0, outcome.err
     samples, rate_hz = soundfile.read(out, dtype="float32", always_2d=True)
     assert rate_hz == 22050
@@ -160,16 +165,23 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
     assert f"{len(samples) / 22050:.2f} s at 22050 Hz" in outcome.out
     assert ("cut off at 0.5 s" in outcome.out) == (steps == 10)
     assert [path.name for path in out.parent.iterdir()] == ["hello.wav"]
+    info, vocabulary = open_run(trained.undisturbed.run), Vocabulary.load(trained.undisturbed.run / "vocab.json")
+    mel, tokens = map(np.load, kept)
+    assert (mel.dtype, mel.shape) == (np.float32, (steps * 4, 80))
+    heard = griffin_lim(mel, spec=info.contract.features, seed=1)
+    np.testing.assert_allclose(samples[:, 0], heard / max(1.0, np.abs(heard).max()), atol=1e-4)
+    pieces = Tokenizer(str(TOKENIZER)).encode_pieces("The kettle is singing.", language="eng_Latn")
+    assert tokens.tolist() == vocabulary.encode(pieces)
 
 
 def test_a_wav_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"file/hello\.wav: cannot be written"):
-        _write_wav(tmp_path / "file" / "hello.wav", Speech(np.zeros(100, np.float32), 22050, "ended"))
+        _write_wav(tmp_path / "file" / "hello.wav", Speech(np.zeros(100, np.float32), NO_MEL, 22050, "ended"))
 
 
 def test_a_signal_louder_than_full_scale_is_scaled_and_not_cut(tmp_path: Path) -> None:
     signal = 3.0 * np.sin(np.linspace(0, 50, 2000)).astype(np.float32)
-    _write_wav(tmp_path / "loud.wav", Speech(signal, 22050, "ended"))
+    _write_wav(tmp_path / "loud.wav", Speech(signal, NO_MEL, 22050, "ended"))
     written, _ = soundfile.read(tmp_path / "loud.wav", dtype="float32")
     np.testing.assert_allclose(written, signal / np.abs(signal).max(), atol=1e-4)

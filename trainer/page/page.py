@@ -52,6 +52,7 @@ CHARTS = (
     Asked("Stall", "% of the time without a batch", [("stall", "train", "stall")], factor=100.0),
     Asked("Memory", "MiB", [("of the process", "train", "memory_mib")]),
     Asked("Memory of GPUs", "MiB", [(f"GPU {number}", "train", f"gpu{number}_memory_peak_mib") for number in range(8)]),
+    Asked("Power of GPUs", "W", [(f"GPU {number}", "train", f"gpu{number}_power_w") for number in range(8)]),
     Asked("GPU", "% busy", [(f"GPU {number}", "train", f"gpu{number}_utilisation") for number in range(8)]),
 )
 

@@ -43,9 +43,10 @@ class Sentence(NamedTuple):
 
 
 class Speech(NamedTuple):
-    """Samples [S] float32 and how they came to an end."""
+    """Samples [S] float32, the mel that they are of, [F, M] float32 in ln magnitude, and how they came to an end."""
 
     samples: np.ndarray
+    mel: np.ndarray
     rate_hz: int
     ending: str
 
@@ -70,26 +71,34 @@ def synthesize_file(
     max_duration_s: float,
     seed: int,
     checkpoint: str | None = None,
+    mel: Path | None = None,
+    tokens: Path | None = None,
 ) -> Spoken:
     """Speak into a wav file, mono PCM16; it is scaled down where it would clip.
 
-    `checkpoint` is "best", "last" or a step; None is the best where there is one, and else the last.
+    Args:
+        checkpoint: "best", "last" or a step; None is the best where there is one, and else the last.
+        mel: where the mel goes too, [F, M] float32 in ln magnitude, for a vocoder.
+        tokens: where what was said goes too, dense ids [T] int32, for an export's signature.
 
     Raises:
-        UserError: no trained run, no such checkpoint, text or reference unusable, `out` not writable.
+        UserError: no trained run, no such checkpoint, text or reference unusable, a file not writable.
     """
     if not 0.1 <= max_duration_s <= MAX_SPEECH_S:
         raise UserError(f"{max_duration_s} seconds of speech: wanted 0.1 to {MAX_SPEECH_S:.0f}")
     info = open_run(run)
     sentence = sentence._replace(language=resolve_language(sentence.language))
-    tokens = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
+    dense = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
     crop = _crop(sentence.reference, info=info, run=run)
     saved = choose_checkpoint(run, checkpoint)
     model, _ = trained_model(run, saved, info=info)
     speech = speak(
-        model, tokens=tokens, crop=crop, spec=info.contract.features, max_duration_s=max_duration_s, seed=seed
+        model, tokens=dense, crop=crop, spec=info.contract.features, max_duration_s=max_duration_s, seed=seed
     )
     _write_wav(out, speech)
+    for path, array in ((mel, speech.mel), (tokens, dense)):
+        if path is not None:
+            _write_array(path, array)
     return Spoken(speech, saved)
 
 
@@ -115,7 +124,7 @@ def speak(
     steps = int(generated.steps[0])
     mel = generated.mel.numpy()[0, : steps * frames_per_step]
     ending = "ended by itself" if steps < max_steps else f"cut off at {max_duration_s} s: no end was predicted"
-    return Speech(griffin_lim(mel, spec=spec, seed=seed), spec.sample_rate_hz, ending)
+    return Speech(griffin_lim(mel, spec=spec, seed=seed), mel, spec.sample_rate_hz, ending)
 
 
 def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | None) -> np.ndarray:
@@ -164,8 +173,18 @@ def _write_wav(path: Path, speech: Speech) -> None:
     buffer = io.BytesIO()
     peak = max(1.0, float(np.abs(speech.samples).max(initial=0.0)))
     soundfile.write(buffer, speech.samples / peak, speech.rate_hz, format="WAV", subtype="PCM_16")
+    _write(path, buffer.getvalue())
+
+
+def _write_array(path: Path, array: np.ndarray) -> None:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    _write(path, buffer.getvalue())
+
+
+def _write(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, buffer.getvalue())
+        write_bytes(path, content)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from error
