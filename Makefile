@@ -75,8 +75,9 @@ flink-down: $(READY)  ## end it; ARGS=--force also where jobs run
 flink-status: $(READY)  ## cluster, slots, job server, running jobs
 	$(BIN)/myxtts-data flink status
 
-doctor: $(READY)  ## is all there that a run needs, and what to do where not: RUNNER= DATA=
-	$(BIN)/myxtts-data doctor --runner $(RUNNER) --data $(DATA)
+doctor: $(READY)  ## is all there that data and a training need, and what to do where not: RUNNER= DATA= RUN=
+	status=0; $(BIN)/myxtts-data doctor --runner $(RUNNER) --data $(DATA) || status=$$?; \
+	  $(BIN)/myxtts-train doctor --run $(RUN) || status=$$?; exit $$status
 
 inspect-input: $(READY)  ## what training would be fed: shapes, padding, shares: CONFIG= DATA= ARGS="--out input.png"
 	$(BIN)/myxtts-train inspect-input $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) $(ARGS)

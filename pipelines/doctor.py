@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
-import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 
 from pipelines.storage import dataset_path
 from shared.errors import UserError
+from shared.examination import Check, looked_at, room_at
 from shared.place import Place
 
 ROOM_WANTED_GIB = 2.0
 LIBRARIES = ("apache-beam", "numpy", "pyarrow", "scipy", "soundfile", "soxr", "tokenizers")
-
-
-class Check(NamedTuple):
-    """One line of the table; `trouble` says what to do, empty where all is well."""
-
-    name: str
-    found: str
-    trouble: str = ""
 
 
 @click.command()
@@ -35,27 +25,20 @@ def doctor(runner: str, data: Place) -> None:
     """Check that all is there that a run needs; exit 0 if so, else 1."""
     checks = list(examine(runner, data=data))
     for one in checks:
-        click.echo(f"{'  ' if one.trouble else 'ok'} {one.name:14} {one.trouble or one.found}")
+        click.echo(one)
     sys.exit(any(one.trouble for one in checks))
 
 
 def examine(runner: str, *, data: Place) -> Iterator[Check]:
     """What a run on that runner needs, one after another."""
-    yield _looked_at("Python", _python)
-    yield _looked_at("libraries", _libraries)
-    yield _looked_at("disk", lambda: _room(data))
+    yield looked_at("Python", _python)
+    yield looked_at("libraries", _libraries)
+    yield looked_at("disk", lambda: _room(data))
     if runner == "flink":
         from pipelines.flink.checks import flink_checks
 
         for name, look in flink_checks():
-            yield _looked_at(name, look)
-
-
-def _looked_at(name: str, look: Callable[[], str]) -> Check:
-    try:
-        return Check(name, look())
-    except UserError as error:
-        return Check(name, "", trouble=str(error))
+            yield looked_at(name, look)
 
 
 def _python() -> str:
@@ -83,19 +66,10 @@ def _installed(name: str) -> bool:
 
 def _room(data: Place) -> str:
     if isinstance(data, Path):
-        return _disk(data)
+        room = room_at(data, wanted_gib=ROOM_WANTED_GIB, variable="DATA")
+        return f"{room}; `make preprocess ARGS=--plan` says how much a build takes"
     try:
         there = "a dataset, or the start of one" if data.is_dir() else "nothing yet"
     except OSError as error:
         raise UserError(f"{data} cannot be listed ({error.strerror}); wanted a folder of yours: DATA=") from error
     return f"{data}: {there}; whether it can be written to shows when it is"
-
-
-def _disk(data: Path) -> str:
-    place = next(one for one in (data.absolute(), *data.absolute().parents) if one.exists())
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise UserError(f"{place} cannot be written to; wanted a folder of yours: DATA=")
-    free_gib = shutil.disk_usage(place).free / 2**30
-    if free_gib < ROOM_WANTED_GIB:
-        raise UserError(f"{free_gib:.1f} GiB free at {place}, wanted {ROOM_WANTED_GIB:g} or more; make room, or DATA=")
-    return f"{free_gib:.0f} GiB free at {place}; `make preprocess ARGS=--plan` says how much a build takes"

@@ -64,6 +64,20 @@ def train(
     click.echo(f"{run}: step {ended.steps}, {ended.outcome}")
 
 
+@cli.command()
+@_run
+def doctor(run: Path) -> None:
+    """Check that all is there that a training needs; exit 0 if so, else 1."""
+    start_tensorflow(gpus="as needed")  # a training may be running on it
+    from trainer.doctor import examine
+
+    checks = []
+    for one in examine(run):
+        click.echo(one)
+        checks.append(one)
+    sys.exit(any(one.trouble for one in checks))
+
+
 @cli.command(name="inspect-input")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1)

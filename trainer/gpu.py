@@ -112,7 +112,7 @@ class GpuSampler:
         if not self._used:
             names = ", ".join(device.name for device in devices)
             self._notice = "GPU utilisation is not measured: TensorFlow computes on the CPU, GPUs of this machine: " + (
-                f"{names} ({_remedy()})" if names else "none that is visible"
+                f"{names} ({remedy()})" if names else "none that is visible"
             )
             return self
         self._devices = devices
@@ -212,7 +212,8 @@ class GpuSampler:
         return _Device(number, self._nvml.nvmlDeviceGetName(handle), total_mib, handle, [], _Tally())
 
 
-def _remedy() -> str:
+def remedy() -> str:
+    """What to do where TensorFlow sees no GPU of a machine that has one."""
     if importlib.util.find_spec("nvidia") is None:
         return "`make … GPU=1` adds CUDA's libraries"
     return "CUDA's libraries are there: with TF_CPP_MIN_LOG_LEVEL=1 before the command TensorFlow says why it has none"

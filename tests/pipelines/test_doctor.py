@@ -27,7 +27,7 @@ def test_what_is_missing_is_told_with_what_to_do(
     command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(tmp_path)._replace(free=2**30)
-    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda place: usage)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: usage)
     monkeypatch.setattr(doctor, "LIBRARIES", (*doctor.LIBRARIES, "no-such-library"))
     monkeypatch.setattr(doctor.sys, "version_info", (3, 10, 1))
     outcome = command("doctor", "--data", tmp_path)
