@@ -26,6 +26,10 @@ def _local(context: click.Context, parameter: click.Parameter, value: str) -> Pa
     return Path(value)
 
 
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
+
+
 _data = click.option("--data", metavar="PATH", callback=_local, required=True, help="Folder of the dataset.")
 _run = click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
 _checkpoint = click.option("--checkpoint", help="best, last, or a step; otherwise the best where there is one.")
@@ -128,14 +132,11 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 
     asked = load_config(config, of=TrainConfig, overrides=overrides)
 
-    def tell(line: str) -> None:
-        click.echo(line, err=True)
-
     with reading(data), faults_told():
         dataset = open_dataset(data)
         make_folder(out, data=data)
         profiler = Profiler(asked, dataset=dataset, out=out)
-        found = profiler.measure(steps=steps, tell=tell)
+        found = profiler.measure(steps=steps, tell=_tell)
         Console(highlight=False).print(profile_table(found))
         for line in profile_lines(found):
             click.echo(line)
@@ -143,7 +144,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
         if found.input_over_steps is None:
             click.echo("nothing is recorded: a batch does not fit into memory")
             return
-        profiler.record(steps=steps, tell=tell)
+        profiler.record(steps=steps, tell=_tell)
         click.echo(f"recorded: {out}/plugins/profile; to look at it: pip install xprof; xprof --logdir {out}")
 
 
@@ -191,6 +192,7 @@ def synthesize(
             checkpoint=checkpoint,
             mel=mel,
             tokens=tokens,
+            tell=_tell,
         )
     click.echo(f"{out}: {speech.duration_s:.2f} s at {speech.rate_hz} Hz, {speech.ending}; by {saved}")
 
@@ -228,7 +230,9 @@ def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, 
     from trainer.faults import faults_told
 
     with faults_told():
-        exported = export_run(run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens, checkpoint=checkpoint)
+        exported = export_run(
+            run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens, checkpoint=checkpoint, tell=_tell
+        )
     click.echo(f"{out}: {exported.checkpoint}, {exported.parameters:,} parameters")
 
 

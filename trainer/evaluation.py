@@ -20,15 +20,17 @@ from shared.errors import UserError
 from shared.files import write_json
 from shared.lock import reading
 from trainer.checkpoints import Saved, choose_checkpoint
+from trainer.compilation import Compilations
 from trainer.devices import Devices
 from trainer.faults import is_full
 from trainer.feed import Feed
 from trainer.free_running import FreeRunning, FreeRunningConfig, judge
 from trainer.hosts import Hosts
 from trainer.input.guards import open_dataset
+from trainer.input.staircase import Bucket
 from trainer.input.stream import Stream
 from trainer.losses import LossConfig
-from trainer.memory import OutOfMemory, fed_within_memory, within_memory
+from trainer.memory import OutOfMemory, bucket_of, fed_within_memory, within_memory
 from trainer.monitor import with_null
 from trainer.run import enter_run, open_run, trained_model
 from trainer.step import Batch, EvaluationStep
@@ -59,18 +61,23 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
     with reading(data):
         dataset, config = open_dataset(data), open_run(run).config
         info = enter_run(run, config=config, dataset=dataset)
-        stream = Feed(config, dataset=dataset, run=run, info=info, devices=info.devices).validation
+        feed = Feed(config, dataset=dataset, run=run, info=info, devices=info.devices)
+        stream, buckets = feed.validation, feed.validation_plan.buckets
         model, progress = trained_model(run, saved, info=info)  # the best may be another by now
         speaks = config.free_running if spoken is None else FreeRunningConfig(clips=spoken)
         running = FreeRunning(model, config=speaks, dataset=dataset, seed=config.seed, xla=config.xla)
         step = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
-        losses = _losses(stream, step=step, running=running, losses=config.loss)
+        losses = _losses(stream, buckets=buckets, step=step, running=running, losses=config.loss)
         clips = len(stream.heard) - len(stream.damaged)
+        if speaks.clips:
+            _tell(f"speaking {min(speaks.clips, clips)} of the clips")
         return Judgement(saved._replace(step=progress.step), clips, losses, _spoken(running))
 
 
-def _losses(stream: Stream, *, step: EvaluationStep, running: FreeRunning, losses: LossConfig) -> dict[str, float]:
-    batches = fed_within_memory(stream.once(device=Devices(Hosts()).first, tell=_tell))
+def _losses(
+    stream: Stream, *, buckets: tuple[Bucket, ...], step: EvaluationStep, running: FreeRunning, losses: LossConfig
+) -> dict[str, float]:
+    batches = _announced(fed_within_memory(stream.once(device=Devices(Hosts()).first, tell=_tell)), buckets=buckets)
     shown = _shown(running.overhear(batches, stream=stream), clips=len(stream.heard))
     try:
         validated = validate(shown, step=lambda batch: within_memory(step, batch), losses=losses)
@@ -98,6 +105,14 @@ def _spoken(running: FreeRunning) -> dict[str, float]:
 
 def _tell(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
+
+
+def _announced(batches: Iterable[Batch], *, buckets: tuple[Bucket, ...]) -> Iterator[Batch]:
+    """The batches, with a line before the program of each shape is compiled."""
+    compilations = Compilations(_tell)
+    for batch in batches:
+        compilations.announce("validation", bucket_of(batch), of=buckets)
+        yield batch
 
 
 def _shown(batches: Iterable[Batch], *, clips: int) -> Iterator[Batch]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,11 +35,18 @@ class Exported(NamedTuple):
 
 
 def export_run(
-    run: Path, *, out: Path, max_duration_s: float, max_tokens: int, checkpoint: str | None = None
+    run: Path,
+    *,
+    out: Path,
+    max_duration_s: float,
+    max_tokens: int,
+    checkpoint: str | None = None,
+    tell: Callable[[str], object],
 ) -> Exported:
     """Write the model of a run's checkpoint, with the moving average of its weights where it has one.
 
-    `checkpoint` is "best", "last" or a step; None is the best where there is one, and else the last.
+    `checkpoint` is "best", "last" or a step; None is the best where there is one, and else the last. `tell` hears what
+    comes next.
 
     Raises:
         UserError: no trained run, no such checkpoint, or `out` is not writable, or holds something else.
@@ -57,6 +64,7 @@ def export_run(
     }
     try:
         _check_replaceable(out)
+        tell(f"writing {saved}: the graph of a large model takes minutes")
         with _new_folder(out) as folder:
             module = synthesizer(model, n_mels=contract.features.n_mels, max_tokens=max_tokens, max_steps=steps)
             tf.saved_model.save(module, str(folder / "saved_model"), signatures={"synthesize": module.synthesize})

@@ -154,6 +154,7 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
     kept = tmp_path / "kept" / "mel.npy", tmp_path / "kept" / "tokens.npy"
     outcome = command(*words, out, "--mel", kept[0], "--tokens", kept[1])
     assert outcome.code == 0, outcome.err
+    assert "compiling, then speaking 0.5 s at most" in outcome.err
     samples, rate_hz = soundfile.read(out, dtype="float32", always_2d=True)
     assert rate_hz == 22050
     assert samples.shape[1] == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -73,6 +74,7 @@ def synthesize_file(
     checkpoint: str | None = None,
     mel: Path | None = None,
     tokens: Path | None = None,
+    tell: Callable[[str], object],
 ) -> Spoken:
     """Speak into a wav file, mono PCM16; it is scaled down where it would clip.
 
@@ -80,6 +82,7 @@ def synthesize_file(
         checkpoint: "best", "last" or a step; None is the best where there is one, and else the last.
         mel: where the mel goes too, [F, M] float32 in ln magnitude, for a vocoder.
         tokens: where what was said goes too, dense ids [T] int32, for an export's signature.
+        tell: hears what comes next, and how long it may take.
 
     Raises:
         UserError: no trained run, no such checkpoint, text or reference unusable, a file not writable.
@@ -92,6 +95,7 @@ def synthesize_file(
     crop = _crop(sentence.reference, info=info, run=run)
     saved = choose_checkpoint(run, checkpoint)
     model, _ = trained_model(run, saved, info=info)
+    tell(f"compiling, then speaking {max_duration_s:g} s at most; for a large model on CPUs this takes minutes")
     speech = speak(
         model, tokens=dense, crop=crop, spec=info.contract.features, max_duration_s=max_duration_s, seed=seed
     )
