@@ -154,6 +154,6 @@ lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --no-emit-index-url --no-header --no-annotate --upgrade --output-file requirements.lock
 
-clean:  ## remove environments, caches, and what quickstart and learn-check made; no other data or runs
+clean:  ## remove environments, caches, data/sample, data/learn, runs/sample and runs/learn
 	rm -rf .venv .venv-bench build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -rf data/sample data/learn runs/sample runs/learn

@@ -34,12 +34,16 @@ def room_at(folder: Path, *, wanted_gib: float, variable: str) -> str:
     """How much is free where a folder is to be; `variable` of make names another.
 
     Raises:
-        UserError: too little, or it cannot be written to.
+        UserError: too little, or it cannot be written to or looked at.
     """
-    place = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    try:
+        place = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+        free_gib = shutil.disk_usage(place).free / 2**30
+    except OSError as error:
+        wanted = f"wanted a folder of yours: {variable}="
+        raise UserError(f"{folder} cannot be looked at ({error.strerror}); {wanted}") from error
     if not os.access(place, os.W_OK | os.X_OK):
         raise UserError(f"{place} cannot be written to; wanted a folder of yours: {variable}=")
-    free_gib = shutil.disk_usage(place).free / 2**30
     if free_gib < wanted_gib:
         raise UserError(f"{free_gib:.1f} GiB free at {place}, wanted {wanted_gib:g} or more; make room, or {variable}=")
     return f"{free_gib:.0f} GiB free at {place}"

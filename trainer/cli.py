@@ -72,7 +72,7 @@ def train(
 @_run
 def doctor(run: Path) -> None:
     """Check that all is there that a training needs; exit 0 if so, else 1."""
-    start_tensorflow(gpus="as needed")  # a training may be running on it
+    start_tensorflow(gpus="as needed", is_alone=False)  # a training may be running on it; devices are looked at later
     from trainer.doctor import examine
 
     checks = []
@@ -115,7 +115,11 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
 @_data
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the profile.")
 @click.option(
-    "--steps", type=click.IntRange(1, 1000), default=10, show_default=True, help="Of each shape, and recorded."
+    "--steps",
+    type=click.IntRange(1, 1000),
+    default=10,
+    show_default=True,
+    help="Of each shape; up to 20 of them are recorded.",
 )
 def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps: int) -> None:
     """What training as CONFIG says would cost on this host: each shape's step, the input; steps are recorded."""

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from shared.examination import Check, looked_at, room_at
+from trainer.faults import faults_told, is_full
 from trainer.gpu import remedy
 from trainer.model.xtts import POLICIES
 from trainer.precision import slow_precision
@@ -31,6 +32,8 @@ def examine(run: Path) -> Iterator[Check]:
 def _gpus() -> str:
     found = [tf.config.experimental.get_device_details(one) for one in tf.config.list_physical_devices("GPU")]
     if found:
+        with faults_told():
+            tf.config.list_logical_devices()
         return ", ".join(one.get("device_name", "unknown") for one in found)
     if cards := _cards():
         raise UserError(f"TensorFlow does not see {', '.join(cards)}: {remedy()}, or CUDA_VISIBLE_DEVICES hides it")
@@ -38,24 +41,42 @@ def _gpus() -> str:
 
 
 def _cards(nvml: Any = pynvml) -> list[str]:
-    """The GPUs that the driver knows; none where there is no driver."""
+    """The GPUs that the driver knows; none where there is no driver.
+
+    Raises:
+        UserError: there is one, and it does not answer.
+    """
     try:
         nvml.nvmlInit()
         handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
         return [str(nvml.nvmlDeviceGetName(handle)) for handle in handles]
-    except nvml.NVMLError:
-        return []
+    except nvml.NVMLError as error:
+        if error.value in (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED):
+            return []
+        raise UserError(
+            f"NVIDIA's driver does not answer ({error}); see `nvidia-smi`, or restart the machine"
+        ) from error
 
 
 def _compiled() -> str:
-    """Raises UserError where XLA lacks something, such as CUDA's libdevice."""
-    product = tf.function(tf.linalg.matmul, jit_compile=True)
+    """Raises UserError where XLA lacks something, such as CUDA's libdevice, which only some functions need."""
     try:
-        product(tf.ones([64, 64]), tf.ones([64, 64])).numpy()
+        tf.function(_like_a_step, jit_compile=True)(tf.ones([64, 64])).numpy()
     except tf.errors.OpError as error:
+        if is_full(error):
+            with faults_told():
+                raise
         reason = error.message.partition("\n")[0]
         raise UserError(f"cannot compile here ({reason}); xla=false trains without it, and slower") from error
-    return "compiles a product of matrices"
+    return "compiles products, powers, logarithms and their gradients"
+
+
+def _like_a_step(x: tf.Tensor) -> tf.Tensor:
+    """A gradient through what libraries of kernels are looked up for."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.pow(tf.math.log1p(tf.exp(tf.tanh(x @ x))), 1.5)
+    return tape.gradient(y, x)
 
 
 def _precisions() -> str:

@@ -11,15 +11,16 @@ import pynvml
 import pytest
 import tensorflow as tf
 
+from shared.errors import UserError
 from trainer import doctor
 
 
-def driver(*names: str, is_there: bool = True) -> SimpleNamespace:
-    """NVML of a machine with such cards, or without a driver."""
+def driver(*names: str, error: int | None = None) -> SimpleNamespace:
+    """NVML of a machine with such cards, or with a driver that is absent or broken."""
 
     def begin() -> None:
-        if not is_there:
-            raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+        if error is not None:
+            raise pynvml.NVMLError(error)
 
     return SimpleNamespace(
         NVMLError=pynvml.NVMLError,
@@ -61,7 +62,12 @@ def test_a_card_that_tensorflow_does_not_see_and_a_full_disk_are_told_with_what_
 
 
 def test_a_machine_without_a_driver_has_no_cards() -> None:
-    assert doctor._cards(driver(is_there=False)) == []
+    assert doctor._cards(driver(error=pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)) == []
+
+
+def test_a_driver_that_does_not_answer_is_trouble() -> None:
+    with pytest.raises(UserError, match=r"driver does not answer .*version mismatch"):
+        doctor._cards(driver(error=pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH))
 
 
 def test_an_xla_that_cannot_compile_is_trouble(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -71,6 +77,32 @@ def test_an_xla_that_cannot_compile_is_trouble(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(tf, "function", lambda *_, **__: refused)
     (found,) = (one for one in doctor.examine(tmp_path) if one.name == "XLA")
     assert found.trouble.startswith("cannot compile here (libdevice not found at ./libdevice.10.bc); xla=false")
+
+
+def test_what_xla_compiles_needs_more_than_a_product() -> None:
+    """On a GPU a product alone is a library's; powers and logarithms need CUDA's libdevice."""
+    program = tf.function(doctor._like_a_step, jit_compile=True)
+    text = program.experimental_get_compiler_ir(tf.ones([8, 8]))(stage="hlo")
+    for operation in ("dot(", "power(", "log-plus-one(", "exponential("):
+        assert operation in text
+
+
+def test_a_device_that_is_full_is_no_fault_of_xla(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise tf.errors.ResourceExhaustedError(None, None, "Out of memory while trying to allocate 1 GiB")
+
+    monkeypatch.setattr(tf, "function", lambda *_, **__: full)
+    (found,) = (one for one in doctor.examine(tmp_path) if one.name == "XLA")
+    assert found.trouble.startswith("the device's memory is full")
+
+
+def test_a_folder_that_cannot_be_looked_at_is_trouble(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def denied(place: Path) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(shutil, "disk_usage", denied)
+    (found,) = (one for one in doctor.examine(tmp_path) if one.name == "disk for RUN")
+    assert found.trouble == f"{tmp_path} cannot be looked at (Permission denied); wanted a folder of yours: RUN="
 
 
 def test_gpus_are_named_with_the_precisions_that_they_are_fast_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ def synthesize_file(
     Args:
         checkpoint: "best", "last" or a step; None is the best where there is one, and else the last.
         mel: where the mel goes too, [F, M] float32 in ln magnitude, for a vocoder.
-        tokens: where what was said goes too, dense ids [T] int32, for an export's signature.
+        tokens: where what was said goes too, dense ids [1, T] int32, for an export's signature.
         tell: hears what comes next, and how long it may take.
 
     Raises:
@@ -97,23 +97,36 @@ def synthesize_file(
     model, _ = trained_model(run, saved, info=info)
     tell(f"compiling, then speaking {max_duration_s:g} s at most; for a large model on CPUs this takes minutes")
     speech = speak(
-        model, tokens=dense, crop=crop, spec=info.contract.features, max_duration_s=max_duration_s, seed=seed
+        model,
+        tokens=dense,
+        crop=crop,
+        spec=info.contract.features,
+        max_duration_s=max_duration_s,
+        seed=seed,
+        xla=info.config.xla,
     )
     _write_wav(out, speech)
-    for path, array in ((mel, speech.mel), (tokens, dense)):
+    for path, array in ((mel, speech.mel), (tokens, dense[None])):
         if path is not None:
             _write_array(path, array)
     return Spoken(speech, saved)
 
 
 def speak(
-    model: XTTS, *, tokens: np.ndarray, crop: np.ndarray, spec: FeatureSpec, max_duration_s: float, seed: int
+    model: XTTS,
+    *,
+    tokens: np.ndarray,
+    crop: np.ndarray,
+    spec: FeatureSpec,
+    max_duration_s: float,
+    seed: int,
+    xla: bool,
 ) -> Speech:
     """Speech for dense tokens [T] in the voice of a mel crop [C, M]; without any frame in a voice of the model's."""
     frames_per_step = model.config.frames_per_step
     max_steps = max(1, int(max_duration_s * spec.frames_per_second / frames_per_step))
 
-    @tf.function(jit_compile=True, autograph=False)
+    @tf.function(jit_compile=xla or None, autograph=False)
     def generate() -> Generated:
         return model.generate(
             tf.constant(tokens[None], tf.int32),
