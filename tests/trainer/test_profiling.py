@@ -205,9 +205,9 @@ def test_figures_are_told_though_nothing_can_be_recorded(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
-@pytest.mark.parametrize("setting", ["validation_fraction=0", "mel_dtype=none"])
-def test_datasets_of_other_kinds_are_profiled(command: Callable, tmp_path: Path, setting: str) -> None:
-    data = built(tmp_path / "data", overrides=[setting])
+@pytest.mark.parametrize("settings", [["validation_fraction=0"], ["mel_dtype=none", "max_rejected_fraction=1"]])
+def test_datasets_of_other_kinds_are_profiled(command: Callable, tmp_path: Path, settings: list[str]) -> None:
+    data = built(tmp_path / "data", overrides=settings)
     outcome = command("profile", CONFIG, "--data", data, "--out", tmp_path / "out")
     assert outcome.code == 0, outcome.err
     assert profiled(tmp_path / "out")["input_over_steps"] is not None
