@@ -19,7 +19,7 @@ from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Progress, Snapshot, copy_arrays, named_state, write_checkpoint
 from trainer.config import TrainConfig
 from trainer.export import _check_replaceable, _new_folder
-from trainer.input.stream import Position
+from trainer.input.position import Position
 from trainer.model.xtts import XTTS, ModelConfig
 from trainer.optimization.averaging import average_name
 from trainer.run import enter_run, make_model, write_run
@@ -123,6 +123,18 @@ def test_an_export_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     put(out, config="new")
     assert found(out) == {"config.json": "new"}
     assert list((tmp_path / "new").iterdir()) == [out]
+
+
+def test_an_export_removes_what_a_killed_one_left_and_not_what_another_still_writes(tmp_path: Path) -> None:
+    out, killed = tmp_path / "out[1]", tmp_path / f".out[1].{'0' * 32}.tmp"
+    (killed / "saved_model").mkdir(parents=True)
+    (tmp_path / f".other.{'0' * 32}.tmp").mkdir()
+    with _new_folder(out) as slow:
+        put(out, config="fast")
+        assert not killed.exists()
+        (slow / "config.json").write_text("slow")
+    assert found(out) == {"config.json": "slow"}
+    assert {path.name for path in tmp_path.iterdir()} == {out.name, f".other.{'0' * 32}.tmp"}
 
 
 def test_an_export_takes_the_place_of_nothing_but_an_export(tmp_path: Path) -> None:
