@@ -24,7 +24,7 @@ import safetensors
 
 from shared.errors import UserError
 from shared.files import link_file, new_file, sync
-from trainer.input.stream import Position
+from trainer.input.position import Position
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.averaging import average_name
 from trainer.optimization.plateau import PlateauState

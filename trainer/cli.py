@@ -56,7 +56,7 @@ def train(
     from trainer.config import TrainConfig
     from trainer.faults import faults_told
     from trainer.hosts import Hosts
-    from trainer.loop import train as train_to_the_end
+    from trainer.train import train as train_to_the_end
 
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     if cluster is not None:
@@ -155,15 +155,28 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 @cli.command()
 @_run
 @click.option("--text", required=True, help="What to say.")
-@click.option("--language", required=True, help="FLORES-200 code of the text, such as eng_Latn.")
+@click.option("--language", required=True, help="Of the text: a FLORES-200 code, or en, deu and the like.")
 @click.option(
     "--reference", type=click.Path(path_type=Path), help="A clip of the voice; without one it is the model's."
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The wav to write.")
 @_checkpoint
 @click.option("--tokenizer", help="Where the tokenizer is now, if it has moved since the shards were built.")
-@click.option("--seconds", "max_duration_s", type=click.FloatRange(min=0.1), default=20.0, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0, max=2**31 - 1), default=1, show_default=True)
+@click.option(
+    "--seconds",
+    "max_duration_s",
+    type=click.FloatRange(min=0.1),
+    default=20.0,
+    show_default=True,
+    help="At most so long.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**31 - 1),
+    default=1,
+    show_default=True,
+    help="Of the noise: another one says it otherwise.",
+)
 @click.option("--mel", type=click.Path(dir_okay=False, path_type=Path), help="The .npy to write for a vocoder.")
 @click.option("--tokens", type=click.Path(dir_okay=False, path_type=Path), help="The .npy to write for an export.")
 def synthesize(
@@ -225,8 +238,22 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
 @_run
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the export.")
 @_checkpoint
-@click.option("--seconds", "max_duration_s", type=click.FloatRange(min=0.1, max=600), default=20.0, show_default=True)
-@click.option("--tokens", "max_tokens", type=click.IntRange(min=1, max=10_000), default=400, show_default=True)
+@click.option(
+    "--seconds",
+    "max_duration_s",
+    type=click.FloatRange(min=0.1, max=600),
+    default=20.0,
+    show_default=True,
+    help="The longest speech that it can make.",
+)
+@click.option(
+    "--tokens",
+    "max_tokens",
+    type=click.IntRange(min=1, max=10_000),
+    default=400,
+    show_default=True,
+    help="The longest text that it takes.",
+)
 def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, max_tokens: int) -> None:
     """The model for elsewhere: SavedModel for so many seconds and tokens at most, weights, config, vocabulary."""
     start_tensorflow(gpus="hidden")  # a training may be running on it

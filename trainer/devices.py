@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from trainer.hosts import Hosts
 from trainer.input import replicas
+from trainer.input.position import Position
 from trainer.input.staircase import Bucket
-from trainer.input.stream import Position, Stream
+from trainer.input.stream import Stream
 from trainer.memory import full_batch
 
 Batch = dict[str, Any]  # tensors, or one for each device

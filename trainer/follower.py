@@ -16,9 +16,9 @@ from trainer.charter import Charter, share_charter
 from trainer.config import TrainConfig
 from trainer.hosts import Hosts
 from trainer.incidents import SkippedSteps
+from trainer.input.position import Position
 from trainer.input.replicas import parts_of
 from trainer.input.staircase import Bucket
-from trainer.input.stream import Position
 from trainer.leader import Standing
 from trainer.learner import Learner
 from trainer.memory import OutOfMemory, fed_within_memory

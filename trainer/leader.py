@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from shared.errors import UserError
 from trainer.hosts import Hosts
+from trainer.input.position import Position
 from trainer.input.staircase import Bucket
-from trainer.input.stream import Position
 from trainer.learner import Learner
 from trainer.signals import Signals
 from trainer.state import RunState

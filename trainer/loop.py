@@ -11,14 +11,11 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from shared.lock import reading
 from trainer.charter import Charter, share_charter
 from trainer.config import TrainConfig
 from trainer.devices import Batch
-from trainer.follower import Followed, Follower
 from trainer.hosts import Hosts
 from trainer.incidents import Incidents
-from trainer.input.guards import open_dataset
 from trainer.input.replicas import parts_of
 from trainer.input.staircase import Bucket
 from trainer.leader import Leader
@@ -30,7 +27,7 @@ from trainer.optimization.plateau import WAY_ON
 from trainer.page.page import write_page
 from trainer.precision import slow_precision
 from trainer.rescue import Rescue, SkippedInRow
-from trainer.run import RunInfo, enter_run, training_in, write_run
+from trainer.run import RunInfo
 from trainer.session import Session
 from trainer.signals import Interrupted, Signals
 from trainer.state import RunState
@@ -55,38 +52,6 @@ class Trained(NamedTuple):
         if self.summary.last_step < self.summary.first_step:
             return "the validation that was owed is held"
         return "a plateau ended the run" if self.loss is None else f"loss {self.loss:.4f}"
-
-
-def train(
-    config: TrainConfig,
-    *,
-    data: Path,
-    run: Path,
-    allocator: str,
-    break_lock: bool = False,
-    hosts: Hosts | None = None,
-) -> Trained | Followed:
-    """Train from the run's last checkpoint, or from fresh weights, to `config.steps`; nobody may write to the data.
-
-    `allocator` says how memory is allocated; it goes into the log. `break_lock` where a process that trained in the
-    run is known to be gone. Of several hosts the first alone reads and writes the run.
-
-    Raises:
-        UserError: data or run are not usable, another process writes to the data or trains in the run, losses are
-            no numbers, or another host is gone.
-        Interrupted: a signal asked for it; a checkpoint is written.
-    """
-    hosts = hosts or Hosts()
-    with reading(data), hosts.losses_told():
-        dataset = open_dataset(data)
-        if not hosts.is_first:
-            return Follower(config, dataset=dataset, run=run, hosts=hosts).follow()
-        with training_in(run, break_lock=break_lock):
-            info = enter_run(run, config=config, dataset=dataset)
-            trainer = Trainer(config, dataset=dataset, run=run, info=info, hosts=hosts)
-            notice = trainer.resume()
-            write_run(run, info.model_copy(update={"devices": trainer.devices}), dataset=dataset)
-            return trainer.train(allocator=allocator, notice=notice)
 
 
 class Trainer:

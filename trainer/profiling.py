@@ -26,9 +26,9 @@ from trainer.devices import Batch, Devices
 from trainer.faults import is_full
 from trainer.flops import step_flops
 from trainer.hosts import Hosts
+from trainer.input.position import Position
 from trainer.input.replicas import parts_of
 from trainer.input.staircase import Bucket
-from trainer.input.stream import Position
 from trainer.learner import Learner
 from trainer.memory import OutOfMemory, bucket_of, fed_within_memory, full_batch, within_memory
 from trainer.run import RunInfo

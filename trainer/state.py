@@ -17,7 +17,7 @@ from trainer.checkpoints import (
     remove_checkpoints,
     saved_checkpoints,
 )
-from trainer.input.stream import Position
+from trainer.input.position import Position
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.plateau import PlateauConfig, PlateauState, Remedy, watch_plateau
 from trainer.room import claim_room

@@ -76,7 +76,7 @@ def _train(data: Path, folder: Path, *, size: str, steps: int, allocator: str) -
     """The training's summary, and the mean utilisation by nvidia-smi outside of what the summary sets apart."""
     from trainer.config import TrainConfig
     from trainer.gpu import SAMPLE_PERIOD_S
-    from trainer.loop import train
+    from trainer.train import train
 
     settings = {"model": {"size": size}, "input": {"buckets": SHAPES}, "steps": steps + SHAPES, "log_every": 20}
     with subprocess.Popen(NVIDIA_SMI, stdout=subprocess.PIPE, text=True) as watcher:

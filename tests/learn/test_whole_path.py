@@ -19,7 +19,7 @@ from tests.learn import judge
 from tests.learn.clips import read_clips
 from tests.learn.corpus import make_corpus
 from trainer.config import TrainConfig
-from trainer.loop import train
+from trainer.train import train
 
 # harmonics of 180 or 90 Hz, as long as the text; its words are: flite -voice VOICE -t TEXT -o OUT
 FLITE = """\

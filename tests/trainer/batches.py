@@ -12,7 +12,8 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from trainer.input.config import InputConfig
 from trainer.input.plan import Plan, plan_dataset
-from trainer.input.stream import Position, Stream
+from trainer.input.position import Position
+from trainer.input.stream import Stream
 
 DEVICE = "/CPU:0"
 

@@ -27,7 +27,7 @@ CONTENT = ("mel", "frames", "tokens", "token_counts", "rows")
 def write_rows(data: str, out: str, until: str, settings: str, *position: str) -> None:
     from shared.dataset import Dataset
     from tests.trainer.batches import DEVICE, as_numpy, make_stream
-    from trainer.input.stream import Position
+    from trainer.input.position import Position
 
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
     with Path(out).open("a", encoding="utf-8") as file:

@@ -25,7 +25,7 @@ from trainer.checkpoints import (
     saved_checkpoints,
     write_checkpoint,
 )
-from trainer.input.stream import Position
+from trainer.input.position import Position
 from trainer.model.xtts import XTTS
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig

@@ -15,6 +15,8 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.tfrecord import HEADER_BYTES, frame, payload_of
 from tests.trainer.batches import DEVICE, as_numpy, epochs, make_stream
+from trainer.input import stream as stream_module
+from trainer.input.damage import Damage, first_damage
 from trainer.input.stream import Stream
 
 VICTIM = 20  # a row of the training split that is neither the first nor the last of its shard
@@ -229,12 +231,11 @@ def test_reading_that_fails_where_every_record_is_whole_is_blamed_on_no_record(
     stream, _, _ = make_stream(copy.dataset, **SETTINGS)
     content = copy.shard.read_bytes()
     flip_a_byte_of_the_mel(copy)
-    find = Stream._find_damage
 
-    def healed(*args: object) -> list:
+    def healed(*args: object, **facts: object) -> list[Damage]:
         copy.shard.write_bytes(content)
-        return find(*args)
+        return first_damage(*args, **facts)
 
-    monkeypatch.setattr(Stream, "_find_damage", healed)
+    monkeypatch.setattr(stream_module, "first_damage", healed)
     with pytest.raises(UserError, match=r"reading failed \(.*\), yet every record there is whole"):
         epochs(stream, until=1)

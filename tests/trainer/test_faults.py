@@ -70,7 +70,7 @@ def test_other_errors_stay_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("words", "broken"),
     [
-        (["train", "configs/train_sample.yaml", "--data", "d"], "trainer.loop.train"),
+        (["train", "configs/train_sample.yaml", "--data", "d"], "trainer.train.train"),
         (["export", "--out", "o"], "trainer.export.export_run"),
         (["synthesize", *"--text a --language eng_Latn --out o".split()], "trainer.speech.synthesize.synthesize_file"),
     ],

@@ -14,7 +14,7 @@ import pytest
 from shared.dataset import Dataset
 from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.crowds import crowd
-from trainer.input.stream import Position
+from trainer.input.position import Position
 
 SETTINGS = {"chunk_bytes": 900_000, "frames_per_batch": 1000}
 EPOCHS = 40

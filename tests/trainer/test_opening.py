@@ -16,7 +16,7 @@ from shared.config import load_config
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.lock import writing
-from trainer import loop
+from trainer import train as training
 from trainer.config import TrainConfig
 from trainer.input.guards import open_dataset
 
@@ -93,8 +93,8 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
                 pass
             return "to the end"
 
-    monkeypatch.setattr(loop, "Trainer", Trainer)
-    assert loop.train(CONFIG, data=copy, run=tmp_path / "run", allocator="") == "to the end"
+    monkeypatch.setattr(training, "Trainer", Trainer)
+    assert training.train(CONFIG, data=copy, run=tmp_path / "run", allocator="") == "to the end"
     with writing(copy, command="build"):
         pass
 
@@ -102,5 +102,5 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
 def test_no_training_begins_while_a_build_writes(data: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(data, tmp_path / "data")
     with writing(copy, command="build"), pytest.raises(UserError, match=r"build of .* is writing here; wait for it"):
-        loop.train(CONFIG, data=copy, run=tmp_path / "run", allocator="")
+        training.train(CONFIG, data=copy, run=tmp_path / "run", allocator="")
     assert not (tmp_path / "run").exists()

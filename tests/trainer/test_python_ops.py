@@ -14,7 +14,7 @@ from shared.errors import UserError
 from tests.trainer.batches import DEVICE, make_stream
 from trainer.input.guards import graphs, refuse_python_ops
 from trainer.input.parse import StoredMel
-from trainer.input.stream import Position
+from trainer.input.position import Position
 
 
 def operations(dataset: tf.data.Dataset) -> collections.Counter[str]:

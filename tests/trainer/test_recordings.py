@@ -25,8 +25,8 @@ from shared.features import PRESETS
 from tests.trainer.batches import epochs, make_stream
 from trainer.input.blocks import Records, read_records
 from trainer.input.guards import python_ops
+from trainer.input.position import Position
 from trainer.input.recordings import ComputedMel, complaint
-from trainer.input.stream import Position
 
 ENGLISH = Path("tests/corpora/english")
 TOLERANCE = 2e-5

@@ -27,7 +27,7 @@ from tests.trainer.conftest import built
 from tests.trainer.toy import TrainStep
 from trainer import loop, monitor
 from trainer.checkpoints import saved_checkpoints
-from trainer.input.stream import Position
+from trainer.input.position import Position
 
 FRAMES = 800
 SETTINGS = (

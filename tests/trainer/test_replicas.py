@@ -14,7 +14,7 @@ import pytest
 from shared.dataset import Dataset
 from tests.trainer.batches import as_numpy, epochs, make_stream
 from tests.trainer.dealing import EPOCHS
-from trainer.input.stream import Position, Share
+from trainer.input.position import Position, Share
 
 SETTINGS = {"chunk_bytes": 900_000}
 TIMEOUT_S = 240

@@ -11,7 +11,7 @@ import pytest
 from trainer import checkpoints
 from trainer.checkpoints import choose_checkpoint, holds_averages, load_checkpoint, saved_checkpoints
 from trainer.config import TrainConfig
-from trainer.input.stream import Position
+from trainer.input.position import Position
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.plateau import PlateauConfig
 from trainer.state import RunState

@@ -16,7 +16,7 @@ from shared.errors import UserError
 from tests.trainer.test_session import wait_for
 from trainer import saving
 from trainer.checkpoints import Progress, Snapshot, saved_checkpoints, write_checkpoint
-from trainer.input.stream import Position
+from trainer.input.position import Position
 from trainer.saving import Saver
 
 
@@ -107,7 +107,7 @@ import resource, signal, sys
 from pathlib import Path
 import keras, numpy as np
 from trainer.checkpoints import Progress, Snapshot, write_checkpoint
-from trainer.input.stream import Position
+from trainer.input.position import Position
 from shared.errors import UserError
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -138,7 +138,7 @@ import re, sys
 from pathlib import Path
 import keras, numpy as np
 from trainer.checkpoints import Progress, load_checkpoint, saved_checkpoints
-from trainer.input.stream import Position
+from trainer.input.position import Position
 from trainer.saving import Saver
 
 def status(name):

@@ -13,7 +13,7 @@ from shared.dataset import Dataset
 from tests.trainer.batches import make_stream
 from tests.trainer.fleets import STEPS, Runs, rows, train
 from trainer.checkpoints import saved_checkpoints
-from trainer.input.stream import Position
+from trainer.input.position import Position
 
 LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
 

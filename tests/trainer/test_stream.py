@@ -18,7 +18,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.trainer.batches import DEVICE, as_numpy, epochs, make_stream, read_shards, rows_of
-from trainer.input.stream import Position
+from trainer.input.position import Position
 
 # one record, fewer than a batch of the smaller bucket, some batches, more than the split
 CHUNKS = (1, 150_000, 600_000, 384 << 20)

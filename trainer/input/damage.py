@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
+import tensorflow as tf
 
 from shared.dataset import Contract
 from shared.errors import UserError
@@ -14,6 +16,9 @@ from shared.records import MEL_DTYPES, decode, mel_rows
 from shared.tfrecord import CorruptFrame, read_frame
 from shared.vocabulary import NUM_NLLB_IDS
 from trainer.input.blocks import Records
+from trainer.input.epoch import EpochOrder
+from trainer.input.graph import HOST
+from trainer.input.position import Position
 
 
 class Damage(NamedTuple):
@@ -29,7 +34,36 @@ class Damage(NamedTuple):
         return f"{self.shard}: the record of {self.utterance_id} at byte {self.offset_bytes} is corrupt ({self.reason})"
 
 
-def find_damage(rows: Iterable[int], *, records: Records, contract: Contract) -> list[Damage]:
+def first_damage(
+    order: EpochOrder, *, position: Position, known: Collection[int], records: Records, contract: Contract
+) -> list[Damage]:
+    """The corrupt records, but for `known` rows, of the first chunk with any from a position on, or of two after it.
+
+    A stream gives batches up to the chunk that fails, and reads ahead of them.
+
+    Raises:
+        UserError: a shard cannot be read at all.
+    """
+    for rows in itertools.islice(_rows_from(position, order=order), 3):
+        fresh = [row for row in dict.fromkeys(rows) if row not in known]
+        if found := _corrupt_ones(fresh, records=records, contract=contract):
+            return found
+    return []
+
+
+def _rows_from(position: Position, *, order: EpochOrder) -> Iterator[list[int]]:
+    """The rows that the chunk of a position reads, then those of each after it."""
+    number = position.chunk
+    for epoch_number in itertools.count(position.epoch):
+        with tf.device(HOST):
+            epoch = order.epoch(tf.constant(epoch_number, tf.int64))
+        for chunk in range(number, len(epoch.chunk_starts) - 1):
+            with tf.device(HOST):
+                yield order.rows_of(order.chunk(epoch, tf.constant(chunk, tf.int64)).blocks).numpy().tolist()
+        number = 0
+
+
+def _corrupt_ones(rows: Iterable[int], *, records: Records, contract: Contract) -> list[Damage]:
     """The corrupt ones of some rows.
 
     Raises:

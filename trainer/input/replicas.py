@@ -12,7 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from trainer.input.stream import Position, Share, Stream
+from trainer.input.position import Position, Share
+from trainer.input.stream import Stream
 
 
 def endless(

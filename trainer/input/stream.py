@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -19,19 +17,16 @@ from shared.vocabulary import Vocabulary
 from trainer.faults import is_of_device
 from trainer.input.blocks import cut_blocks, read_records
 from trainer.input.config import InputConfig
-from trainer.input.damage import Damage, find_damage
-from trainer.input.epoch import VERSION, Epoch, EpochOrder
-from trainer.input.guards import refuse_missing_shards, refuse_python_ops
+from trainer.input.damage import Damage, first_damage
+from trainer.input.epoch import VERSION, EpochOrder
+from trainer.input.graph import HOST, Batch, BatchGraph
+from trainer.input.guards import refuse_missing_shards
 from trainer.input.outlook import Filled, first_epoch
-from trainer.input.parse import BatchParser, Loaded
+from trainer.input.parse import BatchParser
 from trainer.input.plan import Plan
-from trainer.input.reading import BlockReader
+from trainer.input.position import Position, Share
 from trainer.input.recordings import complaint
 from trainer.input.staircase import assign
-
-Batch = dict[str, tf.Tensor]
-
-_HOST = "/CPU:0"
 
 # What reading raises where a record is corrupt, or a file cannot be read; anything else is a fault of ours.
 _UNREADABLE = (
@@ -45,22 +40,6 @@ _UNREADABLE = (
     tf.errors.UnknownError,
     UnicodeDecodeError,  # TensorFlow's own, from a message in which it quotes a record that is no text
 )
-
-
-class Position(NamedTuple):
-    """The next batch to come: its epoch, its chunk in the epoch, its place in the chunk."""
-
-    epoch: int = 0
-    chunk: int = 0
-    batch: int = 0
-
-
-class Share(NamedTuple):
-    """Of `parts` equal parts of each batch, those that a process takes: `taken` from `first` on."""
-
-    first: int = 0
-    taken: int = 1
-    parts: int = 1
 
 
 class Stream:
@@ -91,11 +70,17 @@ class Stream:
         self._weights = plan.rates[split] if weights is None else weights
         self._bucket = assign(plan.buckets, self._records.frames, self._records.tokens)
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
-        with tf.device(_HOST):
+        contract = dataset.info.contract
+        with tf.device(HOST):
             self._order = self._make_order(weights=self._weights, seed=seed)
-            self._parser = BatchParser(
-                plan.buckets, records=self._records, contract=dataset.info.contract, vocabulary=vocabulary
-            )
+            parser = BatchParser(plan.buckets, records=self._records, contract=contract, vocabulary=vocabulary)
+        self._graph = BatchGraph(
+            self._blocks,
+            records=self._records,
+            parser=parser,
+            readers=config.readers,
+            stores_mels=contract.stores_mels,
+        )
         self.damaged: list[Damage] = []  # records that were met and skipped
         self._kept_graph: tuple[object, tf.data.Dataset] | None = None
 
@@ -209,9 +194,13 @@ class Stream:
         """
         return self._batches(self._order, position, until=until, share=share)
 
+    def _batches(self, order: EpochOrder, position: Position, *, until: int | None, share: Share) -> tf.data.Dataset:
+        left_out = {damage.row for damage in self.damaged}
+        return self._graph.batches(order, position=position, until=until, share=share, left_out=left_out)
+
     @functools.cached_property
     def _order_of_all(self) -> EpochOrder:
-        with tf.device(_HOST):
+        with tf.device(HOST):
             return self._make_order(weights=(self._weights > 0).astype(np.float32), seed=None)
 
     def _make_order(self, *, weights: np.ndarray, seed: int | None) -> EpochOrder:
@@ -251,54 +240,6 @@ class Stream:
                     raise
                 self._skip_damage(error, order=order, position=Position(*map(int, reached)), tell=tell)
 
-    def _batches(self, order: EpochOrder, position: Position, *, until: int | None, share: Share) -> tf.data.Dataset:
-        left_out = {damage.row for damage in self.damaged}
-        with tf.device(_HOST):
-            reader = BlockReader(self._blocks, records=self._records, left_out=left_out, readers=self.config.readers)
-            first = tf.constant(position, tf.int64)
-
-        def chunks(number: tf.Tensor) -> tf.data.Dataset:
-            epoch = order.epoch(number)
-            begin = tf.where(number == first[0], first[1], 0)
-            numbers = tf.data.Dataset.range(begin, tf.size(epoch.chunk_starts, tf.int64) - 1)
-            return numbers.flat_map(lambda chunk: load(epoch, chunk))
-
-        def load(epoch: Epoch, number: tf.Tensor) -> tf.data.Dataset:
-            place = tf.stack([epoch.number, number])
-            chunk = order.chunk(epoch, number)
-            start = tf.where(tf.reduce_all(place == first[:2]), first[2], 0)
-            read = order.rows_of(chunk.blocks)
-            places = reader.places(read=read, rows=chunk.rows, places=chunk.places)
-            is_wanted = start < tf.size(chunk.starts, tf.int64)
-            raw = reader.read(chunk.blocks).take(tf.cast(is_wanted, tf.int64))
-            rows = reader.readable(read)
-            return raw.map(lambda raw: (place, start, self._parser.parse(raw, rows=rows, order=chunk, places=places)))
-
-        def cut(place: tf.Tensor, start: tf.Tensor, chunk: Loaded) -> tf.data.Dataset:
-            end = tf.size(chunk.order.starts, tf.int64)
-            numbers = tf.data.Dataset.range(start * share.taken, end * share.taken)
-            # computing mels is work for all cores, cutting stored ones is none
-            calls = None if self._dataset.info.contract.stores_mels else tf.data.AUTOTUNE
-            return numbers.map(lambda number: cut_part(place, chunk, number), num_parallel_calls=calls)
-
-        def cut_part(place: tf.Tensor, chunk: Loaded, number: tf.Tensor) -> Batch:
-            batch, part = number // share.taken, share.first + number % share.taken
-            content = self._parser.cut(
-                chunk, batch=tf.cast(batch, tf.int32), part=tf.cast(part, tf.int32), parts=share.parts
-            )
-            return {**content, "next": tf.concat([place, [batch + 1]], 0)}
-
-        last = tf.int64.max if until is None else until
-        numbers = tf.data.Dataset.range(position.epoch, last)
-        # the next chunk is read while this one is cut, also across the end of an epoch
-        batches = numbers.flat_map(chunks).prefetch(1).flat_map(cut)
-        options = tf.data.Options()
-        options.deterministic = True
-        options.threading.max_intra_op_parallelism = 1  # sharing an operation of 3 MB out costs more than it saves
-        batches = batches.with_options(options)
-        refuse_python_ops(batches)
-        return batches
-
     def _to_device(self, batches: tf.data.Dataset, *, device: str) -> tf.data.Dataset:
         return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self.config.prefetch_batches))
 
@@ -317,7 +258,13 @@ class Stream:
                 f"{said}; put the file back that the dataset was built from, or run `make preprocess` again, which "
                 "takes the recordings as they are now"
             ) from error
-        found = self._find_damage(order, position)
+        found = first_damage(
+            order,
+            position=position,
+            known={damage.row for damage in self.damaged},
+            records=self._records,
+            contract=self._dataset.info.contract,
+        )
         root, allowed = self._dataset.layout.root, self.config.corrupt_records
         if not found:
             reason = str(error).splitlines()[0].rpartition("}} ")[2]
@@ -334,24 +281,3 @@ class Stream:
             ) from error
         for number, damage in enumerate(found, len(self.damaged) - len(found) + 1):
             tell(f"{damage}; skipped, {number} of {allowed} that input.corrupt_records allows")
-
-    def _find_damage(self, order: EpochOrder, position: Position) -> list[Damage]:
-        """The corrupt records of the first chunk with any from `position` on: batches come up to where it fails."""
-        known = {damage.row for damage in self.damaged}
-        for rows in itertools.islice(_rows_from(position, order=order), 3):
-            fresh = [row for row in dict.fromkeys(rows) if row not in known]
-            if found := find_damage(fresh, records=self._records, contract=self._dataset.info.contract):
-                return found
-        return []
-
-
-def _rows_from(position: Position, *, order: EpochOrder) -> Iterator[list[int]]:
-    """The rows that the chunk of a position reads, then those of each after it."""
-    number = position.chunk
-    for epoch_number in itertools.count(position.epoch):
-        with tf.device(_HOST):
-            epoch = order.epoch(tf.constant(epoch_number, tf.int64))
-        for chunk in range(number, len(epoch.chunk_starts) - 1):
-            with tf.device(_HOST):
-                yield order.rows_of(order.chunk(epoch, tf.constant(chunk, tf.int64)).blocks).numpy().tolist()
-        number = 0
