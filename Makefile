@@ -31,7 +31,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local|flink GPU=1 ARGS="key=value …"'
+	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local|flink GPU=1 PYTHON=python3 ARGS="key=value …"'
 	@echo '             FLINK_MASTER=host:port FLINK_JOB_SERVER_JAR=file.jar FLINK_ENVIRONMENT=EXTERNAL:host:port (RUNNER=flink)'
 	@echo '             TEXT= LANGUAGE= REFERENCE= OUT= (synthesize)'
 
@@ -75,7 +75,7 @@ flink-down: $(READY)  ## end it; ARGS=--force also where jobs run
 flink-status: $(READY)  ## cluster, slots, job server, running jobs
 	$(BIN)/myxtts-data flink status
 
-doctor: $(READY)  ## is all there that data and a training need, and what to do where not: RUNNER= DATA= RUN=
+doctor: $(READY)  ## is all there that data and a training need, and what to do where not: RUNNER= DATA= RUN= GPU=1
 	status=0; $(BIN)/myxtts-data doctor --runner $(RUNNER) --data $(DATA) || status=$$?; \
 	  $(BIN)/myxtts-train doctor --run $(RUN) || status=$$?; exit $$status
 
@@ -100,14 +100,14 @@ synthesize: $(READY)  ## speak: RUN= TEXT= LANGUAGE= REFERENCE= OUT= ARGS=
 export: $(READY)  ## SavedModel, weights and config of a run for elsewhere: RUN= OUT=runs/sample/export ARGS=
 	$(BIN)/myxtts-train export --run $(RUN) --out $(if $(filter file,$(origin OUT)),$(RUN)/export,$(OUT)) $(ARGS)
 
-quickstart: preprocess validate train synthesize  ## all four on the sample corpus that ships with the tests
+quickstart: preprocess validate train synthesize  ## preprocess, validate, train, synthesize: the sample corpus that ships with the tests
 
 # one spoken corpus serves many runs; both can be named: DATA= RUN=
 LEARN_CORPUS := data/learn/corpus
 LEARN_DATA   := $(if $(filter file,$(origin DATA)),data/learn/data,$(DATA))
 LEARN_RUN    := $(if $(filter file,$(origin RUN)),runs/learn,$(RUN))
 
-learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: 50 minutes on 2 cores; needs flite: DATA= RUN= ARGS=
+learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: 35 to 55 minutes on 2 cores; needs flite: DATA= RUN= ARGS=
 	$(MAKE) preprocess CONFIG=configs/preprocess_learn_check.yaml DATA=$(LEARN_DATA) ARGS=
 	$(MAKE) train CONFIG=configs/learn_check.yaml DATA=$(LEARN_DATA) RUN=$(LEARN_RUN)
 	$(BIN)/python -m tests.learn.judge $(LEARN_RUN) $(LEARN_DATA)

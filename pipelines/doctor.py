@@ -67,7 +67,7 @@ def _installed(name: str) -> bool:
 def _room(data: Place) -> str:
     if isinstance(data, Path):
         room = room_at(data, wanted_gib=ROOM_WANTED_GIB, variable="DATA")
-        return f"{room}; `make preprocess ARGS=--plan` says how much a build takes"
+        return f"{room}; `make preprocess CONFIG=… ARGS=--plan` says how much a build takes"
     try:
         there = "a dataset, or the start of one" if data.is_dir() else "nothing yet"
     except OSError as error:

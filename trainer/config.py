@@ -33,7 +33,7 @@ class TrainConfig(Config):
     validate_every: int = pydantic.Field(1_000, ge=1)
     checkpoint_every: int = pydantic.Field(1_000, ge=1)
     kept_checkpoints: int = pydantic.Field(3, ge=1)
-    xla: bool = True  # compile the step; without, the same graph runs operation by operation
+    xla: bool = True  # compile the step; without, the same graph runs as it is
     seed: int = pydantic.Field(1, ge=0, lt=2**31)
 
     @property

@@ -26,7 +26,12 @@ def examine(run: Path) -> Iterator[Check]:
     yield looked_at("GPU", _gpus)
     yield looked_at("XLA", _compiled)
     yield Check("precision", _precisions())
-    yield looked_at("disk for RUN", lambda: room_at(run, wanted_gib=ROOM_WANTED_GIB, variable="RUN"))
+    yield looked_at("disk for RUN", lambda: _room(run))
+
+
+def _room(run: Path) -> str:
+    room = room_at(run, wanted_gib=ROOM_WANTED_GIB, variable="RUN")
+    return f"{room}; `make train` says at its start how much checkpoints take"
 
 
 def _gpus() -> str:

@@ -29,7 +29,9 @@ def flink() -> None:
 
 @flink.command()
 @_master
-@click.option("--task-managers", type=click.IntRange(min=1), default=2, show_default=True)
+@click.option(
+    "--task-managers", type=click.IntRange(min=1), default=2, show_default=True, help="How many, of a slot each."
+)
 def up(master: str, task_managers: int) -> None:
     """Fetch what is needed, start what does not run, wait until it takes jobs."""
     from pipelines.flink.cluster import Cluster, local_master
