@@ -111,7 +111,7 @@ def choose_checkpoint(run: Path, wanted: str | None) -> Saved:
     named = {str(one.step): one for one in saved}
     if saved:
         named["last"] = saved[-1]
-    if best.is_file():
+    if best.is_file() and (wanted is None or wanted not in named):
         named["best"] = Saved(read_progress(best).step, best)
         named.setdefault(str(named["best"].step), named["best"])
     if not named:

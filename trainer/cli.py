@@ -14,6 +14,7 @@ from shared.errors import UserError
 from shared.lock import reading
 from trainer.cluster import find_cluster
 from trainer.signals import Interrupted
+from trainer.speech.bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
 from trainer.startup import start_tensorflow
 
 # TensorFlow takes seconds to import: each command brings in its own when it runs, after the usage was checked.
@@ -165,7 +166,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 @click.option(
     "--seconds",
     "max_duration_s",
-    type=click.FloatRange(min=0.1),
+    type=click.FloatRange(min=MIN_SPEECH_S, max=MAX_SPEECH_S),
     default=20.0,
     show_default=True,
     help="At most so long.",
@@ -241,7 +242,7 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
 @click.option(
     "--seconds",
     "max_duration_s",
-    type=click.FloatRange(min=0.1, max=600),
+    type=click.FloatRange(min=MIN_SPEECH_S, max=MAX_SPEECH_S),
     default=20.0,
     show_default=True,
     help="The longest speech that it can make.",
@@ -249,7 +250,7 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
 @click.option(
     "--tokens",
     "max_tokens",
-    type=click.IntRange(min=1, max=10_000),
+    type=click.IntRange(min=1, max=MAX_TOKENS),
     default=400,
     show_default=True,
     help="The longest text that it takes.",

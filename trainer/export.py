@@ -1,6 +1,6 @@
 """A run's model for elsewhere: TensorFlow's SavedModel, which needs none of this code, and plain weights.
 
-OUT/saved_model/           signature `synthesize`: tokens, crop, seed -> mel, steps, alignment
+OUT/saved_model/           signature `synthesize`: tokens, crop, seed -> mel, steps, stopped, alignment
 OUT/weights.safetensors    every weight by name, float32
 OUT/config.json            model, contract, step, whether weights are the moving average (`averaged`), bounds
 OUT/vocab.json             the compact vocabulary: place of a token in it = its id here
@@ -56,7 +56,8 @@ def export_run(
     """
     info, saved = open_run(run), choose_checkpoint(run, checkpoint)
     contract = info.contract
-    model, progress = trained_model(run, saved, info=info)
+    model, progress = trained_model(run, saved, info=info)  # the best may be another by now
+    saved = saved._replace(step=progress.step)
     steps = max(1, int(max_duration_s * contract.features.frames_per_second / model.config.frames_per_step))
     weights = {name: np.asarray(variable, np.float32) for name, variable in named_state(model).items()}
     config = {
@@ -93,7 +94,7 @@ def _check_replaceable(out: Path) -> None:
 def _new_folder(out: Path) -> Iterator[Path]:
     """A folder under a temporary name, that gets its own once it is whole, in place of the export that had it.
 
-    What exports to the same name left that were killed goes then; who still writes one holds its lock.
+    What exports to the same name left that were killed goes then, if it may; who still writes one holds its lock.
     """
     out = out.resolve()
     new, old = (out.with_name(f".{out.name}.{uuid.uuid4().hex}.tmp") for _ in range(2))
@@ -108,7 +109,7 @@ def _new_folder(out: Path) -> Iterator[Path]:
             new.rename(out)
             sync(out.parent)
         for left in out.parent.glob(f".{glob.escape(out.name)}.{'[0-9a-f]' * 32}.tmp"):
-            with contextlib.suppress(BlockingIOError, FileNotFoundError), _locked(left):
+            with contextlib.suppress(OSError), _locked(left):
                 remove_tree(left)
     finally:
         if old.exists() and not out.exists():
@@ -139,7 +140,8 @@ def synthesizer(model: XTTS, *, n_mels: int, max_tokens: int, max_steps: int) ->
     def synthesize(tokens: tf.Tensor, crop: tf.Tensor, seed: tf.Tensor) -> dict[str, tf.Tensor]:
         """Speak tokens [1, T] in the voice of a crop [1, C, M]; mel [1, F, M], steps [1], alignment [1, N, T].
 
-        Of a crop that is too long the middle is heard, as in `make synthesize`.
+        `stopped` [1] is whether it came to an end by itself. Of a crop that is too long the middle is heard, as in
+        `make synthesize`.
         """
         crop = crop[:, tf.maximum(tf.shape(crop)[1] - limit, 0) // 2 :][:, :limit]
         token_counts, crop_frames = tf.shape(tokens)[1], tf.shape(crop)[1]
@@ -157,6 +159,7 @@ def synthesizer(model: XTTS, *, n_mels: int, max_tokens: int, max_steps: int) ->
         return {
             "mel": generated.mel[:, : steps * r],
             "steps": generated.steps,
+            "stopped": generated.stopped,
             "alignment": generated.alignment[:, :steps, :token_counts],
         }
 

@@ -10,12 +10,10 @@ appendix B). Padding counts, for it is computed with; of causal attention all NÂ
 from __future__ import annotations
 
 from trainer.input.staircase import Bucket
-from trainer.model.audio_encoder import NUM_LATENTS, RESAMPLER_LAYERS, STYLE_WIDTH
+from trainer.model.audio_encoder import CROP_KERNEL, CROP_STRIDE, NUM_LATENTS, RESAMPLER_LAYERS, STYLE_WIDTH
 from trainer.model.decoder import POSTNET_KERNEL, POSTNET_LAYERS
 from trainer.model.size import SIZES, Size, Stack
 from trainer.model.xtts import ModelConfig
-
-CROP_KERNEL, CROP_STRIDE = 3, 2
 
 
 def step_flops(config: ModelConfig, bucket: Bucket, *, n_mels: int) -> int:

@@ -111,16 +111,19 @@ class FreeRunning:
         """Each clip as the model says it now; none before all are known."""
         if not self._given:
             return []
-        mel, steps, alignment = (one.numpy() for one in self._compiled(**self._given))
+        mel, steps, stopped, alignment = (one.numpy() for one in self._compiled(**self._given))
         r = self._model.config.frames_per_step
         return [
             self._sample(
-                clip, mel=mel[row, : steps[row] * r], alignment=alignment[row, : steps[row], : len(clip.tokens)]
+                clip,
+                mel=mel[row, : steps[row] * r],
+                alignment=alignment[row, : steps[row], : len(clip.tokens)],
+                has_ended=stopped[row],
             )
             for row, clip in enumerate(self._clips)
         ]
 
-    def _sample(self, clip: Clip, *, mel: np.ndarray, alignment: np.ndarray) -> Sample:
+    def _sample(self, clip: Clip, *, mel: np.ndarray, alignment: np.ndarray, has_ended: np.ndarray) -> Sample:
         assert self._choice is not None
         if clip.utterance_id not in self._sounds:
             self._sounds[clip.utterance_id] = sound_of(clip.mel, spec=self._spec)
@@ -130,7 +133,7 @@ class FreeRunning:
             target=clip.mel,
             spoken=mel,
             alignment=alignment,
-            has_ended=np.array(len(alignment) < self._max_steps),
+            has_ended=has_ended,
             target_sound=self._sounds[clip.utterance_id],
             spoken_sound=sound_of(mel, spec=self._spec),
         )

@@ -51,7 +51,8 @@ class Trained(NamedTuple):
             return f"nothing left to do: {way_on}"
         if self.summary.last_step < self.summary.first_step:
             return "the validation that was owed is held"
-        return "a plateau ended the run" if self.loss is None else f"loss {self.loss:.4f}"
+        told = [] if self.loss is None else [f"loss {self.loss:.4f}"]
+        return ", ".join([*told, "a plateau ended the run"] if self.is_over else told)
 
 
 class Trainer:
@@ -244,7 +245,8 @@ class Trainer:
         try:
             return self._learner.train_on(batch)
         except OutOfMemory:
-            if self._devices.count > 1 and self._hosts.count == 1:  # several hosts begin again
+            is_partly_done = self._devices.count > 1 or not self._config.xla  # a program does all or nothing
+            if is_partly_done and self._hosts.count == 1:  # several hosts begin again
                 on.rescue.restore()
             raise
 

@@ -22,11 +22,11 @@ class GuidedAttentionConfig(Config):
 
     weight: float = pydantic.Field(5.0, ge=0)
     width: float = pydantic.Field(0.2, gt=0)  # of the free diagonal, in shares of the text
-    full_steps: int = pydantic.Field(20_000, ge=0)  # updates with the whole weight
-    falling_steps: int = pydantic.Field(20_000, ge=1)  # updates after those, in which it falls to 0
+    full_steps: int = pydantic.Field(20_000, ge=0)  # steps with the whole weight
+    falling_steps: int = pydantic.Field(20_000, ge=1)  # steps after those, in which it falls to 0
 
     def weight_at(self, step: tf.Tensor | None) -> tf.Tensor:
-        """The weight of update `step` (0 is the first); None is after the last."""
+        """The weight of step `step` (0 is the first), skipped ones counted; None is after the last."""
         if step is None:
             return tf.constant(0.0)
         fallen = (tf.cast(step, tf.float32) - self.full_steps) / self.falling_steps
@@ -42,7 +42,7 @@ class LossConfig(Config):
     kl: float = pydantic.Field(0.1, ge=0)
     flux: float = pydantic.Field(0.02, ge=0)
     stop: float = pydantic.Field(0.5, ge=0)
-    stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # one step in some fifty is the last
+    stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # of some 50 to 200 steps of a clip one is the last
     guided_attention: GuidedAttentionConfig = GuidedAttentionConfig()
     voice: float = pydantic.Field(
         0.0, ge=0
@@ -50,7 +50,7 @@ class LossConfig(Config):
     adaptive: bool = False  # weights become shares of the gradient: trainer/loss_balance.py
 
     def weights_at(self, step: tf.Tensor | None) -> dict[str, tf.Tensor]:
-        """The weight of each term at update `step`; None is after the last."""
+        """The weight of each term at step `step`; None is after the last."""
         weights = {"mel": self.mel, "kl": self.kl, "flux": self.flux, "stop": self.stop}
         if self.voice:
             weights["voice"] = self.voice

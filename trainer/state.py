@@ -172,6 +172,10 @@ class RunState:
         if found.schedule and found.schedule != asked.schedule:
             self._optimizer.rate_scale.assign(1.0)
             self._optimizer.restart_schedule()
+            settling = self._plateau.settling if self._plateau else 0
+            self.progress = self.progress._replace(
+                plateau=found.plateau._replace(waited=0, actions=0, settling=settling)
+            )
             changes.append("the learning rate's schedule from its beginning: level or optimizer.schedule changed")
         elif found.steps:
             changes += self._stretched(found.steps, now=asked.steps)

@@ -203,7 +203,7 @@ def judge(
     of: Losses | None = None,
     scaled: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
 ) -> tuple[Decoded, Losses]:
-    """Decode a lesson, and judge it as of update `step`; None is after the last.
+    """Decode a lesson, and judge it as of step `step`; None is after the last.
 
     Where the lesson is a part of a batch, `of` are the counts of the whole, and the losses of parts add up to its.
     What is differentiated here is `scaled`, so that float16 has gradients of it.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 
 from rich.console import Console, Group
@@ -126,7 +127,7 @@ def train_groups(values: Values) -> dict[str, list[str]]:
         "loss": _losses(values),
         "rate": _present(values, learning_rate="learning rate {:.2e}", gradient_norm="gradient norm {:.3g}"),
         "speed": speed,
-        "GPU": [word for number in range(64) for word in _gpu(values, f"gpu{number}")],
+        "GPU": [word for number in gpu_numbers(values) for word in _gpu(values, f"gpu{number}")],
     }
 
 
@@ -146,6 +147,12 @@ def validation_groups(values: Values, *, step: int) -> dict[str, list[str]]:
 def _losses(values: Values) -> list[str]:
     parts = [f"{name.replace('_', ' ')} {values[name]:.3f}" for name in PARTS if name in values]
     return [f"loss {values['loss']:.4f}", *parts]
+
+
+def gpu_numbers(names: Iterable[str]) -> list[int]:
+    """Of the GPUs that figures of such names tell of, in order."""
+    found = (re.match(r"gpu(\d+)_", name) for name in names)
+    return sorted({int(match[1]) for match in found if match})
 
 
 def _gpu(values: Values, name: str) -> list[str]:

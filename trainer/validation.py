@@ -125,27 +125,29 @@ class Validated(NamedTuple):
 
 
 def validate(batches: Iterable[Batch], *, step: Callable[[Batch], Evaluated], losses: LossConfig) -> Validated | None:
-    """Losses over all batches as if they were one; None without a batch."""
-    sums, counts, first = defaultdict[str, float](float), defaultdict[str, float](float), None
+    """Losses over all batches as if they were one; None without a clip, as where all are corrupt and were skipped."""
+    sums, counts, pictures = defaultdict[str, float](float), defaultdict[str, float](float), None
     for batch in batches:
         found = step(batch)
         for name, term in found.terms.items():
             sums[name] += float(found.counts[name]) * float(term)
             counts[name] += float(found.counts[name])
-        first = first or (batch, found.decoded)
-    if first is None:
+        rows = np.flatnonzero(batch["frames"])
+        if pictures is None and len(rows):
+            pictures = _pictures(batch, found.decoded, row=rows[0])
+    if pictures is None:
         return None
     terms = {name: total / max(counts[name], 1.0) for name, total in sums.items()}
     loss = sum(float(weight) * terms[name] for name, weight in losses.weights_at(None).items())
-    return Validated({"loss": loss, **terms}, _pictures(*first))
+    return Validated({"loss": loss, **terms}, pictures)
 
 
-def _pictures(batch: Batch, decoded: Decoded) -> dict[str, np.ndarray]:
-    """Of a batch's first clip."""
-    frames, tokens = int(batch["frames"][0]), int(batch["token_counts"][0])
+def _pictures(batch: Batch, decoded: Decoded, *, row: int) -> dict[str, np.ndarray]:
+    """Of a batch's clip in a row."""
+    frames, tokens = int(batch["frames"][row]), int(batch["token_counts"][row])
     r = decoded.mel.shape[1] // decoded.alignment.shape[1]
-    target, predicted = (np.asarray(mel[0, :frames], np.float32) for mel in (batch["mel"], decoded.mel))
+    target, predicted = (np.asarray(mel[row, :frames], np.float32) for mel in (batch["mel"], decoded.mel))
     return {
         "target_over_prediction": mels_picture(target, predicted),
-        "alignment": alignment_picture(np.asarray(decoded.alignment[0])[: -(-frames // r), :tokens]),
+        "alignment": alignment_picture(np.asarray(decoded.alignment[row])[: -(-frames // r), :tokens]),
     }

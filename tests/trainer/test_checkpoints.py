@@ -134,6 +134,10 @@ def test_the_best_checkpoint_is_the_one_to_speak_with_and_any_other_may_be_asked
     }
     with pytest.raises(UserError, match=r"no checkpoint 10; wanted one of 11, 12, last, best, 9$"):
         choose_checkpoint(tmp_path, "10")
+    (tmp_path / "checkpoints" / "best.safetensors").write_bytes(b"no checkpoint")
+    assert {wanted: choose_checkpoint(tmp_path, wanted).step for wanted in ("last", "11")} == {"last": 12, "11": 11}
+    with pytest.raises(UserError, match=r"best\.safetensors"):
+        choose_checkpoint(tmp_path, None)
 
 
 @pytest.mark.parametrize("failure", [errno.ENOENT, errno.EIO])

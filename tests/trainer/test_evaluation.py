@@ -22,6 +22,7 @@ from trainer.input.stream import Stream
 from trainer.losses import LossConfig
 from trainer.model.decoder import LOG_VARIANCE_RANGE, within
 from trainer.monitor import Monitor
+from trainer.pictures import mels_picture
 from trainer.step import Evaluated, EvaluationStep
 from trainer.validation import Validation, validate
 
@@ -64,6 +65,28 @@ def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
     wanted = {**means, "loss": means["mel"] + 0.3 * means["kl"] + 0.02 * means["flux"] + 0.5 * means["stop"]}
     assert validated.losses == pytest.approx(wanted)
     assert validate([], step=lambda _: evaluated.pop(), losses=losses) is None
+
+
+def test_batches_whose_clips_were_all_skipped_as_corrupt_are_no_picture_and_no_validation() -> None:
+    decoded = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
+    values = {name: tf.constant(1.0) for name in ("mel", "kl", "flux", "stop", "guided_attention")}
+    nothing = Evaluated(dict.fromkeys(values, tf.constant(0.0)), dict.fromkeys(values, tf.constant(0.0)), decoded)
+    empty, half = ({**BATCH, "frames": tf.constant(frames)} for frames in ([0, 0], [0, 17]))
+
+    def step(batch: dict) -> Evaluated:
+        return nothing if batch is empty else Evaluated(values, values, decoded)
+
+    assert validate([empty], step=step, losses=LossConfig()) is None
+    validated = validate([empty, half], step=step, losses=LossConfig())
+    assert validated is not None
+    alone = validate([half], step=step, losses=LossConfig())
+    assert alone is not None
+    assert validated.losses == alone.losses
+    for name, picture in validated.pictures.items():
+        np.testing.assert_array_equal(picture, alone.pictures[name])
+    second = BATCH["mel"][1, :17].numpy()
+    target = validated.pictures["target_over_prediction"]
+    np.testing.assert_array_equal(target, mels_picture(second, np.asarray(decoded.mel[1, :17], np.float32)))
 
 
 class Average:

@@ -37,7 +37,8 @@ class Echo:
         mel = tf.gather(crop, tf.range(max_steps * R) % crop.shape[1], axis=1)
         alignment = tf.one_hot(tf.range(max_steps) % tokens.shape[1], tokens.shape[1])
         batch = tokens.shape[0]
-        return Generated(mel, tf.fill([batch], steps), tf.tile(alignment[None], [batch, 1, 1]))
+        stopped = tf.fill([batch], self._stops_after <= max_steps)
+        return Generated(mel, tf.fill([batch], steps), stopped, tf.tile(alignment[None], [batch, 1, 1]))
 
 
 @pytest.fixture(scope="module")

@@ -56,9 +56,8 @@ def inputs(rows: list[int], *, crop_frames: list[int] | None = None) -> dict:
 def generate(
     model: XTTS, rows: list[int], *, threshold: float | tf.Tensor = 1.0, seed: int = 3, **changed: object
 ) -> Generated:
-    given = {**inputs(rows), **changed}
-    tokens = given.pop("tokens")
-    return model.generate(tokens, max_steps=MAX_STEPS, seed=seed, stop_threshold=threshold, **given)
+    given = {"max_steps": MAX_STEPS, **inputs(rows), **changed}
+    return model.generate(given.pop("tokens"), seed=seed, stop_threshold=threshold, **given)
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +103,22 @@ def test_each_clip_ends_at_its_own_stop_and_is_silent_while_others_go_on(model: 
     generated = generate(model, [0, 1, 2], threshold=threshold)
     assert len(set(expected)) > 1
     assert generated.steps.numpy().tolist() == expected
+    assert generated.stopped.numpy().tolist() == stops.any(1).tolist()
     for row, steps in enumerate(expected):
         np.testing.assert_allclose(generated.mel[row, : steps * R], mel[row, : steps * R], atol=2e-3)
         assert (generated.mel[row, steps * R :].numpy() == np.float32(SILENCE)).all()
         np.testing.assert_allclose(
             generated.alignment[row].numpy().sum(axis=1), np.arange(MAX_STEPS) < steps, atol=1e-4
         )
+
+
+def test_an_end_that_is_predicted_in_the_last_step_allowed_is_one(model: XTTS) -> None:
+    generated = generate(model, [0, 1, 2], threshold=0.0)
+    assert generated.steps.numpy().tolist() == [1, 1, 1]
+    assert generated.stopped.numpy().all()
+    once = generate(model, [0, 1, 2], threshold=0.0, max_steps=1)
+    assert once.stopped.numpy().all()
+    assert not generate(model, [0, 1, 2], threshold=1.0, max_steps=1).stopped.numpy().any()
 
 
 def test_a_clip_sounds_the_same_alone_and_anywhere_in_a_batch(model: XTTS) -> None:

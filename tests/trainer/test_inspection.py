@@ -16,6 +16,7 @@ from tests.commands import Outcome
 from tests.trainer.batches import DEVICE
 from trainer.config import TrainConfig
 from trainer.input.inspection import inspect_input
+from trainer.input.outlook import Filled
 from trainer.input.stream import Stream
 
 CONFIG = "configs/train_sample.yaml"
@@ -85,6 +86,14 @@ def test_the_first_epoch_is_the_one_that_the_stream_gives(many_shards: Dataset) 
     assert (filled.batches.tolist(), filled.records.tolist(), filled.frames.tolist()) == (batches, records, frames)
     padded = sum(count * bucket.clips * bucket.frames for count, bucket in zip(batches, plan.buckets, strict=True))
     assert filled.total_padding(plan.buckets) == pytest.approx(1 - sum(frames) / padded)
+
+
+def test_an_epoch_in_which_nothing_is_heard_has_no_padding(dataset: Dataset) -> None:
+    config = load_config(CONFIG, of=TrainConfig)
+    plan = inspect_input(config, dataset=dataset).plan
+    nothing = Filled(*np.zeros((3, len(plan.buckets)), np.int64))
+    assert nothing.total_padding(plan.buckets) == 0.0
+    assert nothing.padding(plan.buckets).tolist() == [0.0] * len(plan.buckets)
 
 
 def test_left_out_clips_are_told(inspect: Callable[..., Outcome], dataset: Dataset) -> None:

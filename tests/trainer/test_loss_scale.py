@@ -74,8 +74,20 @@ def test_an_overflow_at_the_least_scale_is_a_skipped_step() -> None:
 
 def test_a_loss_that_is_no_number_is_a_skipped_step_at_any_scale() -> None:
     optimizer, weight = optimizer_of(scales_loss=True)
-    found = stepping(optimizer, weight, half=True)(np.nan)
-    assert (found["applied"], found["skipped"]) == (0.0, 1.0)
+    step = stepping(optimizer, weight, half=True)
+    for size in (np.nan, np.inf, np.nan):
+        found = step(size)
+        assert (found["applied"], found["skipped"]) == (0.0, 1.0)
+    assert step(1.0)["loss_scale"] == INITIAL  # which was not the reason
+
+
+def test_a_loss_that_is_no_number_does_not_put_the_growth_of_the_scale_off() -> None:
+    scale = LossScale()
+    adapt = tf.function(scale.adapt)
+    for number in range(UPDATES_TO_GROWTH + 1):
+        is_number = tf.constant(number != 7)
+        adapt(is_number, is_loss_finite=is_number)
+    assert float(scale.factor.value) == 2 * INITIAL
 
 
 def test_the_scale_doubles_after_so_many_updates_in_a_row_and_stays_bounded() -> None:
@@ -83,12 +95,12 @@ def test_the_scale_doubles_after_so_many_updates_in_a_row_and_stays_bounded() ->
     adapt = tf.function(scale.adapt)
     seen = []
     for number in range(3 * UPDATES_TO_GROWTH):
-        adapt(tf.constant(number != 10))
+        adapt(tf.constant(number != 10), is_loss_finite=tf.constant(True))
         seen.append(float(scale.factor.value))
     assert seen[9:12] == [INITIAL, INITIAL / 2, INITIAL / 2]
     grown = np.flatnonzero(np.diff(seen) > 0) + 1
     assert grown.tolist() == [10 + UPDATES_TO_GROWTH, 10 + 2 * UPDATES_TO_GROWTH]
     scale.factor.assign(MOST)
     for _ in range(UPDATES_TO_GROWTH):
-        adapt(tf.constant(True))
+        adapt(tf.constant(True), is_loss_finite=tf.constant(True))
     assert float(scale.factor.value) == MOST

@@ -109,6 +109,17 @@ def test_what_gpus_did_is_told(tmp_path: Path) -> None:
     assert re.search(r"GPU 1, .*utilisation unknown; 30,720 of 81,559 MiB needed at most</dd>", page)
 
 
+def test_every_gpu_has_a_line_and_no_two_of_sixteen_look_alike(tmp_path: Path) -> None:
+    busy = {f"gpu{number}_utilisation": 90.0 + number for number in range(17)}
+    rows = [{**row, **busy} for row in train_rows([1.0, 2.0])]
+    page = render(make_run(tmp_path / "run", rows=rows, incidents=[]))
+    chart = page[page.index("% busy") :]
+    lines = re.findall(r'<polyline class="(s\d(?: again)?)"', chart[: chart.index("</figure>")])
+    assert len(lines) == 17
+    assert len(set(lines[:16])) == 16
+    assert [int(number) for number in re.findall(r"</i>GPU (\d+) <b>", chart)] == list(range(17))
+
+
 def test_no_peak_is_lost_in_a_long_run_and_the_page_stays_small() -> None:
     values = list(np.sin(np.arange(200_000) / 1e4))
     values[123_456] = 50.0

@@ -13,7 +13,7 @@ from trainer.checkpoints import choose_checkpoint, holds_averages, load_checkpoi
 from trainer.config import TrainConfig
 from trainer.input.position import Position
 from trainer.optimization.adamw import AdamW
-from trainer.optimization.plateau import PlateauConfig
+from trainer.optimization.plateau import PlateauConfig, PlateauState
 from trainer.state import RunState
 
 STILL = PlateauConfig(patience=1, settling=0, most_actions=0)
@@ -109,6 +109,18 @@ def test_another_level_begins_its_schedule_at_its_beginning_once(tmp_path: Path)
     state, notice = resumed(tmp_path, level="plateau_breaker")
     assert "schedule" not in notice
     assert rates(state._optimizer, after=[moment - 10 for moment in moments[1:]]) == pytest.approx(fresh[1:])
+
+
+def test_a_schedule_that_begins_anew_has_all_remedies_ahead_and_its_rise_is_not_judged(tmp_path: Path) -> None:
+    plateau = PlateauConfig(patience=1, settling=2, most_actions=2)
+    state = make_state(tmp_path, plateau=plateau)
+    save_at(state, 1, loss=1.0)
+    save_at(state, 2, loss=1.0)
+    assert state.progress.plateau == PlateauState(best=1.0, actions=1, settling=2)
+    save_at(state, 3, loss=1.0)
+    state, _ = resumed(tmp_path, plateau=plateau, optimizer={"schedule": {"kind": "noam"}})
+    assert state.progress.plateau == PlateauState(best=1.0, settling=2)
+    assert float(state._optimizer.rate_scale.numpy()) == 1.0
 
 
 @pytest.mark.parametrize(

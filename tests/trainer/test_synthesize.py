@@ -84,6 +84,10 @@ def test_nothing_to_say(mistake: Callable[..., str], text: str) -> None:
     assert "the text: nothing is left of it" in mistake(text=text)
 
 
+def test_a_text_that_attention_would_take_all_memory_for(mistake: Callable[..., str]) -> None:
+    assert re.search(r"the text: 22,002 tokens, wanted at most 10,000; ", mistake(text="kettle and " * 5_500))
+
+
 def wav(samples: np.ndarray, *, rate_hz: int = 22050) -> bytes:
     buffer = io.BytesIO()
     soundfile.write(buffer, samples, rate_hz, format="WAV", subtype="FLOAT")

@@ -24,7 +24,8 @@ class Filled(NamedTuple):
 
     def total_padding(self, buckets: tuple[Bucket, ...]) -> float:
         """The same of all buckets together."""
-        return 1.0 - float(self.frames.sum()) / float(self.batches @ [one.clips * one.frames for one in buckets])
+        padded = self.batches @ [one.clips * one.frames for one in buckets]
+        return float(share_of_padding(self.frames.sum(keepdims=True), np.array([padded]))[0])
 
 
 def first_epoch(order: EpochOrder, *, frames: np.ndarray, buckets: tuple[Bucket, ...]) -> Filled:

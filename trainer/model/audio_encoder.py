@@ -19,6 +19,7 @@ from trainer.model.layers import Attention, Encoder, FeedForward, Recipe, key_ma
 from trainer.model.noise import Noise
 from trainer.model.size import Size, Stack
 
+CROP_KERNEL, CROP_STRIDE = 3, 2
 NUM_LATENTS = 32
 RESAMPLER_LAYERS = 2
 STYLE_WIDTH = 256  # of a style token, four heads
@@ -39,7 +40,7 @@ class AudioEncoder(keras.layers.Layer):
         stack, dtype = size.audio_encoder, recipe.dtype
         self._width = stack.width
         self._convolution = keras.layers.Conv1D(
-            stack.width, 3, strides=2, activation="gelu", name="convolution", dtype=dtype
+            stack.width, CROP_KERNEL, strides=CROP_STRIDE, activation="gelu", name="convolution", dtype=dtype
         )
         self._encoder = Encoder(stack, recipe, name="encoder")
         self._resampler = Resampler(stack, name="resampler", dtype=dtype)

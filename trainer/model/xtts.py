@@ -42,6 +42,7 @@ class Generated(NamedTuple):
 
     mel: tf.Tensor  # [B, N r, M] ln magnitude, silence past the end
     steps: tf.Tensor  # [B] int32, decoder steps up to the end
+    stopped: tf.Tensor  # [B] bool, whether that end was predicted; where not, no more steps were allowed
     alignment: tf.Tensor  # as Decoded's, [B, N, T], zeros past the end
 
 
@@ -141,7 +142,7 @@ class XTTS(keras.Model):
             stopped |= tf.sigmoid(step.stop_logits[:, 0]) > stop_threshold
             return position + 1, steps, stopped, self.decoder.sharpen(new), drawn, alignment, cache
 
-        _, steps, _, _, drawn, alignment, _ = tf.while_loop(
+        _, steps, stopped, _, drawn, alignment, _ = tf.while_loop(
             proceed,
             advance,
             (
@@ -158,5 +159,6 @@ class XTTS(keras.Model):
         return Generated(
             tf.where(tf.sequence_mask(steps * r, max_steps * r)[:, :, None], mel, self._log_silence),
             steps,
+            stopped,
             tf.where(tf.sequence_mask(steps, max_steps)[:, :, None], alignment, 0.0),
         )

@@ -100,15 +100,16 @@ class AdamW:
         """
         unscale = 1.0 / self.loss_scale.factor.value if self.loss_scale else 1.0
         norm = unscale * norm_of(gradients)
-        is_finite = tf.math.is_finite(norm) & tf.math.is_finite(loss)
+        is_loss_finite = tf.math.is_finite(loss)
+        is_finite = tf.math.is_finite(norm) & is_loss_finite
         rate = self._rate(self._steps)
         scale = unscale * self._config.clip_norm / tf.maximum(norm, self._config.clip_norm)
         self._update([gradient * scale for gradient in gradients], rate=rate, is_finite=is_finite)
-        is_lost = self._count(is_finite, is_loss_finite=tf.math.is_finite(loss))
+        is_lost = self._count(is_finite, is_loss_finite=is_loss_finite)
         figures = {"gradient_norm": norm, "learning_rate": rate, "applied": is_finite, "skipped": is_lost}
         if self.loss_scale:
             figures["loss_scale"] = tf.identity(self.loss_scale.factor.value)  # read before it is adapted
-            self.loss_scale.adapt(is_finite)
+            self.loss_scale.adapt(is_finite, is_loss_finite=is_loss_finite)
         return {name: tf.cast(value, tf.float32) for name, value in figures.items()}
 
     def _rate(self, steps: int) -> tf.Tensor:

@@ -32,10 +32,11 @@ class LossScale:
         """Whether gradients that are no numbers may be its doing: it can still be lowered."""
         return self.factor.value > LEAST
 
-    def adapt(self, is_finite: tf.Tensor) -> None:
-        """Grow or shrink after gradients that were numbers or not."""
-        factor, held = self.factor.value, self._held.value + 1
-        is_due = held >= UPDATES_TO_GROWTH
+    def adapt(self, is_finite: tf.Tensor, *, is_loss_finite: tf.Tensor) -> None:
+        """Grow after an update, shrink where only the gradients were no numbers; a loss that is none has no scale."""
+        factor, held = self.factor.value, self._held.value
+        is_due = held + 1 >= UPDATES_TO_GROWTH
         grown = tf.minimum(tf.where(is_due, 2.0 * factor, factor), MOST)
-        assign(self.factor, tf.where(is_finite, grown, tf.maximum(0.5 * factor, LEAST)))
-        assign(self._held, tf.where(is_finite & ~is_due, held, tf.zeros_like(held)))
+        shrunk = tf.where(is_loss_finite, tf.maximum(0.5 * factor, LEAST), factor)
+        assign(self.factor, tf.where(is_finite, grown, shrunk))
+        assign(self._held, tf.where(is_finite & ~is_due, held + 1, tf.where(is_loss_finite, tf.zeros_like(held), held)))

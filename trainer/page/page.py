@@ -14,7 +14,7 @@ from trainer.page.curves import HEIGHT, WIDTH, Asked, draw, written
 from trainer.page.media import picture, sound
 from trainer.pictures import alignment_picture, mels_picture
 from trainer.samples import Sample, read_samples
-from trainer.terminal import PARTS
+from trainer.terminal import PARTS, gpu_numbers
 
 SHOWN_INCIDENTS = 50
 
@@ -51,9 +51,11 @@ CHARTS = (
     Asked("Speed", "frames/s", [("frames", "train", "frames_per_second")]),
     Asked("Stall", "% of the time without a batch", [("stall", "train", "stall")], factor=100.0),
     Asked("Memory", "MiB", [("of the process", "train", "memory_mib")]),
-    Asked("Memory of GPUs", "MiB", [(f"GPU {number}", "train", f"gpu{number}_memory_peak_mib") for number in range(8)]),
-    Asked("Power of GPUs", "W", [(f"GPU {number}", "train", f"gpu{number}_power_w") for number in range(8)]),
-    Asked("GPU", "% busy", [(f"GPU {number}", "train", f"gpu{number}_utilisation") for number in range(8)]),
+)
+OF_GPUS = (
+    ("Memory of GPUs", "MiB", "memory_peak_mib"),
+    ("Power of GPUs", "W", "power_w"),
+    ("GPU", "% busy", "utilisation"),
 )
 
 
@@ -87,7 +89,7 @@ def render(run: Path) -> str:
 def facts(run: Path) -> dict[str, Any]:
     """What the template names."""
     rows, incidents, samples = _rows(run / "metrics.jsonl"), _rows(run / "incidents.jsonl"), read_samples(run)
-    charts = [chart for chart in (draw(asked, rows=rows) for asked in CHARTS) if chart]
+    charts = [chart for chart in (draw(asked, rows=rows) for asked in (*CHARTS, *_of_gpus(rows))) if chart]
     return {
         "name": run.absolute().name,
         "root": str(run.absolute()),
@@ -100,6 +102,14 @@ def facts(run: Path) -> dict[str, Any]:
         "samples": samples,
         "clips": [_clip(one, rate_hz=samples.rate_hz) for one in samples.all] if samples else [],
     }
+
+
+def _of_gpus(rows: list[dict[str, Any]]) -> list[Asked]:
+    numbers = gpu_numbers(name for row in rows for name in row)
+    return [
+        Asked(title, unit, [(f"GPU {number}", "train", f"gpu{number}_{figure}") for number in numbers])
+        for title, unit, figure in OF_GPUS
+    ]
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:

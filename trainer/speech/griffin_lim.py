@@ -49,7 +49,7 @@ def _synthesise(spectrum: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     return _overlap_add(pieces, hop=spec.hop_samples) / _window_power(len(pieces), spec)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=16)  # an entry is as large as a clip
 def _window_power(frames: int, spec: FeatureSpec) -> np.ndarray:
     squared = np.broadcast_to(np.square(window(spec)), (frames, spec.n_fft))
     return np.maximum(_overlap_add(squared, hop=spec.hop_samples), 1e-3)

@@ -27,12 +27,8 @@ from trainer.checkpoints import Saved, choose_checkpoint
 from trainer.conditioning import middle_of
 from trainer.model.xtts import XTTS, Generated
 from trainer.run import RunInfo, open_run, trained_model
+from trainer.speech.bounds import MAX_REFERENCE_S, MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
 from trainer.speech.griffin_lim import griffin_lim
-
-MAX_SPEECH_S = 600.0
-
-# a reference longer than this is no clip; only a crop of it is heard
-MAX_REFERENCE_S = 600.0
 
 
 class Sentence(NamedTuple):
@@ -87,14 +83,14 @@ def synthesize_file(
     Raises:
         UserError: no trained run, no such checkpoint, text or reference unusable, a file not writable.
     """
-    if not 0.1 <= max_duration_s <= MAX_SPEECH_S:
-        raise UserError(f"{max_duration_s} seconds of speech: wanted 0.1 to {MAX_SPEECH_S:.0f}")
+    if not MIN_SPEECH_S <= max_duration_s <= MAX_SPEECH_S:
+        raise UserError(f"{max_duration_s} seconds of speech: wanted {MIN_SPEECH_S:g} to {MAX_SPEECH_S:.0f}")
     info = open_run(run)
     sentence = sentence._replace(language=resolve_language(sentence.language))
     dense = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
     crop = _crop(sentence.reference, info=info, run=run)
     saved = choose_checkpoint(run, checkpoint)
-    model, _ = trained_model(run, saved, info=info)
+    model, progress = trained_model(run, saved, info=info)  # the best may be another by now
     tell(f"compiling, then speaking {max_duration_s:g} s at most; for a large model on CPUs this takes minutes")
     speech = speak(
         model,
@@ -109,7 +105,7 @@ def synthesize_file(
     for path, array in ((mel, speech.mel), (tokens, dense[None])):
         if path is not None:
             _write_array(path, array)
-    return Spoken(speech, saved)
+    return Spoken(speech, saved._replace(step=progress.step))
 
 
 def speak(
@@ -140,7 +136,7 @@ def speak(
     generated = generate()
     steps = int(generated.steps[0])
     mel = generated.mel.numpy()[0, : steps * frames_per_step]
-    ending = "ended by itself" if steps < max_steps else f"cut off at {max_duration_s} s: no end was predicted"
+    ending = "ended by itself" if generated.stopped[0] else f"cut off at {max_duration_s} s: no end was predicted"
     return Speech(griffin_lim(mel, spec=spec, seed=seed), mel, spec.sample_rate_hz, ending)
 
 
@@ -160,6 +156,10 @@ def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | No
     if pieces[0][0] not in vocabulary:
         spoken = ", ".join(vocabulary.languages)
         raise UserError(f"{run} was not trained on {sentence.language}; it speaks {spoken}")
+    if len(pieces) > MAX_TOKENS:
+        raise UserError(
+            f"the text: {len(pieces):,} tokens, wanted at most {MAX_TOKENS:,}; speak it sentence by sentence"
+        )
     return np.array(vocabulary.encode(pieces), np.int32)
 
 
