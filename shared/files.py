@@ -115,8 +115,8 @@ def _link(path: Path, target: Path) -> None:
         temporary.unlink(missing_ok=True)  # renaming does nothing where both names are one file's
 
 
-def system_lock(file: IO[Any] | int, operation: int) -> bool:
-    """Take the system's lock of an open file, or of a folder by its descriptor; False where the file system has none.
+def system_lock(file: IO[Any], operation: int) -> bool:
+    """Take the system's lock of an open file; False where its file system has none.
 
     Raises:
         BlockingIOError: another has it, and the operation is not to wait.

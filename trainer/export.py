@@ -9,9 +9,8 @@ OUT/vocab.json             the compact vocabulary: place of a token in it = its 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import glob
-import os
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,11 +21,12 @@ import safetensors.numpy
 import tensorflow as tf
 
 from shared.errors import UserError
-from shared.files import remove_tree, sync, system_lock, write_bytes, write_json
+from shared.files import remove_tree, sync, write_bytes, write_json
 from trainer.checkpoints import Saved, choose_checkpoint, holds_averages, named_state
 from trainer.model.xtts import XTTS
 from trainer.run import open_run, trained_model
 
+KEPT_S = 24 * 3600.0  # what an export that was killed left
 NAMES = {"saved_model", "weights.safetensors", "config.json", "vocab.json"}
 
 
@@ -94,40 +94,29 @@ def _check_replaceable(out: Path) -> None:
 def _new_folder(out: Path) -> Iterator[Path]:
     """A folder under a temporary name, that gets its own once it is whole, in place of the export that had it.
 
-    What exports to the same name left that were killed goes then, if it may; who still writes one holds its lock.
+    What killed exports to the same name left goes then, after a day: until then it may be one that goes on.
     """
     out = out.resolve()
     new, old = (out.with_name(f".{out.name}.{uuid.uuid4().hex}.tmp") for _ in range(2))
     try:
         new.mkdir(parents=True)
-        with _locked(new):
-            yield new
-            for path in (*new.rglob("*"), new):
-                sync(path)
-            if out.exists():
-                out.rename(old)
-            new.rename(out)
-            sync(out.parent)
+        yield new
+        for path in (*new.rglob("*"), new):
+            sync(path)
+        if out.exists():
+            out.rename(old)
+        new.rename(out)
+        sync(out.parent)
         for left in out.parent.glob(f".{glob.escape(out.name)}.{'[0-9a-f]' * 32}.tmp"):
-            with contextlib.suppress(OSError), _locked(left):
-                remove_tree(left)
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > KEPT_S:
+                    remove_tree(left)
     finally:
         if old.exists() and not out.exists():
             old.rename(out)
         for folder in (new, old):
             if folder.exists():
                 remove_tree(folder)
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Raises BlockingIOError where another has the lock; a file system without locks has no other."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        system_lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def synthesizer(model: XTTS, *, n_mels: int, max_tokens: int, max_steps: int) -> tf.Module:

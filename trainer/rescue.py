@@ -72,10 +72,14 @@ class Rescue:
         self._monitor.say(words)
 
     def restore(self) -> None:
-        """The last checkpoint: a step that failed may have changed the weights on some devices and not on others."""
+        """The last checkpoint: a step that did not fit may have changed some weights, or those of some devices."""
+        step = self._state.progress.step
         self._state.settle()
         self._state.resume()
         self._take_up()
+        if (back := self._state.progress.step) < step:
+            self._incidents.add("went back", step=step, to_step=back, reason="out of memory amid a step")
+            self._monitor.say(f"out of memory amid a step: back from step {step} to {back}, whose weights are whole")
 
     def _take_up(self) -> None:
         self._skipped = SkippedSteps(self._state.skipped_in_row)

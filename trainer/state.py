@@ -169,13 +169,10 @@ class RunState:
         if found.order != asked.order:
             self.enter_order(asked.order)
             changes.append("a new epoch: data or input settings changed")
-        if found.schedule and found.schedule != asked.schedule:
+        is_rescheduled = bool(found.schedule) and found.schedule != asked.schedule
+        if is_rescheduled:
             self._optimizer.rate_scale.assign(1.0)
             self._optimizer.restart_schedule()
-            settling = self._plateau.settling if self._plateau else 0
-            self.progress = self.progress._replace(
-                plateau=found.plateau._replace(waited=0, actions=0, settling=settling)
-            )
             changes.append("the learning rate's schedule from its beginning: level or optimizer.schedule changed")
         elif found.steps:
             changes += self._stretched(found.steps, now=asked.steps)
@@ -186,6 +183,9 @@ class RunState:
             )
         if found.watched != asked.watched:
             self.progress = self.progress._replace(plateau=PlateauState())
+        if is_rescheduled and self._plateau:  # its rise is not judged
+            best = self.progress.plateau.best
+            self.progress = self.progress._replace(plateau=PlateauState(best, settling=self._plateau.settling))
         self.progress = self.progress._replace(
             schedule=asked.schedule, watched=asked.watched, steps=asked.steps, judged=asked.judged
         )

@@ -56,7 +56,7 @@ class TrainStep:
         Args:
             parts: how many parts of a batch are computed one after another; rows i mod parts go together.
             strategy: whose replicas share each batch, the model having been made in its scope.
-            xla: whether to compile, or to run the same graph operation by operation.
+            xla: whether to compile, or to run the same graph as it is.
         """
         self._model, self._optimizer, self._losses, self._seed = model, optimizer, losses, seed
         self._parts, self._strategy = parts, strategy

@@ -55,7 +55,7 @@ class Validation:
         tell: Callable[[str], object],
         is_cut_short: Callable[[], bool],
     ) -> float | None:
-        """The loss after a step, all else being shown; None without a batch, and where it is cut short.
+        """The loss after a step, all else being shown; None without a clip, and where it is cut short.
 
         `tell` hears of corrupt records.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Progress, Snapshot, copy_arrays, named_state, write_checkpoint
 from trainer.config import TrainConfig
-from trainer.export import _check_replaceable, _new_folder
+from trainer.export import KEPT_S, _check_replaceable, _new_folder
 from trainer.input.position import Position
 from trainer.model.xtts import XTTS, ModelConfig
 from trainer.optimization.averaging import average_name
@@ -126,15 +128,17 @@ def test_an_export_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_an_export_removes_what_a_killed_one_left_and_not_what_another_still_writes(tmp_path: Path) -> None:
-    out, killed = tmp_path / "out[1]", tmp_path / f".out[1].{'0' * 32}.tmp"
+    out, killed, other = (tmp_path / name for name in ("out[1]", f".out[1].{'0' * 32}.tmp", f".other.{'0' * 32}.tmp"))
     (killed / "saved_model").mkdir(parents=True)
-    (tmp_path / f".other.{'0' * 32}.tmp").mkdir()
+    other.mkdir()
+    for folder in (killed, other):
+        os.utime(folder, (time.time() - KEPT_S - 60,) * 2)
     with _new_folder(out) as slow:
         put(out, config="fast")
         assert not killed.exists()
         (slow / "config.json").write_text("slow")
     assert found(out) == {"config.json": "slow"}
-    assert {path.name for path in tmp_path.iterdir()} == {out.name, f".other.{'0' * 32}.tmp"}
+    assert set(tmp_path.iterdir()) == {out, other}
 
 
 def test_an_export_takes_the_place_of_nothing_but_an_export(tmp_path: Path) -> None:

@@ -237,6 +237,20 @@ def test_out_of_memory_in_mid_run_lowers_its_bucket_for_good(train: Callable, tm
     assert "new epoch" not in outcome.err
 
 
+def test_out_of_memory_amid_a_step_that_is_no_one_program_costs_the_steps_since_the_last_checkpoint(
+    train: Callable, tmp_path: Path
+) -> None:
+    """Its update may have come half-way."""
+    settings = ("xla=false", "steps=5", "checkpoint_every=2")
+    outcome = train(tmp_path / "run", *settings, disturb=larger_than(1, from_call=4))
+    assert outcome.code == 0, outcome.err
+    assert "out of memory amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
+    kinds = [(row["kind"], row["step"]) for row in lines(tmp_path / "run", "incidents.jsonl")]
+    assert kinds[0] == ("went back", 3)
+    assert kinds[1][0] == "out of memory"
+    assert [row["step"] for row in lines(tmp_path / "run", "metrics.jsonl")] == [1, 2, 3, 4, 5]
+
+
 def test_a_clip_that_does_not_fit_alone_ends_the_run_with_the_reason(train: Callable, tmp_path: Path) -> None:
     outcome = train(tmp_path, "steps=3", disturb=larger_than(0))
     assert outcome.code == 2

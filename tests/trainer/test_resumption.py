@@ -120,6 +120,9 @@ def test_a_schedule_that_begins_anew_has_all_remedies_ahead_and_its_rise_is_not_
     save_at(state, 3, loss=1.0)
     state, _ = resumed(tmp_path, plateau=plateau, optimizer={"schedule": {"kind": "noam"}})
     assert state.progress.plateau == PlateauState(best=1.0, settling=2)
+    others = plateau.model_copy(update={"settling": 5})
+    state, _ = resumed(tmp_path, plateau=others, optimizer={"schedule": {"kind": "noam"}})
+    assert state.progress.plateau == PlateauState(settling=5)
     assert float(state._optimizer.rate_scale.numpy()) == 1.0
 
 
@@ -214,6 +217,16 @@ def test_a_plateau_ends_a_run_until_its_settings_change(
     assert state.is_over
     state, _ = resumed(tmp_path, plateau=plateau)
     assert state.is_over == is_over
+
+
+def test_a_plateau_ends_a_run_until_it_has_another_schedule(tmp_path: Path) -> None:
+    state = make_state(tmp_path, plateau=STILL)
+    for step in (1, 2):
+        save_at(state, step, loss=1.0)
+    assert state.is_over
+    state, notice = resumed(tmp_path, plateau=STILL, optimizer={"schedule": {"kind": "noam"}})
+    assert "schedule from its beginning" in notice
+    assert not state.is_over
 
 
 def test_the_best_checkpoint_is_not_replaced_by_another_of_its_step_after_the_run_went_back(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pydantic
 
 from shared.config import Config
 
-WAY_ON = "plateau=null, or other settings of plateau, and enough steps, train on"
+WAY_ON = "plateau=null, other settings of plateau, or another schedule, and enough steps, train on"
 
 
 class PlateauConfig(Config):
