@@ -12,7 +12,7 @@ import numpy as np
 
 from pipelines.config import BuildConfig
 from pipelines.measure import preparation
-from pipelines.plan import plan_build
+from pipelines.plan import is_wanted, plan_build
 from pipelines.runners import choose_workers
 from preprocess.corpora import read_corpus
 from preprocess.record import Preparation, Prepared
@@ -98,7 +98,7 @@ def list_source(name: str, *, config: BuildConfig) -> Listing:
                 speakers.add(key(element.speaker, purpose="speaker"))
                 yield element
             else:
-                bad_rows += 1
+                bad_rows += is_wanted(element)
 
     sample = heapq.nsmallest(SAMPLED_CLIPS, utterances(), key=lambda one: sort_key(one.id))
     return Listing(languages.total(), bad_rows, languages, len(speakers), sample)

@@ -10,7 +10,7 @@ from pipelines.config import BuildConfig
 from pipelines.splits import Splits
 from preprocess.corpora import read_corpus
 from preprocess.corpora.source import SourceConfig
-from preprocess.utterance import Rejection, Utterance
+from preprocess.utterance import Reason, Rejection, Utterance
 from shared.errors import UserError
 from shared.layout import Stem
 from shared.order import shard_of
@@ -57,19 +57,29 @@ class Plan(NamedTuple):
                 yield Stem(source, split, shard, shards)
 
 
+def is_wanted(element: Element) -> bool:
+    """Whether it is more than a row that says that nobody asked for it."""
+    return isinstance(element, Utterance) or element.reason != Reason.NOT_SELECTED
+
+
 def plan_build(config: BuildConfig) -> Plan:
     """List every source once and divide each split into shards of about `utterances_per_shard`.
+
+    What a source was not asked for, `max_utterances`, has rows in them and no part in their number.
 
     Raises:
         UserError: a corpus is not where it should be, or holds nothing; a held-out name is nobody's.
     """
     splits = Splits.from_config(config)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
+    wanted: collections.Counter[tuple[str, str]] = collections.Counter()
     missing = set(splits.held_out)
     for name, source in config.sources.items():
         before = counts.total()
         for element in read_corpus(source, name=name):
-            counts[name, splits.split_of(element)] += 1
+            place = name, splits.split_of(element)
+            counts[place] += 1
+            wanted[place] += is_wanted(element)
             missing.discard(element.id)
             if isinstance(element, Utterance):
                 missing.discard(element.speaker)
@@ -79,7 +89,7 @@ def plan_build(config: BuildConfig) -> Plan:
         named = ", ".join(sorted(missing)[:3])
         message = f"held_out: no source has {named} ({len(missing)} such names)"
         raise UserError(f"{message}; wanted source/utterance or source/speaker, a line each")
-    shards = {place: -(-count // config.utterances_per_shard) for place, count in counts.items()}
+    shards = {place: max(1, -(-count // config.utterances_per_shard)) for place, count in wanted.items()}
     return Plan(shards, counts.total(), splits)
 
 

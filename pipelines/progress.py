@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 
 from rich.console import Console
@@ -22,6 +23,8 @@ from rich.progress import (
 
 from pipelines.tally import interval_s
 from shared.place import Place
+
+MOST_OFTEN = 20  # a look at the counts is followed by a pause of so many times its length
 
 
 @contextlib.contextmanager
@@ -45,8 +48,12 @@ def show_progress(folder: Place, *, label: str, total: int) -> Iterator[None]:
                 bar.update(task, completed=_sum(folder))
 
         def follow() -> None:
-            while not stop.wait(interval_s(folder)):
+            pause_s = interval_s(folder)
+            while not stop.wait(pause_s):
+                began_s = time.monotonic()
                 show()
+                # a file for each shard is read: of many shards less often
+                pause_s = max(interval_s(folder), MOST_OFTEN * (time.monotonic() - began_s))
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()

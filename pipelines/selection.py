@@ -7,7 +7,7 @@ that another source beside it changes nothing; only whether a text stands in bot
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -103,7 +103,7 @@ def read_candidates(stems: list[str], *, staging: Staging) -> Candidates:
     keys = [sort_key(utterance_id) for utterance_id in ids]
     order = sorted(range(len(ids)), key=keys.__getitem__)
     lengths = [len(table) for table in tables]
-    whole = whole.take(pa.array(order, pa.int64()))
+    whole = in_order(whole, order)
     numbers = {name: whole[name].to_numpy() for name in NUMBERS}
     numbers["unknown_fraction"] = unknown_fraction(numbers)
     names = {name: whole[name].to_pylist() for name in NAMES}
@@ -116,6 +116,12 @@ def read_candidates(stems: list[str], *, staging: Staging) -> Candidates:
         names=names,
         texts=[text_key(text, utterance_id=utterance_id) for text, utterance_id in texts],
     )
+
+
+def in_order(table: pa.Table, rows: Sequence[int]) -> pa.Table:
+    """These rows of a table; the texts of a corpus can be more than the two gigabytes that a `string` column holds."""
+    large = [field.with_type(pa.large_string()) if field.type == pa.string() else field for field in table.schema]
+    return table.cast(pa.schema(large)).take(pa.array(rows, pa.int64()))
 
 
 class Judgement:
@@ -235,10 +241,10 @@ class Judgement:
             messages[row] = "; ".join(message for _, message in failed)
         compared = {name: self._numbers[name] for name in ("duplicate_bits", "text_repeats", "text_leaks")}
         table = pa.table({"reason": reasons, "message": messages, **compared}, schema=VERDICT)
-        for number, stem in enumerate(self._candidates.stems):
-            (mine,) = np.nonzero(self._candidates.stem == number)
-            in_order = mine[np.argsort(self._candidates.row[mine])]
-            write_table(staging.verdicts(stem), table.take(pa.array(in_order, pa.int64())), durable=False)
+        rows = np.lexsort((self._candidates.row, self._candidates.stem))
+        ends = np.cumsum(np.bincount(self._candidates.stem, minlength=len(self._candidates.stems)))
+        for stem, mine in zip(self._candidates.stems, np.split(rows, ends[:-1]), strict=True):
+            write_table(staging.verdicts(stem), table.take(pa.array(mine, pa.int64())), durable=False)
 
 
 def rate_band(characters_per_second: np.ndarray, *, deviations: float) -> tuple[float, float]:

@@ -21,7 +21,7 @@ MAX_SPELLED_DIGITS = 20
 
 # Powers, products, other currencies, units in small letters, 12h30: not said as the number alone.
 _NOT_ALONE_BEFORE = regex.compile(r"(?:[\^⁄+×#±]|(?<!\d)\p{Sc} ?-?|(?<!\w)[.,]|\d\p{L}{1,3})$")
-_NOT_ALONE_BEHIND = regex.compile(r" ?[‰°′″×^⁄=]|\p{Sc}| \p{Sc}(?! ?\d)| \d+⁄|\p{Ll}")
+_NOT_ALONE_BEHIND = regex.compile(r" ?[%٪‰°′″×^⁄=]|\p{Sc}| \p{Sc}(?! ?\d)| \d+⁄|\p{Ll}")
 # 1. 5.
 _DATE = regex.compile(r"\. ?\d")
 # An amount of more than its digits: $5M, 5 mil millones.

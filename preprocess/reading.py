@@ -19,6 +19,7 @@ _GROUPED = regex.compile(rf"(?<!\d)\d{{1,3}}(?:[{_FIXED_SPACES}]\d{{3}}){{1,3}}(
 _FIXED_SPACE = regex.compile(f"[{_FIXED_SPACES}]")
 _BETWEEN_DIGITS = regex.compile(rf"(?<=\d)[{_FIXED_SPACES}](?=\d)")
 
+_MINUS = regex.compile(r"(?<!\S)\u2212(?=\p{Sc}?\d)")  # a minus sign, before its number
 _FRACTION = regex.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
 _RAISED = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
 _POWER = regex.compile(rf"(?<=[^\W{_RAISED}])(?=[{_RAISED}])|(?<=\d)(?=[\u2080-\u2089])")
@@ -46,6 +47,7 @@ def set_numbers_apart(text: str, *, language: str) -> str:
     group = CONVENTIONS[language].thousands[:1]
     text = _GROUPED.sub(lambda match: _FIXED_SPACE.sub(group, match[0]), text)
     text = _BETWEEN_DIGITS.sub(" ", text)
+    text = _MINUS.sub("-", text)
     text = _FRACTION.sub(" ", text)
     text = _POWER.sub("^", text)
     return _NUMBER_SIGN.sub("n°", text)

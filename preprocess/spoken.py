@@ -49,6 +49,9 @@ def say(number: int, *, language: str, kind: Kind = "cardinal") -> str | None:
     convention = CONVENTIONS[language]
     if number >= convention.limit:
         return None
+    if convention.thousand and kind == "cardinal" and 100_000 <= number < 1_000_000:
+        thousands, rest = (say(part, language=language) for part in divmod(number, 1000))
+        return f"{thousands} {convention.thousand}" + (f" {rest}" if number % 1000 else "")
     try:
         words = num2words.num2words(number, lang=convention.words, to=kind)
     except _REFUSALS:

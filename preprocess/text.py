@@ -17,7 +17,7 @@ from preprocess.reading import count_numbers, read_out, set_numbers_apart
 from shared.languages import script
 
 # Part of the contract: another preparation gives other tokens.
-PREPARATION = "nllb-moses-nfkc-reading-2"
+PREPARATION = "nllb-moses-nfkc-reading-3"
 
 ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER = "\u200c", "\u200d"
 

@@ -52,7 +52,7 @@ def occurrence(convention: Convention) -> regex.Pattern[str]:
     behind = (
         rf"(?P<currency>{currency})(?![\p{{L}}\p{{N}}])",
         rf" (?P<currency>{currency})(?![\p{{L}}\p{{N}}]| ?\d)",  # of $5 the sign is not the number's before it
-        r" ?(?P<percent>[%٪])",
+        r" ?(?P<percent>[%٪])(?!-?\p{L})",  # 50%ige
         rf"(?P<mark>{marks})(?![\p{{L}}\p{{N}}])",
         rf"(?P<decade>{decade})(?![\p{{L}}\p{{N}}])",
         rf"(?P<dot>{dot})(?= ?\p{{L}})",

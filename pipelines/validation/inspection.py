@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -19,9 +20,10 @@ from pipelines.validation.rows import Row, misplaced, read_rows
 from pipelines.validation.trust import state_of
 from preprocess.checks import ALL_BOUNDS, CheckConfig, failures, unknown_fraction
 from preprocess.utterance import SELECTION, Reason
-from shared.dataset import DatasetInfo, ShardInfo
+from shared.dataset import DatasetInfo, ShardInfo, SpeakerInfo
 from shared.errors import UserError
 from shared.layout import Layout, Stem
+from shared.order import speaker_id
 from shared.place import Place
 from shared.tables import MANIFEST, REJECTED, check_extent
 
@@ -67,13 +69,34 @@ class Records(NamedTuple):
     records: int
 
 
+class SpeakerIds(Mapping[str, int]):
+    """The ids of a dataset's speakers by name, looked up where they stand: there may be many, and of a shard few."""
+
+    def __init__(self, speakers: Mapping[str, SpeakerInfo], *, others: Mapping[str, int]):
+        self._speakers, self._others = speakers, others
+
+    def __getitem__(self, name: str) -> int:
+        return self._others[name] if name in self._others else self._speakers[name].id
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._speakers.keys() | self._others.keys())
+
+    def __len__(self) -> int:
+        return len(self._speakers.keys() | self._others.keys())
+
+
+def _own_speakers(withheld: pa.Table | None) -> dict[str, int]:
+    """Of withheld records: dataset.json lists the speakers of those that were kept."""
+    names = [] if withheld is None else withheld["speaker"].unique().to_pylist()
+    return {name: speaker_id(name) for name in names if name is not None}
+
+
 class Inspection:
     """One shard under inspection."""
 
     def __init__(self, shard: ShardInfo, *, layout: Layout, info: DatasetInfo, tally: Tally):
         self._shard, self._tally, self._layout, self._info = shard, tally, layout, info
         self._stem = Stem.parse(shard.name)
-        self._speakers = {name: speaker.id for name, speaker in info.speakers.items()}
         self._findings = Findings(root=layout.root, stem=shard.name)
         self._damaged: set[Place] = set()  # files whose sha256 is not the stated one
         self.keys = b""  # of the ids of the sound records, see `RecordsFile.keys`
@@ -95,8 +118,8 @@ class Inspection:
         sha256, rows = shard.rejected_sha256, shard.rejected
         rejected = self._table(layout.rejected(stem), schema=REJECTED, sha256=sha256, rows=rows)
         self._check_size()
-        file = self._inspect(kept, manifest)
-        self._inspect(aside, withheld)
+        file = self._inspect(kept, manifest, others={})
+        self._inspect(aside, withheld, others=_own_speakers(withheld))
         self._check_sums(file)
         recordings = self._check_recordings(manifest, part=kept)
         self._check_aside(rejected, withheld=withheld)
@@ -146,10 +169,11 @@ class Inspection:
         if path.is_file() and (found := path.stat().st_size) != self._shard.bytes:
             self._findings.add(path, "size", f"{found} bytes", wanted=self._shard.bytes)
 
-    def _inspect(self, part: Records, table: pa.Table | None) -> RecordsFile:
-        """Every record of a file, against its row."""
+    def _inspect(self, part: Records, table: pa.Table | None, *, others: Mapping[str, int]) -> RecordsFile:
+        """Every record of a file, against its row; of the dataset's speakers or of `others`."""
+        speakers = SpeakerIds(self._info.speakers, others=others)
         rows = None if table is None else read_rows(table)
-        file = RecordsFile(stem=self._stem, rows=rows, contract=self._info.contract, speakers=self._speakers)
+        file = RecordsFile(stem=self._stem, rows=rows, contract=self._info.contract, speakers=speakers)
         if not part.path.is_file():
             return file
         try:

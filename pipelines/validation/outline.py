@@ -10,6 +10,7 @@ ids are then those of its row. Only a record that does not look so is taken apar
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from pipelines.validation.rows import Row
@@ -32,15 +33,15 @@ class Outline(NamedTuple):
 class Outlines:
     """Outlines of the records of one dataset."""
 
-    def __init__(self, *, contract: Contract, speakers: dict[str, int]):
-        """`speakers` holds the id of each."""
+    def __init__(self, *, contract: Contract, speakers: Mapping[str, int]):
+        """`speakers` holds the id of each; of many only those are looked at that rows have."""
         self._mel_dtype = contract.mel_dtype
         self._row_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
-        self._speakers = {name: _entry("speaker", varint(number)) for name, number in speakers.items()}
+        self._speakers, self._entries = speakers, dict[str, bytes]()
 
     def of(self, row: Row) -> Outline | None:
         """The outline of a row's frame; None where it can have no such record."""
-        speaker = self._speakers.get(row.speaker)
+        speaker = self._speaker(row.speaker)
         payload_bytes = row.length_bytes - HEADER_BYTES - FOOTER_BYTES
         if speaker is None or row.frames < 1 or not row.text or row.language not in _LANGUAGES:
             return None
@@ -54,6 +55,12 @@ class Outlines:
         mel_end, tokens_end = len(head) + mel_bytes, HEADER_BYTES + payload_bytes - len(tail)
         tokens = _tokens_opening(tokens_end - mel_end - len(middle))
         return Outline(head, mel_end, middle + tokens, tokens_end, tail) if tokens else None
+
+    def _speaker(self, name: str) -> bytes | None:
+        entry, number = self._entries.get(name), self._speakers.get(name)
+        if entry is None and number is not None:
+            entry = self._entries[name] = _entry("speaker", varint(number))
+        return entry
 
 
 _LANGUAGES = frozenset(CODES)

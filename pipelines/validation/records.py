@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections
+import functools
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -49,10 +50,10 @@ class Fault(NamedTuple):
 class RecordsFile:
     """The records of one shard, or those that were withheld from it."""
 
-    def __init__(self, *, stem: Stem, rows: list[Row] | None, contract: Contract, speakers: dict[str, int]):
+    def __init__(self, *, stem: Stem, rows: list[Row] | None, contract: Contract, speakers: Mapping[str, int]):
         """`rows` is None where there is no manifest to hold the records against."""
         self._stem, self._rows, self._contract = stem, rows, contract
-        self._names = {number: name for name, number in speakers.items()}
+        self._speakers = speakers
         self._outlines = Outlines(contract=contract, speakers=speakers)
         low, high = mel_range(contract)
         self._bands = band_sums(contract, low=low, high=high)
@@ -64,6 +65,11 @@ class RecordsFile:
         self.tokens = 0  # of sound records
         self.sha256 = ""
         self.keys = bytearray()  # `KEY_BYTES` of the hash of each of these ids, in the order of the file
+
+    @functools.cached_property
+    def _names(self) -> dict[int, str]:
+        """Of speakers by id, which only records are asked for that are not told by their rows."""
+        return {number: name for name, number in self._speakers.items()}
 
     def inspect(self, path: Place, *, tally: Tally) -> list[Fault]:
         """Every fault, by index.

@@ -11,8 +11,8 @@ from preprocess.conventions.romance import FRENCH, ITALIAN, PORTUGUESE, SPANISH
 from preprocess.conventions.slavic import CZECH, POLISH, RUSSIAN, UKRAINIAN
 
 
-def _cardinals_only(words: str, *, limit: int = 10**12, mends: Mends = ()) -> Convention:
-    return Convention(words=words, limit=limit, mends=mends, dot="unsure", unsure=r"[-:][^\W\d]")
+def _cardinals_only(words: str, *, limit: int = 10**12, mends: Mends = (), agrees: str = "") -> Convention:
+    return Convention(words=words, limit=limit, mends=mends, agrees=agrees, dot="unsure", unsure=r"[-:][^\W\d]")
 
 
 # Absent, though num2words has them: Japanese and Thai, whose text is left untouched, and Serbian, which it writes in
@@ -37,10 +37,10 @@ CONVENTIONS: Mapping[str, Convention] = {
     "swe_Latn": SWEDISH,
     "hin_Deva": HINDI,
     "amh_Ethi": _cardinals_only("am", limit=1000),  # beyond: TypeError, Latin letters, and no end
-    "azj_Latn": _cardinals_only("az", limit=100_000),  # beyond: 101,000 is said as 100,000
-    "bel_Cyrl": _cardinals_only("be"),
+    "azj_Latn": _cardinals_only("az", limit=11_000),  # beyond: 21,000 is said as 20,000
+    "bel_Cyrl": _cardinals_only("be", agrees=r"\b(?:адзін|два)$"),
     "ben_Beng": _cardinals_only("bn"),
-    "cat_Latn": _cardinals_only("ca"),
+    "cat_Latn": _cardinals_only("ca", agrees=r"\b(?:un|dos)$|-cents\b"),
     "cym_Latn": _cardinals_only("cy"),
     "dan_Latn": _cardinals_only("da", limit=10**6),  # beyond: en millioner
     "epo_Latn": _cardinals_only("eo"),
@@ -53,8 +53,8 @@ CONVENTIONS: Mapping[str, Convention] = {
     "lit_Latn": _cardinals_only("lt"),
     "lvs_Latn": _cardinals_only("lv"),
     "nob_Latn": _cardinals_only("no", mends=((r"\ben (hundre|tusen)", r"ett \1"),)),
-    "ron_Latn": _cardinals_only("ro", limit=10**9),
-    "slk_Latn": _cardinals_only("sk"),
+    "ron_Latn": _cardinals_only("ro", limit=10**9, agrees=r"\b(?:unu|doi|doisprezece)$"),
+    "slk_Latn": _cardinals_only("sk", agrees=r"(?:jeden|dva)$"),
     "slv_Latn": _cardinals_only("sl"),
     "tel_Telu": _cardinals_only("te", limit=100),  # beyond: a hundred and a thousand are said without their one
     "tgk_Cyrl": _cardinals_only("tg"),

@@ -47,6 +47,7 @@ class Convention:
     words: str = ""  # num2words' name of it
     limit: int = 10**12  # from here on num2words is wrong, or nobody would say it
     mends: Mends = ()  # where num2words writes what the language does not
+    thousand: str = ""  # from 100,000 to 999,999 said after how many there are: num2words loses their one
 
     decimal: str = ""  # the signs between whole and fraction
     thousands: str = ""  # the signs between groups

@@ -36,6 +36,7 @@ TURKISH = Convention(
     words="tr",
     # num2words writes numbers as on cheques, in one word
     mends=((rf"(milyon|milyar|{_TURKISH})(?={_TURKISH_ENDS})", r"\1 "),),
+    thousand="bin",  # 121,500 is said as 120,500
     decimal=",",
     thousands=".",
     point=noun("virgül"),

@@ -49,9 +49,12 @@ SPANISH = Convention(
     point=noun("coma"),
     fraction_is_number=True,
     minus="menos",
-    agreement={"m": (("veintiuno$", "veintiún"), ("uno$", "un")), "f": (("uno$", "una"),)},
-    agrees="uno$",
-    agrees_not_before=r" de\b",
+    agreement={
+        "m": (("veintiuno$", "veintiún"), ("uno$", "un")),
+        "f": (("uno$", "una"), (r"(cient|quinient)os\b(?!.*mill)", r"\1as")),
+    },
+    agrees=r"uno$|(?:cient|quinient)os\b",
+    agrees_not_before=r" (?:de|y|e|o|u|a|al|en|por)\b",
     percent=noun("por_ciento"),
     # A bare $ is the peso of half of America.
     currencies={
@@ -114,9 +117,9 @@ PORTUGUESE = Convention(
     point=noun("vírgula"),
     fraction_is_number=True,
     minus="menos",
-    agreement={"f": ((r"\bum$", "uma"), (r"\bdois$", "duas"))},
-    agrees=r"\b(?:um|dois)$",
-    agrees_not_before=r" (?:de|mil|milh[õã]\w+)\b",
+    agreement={"f": ((r"\bum$", "uma"), (r"\bdois$", "duas"), (r"(zent|cent|nhent)os\b(?!.*(?:milh|bilh))", r"\1as"))},
+    agrees=r"\b(?:um|dois)$|(?:z|c|nh)entos\b",
+    agrees_not_before=r" (?:de|e|ou|a|ao|em|por|mil|milh[õã]\w+)\b",
     percent=noun("por_cento"),
     currencies={
         "R$": money("real reais", "centavo centavos"),

@@ -11,8 +11,8 @@ import pytest
 
 from pipelines import plan as planning
 from pipelines.config import BuildConfig
-from pipelines.forecast import forecast_build
-from pipelines.plan import Element, Plan
+from pipelines.forecast import forecast_build, list_source
+from pipelines.plan import Element, Plan, plan_build
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.layout import Stem
 from tests.pipelines import builds
@@ -95,6 +95,18 @@ def test_a_bad_row_is_counted_and_has_a_shard_too() -> None:
     plan = plan_of({"a": [row]}, per_shard=5, validation_fraction=0.0)
     assert plan.listed == 1
     assert plan.stem_of(row, source="a") == Stem("a", "train", 0, 1)
+
+
+def test_what_was_not_asked_for_has_rows_and_no_shards_of_its_own(tmp_path: Path) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=40)
+    asked = ["utterances_per_shard=4", "sources.ljspeech.max_utterances=3"]
+    config = builds.config_of(builds.overrides_for(corpus, *asked))
+    plan = plan_build(config)
+    assert plan.listed == 40
+    assert set(plan.shards.values()) == {1}
+    assert sum(1 for _ in plan.place(config)) == 40
+    found = list_source("ljspeech", config=config)
+    assert (found.utterances, found.bad_rows) == (3, 0)
 
 
 def test_a_source_that_lists_nothing_is_a_mistake(tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
 
 from pipelines.reuse import hash_inputs
-from pipelines.selection import MIN_UTTERANCES_FOR_RATE, rate_band
+from pipelines.selection import MIN_UTTERANCES_FOR_RATE, in_order, rate_band
 from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
 from preprocess.utterance import Utterance
@@ -328,3 +329,12 @@ def test_a_build_with_nothing_to_do_changes_no_file_but_the_description(
     request.getfixturevalue("no_decoding")
     build(tmp_path / "data", corpus)
     assert {path: path.stat().st_ino for path in files} == files
+
+
+def test_texts_of_more_than_two_gigabytes_are_put_in_order() -> None:
+    """An Arrow column of strings cannot hold them in one piece. Here they are 2.2 GB that share 100 MB."""
+    texts = pa.array([f"{number:02d}" + "x" * 1_000_000 for number in range(100)])
+    table = pa.table({"text": pa.chunked_array([texts] * 22), "row": range(2_200)})
+    found = in_order(table, [2_199, 0, 101])
+    assert found["row"].to_pylist() == [2_199, 0, 101]
+    assert [text.as_py()[:2] for text in found["text"]] == ["99", "00", "01"]

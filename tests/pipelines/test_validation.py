@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from pipelines.validation.base import inspect_base
 from pipelines.validation.findings import Finding
 from pipelines.validation.validate import validate_dataset
+from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.layout import Layout
 from tests.pipelines import builds, damage, faults
@@ -43,6 +45,16 @@ def test_the_sample_is_clean_and_only_a_report_is_left_behind(sample: Path, tmp_
     assert findings(data) == []
     assert builds.content(data) == builds.content(sample)
     assert sorted(path.suffix for path in (data / "validation").iterdir()) == [".json", ".jsonl"]
+
+
+def test_a_speaker_of_whom_nothing_was_kept_is_no_finding(tmp_path: Path) -> None:
+    """dataset.json lists the speakers of what was kept."""
+    data = builds.build(tmp_path / "data", overrides=["sources.german.max_hours=0.001"])
+    dataset = Dataset.open(data)
+    names = [dataset.layout.withheld_manifest(shard.name) for shard in dataset.info.shards]
+    withheld = {name for path in names for name in pq.read_table(path)["speaker"].to_pylist()}
+    assert withheld - set(dataset.info.speakers)
+    assert findings(data) == []
 
 
 def test_two_worker_processes_find_the_same_as_one(spoiled: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import collections
 import re
 import time
 
@@ -25,6 +26,7 @@ READ = {
         ("3.14 and 0.05", "three point one four and zero point zero five"),
         ("5% or 2.5 %", "five percent or two point five percent"),
         ("It is -5 outside", "It is minus five outside"),
+        ("It is \u22125 outside, \u2212$2", "It is minus five outside, minus two dollars"),
         ("$1, $5.50, £0.01 and 3 €", "one dollar, five dollars and fifty cents, one penny and three euros"),
         ("$1.5 billion", "one point five billion dollars"),
         ("5€ 10 times, 5 $10 bills", "five euros ten times, five ten dollars bills"),
@@ -43,6 +45,8 @@ READ = {
         ("el 3,5 %", "el tres coma cinco por ciento"),
         ("el 5º día y la 3ª vez", "el quinto día y la tercera vez"),
         ("21 €, 1 €, £2", "veintiún euros, un euro, dos libras"),
+        ("£300, 500 € y £200.500", "trescientas libras, quinientos euros y doscientas mil quinientas libras"),
+        ("£200.000.000, 200 y 300", "doscientos millones de libras, doscientos y trescientos"),
         ("el 21 de mayo de 1984", "el veintiuno de mayo de mil novecientos ochenta y cuatro"),
         ("la Sra. García, p. ej.", "la señora García, por ejemplo"),
     ],
@@ -79,6 +83,7 @@ READ = {
         ("a 3ª vez", "a terceira vez"),
         ("R$ 16,50", "dezesseis reais e cinquenta centavos"),
         ("£2", "duas libras"),
+        ("£200 e R$ 200", "duzentas libras e duzentos reais"),
         ("em 1984", "em mil novecentos e oitenta e quatro"),
         ("a Dra. Silva", "a doutora Silva"),
     ],
@@ -96,6 +101,7 @@ READ = {
         ("%50", "yüzde elli"),
         ("3. sınıf", "üçüncü sınıf"),
         ("16 ₺", "on altı lira"),
+        ("121998, 101.000", "yüz yirmi bir bin dokuz yüz doksan sekiz, yüz bir bin"),
         ("2,5", "iki virgül beş"),
         ("Dr. Kaya", "Doktor Kaya"),
     ],
@@ -175,8 +181,23 @@ LEFT = {
         "Main St. The",
         "Hank M. Smith",
     ],
-    "deu_Latn": ["am 1. 5. um", "3.5", "1 Mann", "der 3. Mann", "3. Mai", "12.5.2020", "mein 2. Buch"],
-    "spa_Latn": ["$5", "21 libros", "1,234.5"],
+    "deu_Latn": [
+        "am 1. 5. um",
+        "3.5",
+        "1 Mann",
+        "50%ige",
+        "100%-ig",
+        "der 3. Mann",
+        "3. Mai",
+        "12.5.2020",
+        "mein 2. Buch",
+    ],
+    "spa_Latn": ["$5", "21 libros", "300 personas", "1,234.5"],
+    "por_Latn": ["200 casas", "2 mulheres"],
+    "ron_Latn": ["1 băiat", "2 fete", "12 fete"],
+    "cat_Latn": ["2 cases", "200 cases"],
+    "bel_Cyrl": ["2 жанчыны"],
+    "slk_Latn": ["2 ženy"],
     "fra_Latn": ["1 femme", "1.000"],
     "pol_Latn": ["w 1984 roku", "5-ty", "3. miejsce"],
     "rus_Cyrl": ["в 1945 году", "5-го", "2 женщины"],
@@ -188,7 +209,7 @@ LEFT = {
     "srp_Cyrl": ["5 књига"],
     "swh_Latn": ["vitabu 5"],
     "amh_Ethi": ["1984"],
-    "azj_Latn": ["101000"],
+    "azj_Latn": ["101000", "11438", "21000"],
     "tel_Telu": ["100"],
 }
 
@@ -217,6 +238,16 @@ def test_what_is_not_sure_is_left_alone_and_counted(language: str, text: str) ->
     assert re.findall(r"\d", result.text) == digits
     assert (result.unread_numbers > 0) == bool(digits)
     assert result.text.split()[0][0] == text[0]
+
+
+@pytest.mark.parametrize("language", [code for code in CONVENTIONS if CONVENTIONS[code].words])
+def test_no_two_numbers_are_said_alike(language: str) -> None:
+    """As they are where num2words loses a one: tens before a thousand, and thousands before a rest."""
+    numbers = [*range(100), *range(100, 10_000, 37), *range(10_000, 1_000_000, 499), *range(100_000, 200_000, 113)]
+    said = collections.defaultdict(set)
+    for number in numbers:
+        said[say(number, language=language)].add(number)
+    assert {words: each for words, each in said.items() if words is not None and len(each) > 1} == {}
 
 
 def test_every_language_of_xtts_is_read_or_left_untouched() -> None:
