@@ -12,6 +12,7 @@ import numpy as np
 import soundfile
 import soxr
 
+from preprocess.mpeg import untold_samples
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
 
@@ -103,12 +104,22 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
             samples = file.read(frames=limit, dtype="float32", always_2d=True)
             if len(samples) == limit:
                 raise Rejected(Reason.UNDECODED_LENGTH, f"longer than {max_duration_s} s")
-            slack = MPEG_SLACK_SAMPLES if file.format in ("MP3", "MPEG") else 0
-            if len(samples) < file.frames - slack:
-                raise Rejected(Reason.TRUNCATED_AUDIO, f"{len(samples)} samples, its header says {file.frames}")
+            _check_whole(len(samples), file=file, data=data)
             return samples, file.samplerate
     except soundfile.LibsndfileError as error:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
+
+
+def _check_whole(samples: int, *, file: soundfile.SoundFile, data: bytes) -> None:
+    """Raises Rejected where a file holds more samples than were decoded."""
+    is_mpeg = file.format in ("MP3", "MPEG")
+    untold = untold_samples(data) if is_mpeg else None
+    slack = MPEG_SLACK_SAMPLES if is_mpeg else 0
+    if untold is None and samples < file.frames - slack:
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, its header says {file.frames}")
+    if untold is not None and samples < untold - 2 * slack:
+        remedy = "its bit rate varies and no header tells its length: encode it anew"
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, its frames hold {untold}; {remedy}")
 
 
 def _check_header(file: soundfile.SoundFile) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preprocess.audio import Signal, decode_audio, read_audio_file, resample
+from preprocess.mpeg import untold_samples
 from preprocess.utterance import Reason, Rejected
 
 RATE_HZ = 22050
@@ -236,6 +237,53 @@ def test_the_mp3s_of_common_voice_whose_headers_count_the_encoders_delay_are_who
     clips = [*(reference / "corpora").glob("common_voice_*/*/clips/*.mp3")]
     assert len(clips) == 88
     assert all(len(decode(clip.read_bytes()).samples) for clip in clips)
+
+
+def mp3(samples: np.ndarray, *, rate_hz: int, mode: str) -> bytes:
+    file = io.BytesIO()
+    with soundfile.SoundFile(
+        file, "w", rate_hz, 1, format="MP3", subtype="MPEG_LAYER_III", bitrate_mode=mode, compression_level=0.3
+    ) as encoder:
+        encoder.write(samples)
+    return file.getvalue()
+
+
+def without_own_header(data: bytes) -> bytes:
+    """An mp3 less its first frame, in which its encoder tells how long it is."""
+    assert b"Xing" in data[:512] or b"Info" in data[:512]
+    return data[data.index(data[:2], 4) :]
+
+
+@pytest.mark.parametrize("rate_hz", [44_100, 22_050, 11_025], ids=["MPEG-1", "MPEG-2", "MPEG-2.5"])
+def test_an_mp3_of_varying_bit_rate_that_does_not_tell_its_length_is_not_cut_in_silence(rate_hz: int) -> None:
+    """libsndfile takes the first frame's bit rate for that of all: a loud beginning makes it short, a quiet one long."""
+    rng = np.random.default_rng(5)
+    loud, quiet = rng.normal(0, 0.2, 3 * rate_hz), rng.normal(0, 1e-5, 3 * rate_hz)
+    cut, whole = (
+        mp3(np.concatenate(parts), rate_hz=rate_hz, mode="VARIABLE") for parts in ((loud, quiet), (quiet, loud))
+    )
+    assert len(decode(cut, rate_hz=rate_hz).samples) == len(decode(whole, rate_hz=rate_hz).samples) == 6 * rate_hz
+    told = rejected(without_own_header(cut))
+    assert told.reason == Reason.TRUNCATED_AUDIO
+    assert told.message.endswith("; its bit rate varies and no header tells its length: encode it anew")
+    found = decode(without_own_header(whole), rate_hz=rate_hz)
+    assert len(found.samples) == pytest.approx(6 * rate_hz, abs=4 * 1152)
+
+
+@pytest.mark.parametrize("rate_hz", [44_100, 22_050, 11_025], ids=["MPEG-1", "MPEG-2", "MPEG-2.5"])
+def test_an_mp3_of_constant_bit_rate_needs_not_tell_its_length(rate_hz: int) -> None:
+    signal = np.random.default_rng(6).normal(0, 0.1, 3 * rate_hz)
+    headless = without_own_header(mp3(signal, rate_hz=rate_hz, mode="CONSTANT"))
+    tag = b"ID3\x04\x00\x00" + bytes([0, 0, 2, 1]) + bytes(2 * 128 + 1)
+    for data in (headless, tag + headless, headless + b"TAG" + bytes(125)):
+        assert untold_samples(data) == len(decode(data, rate_hz=rate_hz).samples)
+        assert len(decode(data, rate_hz=rate_hz).samples) == pytest.approx(len(signal), abs=4 * 1152)
+
+
+@given(st.binary(max_size=200))
+def test_whatever_is_no_mp3_has_no_frames(data: bytes) -> None:
+    found = untold_samples(data)
+    assert found is None or (b"\xff" in data and found % 576 == 0)
 
 
 @pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE"])
