@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +25,7 @@ import pydantic
 from shared.place import Place, RemotePlace
 
 PIECE_BYTES = 1 << 22
+_PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # between attempts to empty a folder
 
 # A file system without locks: what is written in a file has to do, as in an object store.
 _UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
@@ -143,11 +145,23 @@ def sync(path: Place) -> None:
 
 
 def remove_tree(folder: Place) -> None:
-    """A folder and all in it."""
+    """A folder and all in it, also where the worker of a job that was cancelled still writes there for a moment.
+
+    Raises:
+        OSError: the disk, or somebody writes there on and on.
+    """
     if isinstance(folder, RemotePlace):
         folder.remove_tree()
-    else:
-        shutil.rmtree(local(folder))
+        return
+    for pause_s in _PAUSES_S:
+        try:
+            shutil.rmtree(local(folder))
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.ENOENT) or not local(folder).exists():
+                raise
+        time.sleep(pause_s)
+    shutil.rmtree(local(folder))
 
 
 def is_same(path: Place, other: Place) -> bool:

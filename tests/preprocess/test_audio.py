@@ -256,7 +256,7 @@ def without_own_header(data: bytes) -> bytes:
 
 @pytest.mark.parametrize("rate_hz", [44_100, 22_050, 11_025], ids=["MPEG-1", "MPEG-2", "MPEG-2.5"])
 def test_an_mp3_of_varying_bit_rate_that_does_not_tell_its_length_is_not_cut_in_silence(rate_hz: int) -> None:
-    """libsndfile takes the first frame's bit rate for that of all: a loud beginning makes it short, a quiet one long."""
+    """libsndfile takes the first bit rate for that of all: a loud beginning makes it short, a quiet one long."""
     rng = np.random.default_rng(5)
     loud, quiet = rng.normal(0, 0.2, 3 * rate_hz), rng.normal(0, 1e-5, 3 * rate_hz)
     cut, whole = (
