@@ -64,6 +64,7 @@ def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers:
         Unreachable: there is no such cluster, or it fell silent and the job may run on.
         KeyboardInterrupt: the user ended it; Beam wraps that like any other.
     """
+    _note_interrupts()
     pipeline = RUNNERS[runner](workers, name)
     build(pipeline)
     try:
@@ -77,6 +78,8 @@ def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers:
         if message is None:
             raise
         raise UserError(message) from error
+    if _INTERRUPTED.is_set():  # amid compiled code or a finaliser, which pass no exception on
+        raise KeyboardInterrupt
 
 
 def _local_pipeline(workers: int, name: str) -> beam.Pipeline:
@@ -118,12 +121,12 @@ def _end_when_a_worker_dies() -> None:
     The runner's thread `run_worker` then ends with an exception that nobody waits for; also at an interrupt, when
     the runner hangs up on its workers, and nothing is wrong.
     """
-    previous, interrupted = threading.excepthook, _noted_interrupt()
+    previous = threading.excepthook
 
     def hook(args: threading.ExceptHookArgs) -> None:
         if args.thread is None or args.thread.name != "run_worker":
             previous(args)
-        elif not interrupted.is_set():
+        elif not _INTERRUPTED.is_set():
             sys.stderr.write("error: a worker process died (out of memory?); nothing was published; run again\n")
             sys.stderr.flush()
             os._exit(WORKER_DIED_EXIT_CODE)
@@ -131,14 +134,16 @@ def _end_when_a_worker_dies() -> None:
     threading.excepthook = hook
 
 
-def _noted_interrupt() -> threading.Event:
-    """Set at the first SIGINT from now on, which is then answered as ever."""
-    interrupted = threading.Event()
+_INTERRUPTED = threading.Event()
+
+
+def _note_interrupts() -> None:
+    """The event is set at a SIGINT from now on, which is then answered as ever."""
 
     def note(number: int, frame: types.FrameType | None) -> None:
-        interrupted.set()
+        _INTERRUPTED.set()
         signal.default_int_handler(number, frame)
 
+    _INTERRUPTED.clear()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, note)
-    return interrupted

@@ -222,7 +222,7 @@ def test_an_interrupt_is_one_line_and_the_next_build_goes_on_from_the_finished_s
     wait_until(lambda: shards_done(spoiled, at_least=3), process=process)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == 130, err
     assert err.splitlines()[-1] == "interrupted: nothing is half published; the same command goes on from what is done"
     assert "Traceback" not in err
     kept = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}

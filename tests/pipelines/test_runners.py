@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import apache_beam as beam
@@ -122,3 +124,28 @@ def test_the_users_own_interrupt_leaves_the_graph_as_that() -> None:
         run_graph(
             lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_interrupt), runner="local", workers=1, name="test"
         )
+
+
+class Interrupted:
+    """Is interrupted as it is thrown away, where no exception is passed on: as in compiled code."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+
+
+def throw_one_away(element: int) -> int:
+    Interrupted()
+    return element
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_something_passes_over_is_one_at_the_end() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_graph(
+            lambda pipeline: pipeline | beam.Create([1]) | beam.Map(throw_one_away),
+            runner="local",
+            workers=1,
+            name="test",
+        )
+    run_graph(lambda pipeline: pipeline | beam.Create([1]), runner="local", workers=1, name="next")
