@@ -285,7 +285,7 @@ def test_a_read_only_dataset_is_validated_and_the_report_is_not_kept(
         outcome = command("validate", "--data", str(data))
         subprocess.run(["mount", "-o", "remount,bind,rw", mounted], check=True)
         assert outcome.code == code
-        assert f"{data}: {'1 finding' if code else 'clean'}" in outcome.out or code
+        assert ("clean: " in outcome.out) == (code == 0)
         assert "Read-only file system: the report is not kept" in outcome.err
         assert "report:" not in outcome.out
         assert not (data / "validation").exists()

@@ -111,7 +111,7 @@ def test_whenever_a_command_is_killed_the_dataset_is_whole_and_the_next_run_ends
     assert before != after
     length_s = work_s(scene, name, data=builds.copied(scene.before, to=tmp_path / "undisturbed"))
     assert state(tmp_path / "undisturbed") == after
-    outcomes = []
+    outcomes, killed = [], 0
     for number in range(KILLS[name]):
         data = builds.copied(scene.before, to=tmp_path / str(number))
         process = builds.start(*scene.command(name, data=data))
@@ -119,6 +119,7 @@ def test_whenever_a_command_is_killed_the_dataset_is_whole_and_the_next_run_ends
         time.sleep(chance.uniform(0, length_s))
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        killed += process.returncode == -signal.SIGKILL
         if name != "repair":  # which starts from a dataset that cannot be opened
             Dataset.open(data)
             outcomes.append(state(data) == after)
@@ -130,3 +131,4 @@ def test_whenever_a_command_is_killed_the_dataset_is_whole_and_the_next_run_ends
         assert not (data / ".publication.json").exists()
         assert not list(data.rglob("*.tmp"))
     assert name == "repair" or False in outcomes, "no kill came before the publication"
+    assert killed > KILLS[name] / 2, "most came after the end"

@@ -86,7 +86,8 @@ def test_an_id_that_leads_out_of_the_corpus_is_rejected_and_the_next_row_is_read
 def test_a_broken_row_is_rejected_by_file_and_line_and_the_next_is_read(rows: Any, row: Any, reason: str) -> None:
     first, *bad, last = rows((b"1", b"one"), row, (b"3", b"three"))
     assert (first.text, last.text) == ("one", "three")
-    if bad:  # tabs alone are a blank line
+    assert bool(bad) == (row != b"\t")  # tabs alone are a blank line
+    if bad:
         assert (len(bad), bad[0].stage, bad[0].reason) == (1, "corpus", Reason.BAD_METADATA_ROW)
         assert reason in bad[0].message
         assert len(bad[0].message) < 700

@@ -236,6 +236,7 @@ def test_what_is_not_sure_is_left_alone_and_counted(language: str, text: str) ->
     result = prepare_text(text, language=language)
     digits = re.findall(r"\d", text.replace("²", "2").replace("½", "12"))
     assert re.findall(r"\d", result.text) == digits
+    assert digits or result.text == text
     assert (result.unread_numbers > 0) == bool(digits)
     assert result.text.split()[0][0] == text[0]
 

@@ -19,6 +19,7 @@ from shared.lock import writing
 from trainer import train as training
 from trainer.config import TrainConfig
 from trainer.input.guards import open_dataset
+from trainer.run import training_in
 
 CONFIG = load_config("configs/train_sample.yaml", of=TrainConfig)
 
@@ -90,6 +91,11 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
         def train(self, **_: object) -> str:
             message = rf"^{copy}: another process reads this dataset, such as a training; wait for it, or end it$"
             with pytest.raises(UserError, match=message), writing(copy, command="build"):
+                pass
+            with (
+                pytest.raises(UserError, match="train of .* is writing here"),
+                training_in(tmp_path / "run", break_lock=False),
+            ):
                 pass
             return "to the end"
 

@@ -46,7 +46,8 @@ def test_a_run_remembers_what_its_weights_belong_to(run: Path, dataset: Dataset)
 
 
 def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> None:
-    model = ModelConfig(size="pico", precision="float32", dropout=0.3, crop_frames=100)
+    changeable = {"precision": "float32", "dropout": 0.3, "crop_frames": 100, "rematerialise": True}
+    model = ModelConfig.model_validate({"size": "pico", "reference_dropout": 0.3, **changeable})
     changed = CONFIG.model_copy(update={"steps": 5, "model": model})
     enter(run, config=changed, dataset=dataset)
     assert open_run(run).config == changed
