@@ -92,7 +92,7 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
             message = rf"^{copy}: another process reads this dataset, such as a training; wait for it, or end it$"
             with pytest.raises(UserError, match=message), writing(copy, command="build"):
                 pass
-                        with pytest.raises(UserError, match=r"train of .* is writing here"):
+            with pytest.raises(UserError, match=r"train of .* is writing here"):
                 training_in(tmp_path / "run", break_lock=False).__enter__()
             return "to the end"
 
