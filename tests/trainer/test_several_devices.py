@@ -57,12 +57,13 @@ def test_what_fails_on_one_of_two_devices_is_named_and_got_over(data: Path, tmp_
     """
     settings = ("recovery.probe_memory=false", "validate_every=100", "free_running.clips=0")
     train(data, *settings, run=tmp_path, devices=2, steps=2, is_disturbed=True)
-    poisoned, large = (json.loads(line) for line in (tmp_path / "incidents.jsonl").read_text().splitlines())
+    poisoned, back, large = (json.loads(line) for line in (tmp_path / "incidents.jsonl").read_text().splitlines())
     stream, plan, _ = make_stream(Dataset.open(data), frames_per_batch=1500, buckets=1)
     batch = next(stream.endless(Position(), device="/CPU:0"))
     assert (poisoned["step"], poisoned["kind"], poisoned["loss"]) == (1, "skipped", "nan")
     assert sorted(poisoned["utterances"]) == sorted(stream.utterance_ids(batch["rows"].numpy())) != []
     (bucket,) = plan.buckets
+    assert back == {"step": 1, "kind": "went back", "to_step": 0, "reason": "out of memory amid a step"}
     assert large == {"step": 0, "kind": "out of memory", "bucket": list(bucket), "clips": int(0.75 * bucket.clips)}
     assert [row["step"] for row in rows(tmp_path, kind="train")] == [1, 2]
     assert [row["applied"] for row in rows(tmp_path, kind="train")] == [1.0, 1.0]
