@@ -93,6 +93,14 @@ def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, comm
     }
 
 
+@pytest.mark.usefixtures("trained_model")
+def test_another_checkpoint_than_there_is_cannot_be_exported(command: Callable, tmp_path: Path) -> None:
+    outcome = command("export", "--run", tmp_path / "run", "--out", tmp_path / "out", "--checkpoint", "77")
+    assert outcome.code == 2
+    assert "no checkpoint 77; wanted one of 5, last" in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_run_without_checkpoint_is_told(command: Callable, tmp_path: Path) -> None:
     outcome = command("export", "--run", tmp_path, "--out", tmp_path / "out")
     assert outcome.code == 2

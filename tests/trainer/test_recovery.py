@@ -314,19 +314,21 @@ def test_a_page_that_fails_does_not_hide_the_signal(
     assert "run: not summed up: 'samples'" in outcome.err
 
 
-def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(train: Callable, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(
+    sent: signal.Signals, train: Callable, tmp_path: Path
+) -> None:
     def interrupt(call: int, batch: dict) -> dict:
         if call == 3:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), sent)
         if call >= 3:
             time.sleep(0.2)  # for the thread that notes it
         return batch
 
     outcome = train(tmp_path / "run", "steps=9", disturb=interrupt)
-    assert outcome.code == 128 + signal.SIGTERM
-    left = re.search(
-        r"/run: SIGTERM: left after step (\d), which is saved; the same command goes on", outcome.err.splitlines()[-1]
-    )
+    assert outcome.code == 128 + sent
+    told = rf"/run: {sent.name}: left after step (\d), which is saved; the same command goes on"
+    left = re.search(told, outcome.err.splitlines()[-1])
     assert left
     assert 3 <= int(left[1]) < 9
     assert saved_checkpoints(tmp_path / "run")[-1].step == int(left[1])
