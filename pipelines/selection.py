@@ -7,7 +7,7 @@ that another source beside it changes nothing; only whether a text stands in bot
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -28,7 +28,7 @@ from shared.files import write_json
 from shared.layout import Stem
 from shared.order import sort_key
 from shared.place import Place
-from shared.tables import write_table
+from shared.tables import in_order, write_table
 
 # The rate of speech of a language is measured on so many utterances or not at all.
 MIN_UTTERANCES_FOR_RATE = 50
@@ -116,12 +116,6 @@ def read_candidates(stems: list[str], *, staging: Staging) -> Candidates:
         names=names,
         texts=[text_key(text, utterance_id=utterance_id) for text, utterance_id in texts],
     )
-
-
-def in_order(table: pa.Table, rows: Sequence[int]) -> pa.Table:
-    """These rows of a table; the texts of a corpus can be more than the two gigabytes that a `string` column holds."""
-    large = [field.with_type(pa.large_string()) if field.type == pa.string() else field for field in table.schema]
-    return table.cast(pa.schema(large)).take(pa.array(rows, pa.int64()))
 
 
 class Judgement:

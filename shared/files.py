@@ -9,6 +9,7 @@ import contextlib
 import errno
 import fcntl
 import filecmp
+import glob
 import hashlib
 import json
 import os
@@ -43,7 +44,7 @@ def new_file(path: Place, *, durable: bool = True) -> Iterator[BinaryIO]:
         with path.new_object() as file:
             yield file
         return
-    temporary = _temporary(local(path))
+    temporary = temporary_name(local(path))
     try:
         with temporary.open("wb") as file:
             yield file
@@ -55,8 +56,15 @@ def new_file(path: Place, *, durable: bool = True) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
 
 
-def _temporary(path: Path) -> Path:
+def temporary_name(path: Path) -> Path:
+    """A name beside a path's own, for what is to get that; no two are the same."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+
+
+def temporaries_of(path: Path) -> Iterator[Path]:
+    """What stands under such names of a path: writers that go on, or that were killed."""
+    names = glob.escape(path.name)
+    return (left for left in path.parent.glob(f".{names}.*.tmp") if _TEMPORARY.fullmatch(left.name))
 
 
 def sweep_temporaries(folder: Place) -> None:
@@ -104,7 +112,7 @@ def link_file(path: Place, target: Place) -> None:
 
 
 def _link(path: Path, target: Path) -> None:
-    temporary = _temporary(target)
+    temporary = temporary_name(target)
     try:
         os.link(path, temporary)
         temporary.replace(target)

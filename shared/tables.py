@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -95,3 +97,9 @@ def check_extent(metadata: pq.FileMetaData, *, rows: int) -> None:
 def table_source(path: Place) -> Place | pa.BufferReader:
     """What pyarrow takes as a file: one elsewhere is fetched whole, as tables are small beside their records."""
     return pa.BufferReader(path.read_bytes()) if isinstance(path, RemotePlace) else path
+
+
+def in_order(table: pa.Table, rows: Sequence[int] | np.ndarray) -> pa.Table:
+    """These rows of a table; the texts of a corpus can be more than the two gigabytes that a `string` column holds."""
+    large = [field.with_type(pa.large_string()) if field.type == pa.string() else field for field in table.schema]
+    return table.cast(pa.schema(large)).take(pa.array(rows, pa.int64()))

@@ -33,6 +33,14 @@ def _tell(line: str) -> None:
 
 _data = click.option("--data", metavar="PATH", callback=_local, required=True, help="Folder of the dataset.")
 _run = click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
+_seconds = click.option(
+    "--seconds",
+    "max_duration_s",
+    type=click.FloatRange(min=MIN_SPEECH_S, max=MAX_SPEECH_S),
+    default=20.0,
+    show_default=True,
+    help="The longest speech that there may be.",
+)
 _checkpoint = click.option("--checkpoint", help="best, last, or a step; otherwise the best where there is one.")
 
 
@@ -163,14 +171,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The wav to write.")
 @_checkpoint
 @click.option("--tokenizer", help="Where the tokenizer is now, if it has moved since the shards were built.")
-@click.option(
-    "--seconds",
-    "max_duration_s",
-    type=click.FloatRange(min=MIN_SPEECH_S, max=MAX_SPEECH_S),
-    default=20.0,
-    show_default=True,
-    help="At most so long.",
-)
+@_seconds
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**31 - 1),
@@ -239,14 +240,7 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
 @_run
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder of the export.")
 @_checkpoint
-@click.option(
-    "--seconds",
-    "max_duration_s",
-    type=click.FloatRange(min=MIN_SPEECH_S, max=MAX_SPEECH_S),
-    default=20.0,
-    show_default=True,
-    help="The longest speech that it can make.",
-)
+@_seconds
 @click.option(
     "--tokens",
     "max_tokens",

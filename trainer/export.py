@@ -9,9 +9,7 @@ OUT/vocab.json             the compact vocabulary: place of a token in it = its 
 from __future__ import annotations
 
 import contextlib
-import glob
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +19,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from shared.errors import UserError
-from shared.files import remove_tree, sync, write_bytes, write_json
+from shared.files import remove_tree, sync, temporaries_of, temporary_name, write_bytes, write_json
 from trainer.checkpoints import Saved, choose_checkpoint, holds_averages, named_state
 from trainer.model.xtts import XTTS
 from trainer.run import open_run, trained_model
@@ -97,7 +95,7 @@ def _new_folder(out: Path) -> Iterator[Path]:
     What killed exports to the same name left goes then, after a day: until then it may be one that goes on.
     """
     out = out.resolve()
-    new, old = (out.with_name(f".{out.name}.{uuid.uuid4().hex}.tmp") for _ in range(2))
+    new, old = temporary_name(out), temporary_name(out)
     try:
         new.mkdir(parents=True)
         yield new
@@ -107,7 +105,7 @@ def _new_folder(out: Path) -> Iterator[Path]:
             out.rename(old)
         new.rename(out)
         sync(out.parent)
-        for left in out.parent.glob(f".{glob.escape(out.name)}.{'[0-9a-f]' * 32}.tmp"):
+        for left in temporaries_of(out):
             with contextlib.suppress(OSError):
                 if time.time() - left.stat().st_mtime > KEPT_S:
                     remove_tree(left)

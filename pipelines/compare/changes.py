@@ -13,7 +13,7 @@ from pipelines.compare.pairs import Pairs, pair_rows
 from pipelines.compare.records import compare_records
 from pipelines.compare.sides import WITH_RECORD, read_side, verdict_codes
 from shared.dataset import Dataset, ShardInfo
-from shared.tables import MANIFEST
+from shared.tables import MANIFEST, in_order
 
 ID = "utterance_id"
 
@@ -126,11 +126,8 @@ def _differ(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, columns: Sequence[
 
 
 def _values(rows: pa.Table, column: str, numbers: np.ndarray) -> pa.Array:
-    """The column's values at these rows; texts of a corpus can be more than two gigabytes."""
-    values = rows[column]
-    if pa.types.is_string(values.type):
-        values = values.cast(pa.large_string())
-    return values.combine_chunks().take(pa.array(numbers, pa.int64()))
+    """The column's values at these rows."""
+    return in_order(rows.select([column]), numbers)[column].combine_chunks()
 
 
 def _alone(rows: pa.Table, numbers: np.ndarray, *, kind: str) -> pa.Table:

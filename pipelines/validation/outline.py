@@ -57,10 +57,9 @@ class Outlines:
         return Outline(head, mel_end, middle + tokens, tokens_end, tail) if tokens else None
 
     def _speaker(self, name: str) -> bytes | None:
-        entry, number = self._entries.get(name), self._speakers.get(name)
-        if entry is None and number is not None:
-            entry = self._entries[name] = _entry("speaker", varint(number))
-        return entry
+        if name not in self._entries and name in self._speakers:
+            self._entries[name] = _entry("speaker", varint(self._speakers[name]))
+        return self._entries.get(name)
 
 
 _LANGUAGES = frozenset(CODES)

@@ -13,11 +13,12 @@ import pytest
 import soundfile
 
 from pipelines.reuse import hash_inputs
-from pipelines.selection import MIN_UTTERANCES_FOR_RATE, in_order, rate_band
+from pipelines.selection import MIN_UTTERANCES_FOR_RATE, rate_band
 from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
 from preprocess.utterance import Utterance
 from shared.dataset import Dataset
+from shared.tables import in_order
 from tests.pipelines import builds
 
 RATE_HZ = 22050

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.input.epoch import EpochOrder
+from trainer.input.graph import HOST
 from trainer.input.staircase import Bucket, share_of_padding
 
 
@@ -32,7 +33,7 @@ def first_epoch(order: EpochOrder, *, frames: np.ndarray, buckets: tuple[Bucket,
     """Epoch 0 of records of so many frames, [rows], by the order in which the stream gives them."""
     clips = np.array([one.clips for one in buckets])
     filled = Filled(*np.zeros((3, len(buckets)), np.int64))
-    with tf.device("/CPU:0"):
+    with tf.device(HOST):
         epoch = order.epoch(tf.constant(0, tf.int64))
         for number in range(len(epoch.chunk_starts) - 1):
             chunk = order.chunk(epoch, tf.constant(number, tf.int64))
