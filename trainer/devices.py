@@ -47,8 +47,9 @@ class Devices:
         return len(self._names) * self._hosts.count
 
     @property
-    def are_gpus(self) -> bool:
-        return "GPU:" in self.first
+    def gpus(self) -> int:
+        """Those of this host that are computed on."""
+        return len(self._names) if "GPU:" in self.first else 0
 
     def scope(self) -> contextlib.AbstractContextManager[object]:
         """Variables made within it are on all devices."""

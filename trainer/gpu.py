@@ -89,13 +89,13 @@ class GpuSampler:
     def __init__(
         self,
         *,
-        used: bool,
+        used: int,
         nvml: Any = pynvml,
         memory: Any = tf.config.experimental,
         interval_s: float = INTERVAL_S,
         clock: Callable[[], float] = time.monotonic,
     ):
-        """`used` where TensorFlow computes on a GPU."""
+        """`used` is how many GPUs TensorFlow computes on."""
         self._used, self._nvml, self._memory, self._interval_s, self._clock = used, nvml, memory, interval_s, clock
         self._devices: list[_Device] = []
         self._notice: str | None = None
@@ -113,6 +113,13 @@ class GpuSampler:
             names = ", ".join(device.name for device in devices)
             self._notice = "GPU utilisation is not measured: TensorFlow computes on the CPU, GPUs of this machine: " + (
                 f"{names} ({remedy()})" if names else "none that is visible"
+            )
+            return self
+        if len(devices) != self._used:
+            names = ", ".join(device.name for device in devices)
+            self._notice = (
+                f"GPU utilisation is not measured: TensorFlow computes on {self._used} of {len(devices)} GPUs "
+                f"({names}) and which is not known; CUDA_VISIBLE_DEVICES says which are to be used"
             )
             return self
         self._devices = devices

@@ -71,7 +71,7 @@ class Learner:
     def probe_memory(self, *, lower: Callable[[Bucket], object], announce: Callable[..., object]) -> None:
         """Where there is a GPU, or where it is asked for."""
         wanted = self._config.recovery.probe_memory
-        if self.devices.are_gpus if wanted is None else wanted:
+        if self.devices.gpus if wanted is None else wanted:
             probe_memory(
                 self._step,
                 feed=self.feed,

@@ -104,7 +104,7 @@ class Trainer:
                 owes_validation=state.progress.owes_validation,
             ) as monitor,
             Signals(monitor.say, leaving=self._hosts.leaving) as signals,
-            Session(on_gpu=self._devices.are_gpus, first_step=state.progress.step + 1) as session,
+            Session(gpus=self._devices.gpus, first_step=state.progress.step + 1) as session,
             state,
         ):
             rescue = Rescue(
@@ -245,7 +245,8 @@ class Trainer:
         try:
             return self._learner.train_on(batch)
         except OutOfMemory:
-            is_partly_done = self._devices.count > 1 or not self._config.xla  # a program does all or nothing
+            # on one device the programs of a step change all or nothing
+            is_partly_done = self._devices.count > 1 or not self._config.xla
             if is_partly_done and self._hosts.count == 1:  # several hosts begin again
                 on.rescue.restore()
             raise

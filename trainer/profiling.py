@@ -239,10 +239,10 @@ def _memory_of(devices: Devices) -> Iterator[list[float]]:
     """The most that is in use of the first GPU until it is left, in MiB; nothing where it is none."""
     found: list[float] = []
     name = devices.first.removeprefix("/")
-    if devices.are_gpus:
+    if devices.gpus:
         tf.config.experimental.reset_memory_stats(name)
     yield found
-    if devices.are_gpus:
+    if devices.gpus:
         found.append(tf.config.experimental.get_memory_info(name)["peak"] / 2**20)
 
 

@@ -15,10 +15,11 @@ from trainer.waiting import Stopwatch, Stretch, join
 class Session:
     """Holds the stopwatch of the steps and the sampler of the GPUs while it is entered."""
 
-    def __init__(self, *, on_gpu: bool, first_step: int = 1):
+    def __init__(self, *, gpus: int, first_step: int = 1):
+        """`gpus` that TensorFlow computes on."""
         self._first_step = first_step
-        self.watch = Stopwatch(asynchronous=on_gpu)
-        self._gpus = GpuSampler(used=on_gpu)
+        self.watch = Stopwatch(asynchronous=gpus > 0)
+        self._gpus = GpuSampler(used=gpus)
         self._stretches: list[Stretch] = []
         self._read_before = bytes_read()
         self._stack = contextlib.ExitStack()

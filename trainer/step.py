@@ -1,8 +1,11 @@
-"""The training step: forward, backward and update in one XLA program for each batch shape.
+"""The training step: forward and backward in one XLA program for each batch shape, the update in another for all.
 
-    one device     ┌─ crops ─ counts ─ gradients, part after part ─ update ─┐     one program
+    one device     ┌─ crops ─ counts ─ gradients, part after part ─┐  ┌─ update ─┐     two programs
 
-    many devices   ┌─ crops ─ counts ─┐  Σ  ┌─ gradients ─┐  Σ  ┌─ update ─┐      three, and two sums over all replicas
+    many devices   ┌─ crops ─ counts ─┐  Σ  ┌─ gradients ─┐  Σ  ┌─ update ─┐           three, and sums over all replicas
+
+A program that updates variables is given their memory, and where it then finds no room for its own it frees that, the
+weights with it. So what needs much room updates none; the update needs less than what has just been given back.
 
 A batch may be computed in parts, one after another or on several replicas. Each loss is a mean over all of the batch's
 valid frames, pairs or steps, counted before: so the parts' losses and gradients add up to those of the whole batch.
@@ -22,10 +25,13 @@ from trainer.losses import LossConfig, Target, Voices, loss_terms, term_counts, 
 from trainer.model.decoder import Decoded
 from trainer.model.noise import Noise
 from trainer.model.xtts import XTTS
-from trainer.optimization.adamw import AdamW
+from trainer.optimization.adamw import AdamW, norm_of
 
 Batch = dict[str, tf.Tensor]
 Losses = dict[str, tf.Tensor]
+
+# otherwise all gradients are copied into one tensor to be sent
+_IN_PACKS = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=256 << 20)
 
 
 class Lesson(NamedTuple):
@@ -65,29 +71,36 @@ class TrainStep:
                 "loss.adaptive: weighs terms by the gradients of a whole batch; it goes with optimizer.accumulation=1 "
                 "and one device"
             )
-        self._step: Any
-        if strategy is None or strategy.num_replicas_in_sync == 1:
-            self._step = _compiled(self._on_one, xla=xla)
+        self._is_shared = strategy is not None and strategy.num_replicas_in_sync > 1
+        shared = (self._prepare, self._differentiate, self._update)
+        for method in shared if self._is_shared else (self._update,):
+            setattr(self, method.__name__, _compiled(method, xla=xla))
+        self._program: Any  # one for each shape
+        if self._is_shared:
+            self._program = tf.function(self._on_replicas, autograph=False)
         else:
-            for method in (self._prepare, self._differentiate, self._update):
-                setattr(self, method.__name__, _compiled(method, xla=xla))
-            self._step = tf.function(self._on_replicas, autograph=False)
+            self._program = _compiled(self._on_one, xla=xla)
 
     def __call__(self, batch: Batch) -> Losses:
         """Update the model; losses, gradients' norm and learning rate as scalars, `counts` of frames and clips [2].
 
         All are floats: TensorFlow keeps int32 in the host's memory, and a call should not wait for a copy to it.
         """
-        return self._step(batch)
+        if self._is_shared:
+            return self._program(batch)
+        *found, sizes = self._program(batch)
+        return {**self._update(*found), "counts": sizes}
 
     @property
     def programs(self) -> int:
         """Shapes compiled so far: they are static, so each trace is one."""
-        return self._step.experimental_get_tracing_count()
+        return self._program.experimental_get_tracing_count()
 
-    def _on_one(self, batch: Batch) -> Losses:
+    def _on_one(self, batch: Batch) -> tuple[list[tf.Tensor], Losses, tf.Tensor, tf.Tensor]:
+        """Gradients, losses, the gradients' norm, and counts of frames and clips [2]."""
         lesson, counts, sizes = self._prepare(batch, 0)
-        return {**self._update(*self._differentiate(lesson, counts, 0)), "counts": sizes}
+        gradients, losses = self._differentiate(lesson, counts, 0)
+        return gradients, losses, norm_of(gradients), sizes
 
     def _on_replicas(self, batch: Batch) -> Losses:
         def on_each(part: Batch) -> Losses:
@@ -96,7 +109,7 @@ class TrainStep:
             lesson, *counted = self._prepare(part, number)
             counts, sizes = context.all_reduce(tf.distribute.ReduceOp.SUM, counted)
             found = self._differentiate(lesson, counts, number)
-            gradients, losses = context.all_reduce(tf.distribute.ReduceOp.SUM, found)
+            gradients, losses = context.all_reduce(tf.distribute.ReduceOp.SUM, found, options=_IN_PACKS)
             return {**self._update(gradients, losses), "counts": sizes}
 
         assert self._strategy is not None
@@ -142,8 +155,8 @@ class TrainStep:
         # an embedding's gradient comes as rows, and the norm of rows is not that of their sums
         return [tf.convert_to_tensor(one) for one in tape.gradient(scaled, variables)], losses
 
-    def _update(self, gradients: Sequence[tf.Tensor], losses: Losses) -> Losses:
-        return {**losses, **self._optimizer.apply(gradients, loss=losses["loss"])}
+    def _update(self, gradients: Sequence[tf.Tensor], losses: Losses, norm: tf.Tensor | None = None) -> Losses:
+        return {**losses, **self._optimizer.apply(gradients, loss=losses["loss"], norm=norm)}
 
 
 class Evaluated(NamedTuple):
@@ -181,10 +194,9 @@ class EvaluationStep:
 def prepare(model: XTTS, batch: Batch, *, noise: Noise | None) -> Lesson:
     """A batch as the stream gives it, with a crop of each clip."""
     mel, config = tf.cast(batch["mel"], tf.float32), model.config
-    crop = choose_crop(
-        mel, batch["frames"], crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise
-    )
-    return Lesson(mel, batch["frames"], batch["tokens"], batch["token_counts"], crop)
+    frames, tokens, token_counts = (tf.cast(batch[name], tf.int32) for name in ("frames", "tokens", "token_counts"))
+    crop = choose_crop(mel, frames, crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise)
+    return Lesson(mel, frames, tokens, token_counts, crop)
 
 
 def count(model: XTTS, lesson: Lesson, *, losses: LossConfig) -> Losses:

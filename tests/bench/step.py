@@ -48,7 +48,6 @@ from trainer.input.staircase import Bucket
 from trainer.model.size import SIZES, Size
 from trainer.model.xtts import XTTS
 from trainer.monitor import Monitor
-from trainer.optimization import adamw
 from trainer.optimization.adamw import AdamW
 from trainer.session import Session
 from trainer.step import TrainStep
@@ -174,7 +173,7 @@ def listed(buckets: tuple[Bucket, ...]) -> str:
 
 def monitored(repeats: int) -> Iterator[Finding]:
     """The gradients' norm, and what the loop does around a step."""
-    with mock.patch.object(adamw, "norm_of", return_value=0.5):
+    with mock.patch("trainer.step.norm_of", return_value=0.5):
         bare = doing(make_step(learn_check()), LEARN_CHECK)
         bare()  # it is traced here
     step = make_step(learn_check())
@@ -198,7 +197,7 @@ def telling_s(values: dict[str, tf.Tensor]) -> float:
     with (
         tempfile.TemporaryDirectory() as folder,
         Monitor(Path(folder), step=0, steps=TOLD, validate_every=TOLD) as monitor,
-        Session(on_gpu=False) as session,
+        Session(gpus=0) as session,
     ):
         skipped, start_s = SkippedSteps(0), time.perf_counter()
         for step in session.watch.batches(iter(range(1, TOLD + 1))):

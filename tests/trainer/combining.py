@@ -140,7 +140,7 @@ def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
         "losses": losses,
         "skipped": int(optimizer.state()["skipped"].value),
         "programs": step.programs,
-        "is_compiled": step._step.get_concrete_function(batch).function_def.attr["_XlaMustCompile"].b,
+        "is_compiled": step._program.get_concrete_function(batch).function_def.attr["_XlaMustCompile"].b,
         "without_gradient": [
             one.path for one, gradient in zip(variables, gradients, strict=True) if not gradient.any()
         ],

@@ -26,7 +26,7 @@ def counted(bucket: Bucket, **options: object) -> tuple[int, ModelConfig]:
     step = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
     clips, frames, tokens = bucket
     batch = random_batch(frames=[frames] * clips, token_counts=[tokens] * clips, width=frames, tokens=tokens)
-    return hlo_flops(step._step.experimental_get_compiler_ir(batch)(stage="hlo")), model.config
+    return hlo_flops(step._program.experimental_get_compiler_ir(batch)(stage="hlo")), model.config
 
 
 @pytest.mark.slow

@@ -96,7 +96,7 @@ def sampled(*percentages: float, power: bool = True, apart: tuple[Apart, ...] = 
     """What was read after these samples, one at each tick of a clock; then the driver is gone, so there are no more."""
     ticks, driver = iter(range(1_000)), Driver([*percentages, LOST], power=power)
     with GpuSampler(
-        used=True, nvml=driver, memory=Memory(), interval_s=0.001, clock=lambda: float(next(ticks))
+        used=1, nvml=driver, memory=Memory(), interval_s=0.001, clock=lambda: float(next(ticks))
     ) as sampler:
         wait_for(lambda: not sampler._thread.is_alive())
         return sampler, sampler.read(apart)
@@ -143,7 +143,7 @@ def test_a_card_that_does_not_tell_its_power_is_sampled_without() -> None:
 
 
 def test_a_driver_that_is_lost_on_the_way_is_told_once_and_what_was_sampled_stays() -> None:
-    with GpuSampler(used=True, nvml=Driver([50, 70, LOST]), memory=Memory(), interval_s=0.001) as sampler:
+    with GpuSampler(used=1, nvml=Driver([50, 70, LOST]), memory=Memory(), interval_s=0.001) as sampler:
         wait_for(lambda: not sampler._thread.is_alive())
         assert sampler.read(())[0].utilisation == 60.0
         assert sampler.take_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
@@ -156,7 +156,7 @@ def test_the_thread_ends_with_the_block_also_by_an_error() -> None:
     driver = Driver([50])
 
     def fail() -> None:
-        with GpuSampler(used=True, nvml=driver, interval_s=0.001):
+        with GpuSampler(used=1, nvml=driver, interval_s=0.001):
             assert sampler_threads() != []
             raise RuntimeError
 
@@ -173,7 +173,7 @@ def test_no_library_is_said_once() -> None:
         raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
 
     driver.nvmlInit = fail
-    with GpuSampler(used=True, nvml=driver) as sampler:
+    with GpuSampler(used=1, nvml=driver) as sampler:
         assert sampler.take_notice() == "GPU utilisation is not measured: NVML says NVML Shared Library Not Found"
         assert sampler.take_notice() is None
         assert sampler.read(()) == sampler.totals() == []
@@ -186,11 +186,21 @@ def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
 ) -> None:
     driver = Driver([50])
     monkeypatch.setattr("importlib.util.find_spec", lambda name: libraries)
-    with GpuSampler(used=False, nvml=driver, interval_s=0.001) as sampler:
+    with GpuSampler(used=0, nvml=driver, interval_s=0.001) as sampler:
         notice = str(sampler.take_notice())
         assert "computes on the CPU, GPUs of this machine: card 0 (" in notice
         assert told in notice
         assert sampler_threads() == []
+    assert driver.asked == 0
+
+
+def test_gpus_of_which_tensorflow_uses_some_are_told_and_not_sampled() -> None:
+    driver = Driver([50], gpus=2)
+    with GpuSampler(used=1, nvml=driver, interval_s=0.001) as sampler:
+        assert "computes on 1 of 2 GPUs (card 0, card 1) and which is not known" in str(sampler.take_notice())
+        assert sampler_threads() == []
+        sampler.forget_memory()
+        assert sampler.totals() == []
     assert driver.asked == 0
 
 
@@ -204,7 +214,7 @@ def test_what_the_memory_was_before_is_forgotten() -> None:
 def test_a_part_of_a_gpu_is_told_of_without_what_it_does_not_measure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", MIG)
     driver = Driver([50])
-    with GpuSampler(used=True, nvml=driver, memory=Memory(), interval_s=0.001) as sampler:
+    with GpuSampler(used=1, nvml=driver, memory=Memory(), interval_s=0.001) as sampler:
         wait_for(lambda: driver.asked > 3)
         (use,) = sampler.read(())
         assert sampler.take_notice() is None
@@ -234,6 +244,6 @@ def test_the_gpus_are_those_that_cuda_shows(
 ) -> None:
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    with GpuSampler(used=True, nvml=Driver([50], gpus=3)) as sampler:
+    with GpuSampler(used=len(names), nvml=Driver([50], gpus=3)) as sampler:
         assert [device.name for device in sampler._devices] == names
         assert [device.number for device in sampler._devices] == list(range(len(names)))

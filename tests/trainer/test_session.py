@@ -47,7 +47,7 @@ def summed_up(session: Session, *, last_step: int) -> Summary:
 
 
 def test_what_gpu_and_steps_did_is_logged_and_summed_up() -> None:
-    with Session(on_gpu=True, first_step=101) as running:
+    with Session(gpus=1, first_step=101) as running:
         wait_for(lambda: not running._gpus._thread.is_alive())
         train_for(30, session=running)
         figures = running.figures()
@@ -65,7 +65,7 @@ def test_what_gpu_and_steps_did_is_logged_and_summed_up() -> None:
 
 
 def test_the_terminal_has_every_part_of_the_summary() -> None:
-    with Session(on_gpu=True) as running:
+    with Session(gpus=1) as running:
         wait_for(lambda: not running._gpus._thread.is_alive())
         train_for(30, session=running)
         running.figures()
@@ -77,7 +77,7 @@ def test_the_terminal_has_every_part_of_the_summary() -> None:
 
 
 def test_the_document_is_read_back_but_for_the_moments(tmp_path: Path) -> None:
-    with Session(on_gpu=True) as running:
+    with Session(gpus=1) as running:
         train_for(3, session=running)
         summary = summed_up(running, last_step=3)
     write_summary(summary, run=tmp_path)

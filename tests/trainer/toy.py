@@ -71,7 +71,7 @@ class TrainStep:
         with tf.GradientTape() as tape:
             losses = self._model.judge(batch, noise)
         gradients = tape.gradient(losses["loss"], [one.value for one in self._model.trainable_variables])
-        counts = tf.cast(tf.stack([tf.reduce_sum(batch["frames"]), tf.size(batch["frames"])]), tf.float32)
+        counts = tf.cast(tf.stack([tf.reduce_sum(batch["frames"]), tf.size(batch["frames"], tf.int64)]), tf.float32)
         return {**losses, **self._optimizer.apply(gradients, loss=losses["loss"]), "counts": counts}
 
 

@@ -84,9 +84,9 @@ class BatchParser:
         """Every `parts`-th row of batch number `batch` of the chunk from `part` on, all [].
 
         Returns:
-            mel [B, F, M] as stored, or float32, frames [B], tokens [B, T], token_counts [B] int32, rows [B] int64: the
-            records' numbers in the split. Rows past the last record have no frames, no tokens and the number −1.
-            Padding of mel is log-silence, of tokens 0.
+            mel [B, F, M] as stored, or float32, frames [B], tokens [B, T], token_counts [B], rows [B]: the records'
+            numbers in the split; in int64, for TensorFlow would hold int32 in the host's memory. Rows past the last
+            record have no frames, no tokens and the number −1. Padding of mel is log-silence, of tokens 0.
         """
         bucket, start = chunk.order.buckets[batch], chunk.order.starts[batch]
         clips, num_frames, num_tokens = self._clips[bucket], self._frames[bucket], self._tokens[bucket]
@@ -99,12 +99,12 @@ class BatchParser:
         rows = tf.pad(rows, empty, constant_values=-1)
         all_tokens = tf.RaggedTensor.from_row_splits(chunk.tokens, chunk.token_starts, validate=False)
         tokens = tf.gather(all_tokens, places).to_tensor(self._padding, shape=tf.stack([-1, num_tokens]))
-        token_counts = tf.gather(tf.cast(all_tokens.row_lengths(), tf.int32), places)
+        tokens = tf.pad(tokens, [*empty, [0, 0]], constant_values=self._padding)
         return {
             "mel": self._mel(tf.gather(chunk.mel, places), rows=rows, frames=frames, num_frames=num_frames),
-            "frames": frames,
-            "tokens": tf.pad(tokens, [*empty, [0, 0]], constant_values=self._padding),
-            "token_counts": tf.pad(token_counts, empty),
+            "frames": tf.cast(frames, tf.int64),
+            "tokens": tf.cast(tokens, tf.int64),
+            "token_counts": tf.pad(tf.gather(all_tokens.row_lengths(), places), empty),
             "rows": rows,
         }
 

@@ -87,19 +87,22 @@ class AdamW:
         """What to differentiate: the loss, times its scale where there is one."""
         return loss * self.loss_scale.factor.value if self.loss_scale else loss
 
-    def apply(self, gradients: Sequence[tf.Tensor], *, loss: tf.Tensor) -> dict[str, tf.Tensor]:
+    def apply(
+        self, gradients: Sequence[tf.Tensor], *, loss: tf.Tensor, norm: tf.Tensor | None = None
+    ) -> dict[str, tf.Tensor]:
         """Update the variables, or leave all but the counters as they are where `loss` or a gradient is no number.
 
         Args:
             gradients: of the scaled loss.
             loss: the loss itself.
+            norm: of the gradients, by `norm_of`, where they come from a program that has worked it out.
 
         Returns:
             The gradients' norm before clipping, the learning rate, `applied`: 1 for an update and 0 for none,
             `skipped`: 1 where the reason is not the loss scale, which then is lowered; the scale where there is one.
         """
         unscale = 1.0 / self.loss_scale.factor.value if self.loss_scale else 1.0
-        norm = unscale * norm_of(gradients)
+        norm = unscale * (norm_of(gradients) if norm is None else norm)
         is_loss_finite = tf.math.is_finite(loss)
         is_finite = tf.math.is_finite(norm) & is_loss_finite
         rate = self._rate(self._steps)
