@@ -13,7 +13,8 @@ from shared.errors import UserError
 _PLACE = re.compile(r"\{\{.*?\}\}\s*")  # where it happened, which names the GPU whatever the fault is
 _OF_DEVICE = re.compile(r"CUDA|cuda[A-Z]|CUDNN|CUBLAS|GPU sync|Dst tensor is not initialized")
 _OF_SYSTEM = re.compile(r"No space left on device|Disk quota exceeded|Too many open files")  # which is no GPU's
-_FULL = re.compile(r"out of memory|OUT_OF_MEMORY|Dst tensor is not initialized")  # the last: a copy found no room
+# the last: a copy found no room
+_FULL = re.compile(r"out of memory|OUT_OF_MEMORY|_ALLOC_FAILED|Dst tensor is not initialized")
 
 
 def is_of_device(error: Exception) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from trainer.capability import dotted
+
 # CUDA's compute capability from which on matrix products of a precision have units of their own
 _FIRST = {"bfloat16": (8, 0), "float16": (7, 0)}
 
@@ -18,11 +20,7 @@ def slow_precision(precision: str) -> str | None:
             continue
         better = "float16" if found >= _FIRST["float16"] else "float32"
         return (
-            f"GPU {number} ({details.get('device_name', 'unknown')}) is of compute capability {_dotted(found)}, fast "
-            f"{precision} begins with {_dotted(first)}: slow as it is; model.precision={better} is faster there"
+            f"GPU {number} ({details.get('device_name', 'unknown')}) is of compute capability {dotted(found)}, fast "
+            f"{precision} begins with {dotted(first)}: slow as it is; model.precision={better} is faster there"
         )
     return None
-
-
-def _dotted(capability: tuple[int, int]) -> str:
-    return ".".join(map(str, capability))

@@ -35,7 +35,7 @@ def start_tensorflow(*, plain_malloc: bool = False, gpus: Gpus = "whole", is_alo
     process may use the same GPU. A process that is not alone takes them when it meets the others, and not before.
 
     Raises:
-        UserError: a GPU is there and cannot be had.
+        UserError: a GPU is there and cannot be had, or not be compiled for.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read once: with warnings there would be more of them later
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -46,9 +46,11 @@ def start_tensorflow(*, plain_malloc: bool = False, gpus: Gpus = "whole", is_alo
     with _without_notes():
         import tensorflow as tf
 
+        from trainer.capability import check_capability
         from trainer.faults import faults_told
 
         with faults_told():
+            check_capability()
             for gpu in tf.config.list_physical_devices("GPU") if gpus == "as needed" else ():
                 tf.config.experimental.set_memory_growth(gpu, True)
             if is_alone:

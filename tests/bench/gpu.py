@@ -1,5 +1,6 @@
 """A GPU that trains: its utilisation by NVML and by nvidia-smi, stall and step time, over 200 steps of a `normal` XTTS;
-then ever larger full batches: the share of the card that is made use of, and the largest batch that fits.
+before, in a process that has the memory to itself, ever larger full batches: the share of the card that is made use of,
+and the largest batch that fits (tests/bench/mfu.py).
 
     python -m tests.bench.gpu [--size normal] [--steps 200] [--data DATA] [--out docs/gpu.md]
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shlex
 import statistics
 import subprocess
@@ -30,7 +32,7 @@ if TYPE_CHECKING:  # TensorFlow is brought in later
 
 CLIPS = 1_600
 SHAPES = 4
-NVIDIA_SMI = shlex.split("nvidia-smi --id=0 --query-gpu=utilization.gpu --format=csv,noheader,nounits --loop-ms=500")
+NVIDIA_SMI = shlex.split("nvidia-smi --query-gpu=utilization.gpu --format=csv,noheader,nounits --loop-ms=500")
 MIN_UTILISATION, MAX_STALL, MAX_DIFFERENCE = 95.0, 0.01, 5.0  # percent, share, percentage points
 MIN_MFU = 45.0  # percent
 
@@ -44,22 +46,21 @@ MIN_MFU = 45.0  # percent
 )
 def main(size: str, steps: int, data: Path | None, out: Path | None) -> None:
     """Measure, and write a page of figures."""
+    used = subprocess.run([sys.executable, "-m", "tests.bench.mfu", size], stdout=subprocess.PIPE, text=True)
+    if used.returncode:
+        sys.exit(used.returncode)
     allocator = start_tensorflow()
     import tensorflow as tf
 
-    if not (cards := tf.config.list_physical_devices("GPU")):
-        click.echo(
-            "no GPU that TensorFlow sees on this machine: nothing is measured (`make bench-gpu GPU=1`?)", err=True
-        )
-        sys.exit(2)
-    card = tf.config.experimental.get_device_details(cards[0]).get("device_name", "unknown")
+    (first, *_) = tf.config.list_physical_devices("GPU")
+    card = tf.config.experimental.get_device_details(first).get("device_name", "unknown")
     with tempfile.TemporaryDirectory() as folder:
         summary, by_smi = _train(
             data or _make_data(Path(folder)), Path(folder), size=size, steps=steps, allocator=allocator
         )
-    from tests.bench.mfu import measure_use
+    from tests.bench.mfu import read_uses
 
-    page = _page(summary, by_smi=by_smi, uses=measure_use(size), card=card, size=size)
+    page = _page(summary, by_smi=by_smi, uses=read_uses(used.stdout), card=card, size=size)
     out.write_text(page, encoding="utf-8") if out else click.echo(page)
 
 
@@ -79,7 +80,8 @@ def _train(data: Path, folder: Path, *, size: str, steps: int, allocator: str) -
     from trainer.train import train
 
     settings = {"model": {"size": size}, "input": {"buckets": SHAPES}, "steps": steps + SHAPES, "log_every": 20}
-    with subprocess.Popen(NVIDIA_SMI, stdout=subprocess.PIPE, text=True) as watcher:
+    first_visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0].strip()
+    with subprocess.Popen([*NVIDIA_SMI, f"--id={first_visible}"], stdout=subprocess.PIPE, text=True) as watcher:
         samples: list[tuple[float, float]] = []
         threading.Thread(target=_collect, args=(watcher, samples), daemon=True).start()
         try:

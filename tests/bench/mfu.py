@@ -1,14 +1,25 @@
 """Of what a GPU can compute, what training makes use of, and the largest batch that fits.
 
+    python -m tests.bench.mfu SIZE
+
 Operations are counted by formula (trainer/flops.py), those of a full batch, over the median time of its steps and
-over the GPU's rate for dense bfloat16 products as its maker states it.
+over the GPU's rate for dense bfloat16 products as its maker states it. `tests.bench.gpu` reads what is printed. Without
+a GPU it says so, exit code 2.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
+import sys
 import time
 from typing import NamedTuple
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+import tensorflow as tf
 
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
 from trainer.flops import step_flops
@@ -25,7 +36,16 @@ FIRST_CLIPS, MOST_CLIPS = 8, 1024
 STEPS = 10
 
 # tera-operations a second in bfloat16, not sparse, by their data sheets; the first name that is part of the card's
-PEAKS = {"H200": 989.0, "H100 PCIe": 756.0, "H100": 989.0, "A100": 312.0, "L40S": 362.0, "L4": 121.0, "A10": 125.0}
+PEAKS = {
+    "H200": 989.0,
+    "H100 PCIe": 756.0,
+    "H100": 989.0,
+    "A100": 312.0,
+    "L40S": 362.0,
+    "L40": 181.0,
+    "L4": 121.0,
+    "A10": 125.0,
+}
 
 
 class Use(NamedTuple):
@@ -39,6 +59,19 @@ class Use(NamedTuple):
         """Of the card's rate; None where that is not known."""
         peak = next((one for name, one in PEAKS.items() if name in card), None)
         return None if peak is None else self.flops_per_s / (1e12 * peak)
+
+
+def main(size: str) -> None:
+    """Measure, and print as JSON."""
+    if not tf.config.list_physical_devices("GPU"):
+        print("no GPU that TensorFlow sees: nothing is measured (`make bench-gpu GPU=1`?)", file=sys.stderr)
+        sys.exit(2)
+    print(json.dumps(measure_use(size)))
+
+
+def read_uses(text: str) -> list[Use]:
+    """What was printed."""
+    return [Use(Bucket(*bucket), step_s, flops_per_s) for bucket, step_s, flops_per_s in json.loads(text)]
 
 
 def measure_use(size: str, *, most_clips: int = MOST_CLIPS) -> list[Use]:
@@ -77,3 +110,7 @@ def _step_s(step: TrainStep, bucket: Bucket) -> float:
         within_memory(step, batch)["loss"].numpy()
         times_s.append(time.perf_counter() - start_s)
     return statistics.median(times_s[1:])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

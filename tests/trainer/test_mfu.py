@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.bench import gpu, mfu
@@ -48,6 +50,7 @@ def test_batches_grow_up_to_the_largest_that_fits_within_an_eighth(
 
     monkeypatch.setattr(mfu, "_step_s", step_s)
     uses = mfu.measure_use("pico")
+    assert mfu.read_uses(json.dumps(uses)) == uses
     assert [use.bucket.clips for use in uses] == wanted
     if uses:
         *others, last = gpu._use_rows(uses, card=CARD)

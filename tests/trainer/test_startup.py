@@ -54,6 +54,7 @@ def growing(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool]]:
     asked: list[tuple[object, bool]] = []
     monkeypatch.setattr(startup, "tune_allocator", lambda: "allocator: x")
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [GPU])
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: {"compute_capability": (9, 0)})
     monkeypatch.setattr(tf.config, "list_logical_devices", lambda: asked.append(("listed", True)))
     monkeypatch.setattr(tf.config.experimental, "set_memory_growth", lambda gpu, grows: asked.append((gpu, grows)))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
