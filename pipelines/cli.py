@@ -19,6 +19,7 @@ from shared.config import load_config
 from shared.errors import UserError
 from shared.lock import reading
 from shared.place import Place
+from shared.stderr import keep_going_without_stderr
 
 if TYPE_CHECKING:
     from pipelines.config import BuildConfig
@@ -233,6 +234,7 @@ cli.add_command(flink)
 
 def main() -> None:
     """The console command; a user's mistake is one line and exit code 2, an interrupt is one line and 130."""
+    keep_going_without_stderr()
     _quiet_logs()
     try:
         cli(standalone_mode=False)

@@ -127,9 +127,11 @@ def _end_when_a_worker_dies() -> None:
         if args.thread is None or args.thread.name != "run_worker":
             previous(args)
         elif not _INTERRUPTED.is_set():
-            sys.stderr.write("error: a worker process died (out of memory?); nothing was published; run again\n")
-            sys.stderr.flush()
-            os._exit(WORKER_DIED_EXIT_CODE)
+            try:
+                sys.stderr.write("error: a worker process died (out of memory?); nothing was published; run again\n")
+                sys.stderr.flush()
+            finally:
+                os._exit(WORKER_DIED_EXIT_CODE)
 
     threading.excepthook = hook
 

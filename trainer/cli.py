@@ -12,6 +12,7 @@ import click
 from shared.config import load_config
 from shared.errors import UserError
 from shared.lock import reading
+from shared.stderr import keep_going_without_stderr
 from trainer.cluster import find_cluster
 from trainer.signals import Interrupted
 from trainer.speech.bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
@@ -264,6 +265,7 @@ def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, 
 
 def main() -> None:
     """The console command; a user's mistake is one line and exit code 2, a signal one line and 128 and its number."""
+    keep_going_without_stderr()
     try:
         cli(standalone_mode=False)
     except Interrupted as interrupted:

@@ -27,6 +27,16 @@ def is_of_system(error: Exception) -> bool:
     return isinstance(error, tf.errors.OpError) and bool(_OF_SYSTEM.search(_said(error)))
 
 
+def is_of_collectives(error: Exception) -> bool:
+    """Whether another device or host failed, for which this one waited."""
+    return isinstance(error, tf.errors.OpError) and "Collective ops is aborted" in error.message
+
+
+def is_of_compiler(error: Exception) -> bool:
+    """Whether what compiles for XLA, a process of its own, ended badly."""
+    return isinstance(error, tf.errors.OpError) and "ptxas" in error.message
+
+
 def is_full(error: Exception) -> bool:
     """Whether a device's memory does not suffice."""
     if is_of_system(error):

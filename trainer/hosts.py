@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from trainer.cluster import Cluster
-from trainer.faults import is_full
+from trainer.faults import is_full, is_of_collectives
 
 _GONE = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.DeadlineExceededError)
 _TASK = re.compile(r"/job:(chief|worker)/(?:replica:\d+/)?task:(\d+)")
@@ -200,7 +200,7 @@ def check_even(names: Iterable[str], *, hosts: int) -> None:
 
 def _is_of_others(error: tf.errors.OpError) -> bool:
     """Whether it tells of another host: collectives that wait for it are given up with an error of these kinds."""
-    return isinstance(error, _GONE) or "Collective ops is aborted" in error.message
+    return isinstance(error, _GONE) or is_of_collectives(error)
 
 
 def _who_is_gone(error: tf.errors.OpError, *, cluster: Cluster) -> str:

@@ -14,6 +14,7 @@ from shared.errors import UserError
 from trainer.charter import Charter, share_charter
 from trainer.config import TrainConfig
 from trainer.devices import Batch
+from trainer.faults import is_of_compiler
 from trainer.hosts import Hosts
 from trainer.incidents import Incidents
 from trainer.input.replicas import parts_of
@@ -196,6 +197,12 @@ class Trainer:
                 with on.session.watch.aside():
                     self._lower(self._feed.planned(event.bucket), on=on)
                     self._state.save()
+            except tf.errors.OpError as error:
+                # a signal to all of a terminal's processes ends the compiler as well, whatever step is reached stands
+                if on.signals.asked is None or not is_of_compiler(error) or self._hosts.count > 1:
+                    raise
+                self._state.save()
+                self._leave_if(on.signals.asked)
             except SkippedInRow:
                 with on.session.watch.aside():
                     on.rescue.go_back()

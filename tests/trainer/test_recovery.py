@@ -10,6 +10,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -293,6 +294,28 @@ def test_a_disk_that_is_full_amid_a_run_ends_it_in_one_line_and_costs_no_checkpo
     assert [saved.step for saved in saved_checkpoints(tmp_path / "run")] == [0, 2, 4]
     assert train(tmp_path / "run", "steps=6").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_path: Path) -> None:
+    """As Ctrl-C does, which all processes of a terminal get; without a signal it is a fault."""
+
+    def fail(call: int, batch: dict, *, asked: bool) -> dict:
+        if call == 4:
+            if asked:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.2)  # for the thread that notes it
+            raise tf.errors.InternalError(None, None, "ptxas exited with non-zero error code 2")
+        return batch
+
+    outcome = train(tmp_path / "run", "steps=9", disturb=partial(fail, asked=True))
+    assert outcome.code == 128 + signal.SIGINT, outcome.err
+    assert "SIGINT: left after step 3, which is saved" in outcome.err.splitlines()[-1]
+    assert saved_checkpoints(tmp_path / "run")[-1].step == 3
+    assert train(tmp_path / "run", "steps=9").code == 0
+    assert train(tmp_path / "whole", "steps=9").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+    with pytest.raises(tf.errors.InternalError):
+        train(tmp_path / "fault", "steps=9", disturb=partial(fail, asked=False))
 
 
 def test_a_page_that_fails_does_not_hide_the_signal(

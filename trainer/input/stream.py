@@ -14,7 +14,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
-from trainer.faults import is_of_device
+from trainer.faults import is_of_collectives, is_of_device
 from trainer.input.blocks import cut_blocks, read_records
 from trainer.input.config import InputConfig
 from trainer.input.damage import Damage, first_damage
@@ -30,7 +30,9 @@ from trainer.input.staircase import assign
 
 # What reading raises where a record is corrupt, or a file cannot be read; anything else is a fault of ours.
 _UNREADABLE = (
+    tf.errors.AbortedError,  # ESTALE: of a file on the network
     tf.errors.DataLossError,
+    tf.errors.DeadlineExceededError,  # ETIMEDOUT
     tf.errors.FailedPreconditionError,
     tf.errors.InternalError,
     tf.errors.InvalidArgumentError,
@@ -236,7 +238,7 @@ class Stream:
                     yield batch
                 return
             except _UNREADABLE as error:
-                if is_of_device(error):
+                if is_of_device(error) or is_of_collectives(error):
                     raise
                 self._skip_damage(error, order=order, position=Position(*map(int, reached)), tell=tell)
 

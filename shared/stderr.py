@@ -1,0 +1,35 @@
+"""A stderr that may fail: whoever read it has gone, or it is a file on a disk that is full."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any, TextIO, cast
+
+
+def keep_going_without_stderr() -> None:
+    """From now on what stderr does not take is lost, and nothing else: neither work nor how the process ends.
+
+    A pipe's reader goes with the signal that is to have the work saved (`… 2>&1 | tee log`, then Ctrl-C), a disk is
+    full of what is to be told of. rich would end the process there, and a thread that tells something would die.
+    """
+    sys.stderr = cast(TextIO, _Lossy(sys.stderr))
+
+
+class _Lossy:
+    """All else is the stream's own."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            return self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

@@ -1,0 +1,74 @@
+"""Processes whose stderr nobody reads any more, or that is full."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+SPEAKING = """
+import logging, sys
+import click
+from rich.console import Console
+from shared.stderr import keep_going_without_stderr
+
+keep_going_without_stderr()
+for number in range(2_000):
+    print("a line", number, file=sys.stderr)
+    click.echo("another", err=True)
+    Console(stderr=True).print("and one of rich")
+    logging.error("and one of a library")
+print("done")
+sys.exit(7)
+"""
+
+BUSY = """
+import ctypes, time
+from rich.console import Console
+from shared.stderr import keep_going_without_stderr
+from trainer.signals import Signals
+
+keep_going_without_stderr()
+with Signals(Console(stderr=True).print, leaving="soon") as signals:
+    print("ready", flush=True)
+    while signals.asked is None:
+        time.sleep(0.01)
+    print(signals.asked.name, flush=True)
+    ctypes.CDLL(None).sleep(60)
+"""
+
+
+@pytest.fixture(params=["left", "full"])
+def stderr(request: pytest.FixtureRequest) -> Iterator[int]:
+    """A pipe without a reader, or a file without room."""
+    if request.param == "full":
+        end = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, end = os.pipe()
+        os.close(reader)
+    yield end
+    os.close(end)
+
+
+def test_what_cannot_be_told_costs_neither_the_work_nor_the_exit_code(stderr: int) -> None:
+    ended = subprocess.run([sys.executable, "-c", SPEAKING], stdout=subprocess.PIPE, stderr=stderr, timeout=60)
+    assert (ended.stdout, ended.returncode) == (b"done\n", 7)
+
+
+def test_signals_are_noted_and_obeyed_though_nobody_can_be_told(stderr: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "SIGTERM\n"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 128 + signal.SIGTERM
+
+
+def test_what_is_told_arrives_where_somebody_reads() -> None:
+    ended = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, timeout=60)
+    assert ended.stderr.count("another\n") == ended.stderr.count("and one of rich\n") == 2_000
