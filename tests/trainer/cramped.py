@@ -1,74 +1,87 @@
 """A step for which the process' memory really does not suffice, and the step after it; JSON of what became of weights.
 
-    python -m tests.trainer.cramped
+    python -m tests.trainer.cramped DEVICES
 
 The address space is limited (setrlimit), which TensorFlow's allocator on the CPU runs into as it does into a GPU's end.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import resource
+import sys
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compiled in haste
 
-import keras
 import tensorflow as tf
 
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
-from trainer.checkpoints import State, named_state
+from trainer.checkpoints import State, copy_arrays, named_state
 from trainer.input.staircase import Bucket
 from trainer.losses import LossConfig
 from trainer.memory import OutOfMemory, within_memory
 from trainer.model.xtts import XTTS, ModelConfig
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
-from trainer.step import TrainStep
+from trainer.step import Batch, TrainStep
+
+Strategy = tf.distribute.Strategy
 
 SMALL, LARGE = Bucket(2, 64, 8), Bucket(2_000, 512, 8)
 ROOM_BYTES = 3 << 30  # enough to compile a program, and a small part of what the large one asks for
 
 
-def main() -> None:
-    step, state = make_step()
-    states = {"undisturbed": twice(step, state)}
-    step, state = make_step()
-    step(full_batch(SMALL))["loss"].numpy()
-    states["before"] = digest(state)
-    told = fail(step)
+def main(devices: int) -> None:
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * devices)
+    names = [f"/CPU:{number}" for number in range(devices)]
+    strategy = tf.distribute.MirroredStrategy(names) if devices > 1 else None
+    small, large = (dealt(full_batch(bucket), strategy) for bucket in (SMALL, LARGE))
+    step, state = make_step(strategy)
+    begin = copy_arrays(state)
+    states = {"undisturbed": after(2, step, small, state=state)}
+    for name, variable in state.items():
+        variable.assign(begin[name])
+    states["before"] = after(1, step, small, state=state)
+    told = fail(step, large)
     # whoever asks for memory now may be given any that was freed
     others = [tf.fill(one.shape, tf.cast(9, one.dtype)) for _ in range(4) for one in state.values()]
     states["after"] = digest(state)
-    step(full_batch(SMALL))["loss"].numpy()
-    states["next"] = digest(state)
+    states["next"] = after(1, step, small, state=state)
     del others
     print(json.dumps({"told": told, **states}))
 
 
-def make_step() -> tuple[TrainStep, State]:
-    """A step of a fresh model, always the same, and what it changes."""
-    keras.utils.set_random_seed(1)
+def dealt(batch: Batch, strategy: Strategy | None) -> Batch:
+    """As many clips for each device."""
+    return strategy.experimental_distribute_values_from_function(lambda _: batch) if strategy else batch
+
+
+def make_step(strategy: Strategy | None) -> tuple[TrainStep, State]:
+    """A step of a fresh model, and what it changes."""
     config = ModelConfig.model_validate({"size": "pico"})
-    model = XTTS(config, vocabulary_size=VOCABULARY, n_mels=N_MELS, log_silence=-11.5)
-    optimizer = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables)
-    return TrainStep(model, optimizer, losses=LossConfig(), seed=1), named_state(model, optimizer)
+    with strategy.scope() if strategy else contextlib.nullcontext():
+        model = XTTS(config, vocabulary_size=VOCABULARY, n_mels=N_MELS, log_silence=-11.5)
+        optimizer = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables)
+    step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, strategy=strategy)
+    return step, named_state(model, optimizer)
 
 
-def twice(step: TrainStep, state: State) -> str:
-    """What becomes of the state in two steps."""
-    for _ in range(2):
-        step(full_batch(SMALL))["loss"].numpy()
+def after(steps: int, step: TrainStep, batch: Batch, *, state: State) -> str:
+    """What becomes of the state."""
+    for _ in range(steps):
+        step(batch)["loss"].numpy()
     return digest(state)
 
 
-def fail(step: TrainStep) -> str:
+def fail(step: TrainStep, batch: Batch) -> str:
     """The shape that is told not to fit."""
-    batch = full_batch(LARGE)
     limit_address_space(ROOM_BYTES)
     try:
         within_memory(step, batch)
@@ -96,4 +109,4 @@ def limit_address_space(room_bytes: int | None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

@@ -13,10 +13,12 @@ TIMEOUT_S = 600
 pytestmark = pytest.mark.slow
 
 
-def test_weights_and_moments_outlive_a_step_that_really_finds_no_room_and_the_next_is_as_if_undisturbed() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "tests.trainer.cramped"], capture_output=True, text=True, timeout=TIMEOUT_S
-    )
+@pytest.mark.parametrize("devices", [1, 2])
+def test_weights_and_moments_outlive_a_step_that_really_finds_no_room_and_the_next_is_as_if_undisturbed(
+    devices: int,
+) -> None:
+    words = [sys.executable, "-m", "tests.trainer.cramped", str(devices)]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert ended.returncode == 0, ended.stderr[-3000:]
     found = json.loads(ended.stdout)
     assert found["told"] == "2000×512×8"
