@@ -10,7 +10,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.batches import DEVICE, make_stream
-from trainer.faults import faults_told, is_full, is_of_device
+from trainer.faults import faults_told, is_full, is_of_collectives, is_of_compiler, is_of_device
 from trainer.input.staircase import Bucket
 from trainer.input.stream import Stream
 from trainer.memory import OutOfMemory, fed_within_memory
@@ -146,3 +146,11 @@ def test_a_gpu_that_fails_amid_batches_is_not_said_to_be_the_disk(
         for _ in stream.endless(device=DEVICE):
             pass
     assert found.value is LOST
+
+
+def test_a_wait_for_another_and_a_compiler_that_ended_are_told_from_a_shard_that_cannot_be_read() -> None:
+    lost = tf.errors.AbortedError(None, None, "shard; Stale file handle")
+    waited = tf.errors.AbortedError(None, None, "Collective ops is aborted by: host 1 is gone")
+    compiler = tf.errors.InternalError(None, None, "ptxas exited with non-zero error code 2")
+    assert [is_of_collectives(one) for one in (lost, waited, compiler)] == [False, True, False]
+    assert [is_of_compiler(one) for one in (lost, waited, compiler)] == [False, False, True]

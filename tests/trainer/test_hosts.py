@@ -14,7 +14,7 @@ from shared.errors import UserError
 from trainer.charter import Charter, share_charter
 from trainer.cluster import Cluster
 from trainer.config import TrainConfig
-from trainer.hosts import Hosts, check_even
+from trainer.hosts import Hosts, _communication, check_even
 from trainer.input.plan import Ceiling
 from trainer.run import RunInfo
 
@@ -169,3 +169,11 @@ def test_a_host_that_would_train_something_else_says_what(dataset: Dataset, chan
 def test_a_host_with_another_version_of_the_program_says_so(dataset: Dataset) -> None:
     with pytest.raises(UserError, match="the first host runs another version of this program"):
         share_charter(Second(b'{"of": "another"}'), charter(dataset))
+
+
+@pytest.mark.parametrize(("gpus", "implementation"), [(["GPU:0"], "NCCL"), ([], "AUTO")])
+def test_gpus_of_several_hosts_add_up_by_nccl(
+    gpus: list[str], implementation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
+    assert _communication().implementation.name == implementation
