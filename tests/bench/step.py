@@ -11,7 +11,7 @@
   there are more of them the time grows along a line, which begins with what no frame adds to (the update of all
   weights); and no step compiles anew.
 - What is told of a step: the gradients' norm, which also clips and tells steps that are no numbers, beside a constant
-  in its place, which XLA then leaves out with all that depends on it; and the loop's own clocks, notes and figures.
+  in its place, which the update takes as it takes a norm; and the loop's own clocks, notes and figures.
 
 All in float32 on the CPU, the allocator tuned as `myxtts-train` does, by turns, medians; ratios are medians of the
 ratios of each round. In its turn each runs twice, and the second counts: the first finds caches and heap as another

@@ -12,7 +12,7 @@ import tensorflow as tf
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
 
-SHAPES = [(3, 4), (4,), (2, 3, 5), ()]
+SHAPES = [(3, 4), (4,), (2, 3, 5), (8, 3), ()]
 UPDATES = 20
 
 
