@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from shared.errors import UserError
 from trainer.hosts import Hosts
 from trainer.input import replicas
 from trainer.input.position import Position
@@ -61,6 +62,22 @@ class Devices:
             return stream.endless(position, device=self.first, tell=tell)
         return replicas.endless(stream, self.strategy, position=position, tell=tell)
 
+    def check_sums(self) -> None:
+        """Whether this host's still add up, which a fault amid a sum can end for as long as the process lives.
+
+        Raises:
+            UserError: they do not.
+        """
+        if self.strategy is None or self._hosts.count > 1:
+            return
+        try:
+            tf.function(lambda: self.strategy.run(_sum_of_ones))()
+        except tf.errors.OpError as error:
+            raise UserError(
+                f"{self} no longer add up in this process ({error.message.splitlines()[0]}); what did not fit is "
+                "noted, and the same command goes on from the last checkpoint"
+            ) from error
+
     def full_batch(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:
         """A batch of a shape in which every frame and token counts, dealt to the devices."""
         part = bucket.part(self.count)
@@ -74,3 +91,8 @@ class Devices:
         return self.strategy.experimental_distribute_values_from_function(
             lambda context: on_device(context.replica_id_in_sync_group % len(self._names))
         )
+
+
+def _sum_of_ones() -> tf.Tensor:
+    context = tf.distribute.get_replica_context()
+    return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.ones([]))

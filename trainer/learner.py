@@ -58,11 +58,16 @@ class Learner:
         """Shapes of which the step is compiled so far."""
         return self._step.programs
 
+    @property
+    def is_partly_done(self) -> bool:
+        """Whether the last step ended amid its update: weights may be lost, or differ by device."""
+        return self._step.is_updating
+
     def train_on(self, batch: Batch) -> dict[str, tf.Tensor]:
         """The figures of a step.
 
         Raises:
-            OutOfMemory: it did not fit; weights may have changed on some devices and not on others.
+            OutOfMemory: it did not fit, and may be partly done.
             UserError: another host is gone.
         """
         with self._hosts.losses_told():

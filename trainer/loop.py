@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from pathlib import Path
 from typing import NamedTuple
@@ -130,7 +131,7 @@ class Trainer:
             with session.watch.aside():
                 self._leader.share_state()
                 if not self._is_done:
-                    self._learner.probe_memory(lower=lambda one: self._lower(one, on=on), announce=monitor.announce)
+                    self._probe(on)
                 if state.progress.step == 0:
                     state.save()  # what a run that diverges at once goes back to
             session.forget_memory()
@@ -182,9 +183,10 @@ class Trainer:
         """Fewer clips in a bucket that does not fit.
 
         Raises:
-            UserError: a device gets one clip of it, or several hosts train.
+            UserError: a device gets one clip of it, several hosts train, or devices no longer add up.
         """
         on.rescue.lower(bucket)
+        self._devices.check_sums()
         self._leader.give_up(bucket)
 
     def _go_on_to_the_end(self, on: _Ongoing) -> None:
@@ -198,15 +200,39 @@ class Trainer:
                     self._lower(self._feed.planned(event.bucket), on=on)
                     self._state.save()
             except tf.errors.OpError as error:
-                # a signal to all of a terminal's processes ends the compiler as well, whatever step is reached stands
-                if on.signals.asked is None or not is_of_compiler(error) or self._hosts.count > 1:
+                if not self._is_of_signal(error, on=on):
                     raise
-                self._state.save()
-                self._leave_if(on.signals.asked)
+                self._leave_amid_step(on)
             except SkippedInRow:
                 with on.session.watch.aside():
                     on.rescue.go_back()
                     self._leader.share_state()
+
+    def _is_of_signal(self, error: tf.errors.OpError, *, on: _Ongoing) -> bool:
+        """Whether a signal to all of a terminal's processes has ended the compiler as well."""
+        return on.signals.asked is not None and is_of_compiler(error) and self._hosts.count == 1
+
+    def _leave_amid_step(self, on: _Ongoing) -> None:
+        """Raises Interrupted; the step that was reached is saved, or the last checkpoint stands."""
+        with contextlib.suppress(SkippedInRow):  # the next session finds so
+            on.rescue.look()
+        if self._learner.is_partly_done:
+            on.rescue.restore(reason="a signal")
+        else:
+            self._state.save()
+        self._leave_if(on.signals.asked)
+
+    def _probe(self, on: _Ongoing) -> None:
+        """Try the largest batch, where that is wanted."""
+        try:
+            self._learner.probe_memory(lower=lambda one: self._lower(one, on=on), announce=on.monitor.announce)
+        except tf.errors.OpError as error:
+            if not self._is_of_signal(error, on=on):
+                raise
+            asked = on.signals.asked
+            assert asked is not None
+            left = f"{self._run}: {asked.name}: left before the first step"
+            raise Interrupted(f"{left}; the same command begins again", signal_number=asked) from error
 
     def _go_on(self, on: _Ongoing) -> None:
         """Step after step from where the run stands."""
@@ -252,10 +278,8 @@ class Trainer:
         try:
             return self._learner.train_on(batch)
         except OutOfMemory:
-            # on one device the programs of a step change all or nothing
-            is_partly_done = self._devices.count > 1 or not self._config.xla
-            if is_partly_done and self._hosts.count == 1:  # several hosts begin again
-                on.rescue.restore()
+            if self._learner.is_partly_done and self._hosts.count == 1:  # several hosts begin again
+                on.rescue.restore(reason="out of memory")
             raise
 
     def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> None:
@@ -266,8 +290,12 @@ class Trainer:
             self._log(on, values=values)
         with on.session.watch.aside():
             validated = config.is_due(step, config.validate_every)
+            is_due = config.is_due(step, config.checkpoint_every)
+            if validated and is_due:  # what ends a process amid a long validation does not cost the steps before it
+                self._state.owe_validation()
+                self._state.save()
             is_best = validated and self._validate(on)
-            is_to_save = is_best or self._state.is_over or config.is_due(step, config.checkpoint_every)
+            is_to_save = is_best or self._state.is_over or is_due
             asked = self._agree(on, validated=validated, is_to_save=is_to_save)
             if asked or is_to_save:
                 self._state.save()

@@ -71,15 +71,15 @@ class Rescue:
         self._incidents.add("corrupt record", step=self._state.progress.step, record=words)
         self._monitor.say(words)
 
-    def restore(self) -> None:
-        """The last checkpoint: a step that did not fit may have changed some weights, or those of some devices."""
+    def restore(self, *, reason: str) -> None:
+        """The last checkpoint: a step that ended amid its update may have lost weights, or changed some devices'."""
         step = self._state.progress.step
         self._state.settle()
         self._state.resume()
         self._take_up()
         if (back := self._state.progress.step) < step:
-            self._incidents.add("went back", step=step, to_step=back, reason="out of memory amid a step")
-            self._monitor.say(f"out of memory amid a step: back from step {step} to {back}, whose weights are whole")
+            self._incidents.add("went back", step=step, to_step=back, reason=f"{reason} amid a step")
+            self._monitor.say(f"{reason} amid a step: back from step {step} to {back}, whose weights are whole")
 
     def _take_up(self) -> None:
         self._skipped = SkippedSteps(self._state.skipped_in_row)

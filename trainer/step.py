@@ -5,7 +5,8 @@
     many devices   ┌─ crops ─ counts ─┐  Σ  ┌─ gradients ─┐  Σ  ┌─ update ─┐           three, and sums over all replicas
 
 A program that updates variables is given their memory, and where it then finds no room for its own it frees that, the
-weights with it. So what needs much room updates none; the update needs less than what has just been given back.
+weights with it. So what needs much room updates none; the update needs less than what has just been given back, and
+where another has taken that meanwhile, it is known that weights are lost (`is_updating`).
 
 A batch may be computed in parts, one after another or on several replicas. Each loss is a mean over all of the batch's
 valid frames, pairs or steps, counted before: so the parts' losses and gradients add up to those of the whole batch.
@@ -72,6 +73,7 @@ class TrainStep:
                 "and one device"
             )
         self._is_shared = strategy is not None and strategy.num_replicas_in_sync > 1
+        self.is_updating = False  # so it stays after a call that has failed amid the update
         shared = (self._prepare, self._differentiate, self._update)
         for method in shared if self._is_shared else (self._update,):
             setattr(self, method.__name__, _compiled(method, xla=xla))
@@ -86,10 +88,15 @@ class TrainStep:
 
         All are floats: TensorFlow keeps int32 in the host's memory, and a call should not wait for a copy to it.
         """
+        self.is_updating = self._is_shared  # all of it is one call then
         if self._is_shared:
-            return self._program(batch)
-        *found, sizes = self._program(batch)
-        return {**self._update(*found), "counts": sizes}
+            values = self._program(batch)
+        else:
+            *found, sizes = self._program(batch)
+            self.is_updating = True
+            values = {**self._update(*found), "counts": sizes}
+        self.is_updating = False
+        return values
 
     @property
     def programs(self) -> int:

@@ -46,6 +46,7 @@ def disturbed() -> type:
         def __call__(self, batch: dict[str, Any]) -> dict[str, tf.Tensor]:
             self.calls += 1
             if self.calls == 2:
+                self.is_updating = True
                 raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
             return super().__call__({**batch, "mel": self._poisoned(batch["mel"])} if self.calls == 1 else batch)
 

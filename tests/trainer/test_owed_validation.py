@@ -17,7 +17,7 @@ import tensorflow as tf
 from tests.commands import Outcome
 from tests.trainer import toy
 from tests.trainer.toy import EvaluationStep
-from trainer.checkpoints import choose_checkpoint
+from trainer.checkpoints import choose_checkpoint, saved_checkpoints
 
 SETTINGS = (
     *("steps=4", "log_every=1", "validate_every=2", "checkpoint_every=2", "free_running.clips=0"),
@@ -117,3 +117,19 @@ def test_a_plateau_that_an_owed_validation_shows_ends_the_run_without_another_st
     assert "nothing left to do: a plateau ended the run; plateau=null, other settings" in train(*settings).out
     assert train("steps=5").code == 0
     assert steps(tmp_path)["train"] == [1, 2, 3, 4, 5]
+
+
+def test_what_ends_a_process_amid_a_validation_costs_no_step_where_a_checkpoint_was_due(
+    train: Callable, batches: int, tmp_path: Path
+) -> None:
+    def fail(call: int) -> None:
+        if call == 1:
+            raise SystemError("as a kill")
+
+    with pytest.raises(SystemError):
+        train(disturb=fail)
+    assert saved_checkpoints(tmp_path)[-1].step == 4
+    outcome = train()
+    assert outcome.code == 0, outcome.err
+    assert "step 4, the validation that was owed is held" in outcome.out
+    assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 4]}

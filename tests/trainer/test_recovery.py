@@ -10,7 +10,6 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -82,6 +81,20 @@ def larger_than(clips: int, *, from_call: int = 1) -> Disturb:
         if call >= from_call and batch["mel"].shape[0] > clips:
             raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
         return batch
+
+    return disturb
+
+
+def interrupted_compiler(at_call: int, *, asked: bool = True) -> Disturb:
+    """What compiles ends badly, after a signal or without one."""
+
+    def disturb(call: int, batch: dict) -> dict:
+        if call != at_call:
+            return batch
+        if asked:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)  # for the thread that notes it
+        raise tf.errors.InternalError(None, None, "ptxas exited with non-zero error code 2")
 
     return disturb
 
@@ -238,11 +251,12 @@ def test_out_of_memory_in_mid_run_lowers_its_bucket_for_good(train: Callable, tm
     assert "new epoch" not in outcome.err
 
 
-def test_out_of_memory_amid_a_step_that_is_no_one_program_costs_the_steps_since_the_last_checkpoint(
-    train: Callable, tmp_path: Path
+def test_out_of_memory_amid_the_update_costs_the_steps_since_the_last_checkpoint(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its update may have come half-way."""
-    settings = ("xla=false", "steps=5", "checkpoint_every=2")
+    """It may have come half-way, or have lost weights."""
+    monkeypatch.setattr(TrainStep, "is_updating", True)
+    settings = ("steps=5", "checkpoint_every=2")
     outcome = train(tmp_path / "run", *settings, disturb=larger_than(1, from_call=4))
     assert outcome.code == 0, outcome.err
     assert "out of memory amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
@@ -298,16 +312,7 @@ def test_a_disk_that_is_full_amid_a_run_ends_it_in_one_line_and_costs_no_checkpo
 
 def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_path: Path) -> None:
     """As Ctrl-C does, which all processes of a terminal get; without a signal it is a fault."""
-
-    def fail(call: int, batch: dict, *, asked: bool) -> dict:
-        if call == 4:
-            if asked:
-                os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(0.2)  # for the thread that notes it
-            raise tf.errors.InternalError(None, None, "ptxas exited with non-zero error code 2")
-        return batch
-
-    outcome = train(tmp_path / "run", "steps=9", disturb=partial(fail, asked=True))
+    outcome = train(tmp_path / "run", "steps=9", disturb=interrupted_compiler(4))
     assert outcome.code == 128 + signal.SIGINT, outcome.err
     assert "SIGINT: left after step 3, which is saved" in outcome.err.splitlines()[-1]
     assert saved_checkpoints(tmp_path / "run")[-1].step == 3
@@ -315,7 +320,34 @@ def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_p
     assert train(tmp_path / "whole", "steps=9").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
     with pytest.raises(tf.errors.InternalError):
-        train(tmp_path / "fault", "steps=9", disturb=partial(fail, asked=False))
+        train(tmp_path / "fault", "steps=9", disturb=interrupted_compiler(4, asked=False))
+
+
+def test_a_signal_that_ends_the_compiler_of_the_update_leaves_the_last_checkpoint(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some devices may have had theirs and not others."""
+    assert train(tmp_path / "whole", "steps=6", "checkpoint_every=2").code == 0
+    with monkeypatch.context() as amid:
+        amid.setattr(TrainStep, "is_updating", True)
+        outcome = train(tmp_path / "run", "steps=6", "checkpoint_every=2", disturb=interrupted_compiler(4))
+    assert outcome.code == 128 + signal.SIGINT, outcome.err
+    assert "a signal amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
+    assert "SIGINT: left after step 2, which is saved" in outcome.err.splitlines()[-1]
+    assert train(tmp_path / "run", "steps=6", "checkpoint_every=2").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_signal_that_ends_the_compiler_amid_the_probe_is_a_signal(train: Callable, tmp_path: Path) -> None:
+    """Weights as the probe leaves them are never saved."""
+    asked = "recovery.probe_memory=true"
+    outcome = train(tmp_path / "run", "steps=3", asked, disturb=interrupted_compiler(1))
+    assert outcome.code == 128 + signal.SIGINT, outcome.err
+    assert "SIGINT: left before the first step; the same command" in outcome.err.splitlines()[-1]
+    assert saved_checkpoints(tmp_path / "run") == []
+    assert train(tmp_path / "run", "steps=3", asked).code == 0
+    assert train(tmp_path / "whole", "steps=3").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
 def test_a_page_that_fails_does_not_hide_the_signal(

@@ -160,3 +160,20 @@ class Constant(Placed):
 def test_weights_that_adapt_go_with_whole_batches_alone() -> None:
     with pytest.raises(UserError, match=r"loss\.adaptive: .*optimizer\.accumulation=1"):
         TrainStep(None, None, losses=LossConfig(adaptive=True), seed=1, parts=2)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fails", "is_updating"), [("_program", False), ("_update", True)])
+def test_a_step_that_fails_tells_whether_it_was_amid_its_update(
+    guided: TrainStep, monkeypatch: pytest.MonkeyPatch, fails: str, is_updating: bool
+) -> None:
+    def fail(*_: object) -> None:
+        raise tf.errors.ResourceExhaustedError(None, None, "out of memory")
+
+    with monkeypatch.context() as amid:
+        amid.setattr(guided, fails, fail)
+        with pytest.raises(tf.errors.ResourceExhaustedError):
+            guided(batch())
+    assert guided.is_updating == is_updating
+    guided(batch())
+    assert not guided.is_updating

@@ -55,6 +55,8 @@ class Toy(keras.Model):
 class TrainStep:
     """Of the toy, with the real optimizer and noise."""
 
+    is_updating = False
+
     def __init__(self, model: Toy, optimizer: Any, *, seed: int, **_: object):
         self._model, self._optimizer, self._seed = model, optimizer, seed
         self._compiled = tf.function(self._update, jit_compile=True, autograph=False)
