@@ -29,7 +29,7 @@ class Feed:
         self._whole = plan_dataset(
             dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=info.planned_steps
         )
-        self._use(self._whole.below(info.ceilings))
+        self._use(self._whole.below(info.ceilings, devices=devices))
 
     def _use(self, plan: Plan) -> None:
         self.plan, self.validation_plan = plan, plan.part(self._devices)
@@ -74,8 +74,8 @@ class Feed:
                 f"out of memory: a single clip of {bucket.frames} frames and {bucket.tokens} tokens does not fit; "
                 "lower input.max_frames or model.size, or free the device"
             )
-        ceiling = Ceiling(self._devices * max(1, int(REDUCTION * clips)), bucket.frames, bucket.tokens)
+        ceiling = Ceiling(max(1, int(REDUCTION * clips)), bucket.frames, bucket.tokens)
         damaged = self.train.damaged, self.validation.damaged
-        self._use(self._whole.below(add_ceiling(self._run, ceiling).ceilings))
+        self._use(self._whole.below(add_ceiling(self._run, ceiling).ceilings, devices=self._devices))
         self.train.damaged, self.validation.damaged = damaged
-        return ceiling.clips
+        return self._devices * ceiling.clips

@@ -41,7 +41,7 @@ def test_a_bucket_that_does_not_fit_is_lowered_by_what_each_device_gets_down_to_
         bucket = feed.planned(bucket)
         assert -(-bucket.clips // DEVICES) == int(REDUCTION * part)
         assert feed.planned(bucket._replace(clips=1)) == bucket
-    assert open_run(tmp_path).ceilings[-1].clips == DEVICES
+    assert open_run(tmp_path).ceilings[-1].clips == 1
     with pytest.raises(UserError, match="a single clip of"):
         feed.lower(bucket)
 
@@ -72,3 +72,15 @@ def test_corrupt_records_that_were_skipped_stay_known_after_a_bucket_was_lowered
     feed.lower(max(feed.plan.buckets))
     assert feed.train.damaged == [damage]
     assert feed.validation.damaged == []
+
+
+def test_what_one_device_holds_at_most_is_the_same_on_more_and_on_fewer_of_them(
+    feed: Feed, dataset: Dataset, tmp_path: Path
+) -> None:
+    """A limit that one device met alone, or several together, lowers what each of them gets, and no more."""
+    planned = max(feed.plan.buckets)
+    clips = feed.lower(planned)
+    info = open_run(tmp_path)
+    for devices in (1, 2, DEVICES, 100):
+        again = Feed(CONFIG, dataset=dataset, run=tmp_path, info=info, devices=devices)
+        assert again.planned(planned).clips == min(planned.clips, clips * devices // DEVICES)

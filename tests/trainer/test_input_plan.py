@@ -139,3 +139,14 @@ def test_a_million_records_are_planned_in_seconds() -> None:
     assert plan.staircase.coarseness
     for smaller, larger in itertools.pairwise(plan.buckets):
         assert smaller.frames <= larger.frames
+
+
+def test_no_more_clips_judge_than_asked_for_and_clips_too_long_are_none_of_them() -> None:
+    lengths = [100, 900, 200, 110, 120]
+    plan, _ = planned([100, 200], validation=lengths, max_frames=300, validation_clips=2)
+    assert plan.rates["validation"].tolist() == [1, 0, 1, 0, 0]
+    config = InputConfig(validation_clips=2)
+    assert "validations judge by 2 clips, input.validation_clips" in plan.lines(config=config, steps=1000)
+    plan, _ = planned([100, 200], validation=lengths, max_frames=300, validation_clips=5)
+    assert plan.rates["validation"].tolist() == [1, 0, 1, 1, 1]
+    assert not any("judge" in line for line in plan.lines(config=InputConfig(validation_clips=5), steps=1000))

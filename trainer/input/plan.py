@@ -38,7 +38,7 @@ class LeftOut(NamedTuple):
 
 
 class Ceiling(NamedTuple):
-    """What memory was found to hold: at most so many clips of so many frames and tokens, or of more."""
+    """What a device's memory was found to hold: at most so many clips of so many frames and tokens, or of more."""
 
     clips: int
     frames: int
@@ -60,18 +60,15 @@ class Plan(NamedTuple):
     def buckets(self) -> tuple[Bucket, ...]:
         return self.staircase.buckets
 
-    def below(self, ceilings: Iterable[Ceiling]) -> Plan:
-        """The plan with fewer clips in the buckets that the ceilings are over."""
+    def below(self, ceilings: Iterable[Ceiling], *, devices: int) -> Plan:
+        """The plan with fewer clips in the buckets that the ceilings are over, each of which holds on every device."""
         ceilings = tuple(ceilings)
-        buckets = tuple(
-            one._replace(
-                clips=min(
-                    [one.clips, *(it.clips for it in ceilings if it.frames <= one.frames and it.tokens <= one.tokens)]
-                )
-            )
-            for one in self.buckets
-        )
-        return self._replace(staircase=self.staircase._replace(buckets=buckets))
+
+        def lowered(one: Bucket) -> Bucket:
+            over = (it.clips for it in ceilings if it.frames <= one.frames and it.tokens <= one.tokens)
+            return one._replace(clips=min([one.clips, *(devices * clips for clips in over)]))
+
+        return self._replace(staircase=self.staircase._replace(buckets=tuple(map(lowered, self.buckets))))
 
     def part(self, devices: int) -> Plan:
         """The plan with batches that are no larger than what each of so many devices gets of one."""
@@ -91,7 +88,13 @@ class Plan(NamedTuple):
     def lines(self, *, config: InputConfig, steps: int) -> list[str]:
         """The plan in words, for the start of a run that now has so many steps."""
         chosen = [self.explanation, *self._outgrown(steps)] if config.buckets is None else []
-        return [str(self.staircase), *self.staircase.coarseness, *chosen, *self.left_out_lines]
+        return [str(self.staircase), *self.staircase.coarseness, *chosen, *self.left_out_lines, *self._sampled(config)]
+
+    def _sampled(self, config: InputConfig) -> list[str]:
+        """A line where not all of the validation split may judge."""
+        if np.count_nonzero(self.rates["validation"]) < config.validation_clips:
+            return []
+        return [f"validations judge by {config.validation_clips:,} clips, input.validation_clips"]
 
     def _outgrown(self, steps: int) -> list[str]:
         """A line where another number of shapes would pay for so many steps."""
@@ -128,7 +131,7 @@ def plan_rows(
     weights = {name: source.weight for name, source in dataset.info.sources.items()}
     rates = {
         "train": mixed_rates(train, weights=weights, kept=kept["train"], config=config.mixing),
-        "validation": kept["validation"].astype(np.float32),
+        "validation": _first(kept["validation"], config.validation_clips).astype(np.float32),
     }
     staircases = _staircases(rows, rates=rates, config=config, frames_per_step=frames_per_step)
     epochs = steps / staircases[-1].batches
@@ -148,6 +151,11 @@ def plan_rows(
 def _kept(rows: Rows, *, config: InputConfig) -> np.ndarray:
     """Whether each row is short enough, [rows] bool; a record that no shape of a batch will ever hold is left out."""
     return rows.frames <= (config.max_frames or np.inf)
+
+
+def _first(kept: np.ndarray, clips: int) -> np.ndarray:
+    """So many of what is kept, [rows] bool: a fair sample, for rows stand in the order of their names' hashes."""
+    return kept & (np.cumsum(kept) <= clips)
 
 
 def _refuse_nothing(rows: Rows, kept: np.ndarray, *, config: InputConfig) -> None:
