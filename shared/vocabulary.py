@@ -1,7 +1,7 @@
 """The compact vocabulary: the few thousand of NLLB's 256,204 tokens that a dataset needs, densely numbered.
 
 It holds the special tokens, the ids that the corpus uses, its languages, and every single-character piece
-in the scripts of those languages, so that text which the corpus never saw can still be spelled.
+in the scripts of those languages, so that text which the corpus never saw can still be made up of pieces.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ class Vocabulary:
         self.nllb_ids = np.array(sorted(pieces), np.int64)
         self.pieces = tuple(pieces[int(nllb_id)] for nllb_id in self.nllb_ids)
         self._dense = {int(nllb_id): dense for dense, nllb_id in enumerate(self.nllb_ids)}
-        self._dense_of_piece = {piece: dense for dense, piece in enumerate(self.pieces)}
+        self._dense_of_piece = {
+            piece: dense
+            for dense, (nllb_id, piece) in enumerate(zip(self.nllb_ids, self.pieces, strict=True))
+            if nllb_id not in SPECIAL_IDS and nllb_id < FIRST_ID
+        }
         if any(special not in self._dense for special in SPECIAL_IDS) or self._dense[PAD_ID] != 0:
             raise ValueError("a vocabulary needs <pad> (1, its smallest id), </s> and <unk>")
         if self.nllb_ids[-1] >= NUM_NLLB_IDS:
@@ -56,14 +60,27 @@ class Vocabulary:
         return table
 
     def encode(self, tokens: Iterable[tuple[int, str]]) -> list[int]:
-        """Dense ids of NLLB tokens (id, piece); a piece that is not in the vocabulary is spelled."""
+        """Dense ids of NLLB tokens (id, piece); one that is not in the vocabulary is made up of the fewest that are."""
         return [dense for nllb_id, piece in tokens for dense in self._encode_one(nllb_id, piece)]
 
     def _encode_one(self, nllb_id: int, piece: str) -> list[int]:
         if nllb_id in self._dense:
             return [self._dense[nllb_id]]
+        return self._spelled(piece)
+
+    def _spelled(self, text: str) -> list[int]:
+        """Pieces, few and long ones, as those that the corpus used are; a character that none has is <unk>."""
         unknown = self._dense[UNKNOWN_ID]
-        return [self._dense_of_piece.get(character, unknown) for character in piece]
+        best: list[list[int]] = [[]]  # of the first 0, 1, … characters
+
+        def cost(spelled: list[int]) -> tuple[int, int]:
+            return spelled.count(unknown), len(spelled)
+
+        for end in range(1, len(text) + 1):
+            ways = ((start, self._dense_of_piece.get(text[start:end])) for start in range(end))
+            known = [[*best[start], dense] for start, dense in ways if dense is not None]
+            best.append(min([*known, [*best[-1], unknown]], key=cost))
+        return best[-1]
 
     def to_json(self) -> bytes:
         """One `[id, piece]` a line, in the order of the dense ids."""

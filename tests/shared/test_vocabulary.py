@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -40,6 +41,25 @@ def test_a_piece_outside_is_spelled_and_a_character_outside_is_unknown() -> None
     tokens = [(256047, "eng_Latn"), (777, "▁bcb"), (778, "bz"), (2, "</s>")]
     dense = VOCABULARY.encode(tokens)
     assert [VOCABULARY.pieces[one] for one in dense] == ["eng_Latn", "▁", "b", "c", "b", "b", "<unk>", "</s>"]
+
+
+@given(st.text("▁abc", min_size=1, max_size=8))
+def test_it_is_spelled_in_the_fewest_pieces_by_brute_force_over_all_ways_to_cut_it(piece: str) -> None:
+    known = {"▁a", "b", "c", "▁", "▁abc"}
+
+    def cost(cut: tuple[bool, ...]) -> tuple[int, int] | None:
+        ends = [*(place + 1 for place, is_cut in enumerate(cut) if is_cut), len(piece)]
+        parts = [piece[start:end] for start, end in itertools.pairwise([0, *ends])]
+        unknown = sum(part not in known for part in parts)
+        return (unknown, len(parts)) if all(part in known or len(part) == 1 for part in parts) else None
+
+    costs = map(cost, itertools.product([False, True], repeat=len(piece) - 1))
+    dense = VOCABULARY.encode([(777, piece)])
+    spelled = [VOCABULARY.pieces[one] for one in dense]
+    assert (spelled.count("<unk>"), len(spelled)) == min(one for one in costs if one)
+    letters = [letter for one in spelled for letter in (["?"] if one == "<unk>" else one)]
+    assert len(letters) == len(piece)
+    assert all(letter in ("?", wanted) for letter, wanted in zip(letters, piece, strict=True))
 
 
 @given(vocabularies)
