@@ -20,7 +20,7 @@ class Clip(NamedTuple):
 
     utterance_id: str
     mel: np.ndarray  # [F, M] ln magnitude
-    tokens: np.ndarray  # [T] int32
+    tokens: np.ndarray  # [T] int64
 
 
 class Choice(NamedTuple):

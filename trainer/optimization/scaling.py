@@ -2,7 +2,7 @@
 
 The loss is multiplied by a power of two before the backward pass and gradients are divided by it after. The factor
 doubles after so many updates in a row, and is halved where gradients overflow, which costs that step (Micikevicius et
-al., 2018, arXiv:1710.03740, section 3.2). All of it is part of the compiled step.
+al., 2018, arXiv:1710.03740, section 3.2). All of it is compiled with the step.
 """
 
 from __future__ import annotations
