@@ -82,7 +82,8 @@ def train(
 @_run
 def doctor(run: Path) -> None:
     """Check that all is there that a training needs; exit 0 if so, else 1."""
-    start_tensorflow(gpus="as needed", is_alone=False)  # a training may be running on it; devices are looked at later
+    # a training may be running on it; devices, and whether they are compiled for, are looked at later
+    start_tensorflow(gpus="as needed", is_alone=False, compiles=False)
     from trainer.doctor import examine
 
     checks = []

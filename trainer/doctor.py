@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from shared.examination import Check, looked_at, room_at
+from trainer.capability import check_capability
 from trainer.faults import faults_told, is_full
 from trainer.gpu import remedy
 from trainer.model.xtts import POLICIES
@@ -65,6 +66,7 @@ def _cards(nvml: Any = pynvml) -> list[str]:
 
 def _compiled() -> str:
     """Raises UserError where XLA lacks something, such as CUDA's libdevice, which only some functions need."""
+    check_capability()
     try:
         tf.function(_like_a_step, jit_compile=True)(tf.ones([64, 64])).numpy()
     except tf.errors.OpError as error:

@@ -28,7 +28,9 @@ for line in sys.stdin.buffer:
 FILTER_END_S = 5.0
 
 
-def start_tensorflow(*, plain_malloc: bool = False, gpus: Gpus = "whole", is_alone: bool = True) -> str:
+def start_tensorflow(
+    *, plain_malloc: bool = False, gpus: Gpus = "whole", is_alone: bool = True, compiles: bool = True
+) -> str:
     """Import TensorFlow and let it look for devices; what was done about the allocator, in words.
 
     Of each GPU's memory TensorFlow takes nearly the whole at once, or as much as it comes to need; then another
@@ -50,7 +52,8 @@ def start_tensorflow(*, plain_malloc: bool = False, gpus: Gpus = "whole", is_alo
         from trainer.faults import faults_told
 
         with faults_told():
-            check_capability()
+            if compiles:
+                check_capability()
             for gpu in tf.config.list_physical_devices("GPU") if gpus == "as needed" else ():
                 tf.config.experimental.set_memory_growth(gpu, True)
             if is_alone:

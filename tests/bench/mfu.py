@@ -29,6 +29,7 @@ from trainer.memory import OutOfMemory, within_memory
 from trainer.model.xtts import XTTS, ModelConfig
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
+from trainer.startup import start_tensorflow
 from trainer.step import TrainStep
 
 FRAMES, TOKENS = 800, 128  # 9.3 s at hop 256 and 22,050 Hz
@@ -63,6 +64,7 @@ class Use(NamedTuple):
 
 def main(size: str) -> None:
     """Measure, and print as JSON."""
+    start_tensorflow()
     if not tf.config.list_physical_devices("GPU"):
         print("no GPU that TensorFlow sees: nothing is measured (`make bench-gpu GPU=1`?)", file=sys.stderr)
         sys.exit(2)

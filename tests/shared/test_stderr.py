@@ -72,3 +72,9 @@ def test_signals_are_noted_and_obeyed_though_nobody_can_be_told(stderr: int) -> 
 def test_what_is_told_arrives_where_somebody_reads() -> None:
     ended = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, timeout=60)
     assert ended.stderr.count("another\n") == ended.stderr.count("and one of rich\n") == 2_000
+
+
+def test_a_process_that_begins_without_a_stderr_does_its_work() -> None:
+    words = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", SPEAKING]
+    ended = subprocess.run(words, stdout=subprocess.PIPE, timeout=60)
+    assert (ended.stdout.splitlines()[-1:], ended.returncode) == ([b"done"], 7)

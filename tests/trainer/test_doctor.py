@@ -111,3 +111,30 @@ def test_gpus_are_named_with_the_precisions_that_they_are_fast_in(monkeypatch: p
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: details)
     assert doctor._gpus() == "Tesla T4"
     assert doctor._precisions() == "float32, float16"
+
+
+def test_a_card_that_cannot_be_compiled_for_is_trouble_and_nothing_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refuse() -> None:
+        raise UserError("GPU 0 is too new")
+
+    monkeypatch.setattr(doctor, "check_capability", refuse)
+    monkeypatch.setattr(tf, "function", None)
+    (found,) = (one for one in doctor.examine(tmp_path) if one.name == "XLA")
+    assert found.trouble == "GPU 0 is too new"
+
+
+def test_the_command_looks_at_a_card_that_cannot_be_compiled_for_and_goes_on(
+    command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise UserError("GPU 0 is too new")
+
+    monkeypatch.setattr("trainer.capability.check_capability", refuse)
+    monkeypatch.setattr(doctor, "check_capability", refuse)
+    outcome = command("doctor", "--run", tmp_path)
+    assert outcome.code == 1
+    assert "XLA" in outcome.out
+    assert "GPU 0 is too new" in outcome.out
+    assert "disk for RUN" in outcome.out

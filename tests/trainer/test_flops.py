@@ -9,6 +9,7 @@ import pytest
 
 from tests.bench.hlo import hlo_flops
 from tests.trainer.models import M, perturbed_pico, random_batch
+from tests.trainer.test_sizes import UNEVEN
 from trainer.flops import step_flops
 from trainer.input.staircase import Bucket
 from trainer.losses import LossConfig
@@ -19,9 +20,9 @@ from trainer.optimization.config import OptimizerConfig
 from trainer.step import TrainStep
 
 
-def counted(bucket: Bucket, **options: object) -> tuple[int, ModelConfig]:
+def counted(bucket: Bucket, *, frames_per_step: int = 4, **options: object) -> tuple[int, ModelConfig]:
     """Operations in the HLO that a step is before XLA makes anything of it; nothing is compiled."""
-    model = perturbed_pico(4, **options)
+    model = perturbed_pico(frames_per_step, **options)
     optimizer = AdamW(OptimizerConfig(), steps=10, variables=model.trainable_variables)
     step = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
     clips, frames, tokens = bucket
@@ -37,6 +38,15 @@ def counted(bucket: Bucket, **options: object) -> tuple[int, ModelConfig]:
 )
 def test_the_formula_counts_each_product_of_the_program(bucket: Bucket, options: dict) -> None:
     found, config = counted(bucket, **options)
+    assert step_flops(config, bucket, n_mels=M) == found
+
+
+@pytest.mark.slow
+def test_the_formula_takes_no_width_or_length_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten steps of three frames, 14 tokens, nine positions of a crop."""
+    monkeypatch.setitem(SIZES, "pico", UNEVEN)
+    bucket = Bucket(5, 30, 14)
+    found, config = counted(bucket, frames_per_step=3, crop_frames=18, style_tokens=10)
     assert step_flops(config, bucket, n_mels=M) == found
 
 

@@ -14,7 +14,7 @@ from shared.errors import UserError
 from trainer.charter import Charter, share_charter
 from trainer.cluster import Cluster
 from trainer.config import TrainConfig
-from trainer.hosts import Hosts, _communication, check_even
+from trainer.hosts import Hosts, _meet, check_even
 from trainer.input.plan import Ceiling
 from trainer.run import RunInfo
 
@@ -175,5 +175,14 @@ def test_a_host_with_another_version_of_the_program_says_so(dataset: Dataset) ->
 def test_gpus_of_several_hosts_add_up_by_nccl(
     gpus: list[str], implementation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    asked = []
+
+    def meet(*, communication_options: tf.distribute.experimental.CommunicationOptions) -> None:
+        asked.append(communication_options.implementation.name)
+        raise tf.errors.DeadlineExceededError(None, None, "nobody came")
+
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
-    assert _communication().implementation.name == implementation
+    monkeypatch.setattr(tf.distribute, "MultiWorkerMirroredStrategy", meet)
+    with pytest.raises(UserError, match="nobody came"):
+        _meet(Cluster(("a:1", "b:1"), number=0, workers=2))
+    assert asked == [implementation]

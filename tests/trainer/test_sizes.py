@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainer.models import perturbed_pico
 from trainer.model.size import SIZES, Size, Stack
 from trainer.model.xtts import XTTS, ModelConfig
 
@@ -26,6 +27,8 @@ COUNTS = {
     "normal": 713_706_785,
     "big": 1_583_067_937,
 }
+# no two widths or depths are alike, nor a width as the bands or the vocabulary: one in another's place would show
+UNEVEN = Size(Stack(24, 3), Stack(36, 1), Stack(28, 2), speaker=12, prenet=20, postnet=44)
 
 
 def counted(size: Size, *, vocabulary: int, bands: int, r: int, style_tokens: int = 0) -> int:
@@ -62,6 +65,12 @@ def counted(size: Size, *, vocabulary: int, bands: int, r: int, style_tokens: in
 @pytest.mark.parametrize("options", [{}, {"style_tokens": 10}])
 def test_the_count_is_that_of_a_model_that_was_built(models: Callable[..., XTTS], options: dict) -> None:
     assert parameters(models(4, **options)) == counted(SIZES["pico"], vocabulary=40, bands=16, r=4, **options)
+
+
+def test_the_count_takes_no_width_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SIZES, "pico", UNEVEN)
+    built = parameters(perturbed_pico(3, style_tokens=10))
+    assert built == counted(UNEVEN, vocabulary=40, bands=16, r=3, style_tokens=10)
 
 
 def test_each_size_has_so_many_parameters_with_8000_tokens_and_80_bands() -> None:
