@@ -18,6 +18,7 @@ import pytest
 from shared.dataset import Dataset
 from tests.trainer.batches import epochs, make_stream
 from tests.trainer.conftest import built
+from tests.trainer.events import steps_shown
 from trainer.input.plan import Plan
 from trainer.samples import read_samples
 
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.slow
 
 COMMAND = Path(sys.executable).with_name("myxtts-train")
 EPOCHS = 6
+SPOKEN = ("spoken", "target", "alignment", "target_over_spoken")
 SETTINGS = {"buckets": 2, "frames_per_batch": 1500}
 TIMEOUT_S = 1_800  # of which most is compilation
 
@@ -99,14 +101,15 @@ def test_an_epoch_over_all_shapes_compiles_one_program_for_each_in_training_and_
     assert f"XLA programs compiled: {shapes} for training, {shapes} for validation" in session.stderr
 
 
-def test_xla_itself_has_compiled_no_other_step(session: Session) -> None:
+def test_xla_itself_has_compiled_no_other_step_and_one_update_for_all_shapes(session: Session) -> None:
     shapes = len(session.plan.buckets)
     named = (
-        re.match(r"(module_\d+)\.a_inference__(on_one|evaluate|generate)_\d+", path.name)
+        re.match(r"(module_\d+)\.a_inference__(on_one|update|evaluate|generate)_\d+", path.name)
         for path in session.dump.iterdir()
     )
     modules = {(match[1], match[2]) for match in named if match}
-    assert Counter(name for _, name in modules) == {"on_one": shapes, "evaluate": shapes, "generate": 1}
+    wanted = {"on_one": shapes, "update": 1, "evaluate": shapes, "generate": 1}
+    assert Counter(name for _, name in modules) == wanted
 
 
 def test_memory_is_flat_after_the_first_epoch(session: Session) -> None:
@@ -137,6 +140,14 @@ def test_each_validation_says_how_the_clips_were_spoken(session: Session) -> Non
     samples = read_samples(session.run)
     assert samples is not None
     assert (samples.step, len(samples.all)) == (EPOCHS * session.steps_per_epoch, 4)
+
+
+def test_each_validation_shows_its_pictures_and_sounds_at_its_step(session: Session) -> None:
+    shown = steps_shown(session.run)
+    drawn = {tag: steps for tag, steps in shown.items() if not tag.startswith(("train/", "validation/"))}
+    tags = {f"spoken/{number}/{what}" for number in range(4) for what in SPOKEN}
+    steps = [epoch * session.steps_per_epoch for epoch in range(1, EPOCHS + 1)]
+    assert drawn == dict.fromkeys({"target_over_prediction", "alignment"} | tags, steps)
 
 
 def test_the_summary_is_of_the_rows(session: Session) -> None:

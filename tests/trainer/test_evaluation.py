@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +14,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from tests.trainer import toy
 from tests.trainer.batches import DEVICE, make_stream
+from tests.trainer.events import steps_shown
 from tests.trainer.models import random_batch, smallest, teacher_force
 from trainer import validation
 from trainer.config import TrainConfig
@@ -23,6 +24,7 @@ from trainer.losses import LossConfig
 from trainer.model.decoder import LOG_VARIANCE_RANGE, within
 from trainer.monitor import Monitor
 from trainer.pictures import mels_picture
+from trainer.samples import Sample
 from trainer.step import Evaluated, EvaluationStep
 from trainer.validation import Validation, validate
 
@@ -43,6 +45,13 @@ def test_evaluation_drops_the_pre_net_and_samples_but_nothing_that_is_dropped_in
     assert terms(seed=2) != found
     without = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[1]
     assert abs(found["mel"] - float(without["mel"])) > 1e-3
+
+
+@pytest.mark.usefixtures("op_by_op")
+def test_evaluation_in_bfloat16_says_what_it_says_in_float32_within_a_percent_and_always_the_same() -> None:
+    exact, rounded, again = (terms(precision=one) for one in ("float32", "bfloat16", "bfloat16"))
+    assert rounded == pytest.approx(exact, rel=0.01)
+    assert again == rounded != exact
 
 
 def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
@@ -101,6 +110,43 @@ class Average:
         self.is_in_use = False
 
 
+class Speech:
+    """In the place of free running: what it is given to say."""
+
+    programs = 0
+
+    def __init__(self, speak: Callable[[], list[Sample]]):
+        self.speak = speak
+
+    def overhear(self, batches: Iterator, *, stream: Stream) -> Iterator:
+        return iter(batches)
+
+
+def hold(at: list[int], *, average: Average, dataset: Dataset, run: Path, **config: object) -> None:
+    """A validation of a toy after each of some steps."""
+    stream, plan, _ = make_stream(dataset, buckets=1)
+    held = Validation(
+        toy.Toy(80),  # type: ignore[arg-type]
+        average,  # type: ignore[arg-type]
+        config=TrainConfig.model_validate(config),
+        dataset=dataset,
+        run=run,
+        incidents=Incidents(run),
+    )
+    with Monitor(run, step=0, steps=10, validate_every=1) as monitor:
+        for step in at:
+            loss = held.hold(
+                stream,
+                buckets=plan.buckets,
+                device=DEVICE,
+                step=step,
+                monitor=monitor,
+                tell=print,
+                is_cut_short=lambda: False,
+            )
+            assert loss is not None
+
+
 def test_losses_and_speech_are_those_of_the_moving_average(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,41 +157,32 @@ def test_losses_and_speech_are_those_of_the_moving_average(
             seen.append(("judged", average.is_in_use))
             return super().__call__(batch)
 
-    class Silent:
-        programs = 0
-
-        def overhear(self, batches: Iterator, *, stream: Stream) -> Iterator:
-            return iter(batches)
-
-        def speak(self) -> list:
-            seen.append(("spoken", average.is_in_use))
-            return []
+    def speak() -> list[Sample]:
+        seen.append(("spoken", average.is_in_use))
+        return []
 
     monkeypatch.setattr(validation, "EvaluationStep", Watched)
-    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Silent())
-    stream, plan, _ = make_stream(dataset, buckets=1)
-    held = Validation(
-        toy.Toy(80),  # type: ignore[arg-type]
-        average,  # type: ignore[arg-type]
-        config=TrainConfig(),
-        dataset=dataset,
-        run=tmp_path,
-        incidents=Incidents(tmp_path),
-    )
-    with Monitor(tmp_path, step=0, steps=10, validate_every=1) as monitor:
-        loss = held.hold(
-            stream,
-            buckets=plan.buckets,
-            device=DEVICE,
-            step=1000,
-            monitor=monitor,
-            tell=print,
-            is_cut_short=lambda: False,
-        )
-    assert loss is not None
+    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(speak))
+    hold([1000], average=average, dataset=dataset, run=tmp_path)
     assert {what for what, _ in seen} == {"judged", "spoken"}
     assert all(is_in_use for _, is_in_use in seen)
     assert not average.is_in_use
+
+
+def test_clips_are_spoken_at_every_so_many_validations_and_after_the_last_step(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mel, sound = np.arange(8.0 * 80).reshape(8, 80), np.zeros(256, np.int16)
+    said = Sample("one", "Yes.", mel, mel, np.eye(2), np.True_, sound, sound)
+    monkeypatch.setattr(validation, "EvaluationStep", toy.EvaluationStep)
+    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(lambda: [said]))
+    settings = {"steps": 50, "validate_every": 10, "free_running": {"every": 2}}
+    hold([10, 20, 30, 40, 50], average=Average(), dataset=dataset, run=tmp_path, **settings)
+    shown = steps_shown(tmp_path)
+    assert shown["alignment"] == shown["target_over_prediction"] == shown["validation/mel"] == [10, 20, 30, 40, 50]
+    spoken = {tag: steps for tag, steps in shown.items() if tag.startswith(("spoken/", "validation/free_"))}
+    assert {tag.partition("/")[0] for tag in spoken} == {"spoken", "validation"}
+    assert all(steps == [20, 40, 50] for steps in spoken.values())
 
 
 def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(

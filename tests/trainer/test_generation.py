@@ -14,6 +14,8 @@ from trainer.model.xtts import XTTS, Generated
 
 B, T, C, R = 3, 8, 12, 4
 MAX_STEPS = 7
+# of mels and alignments; bfloat16 has 8 bits, and moves both so far from those of float32
+TOLERANCES = {"float32": (2e-3, 1e-4), "bfloat16": (0.3, 0.01)}
 COUNTS = [T, 3, 5]
 
 
@@ -62,7 +64,21 @@ def generate(
 
 @pytest.fixture(scope="module")
 def model(models: Callable[..., XTTS]) -> XTTS:
-    return models(R, dropout=0.0)
+    return models(R, dropout=0.0, precision="float32")
+
+
+@pytest.fixture(params=TOLERANCES)
+def precise(models: Callable[..., XTTS], request: pytest.FixtureRequest) -> XTTS:
+    """In each of two precisions."""
+    return models(R, dropout=0.0, precision=request.param)
+
+
+def check_that_it_is_the_same(found: tuple[tf.Tensor, ...], wanted: tuple[tf.Tensor, ...], *, precision: str) -> None:
+    """Mel and alignment, as far as a precision tells."""
+    for one, other, tolerance in zip(found, wanted, TOLERANCES[precision], strict=True):
+        assert one.dtype == other.dtype == tf.float32
+        np.testing.assert_allclose(one, other, atol=tolerance)
+        assert np.abs(one - other).mean() < tolerance / 10
 
 
 def threshold_that_separates(model: XTTS) -> float:
@@ -88,11 +104,18 @@ def uncached(model: XTTS, rows: list[int]) -> tuple[tf.Tensor, tf.Tensor, tf.Ten
     return decoded.mel, decoded.stop_logits, decoded.alignment
 
 
-def test_generation_equals_decoding_without_a_cache(model: XTTS) -> None:
-    generated, (mel, _, alignment) = generate(model, [0, 1, 2]), uncached(model, [0, 1, 2])
+def test_generation_equals_decoding_without_a_cache(precise: XTTS) -> None:
+    generated, (mel, _, alignment) = generate(precise, [0, 1, 2]), uncached(precise, [0, 1, 2])
     assert generated.steps.numpy().tolist() == [MAX_STEPS] * B
-    np.testing.assert_allclose(generated.mel, mel, atol=2e-3)
-    np.testing.assert_allclose(generated.alignment, alignment, atol=1e-4)
+    found = (generated.mel, generated.alignment)
+    check_that_it_is_the_same(found, (mel, alignment), precision=precise.config.precision)
+
+
+def test_speech_in_bfloat16_is_that_of_float32_but_for_its_rounding(models: Callable[..., XTTS]) -> None:
+    rounded, exact = (generate(models(R, dropout=0.0, precision=one), [0, 1, 2]) for one in ("bfloat16", "float32"))
+    found, wanted = ((one.mel, one.alignment) for one in (rounded, exact))
+    check_that_it_is_the_same(found, wanted, precision="bfloat16")
+    assert np.abs(rounded.mel - exact.mel).max() > TOLERANCES["float32"][0]
 
 
 def test_each_clip_ends_at_its_own_stop_and_is_silent_while_others_go_on(model: XTTS) -> None:
@@ -121,12 +144,12 @@ def test_an_end_that_is_predicted_in_the_last_step_allowed_is_one(model: XTTS) -
     assert not generate(model, [0, 1, 2], threshold=1.0, max_steps=1).stopped.numpy().any()
 
 
-def test_a_clip_sounds_the_same_alone_and_anywhere_in_a_batch(model: XTTS) -> None:
-    together = generate(model, [0, 1, 2])
+def test_a_clip_sounds_the_same_alone_and_anywhere_in_a_batch(precise: XTTS) -> None:
+    together = generate(precise, [0, 1, 2])
     for rows in ([1], [2, 0]):
-        apart = generate(model, rows)
-        np.testing.assert_allclose(apart.mel, tf.gather(together.mel, rows), atol=2e-3)
-        np.testing.assert_allclose(apart.alignment, tf.gather(together.alignment, rows), atol=1e-4)
+        apart = generate(precise, rows)
+        wanted = tuple(tf.gather(one, rows) for one in (together.mel, together.alignment))
+        check_that_it_is_the_same((apart.mel, apart.alignment), wanted, precision=precise.config.precision)
 
 
 def test_more_padding_of_tokens_and_crop_changes_nothing(model: XTTS) -> None:
@@ -155,9 +178,9 @@ def test_without_a_reference_the_crop_does_not_matter_and_speech_is_another(mode
 
 
 @pytest.mark.slow
-def test_compiled_generation_stops_where_eager_generation_does(model: XTTS) -> None:
+def test_compiled_generation_stops_where_eager_generation_does(precise: XTTS) -> None:
     """By thresholds that no random number moves; XLA draws other numbers than eager execution."""
-    compiled = tf.function(lambda threshold: generate(model, [0, 1], threshold=threshold), jit_compile=True)
+    compiled = tf.function(lambda threshold: generate(precise, [0, 1], threshold=threshold), jit_compile=True)
     for threshold, steps in ((0.0, 1), (1.0, MAX_STEPS)):
         spoken = compiled(tf.constant(threshold))
         assert spoken.steps.numpy().tolist() == [steps, steps]

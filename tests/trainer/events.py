@@ -1,0 +1,13 @@
+"""What TensorBoard shows of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
+
+
+def steps_shown(run: Path) -> dict[str, list[int]]:
+    """At which steps, by tag."""
+    events = EventAccumulator(str(run / "tensorboard"), size_guidance={"tensors": 0}).Reload()
+    return {tag: [event.step for event in events.Tensors(tag)] for tag in events.Tags()["tensors"]}
