@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -47,9 +48,21 @@ def train_on_devices(folder: Path) -> Runs:
 
 def train(data: Path, *overrides: str, run: Path, devices: int, steps: int, is_disturbed: bool = False) -> str:
     """What it said."""
+    return said_at_end(
+        begin_training(data, *overrides, run=run, devices=devices, steps=steps, is_disturbed=is_disturbed)
+    )
+
+
+def begin_training(
+    data: Path, *overrides: str, run: Path, devices: int, steps: int, is_disturbed: bool = False
+) -> subprocess.Popen[str]:
     words = ["train", "configs/train_sample.yaml", *SETTINGS, f"steps={steps}", *overrides]
     command = [sys.executable, "-m", "tests.trainer.several", str(devices), *(["disturbed"] if is_disturbed else [])]
-    process = begin([*command, *words, "--data", str(data), "--run", str(run)], environment=ENVIRONMENT)
+    return begin([*command, *words, "--data", str(data), "--run", str(run)], environment=ENVIRONMENT)
+
+
+def said_at_end(process: subprocess.Popen[str]) -> str:
+    """By a training that comes to its last step."""
     ended = end(process, within_s=TIMEOUT_S)
     assert ended.code == 0, ended.err[-3000:]
     return ended.err

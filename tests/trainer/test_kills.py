@@ -18,15 +18,23 @@ import pytest
 import safetensors
 import safetensors.numpy
 
+from tests.trainer.fleets import begin_training, said_at_end
 from trainer.checkpoints import saved_checkpoints
 
 KILLS = 20
 STEPS = 400
-TIMEOUT_S = 120
+TIMEOUT_S = 600
 SETTINGS = (
     *(f"steps={STEPS}", "log_every=1", "validate_every=40", "checkpoint_every=3", "free_running.clips=0"),
     "plateau={patience: 2, settling: 1, most_actions: 1000, factor: 0.95, action: restart}",
     *("input.buckets=2", "input.frames_per_batch=800", "input.chunk_bytes=1000000", "optimizer.learning_rate=0.001"),
+)
+
+# of the real network, narrow; a step takes 50 ms, and to make its graph takes seconds
+REAL_STEPS = 45
+REAL = (
+    *("validate_every=15", "checkpoint_every=2", f"kept_checkpoints={REAL_STEPS}", "free_running.clips=0"),
+    *("recovery.probe_memory=false", "input.max_frames=200"),
 )
 
 
@@ -137,3 +145,43 @@ def leave(lives: Lives, run: Path) -> list[tuple[str, int, float]]:
     os.kill(process, signal.SIGTERM)
     assert lives.end() == 128 + signal.SIGTERM
     return losses(run)
+
+
+@pytest.mark.slow
+def test_a_real_network_that_is_killed_goes_on_as_if_undisturbed(data: Path, tmp_path: Path) -> None:
+    """Weights, their moving averages and the draws of each step: before the first validation and amid saving."""
+    whole, killed, chance = tmp_path / "whole", tmp_path / "killed", random.Random(4)
+    undisturbed = begin_real(data, run=whole)
+    for validations, is_amid_saving in ((0, False), (1, True)):
+        wanted = validations * (15 + 1) + chance.randint(4, 10)
+        kill_real(begin_real(data, run=killed), run=killed, wanted=wanted, is_amid_saving=is_amid_saving)
+        assert is_saving(killed) or not is_amid_saving
+        assert 0 < losses(killed)[-1][1] < REAL_STEPS
+    said = said_at_end(begin_real(data, run=killed))
+    said_at_end(undisturbed)
+    assert "going on after step 0," not in said
+    assert losses(killed) == losses(whole)
+    assert [(kind, step) for kind, step, _ in losses(killed) if kind == "validation"] == [
+        ("validation", step) for step in range(15, REAL_STEPS + 1, 15)
+    ]
+    check_same(saved_checkpoints(killed)[-1].path, saved_checkpoints(whole)[-1].path)
+    check_same(*(run / "checkpoints" / "best.safetensors" for run in (killed, whole)))
+
+
+def begin_real(data: Path, *, run: Path) -> subprocess.Popen[str]:
+    return begin_training(data, *REAL, run=run, devices=1, steps=REAL_STEPS)
+
+
+def kill_real(process: subprocess.Popen[str], *, run: Path, wanted: int, is_amid_saving: bool) -> None:
+    """Once so many losses are logged; amid saving, it is held still to see that it is so."""
+    wait_until(lambda: process.poll() is not None or has_logged(run, wanted))
+    while is_amid_saving:
+        wait_until(lambda: process.poll() is not None or is_saving(run))
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if process.poll() is not None or is_saving(run):
+            break
+        process.send_signal(signal.SIGCONT)
+    process.kill()
+    _, err = process.communicate()
+    assert process.returncode == -signal.SIGKILL, err[-3000:]

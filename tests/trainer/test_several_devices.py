@@ -11,11 +11,14 @@ import safetensors.numpy
 
 from shared.dataset import Dataset
 from tests.trainer.batches import make_stream
-from tests.trainer.fleets import STEPS, Runs, rows, train
+from tests.trainer.fleets import STEPS, Runs, begin_training, rows, said_at_end, train
 from trainer.checkpoints import saved_checkpoints
 from trainer.input.position import Position
+from trainer.samples import read_samples
 
 LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
+COMPILED_STEPS = 3
+COMPILED = ("xla=true", "validate_every=100", "input.max_frames=200")  # the last step is validated in any case
 
 pytestmark = pytest.mark.slow
 
@@ -36,12 +39,44 @@ def test_two_devices_have_the_losses_of_one(
 
 def test_two_devices_save_what_one_saves(on_devices: Runs) -> None:
     """The same names and shapes, and but for the last bits of sums in another order the same values."""
-    one, two = (safetensors.numpy.load_file(saved_checkpoints(run)[-1].path) for run in on_devices[:2])
-    assert one.keys() == two.keys()
-    for name, value in one.items():
-        assert two[name].shape == value.shape
-        total = float(np.abs(value.astype(np.float64)).sum())
-        assert float(np.abs(two[name].astype(np.float64)).sum()) == pytest.approx(total, rel=5e-3, abs=1e-4), name
+    check_saved(on_devices.one, on_devices.two)
+
+
+def check_saved(one: Path, two: Path) -> None:
+    """Value by value, each beside the largest of its array."""
+    ones, twos = (safetensors.numpy.load_file(saved_checkpoints(run)[-1].path) for run in (one, two))
+    assert ones.keys() == twos.keys()
+    for name, value in ones.items():
+        assert twos[name].shape == value.shape
+        apart = np.abs(twos[name].astype(np.float64) - value)
+        assert float(apart.max()) <= 1e-4 * float(np.abs(value).max()), name
+
+
+def test_two_compiled_devices_train_validate_and_speak_as_one(data: Path, tmp_path: Path) -> None:
+    """Both are compiled: XLA draws other numbers than a graph does. What is spoken is the same mel, value by value."""
+    one, two = tmp_path / "one", tmp_path / "two"
+    begun = [
+        begin_training(data, *COMPILED, run=run, devices=devices, steps=COMPILED_STEPS)
+        for devices, run in ((1, one), (2, two))
+    ]
+    _, said = map(said_at_end, begun)
+    assert "/CPU:0, /CPU:1, " in said
+    assert "XLA programs compiled: 1 for training, 1 for validation, 1 for speech" in said
+    check_losses(one, two)
+    check_saved(one, two)
+    (spoken,), (other,) = (read_samples(run).all for run in (one, two))
+    assert other.utterance_id == spoken.utterance_id
+    assert other.spoken == pytest.approx(spoken.spoken, rel=2e-3, abs=1e-3)  # it is kept in float16
+    assert not any((run / "incidents.jsonl").exists() for run in (one, two))
+
+
+def check_losses(one: Path, two: Path) -> None:
+    for kind, steps in (("train", [*range(1, COMPILED_STEPS + 1)]), ("validation", [COMPILED_STEPS])):
+        pair = rows(one, kind=kind), rows(two, kind=kind)
+        assert [row["step"] for row in pair[0]] == [row["step"] for row in pair[1]] == steps
+        for first, second in zip(*pair, strict=True):
+            for name in LOSSES:
+                assert second[name] == pytest.approx(first[name], rel=1e-5), (kind, first["step"], name)
 
 
 def test_a_run_on_two_devices_goes_on_where_it_was_left(on_devices: Runs) -> None:
