@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import Any, TextIO, cast
 
@@ -13,8 +14,9 @@ def keep_going_without_stderr() -> None:
     A pipe's reader goes with the signal that is to have the work saved (`… 2>&1 | tee log`, then Ctrl-C), a disk is
     full of what is to be told of. rich would end the process there, and a thread that tells something would die.
     """
-    if sys.stderr is not None:  # it is where a process begins without one (`2>&-`), which click and rich know
-        sys.stderr = cast(TextIO, _Lossy(sys.stderr))
+    if sys.stderr is None:  # as in a process that begins without one (`2>&-`)
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (for as long as the process lives)
+    sys.stderr = cast(TextIO, _Lossy(sys.stderr))
 
 
 class _Lossy:

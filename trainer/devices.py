@@ -71,7 +71,7 @@ class Devices:
         if self.strategy is None or self._hosts.count > 1:
             return
         try:
-            tf.function(lambda: self.strategy.run(_sum_of_ones))()
+            tf.function(lambda: self.strategy.run(_sum_of_ones), autograph=False)()
         except tf.errors.OpError as error:
             raise UserError(
                 f"{self} no longer add up in this process ({error.message.splitlines()[0]}); what did not fit is "

@@ -67,6 +67,8 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         speaks = config.free_running if spoken is None else FreeRunningConfig(clips=spoken)
         running = FreeRunning(model, config=speaks, dataset=dataset, seed=config.seed, xla=config.xla)
         step = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
+        for line in feed.validation_plan.sampled_lines:
+            _tell(line)
         losses = _losses(stream, buckets=buckets, step=step, running=running, losses=config.loss)
         clips = len(stream.heard) - len(stream.damaged)
         if speaks.clips:

@@ -231,8 +231,10 @@ class Trainer:
                 raise
             asked = on.signals.asked
             assert asked is not None
-            left = f"{self._run}: {asked.name}: left before the first step"
-            raise Interrupted(f"{left}; the same command begins again", signal_number=asked) from error
+            step = self._state.progress.step
+            where = f"after step {step}, as it was found" if step else "before the first step"
+            left = f"{self._run}: {asked.name}: left {where}; the same command begins there again"
+            raise Interrupted(left, signal_number=asked) from error
 
     def _go_on(self, on: _Ongoing) -> None:
         """Step after step from where the run stands."""
@@ -291,13 +293,14 @@ class Trainer:
         with on.session.watch.aside():
             validated = config.is_due(step, config.validate_every)
             is_due = config.is_due(step, config.checkpoint_every)
-            if validated and is_due:  # what ends a process amid a long validation does not cost the steps before it
+            is_saved = validated and is_due  # what ends a process amid a long validation costs no steps before it
+            if is_saved:
                 self._state.owe_validation()
                 self._state.save()
             is_best = validated and self._validate(on)
             is_to_save = is_best or self._state.is_over or is_due
             asked = self._agree(on, validated=validated, is_to_save=is_to_save)
-            if asked or is_to_save:
+            if (asked or is_to_save) and not (is_saved and self._state.progress.owes_validation):
                 self._state.save()
         self._leave_if(asked)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from trainer.checkpoints import State, copy_arrays
 from trainer.devices import Devices
@@ -38,9 +40,14 @@ def probe_memory(
             announce("training", bucket, of=feed.plan.buckets)
             if _fits(step, devices.full_batch(bucket, like=like)):
                 break
+            _put_back(state, before)  # it may have been the update for which there was no room
             lower(bucket)
         if bucket == planned:
             break
+    _put_back(state, before)
+
+
+def _put_back(state: State, before: Mapping[str, np.ndarray]) -> None:
     for name, variable in state.items():
         variable.assign(before[name])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -36,13 +37,16 @@ class Choice(NamedTuple):
 
 
 def choose_clips(dataset: Dataset, *, heard: Sequence[str], count: int, seed: int) -> Choice:
-    """Of the validation split's clips that are heard those with the least keys, whatever the order of batches.
+    """Of the validation split's clips that are heard those with the least keys, whatever the order of batches; first
+    those of speakers who have another.
 
     The voice is lent by the speaker's longest other clip, which can fill a whole crop.
     """
     table = dataset.manifest("validation", columns=("utterance_id", "text", "speaker", "frames"))
     table = table.filter(pc.is_in(table["utterance_id"], pa.array(heard, pa.string())))
-    names = heapq.nsmallest(count, table["utterance_id"].to_pylist(), key=lambda name: _key(name, seed=seed))
+    clips = dict(zip(table["utterance_id"].to_pylist(), table["speaker"].to_pylist(), strict=True))
+    clips_of = Counter(clips.values())
+    names = heapq.nsmallest(count, clips, key=lambda name: (clips_of[clips[name]] == 1, _key(name, seed=seed)))
     chosen = table.filter(pc.is_in(table["utterance_id"], pa.array(names, pa.string()))).to_pylist()
     rows = {row["utterance_id"]: row for row in chosen}
     return Choice({name: rows[name]["text"] for name in names}, {name: _other_of(table, rows[name]) for name in names})

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -78,3 +79,12 @@ def test_a_process_that_begins_without_a_stderr_does_its_work() -> None:
     words = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", SPEAKING]
     ended = subprocess.run(words, stdout=subprocess.PIPE, timeout=60)
     assert (ended.stdout.splitlines()[-1:], ended.returncode) == ([b"done"], 7)
+
+
+def test_the_trainer_does_its_work_without_a_stderr(tmp_path: Path) -> None:
+    """It hands the descriptor on, to what filters TensorFlow's notes."""
+    command = Path(sys.executable).with_name("myxtts-train")
+    words = ["sh", "-c", 'exec "$@" 2>&-', "sh", str(command), "doctor", "--run", str(tmp_path)]
+    ended = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=120)
+    assert "ok XLA" in ended.stdout
+    assert ended.returncode == 0

@@ -1,6 +1,8 @@
 """A step for which the process' memory really does not suffice, and the step after it; JSON of what became of weights.
 
-    python -m tests.trainer.cramped DEVICES
+    python -m tests.trainer.cramped DEVICES [LARGE]
+
+LARGE is how many of the devices get the large batch, the last ones; all of them where it is left out.
 
 The address space is limited (setrlimit), which TensorFlow's allocator on the CPU runs into as it does into a GPU's end.
 """
@@ -37,12 +39,12 @@ SMALL, LARGE = Bucket(2, 64, 8), Bucket(2_000, 512, 8)
 ROOM_BYTES = 3 << 30  # enough to compile a program, and a small part of what the large one asks for
 
 
-def main(devices: int) -> None:
+def main(devices: int, large_ones: int) -> None:
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * devices)
     names = [f"/CPU:{number}" for number in range(devices)]
     strategy = tf.distribute.MirroredStrategy(names) if devices > 1 else None
-    small, large = (dealt(full_batch(bucket), strategy) for bucket in (SMALL, LARGE))
+    small, large = (dealt(one, strategy, large=large_ones) for one in ([SMALL, SMALL], [SMALL, LARGE]))
     step, state = make_step(strategy)
     begin = copy_arrays(state)
     states = {"undisturbed": after(2, step, small, state=state)}
@@ -58,9 +60,15 @@ def main(devices: int) -> None:
     print(json.dumps({"told": told, **states}))
 
 
-def dealt(batch: Batch, strategy: Strategy | None) -> Batch:
-    """As many clips for each device."""
-    return strategy.experimental_distribute_values_from_function(lambda _: batch) if strategy else batch
+def dealt(buckets: list[Bucket], strategy: Strategy | None, *, large: int) -> Batch:
+    """The second bucket for as many of the devices, the first for the others."""
+    first, second = map(full_batch, buckets)
+    if strategy is None:
+        return second
+    small = strategy.num_replicas_in_sync - large
+    return strategy.experimental_distribute_values_from_function(
+        lambda context: first if context.replica_id_in_sync_group < small else second
+    )
 
 
 def make_step(strategy: Strategy | None) -> tuple[TrainStep, State]:
@@ -109,4 +117,4 @@ def limit_address_space(room_bytes: int | None) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[-1]))

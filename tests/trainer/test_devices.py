@@ -8,8 +8,12 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
+from shared.errors import UserError
 from tests.trainer.replicating import STEPS
+from trainer.devices import Devices
+from trainer.hosts import Hosts
 
 TIMEOUT_S = 900
 
@@ -56,3 +60,18 @@ def test_what_is_no_number_on_one_device_is_skipped_on_both(found: dict, way: st
 
 def test_each_shape_is_traced_once(found: dict) -> None:
     assert {way["programs"] for way in found.values()} == {1}
+
+
+def test_devices_that_no_longer_add_up_end_the_run_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def aborted() -> None:
+        raise tf.errors.InternalError(None, None, "Collective ops is aborted by: out of memory\nmore")
+
+    devices = Devices(Hosts())
+    devices.check_sums()
+    devices.strategy = tf.distribute.MirroredStrategy(["/CPU:0"])
+    devices.check_sums()
+    monkeypatch.setattr("trainer.devices._sum_of_ones", aborted)
+    with pytest.raises(
+        UserError, match=r"no longer add up in this process .*out of memory\); what did not fit is noted"
+    ):
+        devices.check_sums()

@@ -105,6 +105,19 @@ def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dat
             np.testing.assert_array_equal(given[:8], mels[name][:8])
 
 
+def test_clips_of_speakers_who_have_no_other_come_last(dataset: Dataset) -> None:
+    """Their voice would have to be lent by their own frames."""
+    speakers = {row["utterance_id"]: row["speaker"] for row in dataset.manifest("validation").to_pylist()}
+    first, *_, last = sorted(speakers, key=speakers.__getitem__)
+    heard_names = [name for name in speakers if speakers[name] != speakers[first] or name == first]
+    assert speakers[first] != speakers[last]
+    for seed in range(5):
+        choice = choose_clips(dataset, heard=heard_names, count=len(heard_names), seed=seed)
+        assert choice.references[first] is None
+        assert list(choice.texts)[-1] == first
+        assert all(choice.references[name] for name in heard_names if name != first)
+
+
 def mels_of(dataset: Dataset) -> dict[str, np.ndarray]:
     """Those of the validation split."""
     stream, found = validation(dataset, frames_per_batch=1500), {}

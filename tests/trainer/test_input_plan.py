@@ -145,8 +145,20 @@ def test_no_more_clips_judge_than_asked_for_and_clips_too_long_are_none_of_them(
     lengths = [100, 900, 200, 110, 120]
     plan, _ = planned([100, 200], validation=lengths, max_frames=300, validation_clips=2)
     assert plan.rates["validation"].tolist() == [1, 0, 1, 0, 0]
-    config = InputConfig(validation_clips=2)
-    assert "validations judge by 2 clips, input.validation_clips" in plan.lines(config=config, steps=1000)
-    plan, _ = planned([100, 200], validation=lengths, max_frames=300, validation_clips=5)
-    assert plan.rates["validation"].tolist() == [1, 0, 1, 1, 1]
-    assert not any("judge" in line for line in plan.lines(config=InputConfig(validation_clips=5), steps=1000))
+    told = "validations judge by 2 of 4 clips, of each source its share (input.validation_clips)"
+    assert told in plan.lines(config=InputConfig(), steps=1000)
+    for clips in (4, 5, None):
+        plan, _ = planned([100, 200], validation=lengths, max_frames=300, validation_clips=clips)
+        assert plan.rates["validation"].tolist() == [1, 0, 1, 1, 1]
+        assert not any("judge" in line for line in plan.lines(config=InputConfig(), steps=1000))
+
+
+def test_of_each_source_its_share_judges_and_of_the_smallest_one_clip() -> None:
+    names = ["a"] * 600 + ["b"] * 300 + ["c"] * 2
+    rows = {"train": rows_of([("en", "a", "1")] * 9), "validation": rows_of([("en", name, "1") for name in names])}
+    dataset: Any = SimpleNamespace(info=SimpleNamespace(sources={"a": SimpleNamespace(weight=1.0)}))
+    config = InputConfig(validation_clips=90)
+    rates = plan_rows(rows, dataset=dataset, config=config, frames_per_step=4, steps=10).rates["validation"]
+    heard = [name for name, rate in zip(names, rates, strict=True) if rate]
+    assert {name: heard.count(name) for name in "abc"} == {"a": 60, "b": 30, "c": 1}
+    assert np.flatnonzero(rates).tolist() == [*range(60), *range(600, 630), 900]

@@ -33,7 +33,7 @@ SETTINGS = (
 # of the real network, narrow; a step takes 50 ms, and to make its graph takes seconds
 REAL_STEPS = 45
 REAL = (
-    *("validate_every=15", "checkpoint_every=2", f"kept_checkpoints={REAL_STEPS}", "free_running.clips=0"),
+    *("validate_every=15", "checkpoint_every=1", f"kept_checkpoints={REAL_STEPS}", "free_running.clips=0"),
     *("recovery.probe_memory=false", "input.max_frames=200"),
 )
 

@@ -16,8 +16,8 @@ class InputConfig(Config):
     frames_per_batch: int = pydantic.Field(16_000, ge=1)
     max_clips: int = pydantic.Field(64, ge=1)
     max_frames: int | None = pydantic.Field(None, ge=1)  # longer clips are left out, and reported
-    # of the validation split, which judge; a forward pass by one device, while the others wait
-    validation_clips: int = pydantic.Field(2000, ge=1)
+    # of the validation split, which judge, one device doing it while the others wait; None: all
+    validation_clips: int | None = pydantic.Field(None, ge=1)
     costs: CostConfig = CostConfig()
     mixing: MixingConfig = MixingConfig()
     # shuffled together, and up to three times as much is held in memory: one chunk is cut while the next is read and

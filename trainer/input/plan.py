@@ -88,13 +88,18 @@ class Plan(NamedTuple):
     def lines(self, *, config: InputConfig, steps: int) -> list[str]:
         """The plan in words, for the start of a run that now has so many steps."""
         chosen = [self.explanation, *self._outgrown(steps)] if config.buckets is None else []
-        return [str(self.staircase), *self.staircase.coarseness, *chosen, *self.left_out_lines, *self._sampled(config)]
+        return [str(self.staircase), *self.staircase.coarseness, *chosen, *self.left_out_lines, *self.sampled_lines]
 
-    def _sampled(self, config: InputConfig) -> list[str]:
-        """A line where not all of the validation split may judge."""
-        if np.count_nonzero(self.rates["validation"]) < config.validation_clips:
+    @property
+    def sampled_lines(self) -> list[str]:
+        """A line where not all of the validation split judges."""
+        rates, left_out = self.rates["validation"], self.left_out.get("validation")
+        judging, whole = np.count_nonzero(rates), len(rates) - (left_out.records if left_out else 0)
+        if judging == whole:
             return []
-        return [f"validations judge by {config.validation_clips:,} clips, input.validation_clips"]
+        return [
+            f"validations judge by {judging:,} of {whole:,} clips, of each source its share (input.validation_clips)"
+        ]
 
     def _outgrown(self, steps: int) -> list[str]:
         """A line where another number of shapes would pay for so many steps."""
@@ -131,7 +136,7 @@ def plan_rows(
     weights = {name: source.weight for name, source in dataset.info.sources.items()}
     rates = {
         "train": mixed_rates(train, weights=weights, kept=kept["train"], config=config.mixing),
-        "validation": _first(kept["validation"], config.validation_clips).astype(np.float32),
+        "validation": _judging(rows["validation"], kept["validation"], clips=config.validation_clips),
     }
     staircases = _staircases(rows, rates=rates, config=config, frames_per_step=frames_per_step)
     epochs = steps / staircases[-1].batches
@@ -153,9 +158,16 @@ def _kept(rows: Rows, *, config: InputConfig) -> np.ndarray:
     return rows.frames <= (config.max_frames or np.inf)
 
 
-def _first(kept: np.ndarray, clips: int) -> np.ndarray:
-    """So many of what is kept, [rows] bool: a fair sample, for rows stand in the order of their names' hashes."""
-    return kept & (np.cumsum(kept) <= clips)
+def _judging(rows: Rows, kept: np.ndarray, *, clips: int | None) -> np.ndarray:
+    """Of each source its share of so many clips, at least one, [rows] float32: the first, which are a fair sample, for
+    the rows of a source stand in the order of their names' hashes, and few shards are read for them.
+    """
+    share = min(1.0, (clips or np.inf) / max(1, int(np.count_nonzero(kept))))
+    rates = np.zeros(len(kept), np.float32)
+    for code in range(len(rows.source.names)):
+        own = kept & (rows.source.codes == code)
+        rates[own & (np.cumsum(own) <= max(1, round(share * np.count_nonzero(own))))] = 1.0
+    return rates
 
 
 def _refuse_nothing(rows: Rows, kept: np.ndarray, *, config: InputConfig) -> None:

@@ -49,7 +49,7 @@ def _parts(inspection: Inspection, *, config: TrainConfig) -> Iterator[Renderabl
     )
     yield from (Text(), _mix(plan.mix))
     yield from (Text(), _longest(inspection))
-    yield from map(Text, plan.left_out_lines)
+    yield from map(Text, [*plan.left_out_lines, *plan.sampled_lines])
 
 
 def _buckets(inspection: Inspection) -> Table:
