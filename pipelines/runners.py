@@ -140,12 +140,12 @@ _INTERRUPTED = threading.Event()
 
 
 def _note_interrupts() -> None:
-    """The event is set at a SIGINT from now on, which is then answered as ever; not where none is (`nohup`, `… &`)."""
+    """The event is set at a SIGINT from now on, which is then answered as ever."""
 
     def note(number: int, frame: types.FrameType | None) -> None:
         _INTERRUPTED.set()
         signal.default_int_handler(number, frame)
 
     _INTERRUPTED.clear()
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+    if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, note)
