@@ -31,7 +31,7 @@ _PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # between attempts to empty a folde
 # A file system without locks: what is written in a file has to do, as in an object store.
 _UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
 
-_TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{32}\.tmp", re.DOTALL)
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
 
 @contextlib.contextmanager
@@ -63,9 +63,7 @@ def temporary_name(path: Path) -> Path:
 
 def temporaries_of(path: Path) -> Iterator[Path]:
     """What stands under such names of a path: writers that go on, or that were killed."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        if (found := _TEMPORARY.fullmatch(left.name)) and found["name"] == path.name:
-            yield left
+    return path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}.tmp")
 
 
 def sweep_temporaries(folder: Place) -> None:
