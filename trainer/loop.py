@@ -200,7 +200,7 @@ class Trainer:
                     self._lower(self._feed.planned(event.bucket), on=on)
                     self._state.save()
             except tf.errors.OpError as error:
-                if not self._is_of_signal(error, on=on):
+                if self._signal_behind(error, on=on) is None:
                     raise
                 self._leave_amid_step(on)
             except SkippedInRow:
@@ -208,9 +208,9 @@ class Trainer:
                     on.rescue.go_back()
                     self._leader.share_state()
 
-    def _is_of_signal(self, error: tf.errors.OpError, *, on: _Ongoing) -> bool:
-        """Whether a signal to all of a terminal's processes has ended the compiler as well."""
-        return on.signals.asked is not None and is_of_compiler(error) and self._hosts.count == 1
+    def _signal_behind(self, error: tf.errors.OpError, *, on: _Ongoing) -> signal.Signals | None:
+        """The signal that went to all of a terminal's processes and ended the compiler as well, if one did."""
+        return on.signals.asked if is_of_compiler(error) and self._hosts.count == 1 else None
 
     def _leave_amid_step(self, on: _Ongoing) -> None:
         """Raises Interrupted; the step that was reached is saved, or the last checkpoint stands."""
@@ -227,10 +227,9 @@ class Trainer:
         try:
             self._learner.probe_memory(lower=lambda one: self._lower(one, on=on), announce=on.monitor.announce)
         except tf.errors.OpError as error:
-            if not self._is_of_signal(error, on=on):
+            asked = self._signal_behind(error, on=on)
+            if asked is None:
                 raise
-            asked = on.signals.asked
-            assert asked is not None
             step = self._state.progress.step
             where = f"after step {step}, as it was found" if step else "before the first step"
             left = f"{self._run}: {asked.name}: left {where}; the same command begins there again"
