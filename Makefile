@@ -1,8 +1,8 @@
 # Every target makes its own .venv on first use: Python 3.11 or 3.12 and make are all that a machine needs.
 PYTHON ?= python3
 CONFIG ?=
-DATA   ?= data/sample
-RUN    ?= runs/sample
+DATA   ?= $(if $(filter %learn_check.yaml,$(CONFIG)),data/learn/data,data/sample)
+RUN    ?= $(if $(filter %learn_check.yaml,$(CONFIG)),runs/learn,runs/sample)
 RUNNER ?= local
 ARGS   ?=
 # two datasets to compare, an utterance to trace
@@ -40,7 +40,7 @@ setup: $(READY)  ## the environment alone; GPU=1 with CUDA's libraries
 $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".[$(EXTRAS)]"
-	touch $@
+	touch .venv/.ready $@
 
 preprocess: $(READY)  ## corpora to shards: CONFIG= DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data build $(or $(CONFIG),configs/preprocess_sample.yaml) --data $(DATA) --runner $(RUNNER) $(ARGS)
@@ -92,10 +92,15 @@ train: $(READY)  ## shards to a model, from its last checkpoint on: CONFIG= DATA
 evaluate: $(READY)  ## losses of a checkpoint on DATA's validation split, and how well it speaks: RUN= DATA= ARGS="--checkpoint last"
 	$(BIN)/myxtts-train evaluate --run $(RUN) --data $(DATA) $(ARGS)
 
-synthesize: export TEXT := $(TEXT)
+# a name that begins with ~/, which a shell leaves alone within quotes; spaces stay as they are
+from_home = $(subst ^:^,,$(subst ^:^~/,$(HOME)/,^:^$1))
+
+# as it was given, in the environment too, into which make would put it with its $( ) evaluated
+unexport TEXT
+synthesize: export SAID := $(value TEXT)
 synthesize: $(READY)  ## speak: RUN= TEXT= LANGUAGE= REFERENCE= OUT= ARGS=
-	$(BIN)/myxtts-train synthesize --run $(RUN) --text "$$TEXT" --language $(LANGUAGE) \
-	  $(if $(REFERENCE),--reference $(REFERENCE)) --out $(OUT) $(ARGS)
+	$(BIN)/myxtts-train synthesize --run $(RUN) --text "$$SAID" --language $(LANGUAGE) \
+	  $(if $(REFERENCE),--reference "$(call from_home,$(REFERENCE))") --out "$(call from_home,$(OUT))" $(ARGS)
 
 export: $(READY)  ## SavedModel, weights and config of a run for elsewhere: RUN= OUT=runs/sample/export ARGS=
 	$(BIN)/myxtts-train export --run $(RUN) --out $(if $(filter file,$(origin OUT)),$(RUN)/export,$(OUT)) $(ARGS)
@@ -107,7 +112,7 @@ LEARN_CORPUS := data/learn/corpus
 LEARN_DATA   := $(if $(filter file,$(origin DATA)),data/learn/data,$(DATA))
 LEARN_RUN    := $(if $(filter file,$(origin RUN)),runs/learn,$(RUN))
 
-learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: 35 to 55 minutes on 2 cores; needs flite: DATA= RUN= ARGS=
+learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: 28 to 75 minutes on 2 cores; needs flite: DATA= RUN= ARGS=
 	$(MAKE) preprocess CONFIG=configs/preprocess_learn_check.yaml DATA=$(LEARN_DATA) ARGS=
 	$(MAKE) train CONFIG=configs/learn_check.yaml DATA=$(LEARN_DATA) RUN=$(LEARN_RUN)
 	$(BIN)/python -m tests.learn.judge $(LEARN_RUN) $(LEARN_DATA)
@@ -142,7 +147,7 @@ $(BENCH)/.ready: pyproject.toml requirements.lock
 	touch $@
 
 bench: $(BENCH)/.ready  ## loader beside others, build and validation beside their floors, memory, Flink: BENCHES=
-	set -e; for one in $(BENCHES); do $(BENCH)/bin/python -m tests.bench.$$one; done
+	status=0; for one in $(BENCHES); do $(BENCH)/bin/python -m tests.bench.$$one || status=$$?; done; exit $$status
 
 bench-gpu: $(READY)  ## a GPU's utilisation, stall, step time; MFU and the largest batch that fits: GPU=1 ARGS="--out docs/gpu.md"
 	$(BIN)/python -m tests.bench.gpu $(ARGS)

@@ -20,6 +20,7 @@ import pyarrow as pa
 from shared.files import remove_tree
 from shared.layout import Layout
 from shared.place import Place
+from shared.publication import remove_staged
 from shared.tables import COMPARED, MANIFEST, read_table
 
 FILE = "file"  # "measured", or "shards" and "withheld" of the older dataset
@@ -66,11 +67,7 @@ class Staging:
 
     def discard(self) -> None:
         """Remove the folder of this build alone."""
-        parent = self.root.parent
-        if self.root.exists():
-            remove_tree(self.root)
-        if parent.is_dir() and not any(parent.iterdir()):
-            remove_tree(parent)
+        remove_staged(self.root)
 
     def make(self, *, measuring: str) -> list[Staging]:
         """Empty folders, and those of interrupted builds whose shards can be taken over.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import typing
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +17,25 @@ from shared.place import Place
 MAX_CONFIG_BYTES = 1 << 20
 
 
+Document = dict[str, Any]
+
+
 class Config(pydantic.BaseModel):
     """Base of every section: frozen; an unknown key, an infinity or a NaN is an error."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def overridden(cls, document: Document, *, words: Sequence[str]) -> Document:
+        """A file's document with `section.key=value` words laid over it, one after another.
+
+        Raises:
+            UserError: a word is none, its value is not YAML, or it leads through a value that is no section.
+        """
+        changed = copy.deepcopy(document)
+        for word in words:
+            _override(changed, word)
+        return changed
 
 
 C = TypeVar("C", bound=Config)
@@ -31,9 +47,7 @@ def load_config(path: Place | str, *, of: type[C], overrides: Sequence[str] = ()
     Raises:
         UserError: unreadable, not YAML, an unknown key, a value of the wrong kind.
     """
-    document = _read_yaml(Path(path) if isinstance(path, str) else path)
-    for override in overrides:
-        _override(document, override)
+    document = of.overridden(_read_yaml(Path(path) if isinstance(path, str) else path), words=overrides)
     try:
         return of.model_validate(document)
     except pydantic.ValidationError as error:
@@ -63,7 +77,7 @@ def _parse(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _read_yaml(path: Place) -> dict[str, Any]:
+def _read_yaml(path: Place) -> Document:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise UserError(f"{path}: over {MAX_CONFIG_BYTES} bytes, which no config needs")
@@ -77,7 +91,7 @@ def _read_yaml(path: Place) -> dict[str, Any]:
     return document
 
 
-def _override(document: dict[str, Any], override: str) -> None:
+def _override(document: Document, override: str) -> None:
     name, equals, value = override.partition("=")
     if not equals or not name:
         raise UserError(f"{override!r}: wanted key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1")

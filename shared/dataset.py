@@ -14,7 +14,7 @@ import pydantic
 
 from shared.errors import UserError
 from shared.features import FeatureSpec
-from shared.layout import STEM, Layout, Stem
+from shared.layout import STEM, Layout
 from shared.lock import finish_publication
 from shared.place import Place
 from shared.processing import Processing
@@ -152,10 +152,6 @@ class DatasetInfo(_Frozen):
 
     def shards_of(self, split: str) -> list[ShardInfo]:
         return [shard for shard in self.shards if shard.split == split]
-
-    def weight_of(self, shard: ShardInfo) -> float:
-        """How often an epoch of training hears the shard."""
-        return self.sources[Stem.parse(shard.name).source].weight
 
 
 class Dataset(NamedTuple):

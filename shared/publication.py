@@ -1,13 +1,15 @@
 """The moment at which a new dataset takes the place of an older one, whatever is killed meanwhile.
 
 All files lie ready below `DATA/.staging`. Then `DATA/.publication.json` is written, which lists every renaming and
-removal: with it the new dataset is published. The renamings follow at once; whoever opens the dataset after a
-kill carries them on first. Each can be done twice. Since every reader does so, also of a dataset that came from
-elsewhere, a journal can name nothing but a dataset's own files, and none of them through a link.
+removal: with it the new dataset is published. The renamings follow at once, and the build's staging folder goes;
+whoever opens the dataset after a kill carries them on first. Each can be done twice. Since every reader does so, also
+of a dataset that came from elsewhere, a journal can name nothing but a dataset's own files, and none of them through a
+link.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -19,7 +21,7 @@ from typing import Annotated
 import pydantic
 
 from shared.errors import UserError
-from shared.files import local, sync, write_json
+from shared.files import local, remove_tree, sync, write_json
 from shared.layout import Layout, is_name
 from shared.place import Place, RemotePlace
 
@@ -143,10 +145,27 @@ def complete_publication(layout: Layout) -> None:
         for folder in publication.folders:
             _refuse_link(local(layout.root / folder))
     *moves, last = publication.moves
-    if (layout.root / last[0]).is_file():  # else the kill came after the last move
+    staged = layout.root / last[0]
+    if staged.is_file():  # else the kill came after the last move
         _carry_out(publication.removals, moves, last, root=layout.root, success=layout.success)
+    if not staged.is_file():
+        # the dataset is published; the next build removes what stays, or tells why not (a stranger's may be too deep)
+        with contextlib.suppress(OSError, RecursionError):
+            remove_staged(staged.parent)
     layout.journal.unlink()
     sync(layout.root)
+
+
+def remove_staged(folder: Place) -> None:
+    """The folder of one build, and the one of all builds after the last of them.
+
+    Raises:
+        OSError: the disk.
+    """
+    if folder.exists():
+        remove_tree(folder)
+    if folder.parent.is_dir() and not any(folder.parent.iterdir()):
+        remove_tree(folder.parent)
 
 
 def _carry_out(

@@ -15,8 +15,18 @@ def keep_going_without_stderr() -> None:
     full of what is to be told of. rich would end the process there, and a thread that tells something would die.
     """
     if sys.stderr is None:  # as in a process that begins without one (`2>&-`)
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 (for as long as the process lives)
+        _open_nothing()
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (while the process lives)
     sys.stderr = cast(TextIO, _Lossy(sys.stderr))
+
+
+def _open_nothing() -> None:
+    """As descriptor 2, which the processes begun from here are to have too, whatever others are closed."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 2)
+    os.set_inheritable(2, True)
+    if nothing != 2:
+        os.close(nothing)
 
 
 class _Lossy:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
+
+import pytest
 
 from preprocess.checks import ALL_BOUNDS, Bound, CheckConfig
 from shared.records import FIELDS
@@ -52,7 +55,39 @@ def test_a_model_is_asked_for_the_voice_of_the_sample_only_where_it_learned_it()
     def asked(*words: str) -> str:
         return subprocess.run(["make", "-n", "synthesize", *words], capture_output=True, text=True, check=True).stdout
 
-    voice = "--reference tests/corpora/english/wavs/EN001-0001.wav"
+    voice = '--reference "tests/corpora/english/wavs/EN001-0001.wav"'
     assert voice in asked()
     assert "--reference" not in asked("RUN=runs/lj")
-    assert "--reference clip.wav" in asked("RUN=runs/lj", "REFERENCE=clip.wav")
+    assert '--reference "a clip.wav"' in asked("RUN=runs/lj", "REFERENCE=a clip.wav")
+
+
+def test_make_says_every_character_of_a_text(tmp_path: Path) -> None:
+    """The command is one that writes down what it is given."""
+    text = r"""It costs $20, $$40 or "100 %", isn't it? `no` \\ #1 $(shell false) ${ $( b"""
+    heard = tmp_path / "heard"
+    command = tmp_path / "myxtts-train"
+    command.write_text(
+        f'#!/bin/sh\nwhile [ $1 != --text ]; do shift; done\nprintf %s "$2" > {heard}\n', encoding="utf-8"
+    )
+    command.chmod(0o755)
+    made = [f"BIN={tmp_path}", "READY="]
+    for words, environment in ([f"TEXT={text}"], {}), ([], {"TEXT": text}):
+        subprocess.run(["make", "synthesize", *made, *words], env=os.environ | environment, check=True)
+        assert heard.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"), [("~/my  clip ~/x.wav", f"{Path.home()}/my  clip ~/x.wav"), ("a ^ b.wav", "a ^ b.wav")]
+)
+def test_make_takes_names_with_spaces_and_names_at_home(given: str, taken: str) -> None:
+    words = ["make", "-n", "synthesize", "READY=", f"REFERENCE={given}", f"OUT={given}"]
+    asked = subprocess.run(
+        words, env=os.environ | {"HOME": str(Path.home())}, capture_output=True, text=True, check=True
+    )
+    assert f'--reference "{taken}" --out "{taken}"' in asked.stdout
+
+
+def test_the_learn_check_has_folders_of_its_own() -> None:
+    words = ["make", "-n", "train", "CONFIG=configs/learn_check.yaml"]
+    asked = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "--data data/learn/data --run runs/learn" in asked

@@ -151,16 +151,19 @@ def link_best(path: Path) -> None:
 
 
 def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None) -> Path:
-    """Write a checkpoint whole, then remove all but the last `kept`, if any, and the best; the snapshot is used up.
+    """Write a checkpoint whole; the last `kept`, if any, and the best are left; the snapshot is used up.
 
-    It is the best where its own step is said to be; where a kill comes before it has that name, a resumption mends it.
+    What earlier calls without `kept`, or with a greater one, left over goes first, so that a call with it makes no more
+    than `kept` + 2. It is the best where its own step is said to be; where a kill comes before it has that name, a
+    resumption mends it.
 
     Raises:
-        UserError: the disk is full or fails; the checkpoints before this one are intact.
+        UserError: the disk is full or fails; the last `kept` before this one are intact.
     """
     folder = run / "checkpoints"
     path = folder / f"step-{snapshot.progress.step:08d}.safetensors"
     metadata = {"progress": json.dumps(snapshot.progress), "contract": snapshot.contract}
+    _prune(run, kept=kept)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file:
@@ -173,10 +176,14 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None) -> Path
             f"{path}: cannot be written ({error.strerror}); the last checkpoint before it is intact; "
             "make room and run the same command again"
         ) from error
+    _prune(run, kept=kept)
+    return path
+
+
+def _prune(run: Path, *, kept: int | None) -> None:
     with contextlib.suppress(OSError):  # what cannot be removed now will be after the next one
         for old in saved_checkpoints(run)[:-kept] if kept else ():
             old.path.unlink(missing_ok=True)
-    return path
 
 
 def read_progress(path: Path) -> Progress:

@@ -168,7 +168,9 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 @click.option("--text", required=True, help="What to say.")
 @click.option("--language", required=True, help="Of the text: a FLORES-200 code, or en, deu and the like.")
 @click.option(
-    "--reference", type=click.Path(path_type=Path), help="A clip of the voice; without one it is the model's."
+    "--reference",
+    type=click.Path(path_type=Path),
+    help="A clip of the voice, of which the loudest seconds are heard; without one it is the model's.",
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The wav to write.")
 @_checkpoint
@@ -183,6 +185,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 )
 @click.option("--mel", type=click.Path(dir_okay=False, path_type=Path), help="The .npy to write for a vocoder.")
 @click.option("--tokens", type=click.Path(dir_okay=False, path_type=Path), help="The .npy to write for an export.")
+@click.option("--crop", type=click.Path(dir_okay=False, path_type=Path), help="The .npy of the voice, for the same.")
 def synthesize(
     run: Path,
     text: str,
@@ -195,6 +198,7 @@ def synthesize(
     seed: int,
     mel: Path | None,
     tokens: Path | None,
+    crop: Path | None,
 ) -> None:
     """Speak a text, in the voice of a reference clip."""
     start_tensorflow(gpus="as needed")  # a training may be running on it
@@ -213,6 +217,7 @@ def synthesize(
             checkpoint=checkpoint,
             mel=mel,
             tokens=tokens,
+            crop=crop,
             tell=_tell,
         )
     click.echo(f"{out}: {speech.duration_s:.2f} s at {speech.rate_hz} Hz, {speech.ending}; by {saved}")

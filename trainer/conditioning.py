@@ -74,7 +74,10 @@ def _drawn(count: tf.Tensor, lot: tf.Tensor) -> tf.Tensor:
     return tf.cast(lot * tf.cast(count, tf.float32), tf.int32)
 
 
-def middle_of(mel: np.ndarray, *, frames: int) -> np.ndarray:
-    """What is heard of a reference [F, M] that is longer than so many frames, [C, M]: in the middle there is speech."""
-    start = max(0, (len(mel) - frames) // 2)
-    return mel[start : start + frames]
+def loudest_part(mel: tf.Tensor | np.ndarray, *, frames: tf.Tensor | int) -> tf.Tensor:
+    """What is heard of a reference [F, M] that is longer than so many frames, [C, M]: pauses tell of no voice."""
+    mel = tf.convert_to_tensor(mel)
+    sums = tf.pad(tf.cumsum(tf.reduce_mean(tf.cast(mel, tf.float64), 1)), [(1, 0)])
+    length = tf.minimum(frames, tf.shape(mel)[0])
+    start = tf.argmax(sums[length:] - sums[: tf.size(sums) - length], output_type=tf.int32)
+    return mel[start : start + length]

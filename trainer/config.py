@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import pydantic
 
-from shared.config import Config
+from shared.config import Config, Document
 from trainer.free_running import FreeRunningConfig
 from trainer.input.config import InputConfig
 from trainer.losses import LossConfig
 from trainer.model.xtts import ModelConfig
 from trainer.optimization.config import OptimizerConfig
-from trainer.optimization.levels import Level, with_level
+from trainer.optimization.levels import Level, laid_over, level_settings, without_what_is_none
 from trainer.optimization.plateau import PlateauConfig
 from trainer.recovery import RecoveryConfig
 
@@ -45,12 +46,30 @@ class TrainConfig(Config):
         """Whether something is, that is done at such intervals and at the end, after step `step`."""
         return step == self.steps or any(step % interval == 0 for interval in intervals)
 
+    @classmethod
+    def overridden(cls, document: Document, *, words: Sequence[str]) -> Document:
+        """The file's document under a level among the words, if there is one, and that under the other words.
+
+        What the file settles would else leave nothing of a level that is asked for.
+        """
+        asked = super().overridden({}, words=words)
+        whole = super().overridden(document, words=words)
+        level = asked.get("level")
+        if not isinstance(level, str) or level not in get_args(Level):
+            return whole
+        settings = without_what_is_none(level_settings(level, size=_size(whole)), document=document)
+        return laid_over(laid_over(document, above=settings), above=asked)
+
     @pydantic.model_validator(mode="before")
     @classmethod
     def _of_its_level(cls, document: Any) -> Any:
         """The document over its level's settings; what is wrong in it is left for pydantic to say."""
         if not isinstance(document, dict) or document.get("level") not in get_args(Level):
             return document
-        model = document.get("model", {})
-        size = model.get("size", ModelConfig().size) if isinstance(model, dict) else getattr(model, "size", None)
-        return with_level(document, level=document["level"], size=str(size))
+        return laid_over(level_settings(document["level"], size=_size(document)), above=document)
+
+
+def _size(document: Document) -> str:
+    """Of the model that a document asks for."""
+    model = document.get("model", {})
+    return str(model.get("size", ModelConfig().size) if isinstance(model, dict) else getattr(model, "size", None))

@@ -59,18 +59,21 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
     """
     saved = choose_checkpoint(run, checkpoint)
     with reading(data):
-        dataset, config = open_dataset(data), open_run(run).config
+        dataset, trained = open_dataset(data), open_run(run)
+        config = trained.config
         info = enter_run(run, config=config, dataset=dataset)
         feed = Feed(config, dataset=dataset, run=run, info=info, devices=info.devices)
         stream, buckets = feed.validation, feed.validation_plan.buckets
         model, progress = trained_model(run, saved, info=info)  # the best may be another by now
         speaks = config.free_running if spoken is None else FreeRunningConfig(clips=spoken)
-        running = FreeRunning(model, config=speaks, dataset=dataset, seed=config.seed, xla=config.xla)
+        running = FreeRunning(
+            model, config=speaks, dataset=dataset, lengths=trained.lengths, seed=config.seed, xla=config.xla
+        )
         step = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
         for line in feed.validation_plan.sampled_lines:
             _tell(line)
         losses = _losses(stream, buckets=buckets, step=step, running=running, losses=config.loss)
-        clips = len(stream.heard) - len(stream.damaged)
+        clips = len({*stream.heard.tolist()} - {one.row for one in stream.damaged})
         if speaks.clips:
             _tell(f"speaking {min(speaks.clips, clips)} of the clips")
         return Judgement(saved._replace(step=progress.step), clips, losses, _spoken(running))

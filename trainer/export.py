@@ -21,6 +21,8 @@ import tensorflow as tf
 from shared.errors import UserError
 from shared.files import remove_tree, sync, temporaries_of, temporary_name, write_bytes, write_json
 from trainer.checkpoints import Saved, choose_checkpoint, holds_averages, named_state
+from trainer.conditioning import loudest_part
+from trainer.lengths import Lengths
 from trainer.model.xtts import XTTS
 from trainer.run import open_run, trained_model
 
@@ -68,13 +70,19 @@ def export_run(
         _check_replaceable(out)
         tell(f"writing {saved}: the graph of a large model takes minutes")
         with _new_folder(out) as folder:
-            module = synthesizer(model, n_mels=contract.features.n_mels, max_tokens=max_tokens, max_steps=steps)
+            module = synthesizer(
+                model,
+                lengths=info.lengths,
+                n_mels=contract.features.n_mels,
+                max_tokens=max_tokens,
+                max_steps=steps,
+            )
             tf.saved_model.save(module, str(folder / "saved_model"), signatures={"synthesize": module.synthesize})
             write_bytes(folder / "weights.safetensors", safetensors.numpy.save(weights))
             write_bytes(folder / "vocab.json", (run / "vocab.json").read_bytes())
             write_json(
                 folder / "config.json",
-                {**info.model_dump(mode="json", include={"contract"}), **config}
+                {**info.model_dump(mode="json", include={"contract", "lengths"}), **config}
                 | {"model": info.config.model.model_dump(mode="json")},
             )
     except OSError as error:
@@ -117,7 +125,7 @@ def _new_folder(out: Path) -> Iterator[Path]:
                 remove_tree(folder)
 
 
-def synthesizer(model: XTTS, *, n_mels: int, max_tokens: int, max_steps: int) -> tf.Module:
+def synthesizer(model: XTTS, *, lengths: Lengths, n_mels: int, max_tokens: int, max_steps: int) -> tf.Module:
     """A module whose `synthesize` speaks; free lengths up to the bounds are padded, for inside shapes are static.
 
     It has the model's variables and not the model, which Keras would want to save in its own way.
@@ -127,11 +135,13 @@ def synthesizer(model: XTTS, *, n_mels: int, max_tokens: int, max_steps: int) ->
     def synthesize(tokens: tf.Tensor, crop: tf.Tensor, seed: tf.Tensor) -> dict[str, tf.Tensor]:
         """Speak tokens [1, T] in the voice of a crop [1, C, M]; mel [1, F, M], steps [1], alignment [1, N, T].
 
-        `stopped` [1] is whether it came to an end by itself. Of a crop that is too long the middle is heard, as in
-        `make synthesize`.
+        `stopped` [1] is whether it came to an end by itself. Of a crop its loudest part is heard, as much as goes with
+        the text, as in `make synthesize`.
         """
-        crop = crop[:, tf.maximum(tf.shape(crop)[1] - limit, 0) // 2 :][:, :limit]
-        token_counts, crop_frames = tf.shape(tokens)[1], tf.shape(crop)[1]
+        token_counts = tf.shape(tokens)[1]
+        heard = lengths.heard_frames(token_counts, crop_frames=limit)
+        crop = loudest_part(crop[0], frames=heard)[None]
+        crop_frames = tf.shape(crop)[1]
         padded = tf.pad(tokens, [[0, 0], [0, max_tokens - token_counts]])
         padded_crop = tf.pad(crop, [[0, 0], [0, limit - crop_frames], [0, 0]])
         generated = model.generate(

@@ -18,6 +18,7 @@ from shared.config import Config
 from shared.dataset import Dataset
 from shared.features import FeatureSpec
 from trainer.input.stream import Stream
+from trainer.lengths import Lengths
 from trainer.model.xtts import XTTS, Generated
 from trainer.samples import Sample
 from trainer.speech.griffin_lim import griffin_lim
@@ -41,8 +42,10 @@ class FreeRunningConfig(Config):
 class FreeRunning:
     """Finds the clips while a validation streams by, then speaks them."""
 
-    def __init__(self, model: XTTS, *, config: FreeRunningConfig, dataset: Dataset, seed: int, xla: bool = True):
-        self._model, self._count, self._seed = model, config.clips, seed
+    def __init__(
+        self, model: XTTS, *, config: FreeRunningConfig, dataset: Dataset, lengths: Lengths, seed: int, xla: bool = True
+    ):
+        self._model, self._count, self._seed, self._lengths = model, config.clips, seed, lengths
         self._dataset, self._spec = dataset, dataset.info.contract.features
         self._choice: Choice | None = None
         self._found: dict[str, Clip] = {}
@@ -84,7 +87,8 @@ class FreeRunning:
         if not clips:
             return
         references = [self._found.get(choice.references[clip.utterance_id] or "") for clip in clips]
-        crops = reference_crops(clips, references=references, crop_frames=self._model.config.crop_frames)
+        most = self._model.config.crop_frames
+        crops = reference_crops(clips, references=references, lengths=self._lengths, crop_frames=most)
         longest = max(len(clip.mel) for clip in clips)
         self._max_steps = math.ceil(OVERLONG * longest / self._model.config.frames_per_step)
         self._given = {

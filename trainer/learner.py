@@ -63,6 +63,11 @@ class Learner:
         """Whether the last step ended amid its update: weights may be lost, or differ by device."""
         return self._step.is_updating
 
+    @property
+    def has_updated(self) -> bool:
+        """Whether a step of this session came to its end."""
+        return self._step.has_updated
+
     def train_on(self, batch: Batch) -> dict[str, tf.Tensor]:
         """The figures of a step.
 

@@ -68,7 +68,13 @@ class Trainer:
         self._model, self._optimizer = self._learner.model, self._learner.optimizer
         self._incidents = Incidents(run)
         self._validation = Validation(
-            self._model, self._optimizer, config=config, dataset=dataset, run=run, incidents=self._incidents
+            self._model,
+            self._optimizer,
+            config=config,
+            dataset=dataset,
+            lengths=info.lengths,
+            run=run,
+            incidents=self._incidents,
         )
         self._state = RunState(
             run,
@@ -137,7 +143,7 @@ class Trainer:
             session.forget_memory()
             try:
                 self._go_on_to_the_end(on)
-            except (Interrupted, UserError):
+            except (Interrupted, UserError, tf.errors.OpError):
                 self._conclude_early(on, allocator=allocator)
                 raise
             with session.watch.aside():
@@ -213,10 +219,13 @@ class Trainer:
         return on.signals.asked if is_of_compiler(error) and self._hosts.count == 1 else None
 
     def _leave_amid_step(self, on: _Ongoing) -> None:
-        """Raises Interrupted; the step that was reached is saved, or the last checkpoint stands."""
+        """Raises Interrupted; the step that was reached is saved, or the last checkpoint stands.
+
+        The update is compiled once for all shapes, so that none is amid it where one came before.
+        """
         with contextlib.suppress(SkippedInRow):  # the next session finds so
             on.rescue.look()
-        if self._learner.is_partly_done:
+        if self._learner.is_partly_done and not self._learner.has_updated:
             on.rescue.restore(reason="a signal")
         else:
             self._state.save()

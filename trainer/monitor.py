@@ -142,7 +142,10 @@ def _moment_of(line: bytes) -> tuple[int, bool] | None:
 
 
 def _purge_after(writer: tf.summary.SummaryWriter, *, step: int) -> None:
-    """Have TensorBoard forget what files before this one say of later steps: a session that starts at a step does."""
+    """Have TensorBoard forget what files before this one say of later steps: a session that starts at a step does.
+
+    Its data server forgets those of a tag once another row of the tag is written, its reader in Python at once.
+    """
     start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
     event = tf.compat.v1.Event(wall_time=time.time(), step=step + 1, session_log=start)
     tf.raw_ops.ImportEvent(writer=writer._resource, event=event.SerializeToString())

@@ -40,14 +40,15 @@ def probe_memory(
             announce("training", bucket, of=feed.plan.buckets)
             if _fits(step, devices.full_batch(bucket, like=like)):
                 break
-            _put_back(state, before)  # it may have been the update for which there was no room
+            put_back(state, before)  # it may have been the update for which there was no room
             lower(bucket)
         if bucket == planned:
             break
-    _put_back(state, before)
+    put_back(state, before)
 
 
-def _put_back(state: State, before: Mapping[str, np.ndarray]) -> None:
+def put_back(state: State, before: Mapping[str, np.ndarray]) -> None:
+    """Set variables to what they were before an update found no room, with which they may be gone."""
     for name, variable in state.items():
         variable.assign(before[name])
 

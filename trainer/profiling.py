@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
+from trainer.checkpoints import copy_arrays, named_state
 from trainer.config import TrainConfig
 from trainer.devices import Batch, Devices
 from trainer.faults import is_full
@@ -31,6 +32,7 @@ from trainer.input.replicas import parts_of
 from trainer.input.staircase import Bucket
 from trainer.learner import Learner
 from trainer.memory import OutOfMemory, bucket_of, fed_within_memory, full_batch, within_memory
+from trainer.probe import put_back
 from trainer.run import RunInfo
 from trainer.step import EvaluationStep
 
@@ -151,6 +153,8 @@ class Profiler:
 
     def _shape_costs(self, *, steps: int, tell: Callable[[str], object]) -> Iterator[ShapeCost]:
         _start_compiler(xla=self._config.xla)
+        state = named_state(self._learner.model, self._learner.optimizer)
+        before = copy_arrays(state)
         trained, judged = (stream.first_epoch().batches for stream in (self._feed.train, self._feed.validation))
         for number, bucket in enumerate(self._feed.plan.buckets):
             tell(f"shape {number + 1} of {len(trained)}, {bucket} (clips×frames×tokens): compiling, {steps} steps")
@@ -159,6 +163,8 @@ class Profiler:
                 judged_s = self._validation_compile_s(bucket) if judged[number] else 0.0
                 stepped = self._step_cost(bucket, steps=steps)
                 cost = stepped._replace(compile_s=stepped.compile_s + judged_s)
+            if not cost.fits:
+                put_back(state, before)
             yield cost._replace(batches=int(trained[number]))
 
     def _step_cost(self, bucket: Bucket, *, steps: int) -> ShapeCost:

@@ -17,7 +17,9 @@ from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Progress, Saved, load_checkpoint, remove_leftovers
 from trainer.config import TrainConfig
 from trainer.input.plan import Ceiling
+from trainer.lengths import UNKNOWN_PACE, Lengths
 from trainer.model.xtts import CHANGEABLE, XTTS
+from trainer.speech.bounds import MAX_TOKENS
 
 
 class RunInfo(pydantic.BaseModel):
@@ -31,6 +33,7 @@ class RunInfo(pydantic.BaseModel):
     vocabulary_sha256: Sha256
     ceilings: tuple[Ceiling, ...] = ()  # under which the plan's buckets are
     devices: int = 1  # that share each batch, since the last start
+    lengths: Lengths = Lengths(tokens=MAX_TOKENS, frames_per_token=UNKNOWN_PACE)  # where a run has not noted them yet
 
     @classmethod
     def of(cls, config: TrainConfig, *, dataset: Dataset) -> RunInfo:
@@ -40,6 +43,7 @@ class RunInfo(pydantic.BaseModel):
             planned_steps=config.steps,
             contract=dataset.info.contract,
             vocabulary_sha256=dataset.info.vocabulary_sha256,
+            lengths=Lengths.of(dataset, max_frames=config.input.max_frames),
         )
 
 
@@ -69,7 +73,7 @@ def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
         old = open_run(run)
         _check_same(old, info, run=run, data=dataset.layout.root)
         kept = {"planned_steps": old.planned_steps, "ceilings": old.ceilings, "devices": old.devices}
-        info = info.model_copy(update=kept)
+        info = info.model_copy(update=kept | {"lengths": info.lengths.with_older(old.lengths)})
     return info
 
 

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from shared.dataset import Dataset
 from shared.order import key
-from trainer.conditioning import middle_of
+from trainer.conditioning import loudest_part
+from trainer.lengths import Lengths
 
 
 class Clip(NamedTuple):
@@ -68,13 +69,16 @@ def _other_of(table: pa.Table, row: dict) -> str | None:
     return ordered["utterance_id"][0].as_py() if len(ordered) else None
 
 
-def reference_crops(clips: Sequence[Clip], *, references: Sequence[Clip | None], crop_frames: int) -> list[np.ndarray]:
-    """The middle of each reference, at most crop_frames; where there is none the clip's own first part, as long for
-    one clip as for another, since else it would tell how long to speak: [C, M] each.
+def reference_crops(
+    clips: Sequence[Clip], *, references: Sequence[Clip | None], lengths: Lengths, crop_frames: int
+) -> list[np.ndarray]:
+    """The loudest part of each reference, as much as goes with the clip's text; where there is none the clip's own
+    first part, as long for one clip as for another, since else it would tell how long to speak: [C, M] each.
     """
     alone = [len(clip.mel) // 2 for clip, reference in zip(clips, references, strict=True) if reference is None]
     own_frames = min([crop_frames, *alone])
+    heard = lengths.heard_frames([len(clip.tokens) for clip in clips], crop_frames=crop_frames).numpy()
     return [
-        clip.mel[:own_frames] if reference is None else middle_of(reference.mel, frames=crop_frames)
-        for clip, reference in zip(clips, references, strict=True)
+        clip.mel[:own_frames] if reference is None else loudest_part(reference.mel, frames=frames).numpy()
+        for clip, reference, frames in zip(clips, references, heard, strict=True)
     ]

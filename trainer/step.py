@@ -74,6 +74,7 @@ class TrainStep:
             )
         self._is_shared = strategy is not None and strategy.num_replicas_in_sync > 1
         self.is_updating = False  # so it stays after a call that has failed amid the update
+        self.has_updated = False
         shared = (self._prepare, self._differentiate, self._update)
         for method in shared if self._is_shared else (self._update,):
             setattr(self, method.__name__, _compiled(method, xla=xla))
@@ -95,7 +96,7 @@ class TrainStep:
             *found, sizes = self._program(batch)
             self.is_updating = True
             values = {**self._update(*found), "counts": sizes}
-        self.is_updating = False
+        self.is_updating, self.has_updated = False, True
         return values
 
     @property

@@ -20,6 +20,7 @@ from trainer.free_running import FreeRunning, judge
 from trainer.incidents import Incidents
 from trainer.input.staircase import Bucket
 from trainer.input.stream import Stream
+from trainer.lengths import Lengths
 from trainer.losses import LossConfig
 from trainer.memory import bucket_of, fed_within_memory, within_memory
 from trainer.model.decoder import Decoded
@@ -35,13 +36,21 @@ class Validation:
     """The validations of a run, by the moving average of the weights where there is one."""
 
     def __init__(
-        self, model: XTTS, optimizer: AdamW, *, config: TrainConfig, dataset: Dataset, run: Path, incidents: Incidents
+        self,
+        model: XTTS,
+        optimizer: AdamW,
+        *,
+        config: TrainConfig,
+        dataset: Dataset,
+        lengths: Lengths,
+        run: Path,
+        incidents: Incidents,
     ):
         self._optimizer, self._config, self._run, self._incidents = optimizer, config, run, incidents
         self._rate_hz = dataset.info.contract.features.sample_rate_hz
         self.evaluation = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
         self.free_running = FreeRunning(
-            model, config=config.free_running, dataset=dataset, seed=config.seed, xla=config.xla
+            model, config=config.free_running, dataset=dataset, lengths=lengths, seed=config.seed, xla=config.xla
         )
 
     def hold(

@@ -14,7 +14,8 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.learn.clips import Clip
 from trainer.checkpoints import Saved, load_checkpoint, saved_checkpoints
-from trainer.conditioning import middle_of
+from trainer.conditioning import loudest_part
+from trainer.lengths import Lengths
 from trainer.model.xtts import Generated
 from trainer.run import make_model, open_run
 
@@ -46,6 +47,7 @@ class Speaker:
             UserError: there is no such run or checkpoint.
         """
         info = open_run(run)
+        self._lengths = info.lengths
         keras.utils.set_random_seed(info.config.seed)
         self.model = make_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
         self.model.decoder.set_statistics(mean=list(dataset.info.mel.mean), std=list(dataset.info.mel.std))
@@ -68,7 +70,8 @@ class Speaker:
         spoken: list[Spoken] = []
         for start in range(0, len(asked), BATCH):
             part = asked[start : start + BATCH]
-            generated = self._compiled(*_batch(part, shape=shape), shape.steps, tf.constant(0.5 if own_end else 1.0))
+            given = _batch(part, shape=shape, lengths=self._lengths)
+            generated = self._compiled(*given, shape.steps, tf.constant(0.5 if own_end else 1.0))
             for row, one in enumerate(part):
                 steps = int(generated.steps[row]) if own_end else -(-one.clip.frames // r)
                 mel = generated.mel[row, : steps * r].numpy()
@@ -114,8 +117,8 @@ def _checkpoint(run: Path, *, step: int | None) -> Saved:
     return found[-1]
 
 
-def _batch(asked: list[Asked], *, shape: Shape) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Tokens, their counts, crops from the middle of the references, their frames; empty rows at the end."""
+def _batch(asked: list[Asked], *, shape: Shape, lengths: Lengths) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Tokens, their counts, crops of the references, their frames; empty rows at the end."""
     n_mels = asked[0].clip.mel.shape[1]
     tokens, crop = np.zeros([BATCH, shape.tokens], np.int32), np.zeros([BATCH, shape.crop, n_mels], np.float32)
     counts, frames = np.ones(BATCH, np.int32), np.zeros(BATCH, np.int32)
@@ -124,7 +127,8 @@ def _batch(asked: list[Asked], *, shape: Shape) -> tuple[tf.Tensor, tf.Tensor, t
         tokens[row, : counts[row]] = clip.tokens
         if reference is None:
             continue
-        heard = middle_of(reference.mel, frames=shape.crop)
+        most = lengths.heard_frames(len(clip.tokens), crop_frames=shape.crop)
+        heard = loudest_part(reference.mel, frames=most).numpy()
         frames[row] = len(heard)
         crop[row, : frames[row]] = heard
     return tuple(map(tf.constant, (tokens, counts, crop, frames)))

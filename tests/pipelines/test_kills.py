@@ -127,8 +127,6 @@ def test_whenever_a_command_is_killed_the_dataset_is_whole_and_the_next_run_ends
         outcome = command(*scene.command(name, data=data))
         assert outcome.code == 0, outcome.err
         assert state(data) == after
-        if name == "replay" and outcomes[-1]:  # the killed one had published; a build sweeps what it left
-            assert command(*scene.command("build", data=data)).code == 0
         assert not (data / ".staging").exists()
         assert not (data / ".publication.json").exists()
         assert not list(data.rglob("*.tmp"))

@@ -1,4 +1,4 @@
-"""Eight sources of real recordings, in five layouts and three languages, from one config."""
+"""Six sources of real recordings from one config, and two tables: in six layouts and three languages."""
 
 from __future__ import annotations
 
@@ -34,9 +34,17 @@ ROOTS = {
 }
 
 
+TABLE = (
+    "{{reader: table, file: metadata_{kind}.csv, separator: '|', language: en, "
+    "columns: {{audio: audio_file, text: text, speaker: speaker_name}}}}"
+)
+
+
 def overrides(reference: Path) -> list[str]:
+    """To the config's six sources two tables of the same recordings as flac and mp3."""
+    tables = [f"sources.ljspeech_{kind}={TABLE.format(kind=kind)}" for kind in ("flac", "mp3")]
     roots = [f"sources.{name}.root={reference}/corpora/{root}" for name, root in ROOTS.items()]
-    return [*roots, f"tokenizer={reference}/nllb/tokenizer.json"]
+    return [*tables, *roots, f"tokenizer={reference}/nllb/tokenizer.json"]
 
 
 @pytest.fixture(scope="module")

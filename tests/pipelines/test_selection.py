@@ -316,7 +316,7 @@ def test_the_band_is_the_medians_and_not_moved_by_outliers() -> None:
 
 def test_weights_and_checks_stand_in_dataset_json(corpus: Path, tmp_path: Path) -> None:
     info = build(tmp_path / "data", corpus, "sources.ljspeech.weight=0.5", "checks.min_snr_db=7.5").info
-    assert info.weight_of(info.shards[0]) == 0.5
+    assert info.sources["ljspeech"].weight == 0.5
     assert info.selection.checks["min_snr_db"] == 7.5
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -72,7 +73,7 @@ def test_files_are_moved_and_removed(staged: Layout) -> None:
     assert staged.success.read_text() == "new"
 
 
-SUCCESS = [f"{STAGED}/_SUCCESS", "_SUCCESS"]
+INFO, SUCCESS = ([f"{STAGED}/{name}", name] for name in ("dataset.json", "_SUCCESS"))
 OTHERS = ["/etc/passwd", "../x", "a/../../x", "", ".", "shards/../../x", "shards/mine.txt", "x/old", "report.html"]
 
 
@@ -167,4 +168,39 @@ def test_a_journal_whose_files_are_gone_leaves_no_dataset(staged: Layout) -> Non
     staged.journal.write_text(json.dumps({"removals": [], "moves": moves}))
     finish_publication(staged)
     assert not staged.success.exists()
+    assert not staged.journal.exists()
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_of_a_published_build_nothing_stays_whenever_it_is_killed(staged: Layout, others: int) -> None:
+    """Another's folder does: its shards can be taken over."""
+    (staged.root / STAGED / "measured").mkdir()
+    for number in range(others):
+        (staged.staging / f"{number:032x}").mkdir()
+    staged.journal.write_text(json.dumps({"removals": [], "moves": [INFO, SUCCESS]}))
+    shutil.copytree(staged.root, staged.root / "killed")
+    finish_publication(staged)
+    assert staged.success.read_text() == "new"
+    assert not staged.journal.exists()
+    assert len(list(staged.staging.iterdir()) if staged.staging.exists() else []) == others
+    assert staged.staging.exists() == bool(others)
+    killed = Layout(staged.root / "killed")  # after the last renaming
+    (killed.root / STAGED / "_SUCCESS").replace(killed.success)
+    (killed.root / STAGED / "dataset.json").replace(killed.info)
+    finish_publication(killed)
+    assert not (killed.root / STAGED).exists()
+    assert killed.staging.exists() == bool(others)
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, os.strerror(errno.EIO)), RecursionError()])
+def test_what_is_published_stays_so_where_the_staging_folder_does_not_go(
+    staged: Layout, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refuse(folder: Path) -> None:
+        raise error
+
+    monkeypatch.setattr("shared.publication.remove_tree", refuse)
+    staged.journal.write_text(json.dumps({"removals": [], "moves": [INFO, SUCCESS]}))
+    finish_publication(staged)
+    assert (staged.success.read_text(), staged.info.read_text()) == ("new", "new")
     assert not staged.journal.exists()

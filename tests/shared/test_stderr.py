@@ -27,6 +27,14 @@ print("done")
 sys.exit(7)
 """
 
+PARENT = """
+import subprocess, sys
+from shared.stderr import keep_going_without_stderr
+
+keep_going_without_stderr()
+sys.exit(subprocess.call([sys.executable, "-c", "import os; os.write(2, b'told')"]))
+"""
+
 BUSY = """
 import ctypes, time
 from rich.console import Console
@@ -75,16 +83,23 @@ def test_what_is_told_arrives_where_somebody_reads() -> None:
     assert ended.stderr.count("another\n") == ended.stderr.count("and one of rich\n") == 2_000
 
 
-def test_a_process_that_begins_without_a_stderr_does_its_work() -> None:
-    words = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", SPEAKING]
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
+def test_a_process_that_begins_without_a_stderr_does_its_work(closed: str) -> None:
+    words = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", SPEAKING]
     ended = subprocess.run(words, stdout=subprocess.PIPE, timeout=60)
     assert (ended.stdout.splitlines()[-1:], ended.returncode) == ([b"done"], 7)
 
 
-def test_the_trainer_does_its_work_without_a_stderr(tmp_path: Path) -> None:
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
+def test_what_it_starts_has_a_stderr_to_write_to(closed: str) -> None:
+    assert subprocess.call(["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", PARENT]) == 0
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
+def test_the_trainer_does_its_work_without_a_stderr(tmp_path: Path, closed: str) -> None:
     """It hands the descriptor on, to what filters TensorFlow's notes."""
     command = Path(sys.executable).with_name("myxtts-train")
-    words = ["sh", "-c", 'exec "$@" 2>&-', "sh", str(command), "doctor", "--run", str(tmp_path)]
+    words = ["sh", "-c", f'exec "$@" {closed}', "sh", str(command), "doctor", "--run", str(tmp_path)]
     ended = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=120)
     assert "ok XLA" in ended.stdout
     assert ended.returncode == 0

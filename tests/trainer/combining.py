@@ -40,23 +40,32 @@ class Way(NamedTuple):
     rematerialise: bool = False
     xla: bool = False
     adaptive: bool = False
+    voice: float = 0.0
+    rotary: bool = False
 
     @property
     def witness(self) -> Way:
-        """The plainest way to the same losses; style tokens are other weights, and adaptive ones weigh otherwise."""
-        return Way(self.style_tokens, adaptive=self.adaptive)
+        """The plainest way to the same losses: of the same network, its terms weighed alike."""
+        return Way(self.style_tokens, adaptive=self.adaptive, voice=self.voice, rotary=self.rotary)
 
     def __str__(self) -> str:
         words = [self.precision, "xla" if self.xla else "graph"]
         words += ["in parts"] * (self.accumulation > 1) + ["rematerialised"] * self.rematerialise
-        return " ".join([*words, *["style tokens"] * (self.style_tokens > 0), *["adaptive"] * self.adaptive])
+        words += ["style tokens"] * (self.style_tokens > 0) + ["adaptive"] * self.adaptive
+        return " ".join([*words, *["voice"] * (self.voice > 0), *["rotary"] * self.rotary])
 
 
 ALL = [
     Way(*one)
     for one in itertools.product((0, 10), ("float32", "bfloat16", "float16"), (1, 2), (False, True), (False, True))
 ]
-ADAPTIVE = [Way(adaptive=True), *(Way(0, one, 1, True, True, True) for one in ("float32", "bfloat16", "float16"))]
+ROTARY = [Way(rotary=True), Way(0, "float32", 1, True, True, rotary=True)]
+ADAPTIVE = [
+    Way(adaptive=True),
+    *(Way(0, one, 1, True, True, True) for one in ("float32", "bfloat16", "float16")),
+    Way(adaptive=True, voice=0.3),
+    Way(0, "float32", 1, True, True, True, voice=0.3),
+]
 EVERY_PAIR = [
     Way(),
     Way(10),
@@ -77,7 +86,7 @@ def main() -> None:
         # what a program computes stays the same, and it is compiled in a fraction of the time
         os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
     gradients: dict[Way, list[np.ndarray]] = {}
-    for way in ALL + ADAPTIVE if size is None else OF_NANO:
+    for way in ALL + ROTARY + ADAPTIVE if size is None else OF_NANO:
         found, gradients[way] = train(way, size=size)
         distances = compare(gradients[way], gradients[way.witness])
         print(json.dumps({"way": way, **found, **distances}), flush=True)
@@ -119,7 +128,7 @@ def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
     # updates that are due to gradients alone, and gradients that stand in the moments as they are
     config = OptimizerConfig(learning_rate=2e-3, warmup_steps=0, weight_decay=0, clip_norm=1e9)
     optimizer = AdamW(config, steps=10**6, variables=model.trainable_variables, scales_loss=way.precision == "float16")
-    losses_of = LossConfig(adaptive=way.adaptive)
+    losses_of = LossConfig(adaptive=way.adaptive, voice=way.voice)
     step = steps.TrainStep(model, optimizer, losses=losses_of, seed=1, parts=way.accumulation, xla=way.xla)
     # the last clip is too short for a reference of its voice: the learned one is used
     batch = random_batch(frames=[24, 17, 9, 1], token_counts=[10, 4, 7, 2], width=24, tokens=10)
@@ -155,6 +164,7 @@ def make(way: Way, *, size: str | None) -> XTTS:
 
     options = way._asdict()
     options = {name: options[name] for name in ("precision", "rematerialise", "style_tokens")}
+    options["positions"] = "rotary" if way.rotary else "sinusoidal"
     if size is not None:
         return perturbed_pico(4, size=size, reference_dropout=0.0, **options)
     return smallest(reference_dropout=0.0, **options)

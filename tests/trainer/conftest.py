@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -41,6 +42,15 @@ def many_shards(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     """The sample corpus in eight training shards, mels in float32."""
     overrides = ["mel_dtype=float32", "utterances_per_shard=7"]
     return Dataset.open(built(tmp_path_factory.mktemp("float32") / "data", overrides=overrides))
+
+
+def spoil_record(data: Path, *, to: Path) -> Path:
+    """The shard of a copy in whose middle one byte is another."""
+    shard = next((shutil.copytree(data, to) / "shards").glob("*-train-*"))
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    shard.write_bytes(content)
+    return shard
 
 
 def built(folder: Path, *, overrides: list[str] | None = None) -> Path:

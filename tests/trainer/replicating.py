@@ -2,8 +2,8 @@
 
     python -m tests.trainer.replicating
 
-It does so as a graph and compiled by XLA, which draws other numbers; compiled on two, each batch is in two parts, and
-activations are computed again.
+It does so as a graph, also in half precisions, and compiled by XLA, which draws other numbers; compiled on two, each
+batch is in two parts, and activations are computed again.
 A JSON object: of each way of training the losses of each step, and the weights at the end.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -19,13 +20,19 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compiled in haste
 
 STEPS = 4
+DEVICES = 2
+HALVES = ("bfloat16", "float16")
+FACTORS = {
+    0: 2.0**9,
+    1: 2.0**-8,
+}  # by which the loss scale of 2^15 is changed before a step: at 2^24 gradients run over
 
 
 def main() -> None:
     import tensorflow as tf
 
     (cpu,) = tf.config.list_physical_devices("CPU")
-    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * DEVICES)
 
     from tests.trainer.models import same_for_all
     from trainer import step as steps
@@ -35,13 +42,17 @@ def main() -> None:
     found = {
         "one": train(None),
         "two": train(strategy),
+        **{f"one {half}": train(None, precision=half) for half in HALVES},
+        **{f"two {half}": train(strategy, precision=half) for half in HALVES},
         "one compiled": train(None, xla=True),
         "two compiled": train(strategy, xla=True, parts=2, rematerialise=True),
     }
     json.dump(found, sys.stdout)
 
 
-def train(strategy, *, xla: bool = False, parts: int = 1, rematerialise: bool = False) -> dict:
+def train(
+    strategy, *, xla: bool = False, parts: int = 1, rematerialise: bool = False, precision: str = "float32"
+) -> dict:
     import numpy as np
     import tensorflow as tf
 
@@ -52,14 +63,17 @@ def train(strategy, *, xla: bool = False, parts: int = 1, rematerialise: bool = 
     from trainer.step import TrainStep
 
     with strategy.scope() if strategy else tf.device("/CPU:0"):
-        model = smallest(rematerialise=rematerialise)
+        model = smallest(rematerialise=rematerialise, precision=precision)
         config = OptimizerConfig(learning_rate=3e-3, warmup_steps=0, ema_decay=0.9)
-        optimizer = AdamW(config, steps=100, variables=model.trainable_variables)
-    step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, parts=parts, strategy=strategy, xla=xla)
-    values = [
-        {name: value.numpy().tolist() for name, value in step(dealt(batch(number), strategy)).items()}
-        for number in range(STEPS)
-    ]
+        optimizer = AdamW(config, steps=100, variables=model.trainable_variables, scales_loss=precision == "float16")
+    step = TrainStep(model, optimizer, losses=LossConfig(voice=0.3), seed=1, parts=parts, strategy=strategy, xla=xla)
+    values = []
+    for number in range(STEPS):
+        if optimizer.loss_scale:
+            factor = optimizer.loss_scale.factor
+            factor.assign(factor * FACTORS.get(number, 1.0))
+        figures = step(dealt(batch(number), strategy))
+        values.append({name: value.numpy().tolist() for name, value in figures.items()})
     kept = {**{one.path: one for one in model.variables}, **optimizer.state()}
     copies = [
         [np.asarray(copy).tobytes() for copy in strategy.experimental_local_results(one.value)]
@@ -69,10 +83,25 @@ def train(strategy, *, xla: bool = False, parts: int = 1, rematerialise: bool = 
     return {
         "values": values,
         "programs": step.programs,
+        "is_compiled": is_compiled(step, dealt(batch(0), strategy)),
         "sums": {name: float(np.abs(one.numpy().astype(np.float64)).sum()) for name, one in kept.items()},
         "copies differ": sum(len(set(one)) > 1 for one in copies),
         "copies": sum(map(len, copies)),
     }
+
+
+def is_compiled(step, given: dict) -> dict[str, bool]:
+    """Whether XLA must compile them, of the functions that a step is made of; of several devices, on all of them."""
+    program = step._program.get_concrete_function(given)
+    if step._strategy is None:
+        *gradients_and_losses, _ = program.structured_outputs
+        made = {"program": program, "update": step._update.get_concrete_function(*gradients_and_losses)}
+        return {name: one.function_def.attr["_XlaMustCompile"].b for name, one in made.items()}
+    found: dict[str, list[bool]] = {}
+    for one in program.graph.as_graph_def().library.function:
+        if match := re.fullmatch(r"__inference__(prepare|differentiate|update)_\d+", one.signature.name):
+            found.setdefault(match[1], []).append(one.attr["_XlaMustCompile"].b)
+    return {name: len(each) == DEVICES and all(each) for name, each in found.items()}
 
 
 def batch(number: int) -> dict:

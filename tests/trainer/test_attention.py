@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from trainer.model.decoder import text_alignment
 from trainer.model.layers import Attention, causal_mask, key_mask
 from trainer.model.size import Stack
 
@@ -50,3 +51,18 @@ def test_a_query_without_any_key_gives_numbers() -> None:
     attended, weights = attention(x, attention.project(x), key_mask(tf.constant([0, 0]), Q))
     assert np.isfinite(tf.cast(attended, tf.float32)).all()
     np.testing.assert_allclose(weights, 1 / Q, atol=1e-6)
+
+
+def test_the_alignment_is_the_mean_over_blocks_and_heads_of_how_each_divides_the_text() -> None:
+    """The latents, which come first, are none of it; a head that looks at little else than them counts as any other."""
+    latents, tokens, rng = 3, 4, np.random.default_rng(2)
+    weights = [rng.dirichlet(np.ones(latents + tokens), [B, heads, Q]).astype(np.float32) for heads in (1, 3)]
+    weights[1][:, 0] *= np.float32([1.0] * latents + [0.01] * tokens)
+    wanted = np.zeros([B, Q, tokens])
+    for block in weights:
+        for head in range(block.shape[1]):
+            text = block[:, head, :, latents:].astype(np.float64)
+            wanted += text / text.sum(-1, keepdims=True) / block.shape[1] / len(weights)
+    found = text_alignment(list(map(tf.constant, weights)), text_size=tokens)
+    np.testing.assert_allclose(found, wanted, atol=1e-3)
+    np.testing.assert_allclose(found.numpy().sum(-1), 1.0, atol=1e-3)

@@ -116,4 +116,7 @@ def test_text_and_voice_both_reach_the_output(models: Callable[..., XTTS]) -> No
     plain = decode(model, given, crop=crop).mean
     other_text = {**given, "tokens": (given["tokens"] + 1) % 40}
     assert np.abs(decode(model, other_text, crop=crop).mean - plain).max() > 1e-3
+    first = np.eye(1, T, dtype=np.int32)  # of a text, which is its language
+    other_language = {**given, "tokens": (given["tokens"] + first) % 40}
+    assert (np.abs(decode(model, other_language, crop=crop).mean - plain).max(2) > 1e-4).all()
     assert np.abs(decode(model, given, crop=random_mel(3, C, seed=2)).mean - plain).max() > 1e-3

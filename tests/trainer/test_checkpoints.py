@@ -29,6 +29,7 @@ from trainer.input.position import Position
 from trainer.model.xtts import XTTS
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
+from trainer.optimization.scaling import LossScale
 
 PROGRESS = Progress(7, Position(2, 1, 5), "order", best_loss=0.1, went_back=True)
 CONTRACT = "contract"
@@ -179,6 +180,36 @@ def test_a_loss_scale_and_averages_that_a_checkpoint_lacks_begin_as_in_a_fresh_r
     randomise(model, plain, seed=10)
     load(path, *pair)
     assert everything(model, plain) == before
+
+
+def test_a_loss_scale_goes_on_from_what_the_checkpoint_holds(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+    model, _ = pair
+    scaling = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables, scales_loss=True)
+    variables = [scaling.state()[name] for name in LossScale.NAMES]
+    for number, variable in enumerate(variables):
+        variable.assign(64.0 + number)
+    path = save(tmp_path, (model, scaling))
+    for variable in variables:
+        variable.assign(7.0)
+    load(path, model, scaling)
+    assert [float(variable.numpy()) for variable in variables] == [64.0, 65.0]
+
+
+def test_what_a_doubtful_checkpoint_left_over_goes_before_the_next_is_written(
+    pair: tuple[XTTS, AdamW], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a run needs the room that it claims and no more; the newest stay, also where the disk is full."""
+    for step, kept in ((7, 2), (8, 2), (9, None)):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=kept)
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [7, 8, 9]
+
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(UserError, match="step-00000010"):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=10), kept=2)
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [8, 9]
 
 
 def test_later_steps_leave_a_copy_as_it_was(pair: tuple[XTTS, AdamW]) -> None:

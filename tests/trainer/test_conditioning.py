@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -10,6 +12,8 @@ from shared.features import PRESETS
 from tests.trainer.models import M, random_mel
 from trainer.conditioning import SHARED_FRAMES, Crop, choose_crop, unheard_part
 from trainer.model.noise import Noise
+from trainer.model.xtts import ModelConfig
+from trainer.step import prepare
 
 FRAMES = [40, 39, 17, 3, 2, 1, 0]
 F = 40
@@ -85,6 +89,25 @@ def test_the_unheard_part_is_next_to_the_crop_and_as_long_as_there_is_room(seed:
             assert not crop.heard[row, start : start + length].numpy().any()
             np.testing.assert_array_equal(part[row, :length], mel[row, start : start + length])
             assert crop.heard[row].numpy()[[max(start - 1, 0), min(start + length, frames - 1)]].any()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_so_many_clips_are_trained_without_a_reference_as_the_model_is_told(share: float) -> None:
+    clips = 4000
+    batch = {
+        "mel": tf.ones([clips, 12, 1]),
+        "frames": tf.fill([clips], 12),
+        "tokens": tf.ones([clips, 1], tf.int32),
+        "token_counts": tf.ones([clips], tf.int32),
+    }
+    config = ModelConfig(size="pico", crop_frames=8, reference_dropout=share)
+    lesson = prepare(SimpleNamespace(config=config), batch, noise=Noise(seed=1, step=tf.constant(1)))  # type: ignore[arg-type]
+    found = np.mean(lesson.crop.frames.numpy() == 0)
+    assert found == pytest.approx(share, abs=5 * np.sqrt(share * (1 - share) / clips))
+
+
+def test_a_tenth_is_trained_without_a_reference_where_nothing_else_is_said() -> None:
+    assert ModelConfig().reference_dropout == 0.1
 
 
 def test_its_share_of_clips_gets_no_crop_and_hears_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from trainer import validation
 from trainer.config import TrainConfig
 from trainer.incidents import Incidents
 from trainer.input.stream import Stream
+from trainer.lengths import Lengths
 from trainer.losses import LossConfig
 from trainer.model.decoder import LOG_VARIANCE_RANGE, within
 from trainer.monitor import Monitor
@@ -130,6 +132,7 @@ def hold(at: list[int], *, average: Average, dataset: Dataset, run: Path, **conf
         average,  # type: ignore[arg-type]
         config=TrainConfig.model_validate(config),
         dataset=dataset,
+        lengths=Lengths.of(dataset, max_frames=None),
         run=run,
         incidents=Incidents(run),
     )
@@ -185,6 +188,26 @@ def test_clips_are_spoken_at_every_so_many_validations_and_after_the_last_step(
     assert all(steps == [20, 40, 50] for steps in spoken.values())
 
 
+def test_a_device_that_is_full_while_clips_are_spoken_costs_that_speech_alone(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    average = Average()
+
+    def full() -> list[Sample]:
+        assert average.is_in_use
+        raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
+
+    monkeypatch.setattr(validation, "EvaluationStep", toy.EvaluationStep)
+    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(full))
+    hold([20], average=average, dataset=dataset, run=tmp_path, steps=50, validate_every=20, free_running={"every": 1})
+    assert not average.is_in_use
+    row = json.loads((tmp_path / "incidents.jsonl").read_text(encoding="utf-8"))
+    assert (row["kind"], row["step"], row["clips_spoken"]) == ("out of memory", 20, TrainConfig().free_running.clips)
+    (judged,) = map(json.loads, (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    assert judged["loss"] > 0
+    assert not [name for name in judged if name.startswith("free_")]
+
+
 def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
     dataset: Dataset, tmp_path: Path
 ) -> None:
@@ -197,6 +220,7 @@ def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
             None,  # type: ignore[arg-type]
             config=settings,
             dataset=dataset,
+            lengths=Lengths.of(dataset, max_frames=None),
             run=tmp_path,
             incidents=Incidents(tmp_path),
         )

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +21,10 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Progress, Snapshot, copy_arrays, named_state, write_checkpoint
 from trainer.config import TrainConfig
-from trainer.export import KEPT_S, _check_replaceable, _new_folder
+from trainer.export import KEPT_S, _check_replaceable, _new_folder, synthesizer
 from trainer.input.position import Position
-from trainer.model.xtts import XTTS, ModelConfig
+from trainer.lengths import Lengths
+from trainer.model.xtts import XTTS, Generated, ModelConfig
 from trainer.optimization.averaging import average_name
 from trainer.run import enter_run, make_model, write_run
 
@@ -33,8 +35,11 @@ given = np.load(sys.argv[2])
 said = loaded(tokens=tf.constant(given["tokens"]), crop=tf.constant(given["crop"]), seed=tf.constant(7))
 longer = loaded(tokens=tf.constant(given["tokens"]), crop=tf.constant(given["longer"]), seed=tf.constant(7))
 assert all(np.array_equal(longer[name], said[name]) for name in said)
+voiceless = loaded(tokens=tf.constant(given["tokens"]), crop=tf.zeros([1, 0, 80]), seed=tf.constant(7))
+assert not np.array_equal(voiceless["mel"], said["mel"])
 assert not {"trainer", "shared"} & set(sys.modules)
-np.savez(sys.argv[3], **{name: value.numpy() for name, value in said.items()})
+ways = {"": said, "voiceless_": voiceless}
+np.savez(sys.argv[3], **{way + name: value.numpy() for way, given in ways.items() for name, value in given.items()})
 """
 
 
@@ -64,6 +69,27 @@ def trained_model(dataset: Dataset, tmp_path: Path, request: pytest.FixtureReque
     return model
 
 
+class Mirror:
+    """Says the crop that it is given, in six steps."""
+
+    config, variables = SimpleNamespace(crop_frames=24, frames_per_step=4), ()
+
+    def generate(self, tokens: tf.Tensor, *, crop: tf.Tensor, max_steps: int, **_: object) -> Generated:
+        alignment = tf.zeros([1, max_steps, tokens.shape[1]])
+        return Generated(crop, tf.constant([max_steps]), tf.constant([True]), alignment)
+
+
+@pytest.mark.parametrize(("tokens", "heard_frames"), [(1, 3), (3, 7), (9, 22), (10, 24)])
+def test_an_export_hears_as_much_of_a_voice_as_goes_with_the_text(tokens: int, heard_frames: int) -> None:
+    lengths = Lengths(tokens=10, frames_per_token=5.0)
+    module = synthesizer(Mirror(), lengths=lengths, n_mels=2, max_tokens=10, max_steps=6)  # type: ignore[arg-type]
+    crop = np.random.default_rng(1).normal(-5.0, 2.0, [1, 40, 2]).astype(np.float32)
+    said = module.synthesize(tf.ones([1, tokens], tf.int32), crop, 1)["mel"].numpy()[0]
+    start = np.argmax([crop[0, start : start + heard_frames].mean() for start in range(41 - heard_frames)])
+    np.testing.assert_array_equal(said[:heard_frames], crop[0, start : start + heard_frames])
+    assert not said[heard_frames:].any()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("trained_model", TOLERANCES, indirect=True)
 def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, command: Callable, tmp_path: Path) -> None:
@@ -75,26 +101,28 @@ def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, comm
     random = np.random.default_rng(4)
     tokens = random.integers(1, 30, [1, 11]).astype(np.int32)
     crop = random.normal(-5.0, 2.0, [1, 24, 80]).astype(np.float32)
-    longer = np.pad(crop, [(0, 0), (7, 8), (0, 0)])  # of which the middle is heard
+    longer = np.pad(crop, [(0, 0), (7, 8), (0, 0)], constant_values=-11.0)  # of which the loudest part is heard
     np.savez(tmp_path / "given.npz", tokens=tokens, crop=crop, longer=longer)
     words = [sys.executable, "-c", STRANGER, *map(str, (tmp_path / "out" / "saved_model", tmp_path / "given.npz"))]
     ended = subprocess.run([*words, str(tmp_path / "said.npz")], cwd=tmp_path, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     said = np.load(tmp_path / "said.npz")
     config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
-    here = trained_model.generate(
-        tf.constant(tokens),
-        token_counts=tf.constant([11]),
-        crop=tf.constant(crop),
-        crop_frames=tf.constant([24]),
-        max_steps=config["max_steps"],
-        seed=7,
-    )
     assert config["averaged"] is True
-    steps = int(here.steps[0])
-    assert said["steps"].tolist() == [steps]
-    assert said["alignment"].shape == (1, steps, 11)
-    np.testing.assert_allclose(said["mel"], here.mel[:, : steps * 4], atol=TOLERANCES[config["model"]["precision"]])
+    for way, crop_frames in (("", 24), ("voiceless_", 0)):  # what stands in a crop beyond its frames does not count
+        here = trained_model.generate(
+            tf.constant(tokens),
+            token_counts=tf.constant([11]),
+            crop=tf.constant(crop),
+            crop_frames=tf.constant([crop_frames]),
+            max_steps=config["max_steps"],
+            seed=7,
+        )
+        steps = int(here.steps[0])
+        assert said[f"{way}steps"].tolist() == [steps]
+        assert said[f"{way}alignment"].shape == (1, steps, 11)
+        tolerance = TOLERANCES[config["model"]["precision"]]
+        np.testing.assert_allclose(said[f"{way}mel"], here.mel[:, : steps * 4], atol=tolerance)
     weights = safetensors.numpy.load_file(tmp_path / "out" / "weights.safetensors")
     assert {name: array.tobytes() for name, array in weights.items()} == {
         name: np.asarray(variable).tobytes() for name, variable in named_state(trained_model).items()

@@ -42,8 +42,8 @@ class Stacked(Noise):
     def halves(self, shape: tf.Tensor) -> tf.Tensor:
         return self._each(lambda noise: noise.halves([1, 1, *shape[2:]]))
 
-    def normal(self, shape: tf.Tensor, dtype: tf.DType = tf.float32) -> tf.Tensor:
-        return self._each(lambda noise: noise.normal([1, shape[1] // len(self._steps), *shape[2:]], dtype))
+    def normal(self, shape: tf.Tensor) -> tf.Tensor:
+        return self._each(lambda noise: noise.normal([1, shape[1] // len(self._steps), *shape[2:]]))
 
 
 def inputs(rows: list[int], *, crop_frames: list[int] | None = None) -> dict:

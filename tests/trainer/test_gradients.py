@@ -11,6 +11,7 @@ import tensorflow as tf
 from tests.trainer.models import random_batch, random_mel, teacher_force
 from trainer.losses import LossConfig
 from trainer.model.noise import Noise
+from trainer.model.size import SIZES
 from trainer.model.xtts import XTTS
 
 F, T = 24, 10
@@ -43,6 +44,21 @@ def test_every_trainable_weight_gets_a_finite_gradient(models: Callable[..., XTT
     found = gradients(models(4, **options))
     assert [path for path, gradient in found.items() if not np.any(gradient)] == []
     assert [path for path, gradient in found.items() if not np.isfinite(gradient).all()] == []
+
+
+def test_guidance_of_attention_reaches_every_block(models: Callable[..., XTTS]) -> None:
+    """What it weighs alone; the blocks after one do not see its queries and keys but by what it passes on."""
+    model, losses = models(4), LossConfig(mel=0, kl=0, flux=0, stop=0)
+    with tf.GradientTape() as tape:
+        _, found = teacher_force(model, batch(), losses=losses, step=tf.constant(0), noise=noise())
+    attending = [
+        variable
+        for variable in model.trainable_variables
+        if variable.path.split("/")[-3:-1] in (["memory_attention", "query"], ["memory_attention", "key"])
+    ]
+    assert len(attending) == 2 * SIZES["pico"].decoder.layers
+    for variable, gradient in zip(attending, tape.gradient(found["loss"], attending), strict=True):
+        assert np.any(gradient), variable.path
 
 
 def test_the_loss_does_not_depend_on_what_stands_in_the_padding(models: Callable[..., XTTS]) -> None:

@@ -103,14 +103,19 @@ def first_chunk(dataset: Dataset, settings: dict) -> list[dict]:
 
 
 @pytest.mark.slow
-def test_memory_stays_flat_over_three_epochs_after_the_first(dataset: Dataset, tmp_path: Path) -> None:
-    """Chunks are small beside the process: what their number in memory happens to be must not hide growth. The
-    allocator's arenas fill up during the first epoch."""
+def test_memory_stays_flat_over_forty_epochs_once_the_allocator_has_what_it_needs(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    """Chunks are small beside the process: what their number in memory happens to be must not hide growth.
+
+    Memory is the most that ever was in use: it grows by 15 or 30 MiB at once when more than before happens to be in
+    memory, in the first twenty epochs most of the time, and later seldom. What is wanted is less than 120 bytes a clip.
+    """
     large = crowd(dataset, folder=tmp_path / "crowd", shards=4, records=5_000)
-    process = start("memory", large.layout.root, 5, settings={"chunk_bytes": 4 << 20, "frames_per_batch": 4_000})
+    process = start("memory", large.layout.root, 60, settings={"chunk_bytes": 4 << 20, "frames_per_batch": 4_000})
     stdout, stderr = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, stderr
     sizes_mib = [float(line) for line in stdout.split()]
     print("most resident memory in each epoch, MiB:", sizes_mib)
-    assert len(sizes_mib) == 5
-    assert max(sizes_mib[2:]) <= 1.02 * sizes_mib[1]
+    assert len(sizes_mib) == 60
+    assert max(sizes_mib[20:]) <= 1.1 * max(sizes_mib[:20])

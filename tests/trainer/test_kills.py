@@ -148,31 +148,36 @@ def leave(lives: Lives, run: Path) -> list[tuple[str, int, float]]:
 
 
 @pytest.mark.slow
-def test_a_real_network_that_is_killed_goes_on_as_if_undisturbed(data: Path, tmp_path: Path) -> None:
-    """Weights, their moving averages and the draws of each step: before the first validation and amid saving."""
+@pytest.mark.parametrize("kind", [("xla=false", "model.precision=float32"), ("xla=true", "model.precision=bfloat16")])
+def test_a_real_network_that_is_killed_goes_on_as_if_undisturbed(
+    data: Path, tmp_path: Path, kind: tuple[str, str]
+) -> None:
+    """Weights, their moving averages and the draws of each step: before the first validation, amid saving and amid a
+    validation, which compiles for seconds."""
     whole, killed, chance = tmp_path / "whole", tmp_path / "killed", random.Random(4)
-    undisturbed = begin_real(data, run=whole)
-    for validations, is_amid_saving in ((0, False), (1, True)):
-        wanted = validations * (15 + 1) + chance.randint(4, 10)
-        kill_real(begin_real(data, run=killed), run=killed, wanted=wanted, is_amid_saving=is_amid_saving)
-        assert is_saving(killed) or not is_amid_saving
-        assert 0 < losses(killed)[-1][1] < REAL_STEPS
-    said = said_at_end(begin_real(data, run=killed))
+    undisturbed = begin_real(data, *kind, run=whole)
+    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=chance.randint(4, 10))
+    wanted = 15 + 1 + chance.randint(4, 10)
+    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=wanted, is_amid_saving=True)
+    assert is_saving(killed)
+    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=30 + 1)
+    assert losses(killed)[-1][:2] == ("train", 30)
+    said = said_at_end(begin_real(data, *kind, run=killed))
     said_at_end(undisturbed)
     assert "going on after step 0," not in said
     assert losses(killed) == losses(whole)
-    assert [(kind, step) for kind, step, _ in losses(killed) if kind == "validation"] == [
+    assert [(name, step) for name, step, _ in losses(killed) if name == "validation"] == [
         ("validation", step) for step in range(15, REAL_STEPS + 1, 15)
     ]
     check_same(saved_checkpoints(killed)[-1].path, saved_checkpoints(whole)[-1].path)
     check_same(*(run / "checkpoints" / "best.safetensors" for run in (killed, whole)))
 
 
-def begin_real(data: Path, *, run: Path) -> subprocess.Popen[str]:
-    return begin_training(data, *REAL, run=run, devices=1, steps=REAL_STEPS)
+def begin_real(data: Path, *overrides: str, run: Path) -> subprocess.Popen[str]:
+    return begin_training(data, *REAL, *overrides, run=run, devices=1, steps=REAL_STEPS)
 
 
-def kill_real(process: subprocess.Popen[str], *, run: Path, wanted: int, is_amid_saving: bool) -> None:
+def kill_real(process: subprocess.Popen[str], *, run: Path, wanted: int, is_amid_saving: bool = False) -> None:
     """Once so many losses are logged; amid saving, it is held still to see that it is so."""
     wait_until(lambda: process.poll() is not None or has_logged(run, wanted))
     while is_amid_saving:

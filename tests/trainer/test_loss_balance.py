@@ -82,15 +82,16 @@ def test_float16_that_overflows_costs_steps_until_every_term_is_weighed() -> Non
 def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, dict[str, float]]:
     """Of one of the figures of a step on the last shared layer, and all figures."""
     given = random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10)
+    losses = LossConfig(voice=0.3, adaptive=adaptive)
     with tf.GradientTape() as tape:
         noise = Noise(seed=1, step=tf.constant(2))
-        _, losses = teacher_force(model, given, losses=LossConfig(adaptive=adaptive), step=tf.constant(0), noise=noise)
-    found = tape.gradient(losses[name], [variable.value for variable in model.decoder.last_shared])
-    return np.concatenate([np.ravel(one) for one in found]), {key: float(value) for key, value in losses.items()}
+        _, figures = teacher_force(model, given, losses=losses, step=tf.constant(0), noise=noise)
+    found = tape.gradient(figures[name], [variable.value for variable in model.decoder.last_shared])
+    return np.concatenate([np.ravel(one) for one in found]), {key: float(value) for key, value in figures.items()}
 
 
 def test_in_a_step_each_term_pulls_as_its_weight_says(models: Callable[..., XTTS]) -> None:
-    model, given = models(4), {"mel": 1.0, "kl": 0.1, "flux": 0.02, "stop": 0.5}
+    model, given = models(4), {"mel": 1.0, "kl": 0.1, "flux": 0.02, "stop": 0.5, "voice": 0.3}
     of_loss, figures = gradients(model, "loss", adaptive=True)
     by_term = {name: gradients(model, name, adaptive=False)[0] for name in given}
     pulls = {name: figures[f"{name}_weight"] * np.linalg.norm(one) for name, one in by_term.items()}
@@ -103,6 +104,6 @@ def test_in_a_step_each_term_pulls_as_its_weight_says(models: Callable[..., XTTS
 def test_raw_terms_are_shown_as_they_are(models: Callable[..., XTTS]) -> None:
     model = models(4)
     (_, adapted), (_, plain) = (gradients(model, "loss", adaptive=adaptive) for adaptive in (True, False))
-    for name in ("mel", "kl", "flux", "stop", "guided_attention"):
+    for name in ("mel", "kl", "flux", "stop", "guided_attention", "voice"):
         assert adapted[name] == plain[name]
         assert f"{name}_weight" not in plain

@@ -34,6 +34,7 @@ LOG_VARIANCE = RANDOM.uniform(-3, 1, (B, F, M)).astype(np.float32)
 STOP = RANDOM.normal(size=(B, F // R)).astype(np.float32)
 T, COUNTS = 5, np.array([5, 3, 1, 0])
 ALIGNMENT = RANDOM.dirichlet(np.ones(T), (B, F // R)).astype(np.float32)
+ON_TOKENS = ALIGNMENT * (np.arange(T) < COUNTS[:, None])[:, None, :]
 HEARD = np.zeros((B, F), bool)
 HEARD[0, 4:9] = HEARD[1, 0:3] = True
 
@@ -51,10 +52,16 @@ def decoded(**changed: np.ndarray) -> Decoded:
     return Decoded(**{name: tf.constant(value) for name, value in (values | changed).items()})
 
 
-def losses(output: Decoded, *, mel: np.ndarray = MEL, frames: np.ndarray = FRAMES) -> dict[str, float]:
+def losses(
+    output: Decoded,
+    *,
+    mel: np.ndarray = MEL,
+    frames: np.ndarray = FRAMES,
+    config: LossConfig = LossConfig(),  # noqa: B008 (immutable)
+) -> dict[str, float]:
     target = Target(tf.constant(mel), tf.constant(frames, tf.int32), tf.constant(COUNTS, tf.int32), tf.constant(HEARD))
-    terms = loss_terms(output, target=target, voices=None, config=LossConfig())
-    terms["loss"] = weighted_sum(terms, LossConfig().weights_at(tf.constant(0)))
+    terms = loss_terms(output, target=target, voices=None, config=config)
+    terms["loss"] = weighted_sum(terms, config.weights_at(tf.constant(0)))
     return {name: float(value) for name, value in terms.items()}
 
 
@@ -113,15 +120,19 @@ def test_flux_compares_each_mean_with_the_true_frame_before_it() -> None:
     assert float(flux_loss(MEAN, MEL, VALID)) == pytest.approx(np.mean(terms), rel=1e-5)
 
 
-def test_stop_is_a_weighted_cross_entropy_up_to_the_last_step() -> None:
+def stop_entropy(*, positive_weight: float) -> float:
     terms = []
     for row, frames in enumerate(FRAMES):
         for step in range(-(-frames // R)):
             probability = 1 / (1 + np.exp(-STOP[row, step]))
             last = step == -(-frames // R) - 1
-            terms.append(-5.0 * np.log(probability) if last else -np.log(1 - probability))
+            terms.append(-positive_weight * np.log(probability) if last else -np.log(1 - probability))
+    return float(np.mean(terms))
+
+
+def test_stop_is_a_weighted_cross_entropy_up_to_the_last_step() -> None:
     found = stop_loss(tf.constant(STOP), tf.constant(-(-FRAMES // R), tf.int32), positive_weight=5.0)
-    assert float(found) == pytest.approx(np.mean(terms), rel=1e-5)
+    assert float(found) == pytest.approx(stop_entropy(positive_weight=5.0), rel=1e-5)
 
 
 def guided(alignment: np.ndarray, *, width: float = 0.2) -> float:
@@ -129,15 +140,18 @@ def guided(alignment: np.ndarray, *, width: float = 0.2) -> float:
     return float(guided_attention_loss(tf.constant(alignment), steps, counts, width=width))
 
 
-def test_guided_attention_is_the_share_off_the_diagonal_of_true_lengths() -> None:
+def share_off_the_diagonal(*, width: float) -> float:
     terms = []
     for row, frames in enumerate(FRAMES):
         steps = -(-frames // R)
         for n in range(steps):
-            off = [1 - np.exp(-((n / steps - t / COUNTS[row]) ** 2) / (2 * 0.3**2)) for t in range(COUNTS[row])]
+            off = [1 - np.exp(-((n / steps - t / COUNTS[row]) ** 2) / (2 * width**2)) for t in range(COUNTS[row])]
             terms.append(np.dot(ALIGNMENT[row, n, : COUNTS[row]], off))
-    masked = ALIGNMENT * (np.arange(T) < COUNTS[:, None])[:, None, :]
-    assert guided(masked, width=0.3) == pytest.approx(np.mean(terms), rel=1e-5)
+    return float(np.mean(terms))
+
+
+def test_guided_attention_is_the_share_off_the_diagonal_of_true_lengths() -> None:
+    assert guided(ON_TOKENS, width=0.3) == pytest.approx(share_off_the_diagonal(width=0.3), rel=1e-5)
 
 
 def test_guided_attention_is_small_on_the_diagonal_and_nearly_1_in_the_wrong_corner() -> None:
@@ -169,6 +183,29 @@ def test_each_term_has_the_weight_that_its_field_says() -> None:
     found = {name: float(weight) for name, weight in config.weights_at(tf.constant(0)).items()}
     assert found == pytest.approx({**given, "guided_attention": 0.5})
     assert "voice" not in LossConfig().weights_at(tf.constant(0))
+
+
+def test_each_term_is_of_the_output_and_with_the_options_that_it_should_be() -> None:
+    config = LossConfig(
+        mel_kind="huber",
+        huber_delta=0.5,
+        stop_positive_weight=3.0,
+        guided_attention=GuidedAttentionConfig(width=0.35),
+    )
+    counted, variance = VALID & ~HEARD, np.exp(LOG_VARIANCE)
+    sizes = [np.abs(one - MEL)[counted] for one in (COARSE, REFINED)]
+    found = losses(decoded(alignment=ON_TOKENS), config=config)
+    del found["loss"]
+    assert found == pytest.approx(
+        {
+            "mel": sum(np.mean(np.where(size < 0.5, size**2 / 2, size / 2 - 0.125)) for size in sizes),
+            "kl": np.mean((variance + (MEAN - MEL) ** 2 - 1 - LOG_VARIANCE)[counted]) / 2,
+            "flux": -np.mean(np.abs(MEAN[:, 1:] - MEL[:, :-1])[counted[:, 1:] & counted[:, :-1]]),
+            "stop": stop_entropy(positive_weight=3.0),
+            "guided_attention": share_off_the_diagonal(width=0.35),
+        },
+        rel=1e-5,
+    )
 
 
 def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:

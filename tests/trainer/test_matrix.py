@@ -12,7 +12,7 @@ from concurrent.futures import Future
 import numpy as np
 import pytest
 
-from tests.trainer.combining import ADAPTIVE, ALL, EVERY_PAIR, OF_NANO, UPDATES, Way
+from tests.trainer.combining import ADAPTIVE, ALL, EVERY_PAIR, OF_NANO, ROTARY, UPDATES, Way
 
 # of losses, of all gradients together, and of those of any one variable; half precisions have 8 and 11 bits
 TOLERANCES = {"float32": (1e-5, 1e-5, 1e-4), "bfloat16": (0.01, 0.05, 0.2), "float16": (0.005, 0.01, 0.05)}
@@ -52,13 +52,13 @@ def check_that_it_is_the_same(found: dict, wanted: dict, *, precision: str) -> N
     assert found["largest_gradient_distance"] < of_one
 
 
-@pytest.mark.parametrize("way", ALL, ids=str)
+@pytest.mark.parametrize("way", ALL + ROTARY, ids=str)
 def test_every_combination_trains_every_weight_by_one_program(combined: Combined, way: Way) -> None:
     check_that_it_trains(combined["narrow"][way])
     assert combined["narrow"][way]["is_compiled"] == way.xla
 
 
-@pytest.mark.parametrize("way", ALL, ids=str)
+@pytest.mark.parametrize("way", ALL + ROTARY, ids=str)
 def test_no_combination_changes_losses_or_gradients(combined: Combined, way: Way) -> None:
     check_that_it_is_the_same(combined["narrow"][way], combined["narrow"][way.witness], precision=way.precision)
 
@@ -70,7 +70,8 @@ def test_weights_that_adapt_go_with_every_precision(combined: Combined, way: Way
     assert (found["programs"], found["skipped"]) == (1, 0)
     assert found["without_gradient"] == found["unmoved"] == found["not_finite"] == []
     tolerance = {"float32": 1e-4, "bfloat16": 0.1, "float16": 0.02}[way.precision]
-    for name in ("loss", "mel_weight", "kl_weight", "stop_weight"):
+    of_voices = ["voice", "voice_weight"] if way.voice else []
+    for name in ("loss", "mel_weight", "kl_weight", "stop_weight", *of_voices):
         assert found["losses"][0][name] == pytest.approx(wanted["losses"][0][name], rel=tolerance), name
 
 

@@ -12,6 +12,7 @@ import pytest
 from shared.dataset import SCHEMA_VERSION
 from shared.files import file_sha256
 from shared.publication import sums_document
+from tests.trainer.conftest import spoil_record
 
 CONFIG = "configs/train_sample.yaml"
 
@@ -52,6 +53,35 @@ def test_a_model_that_is_none_beside_a_level(
     config = tmp_path / "train.yaml"
     config.write_text(f"level: basic\nmodel: {model}\n")
     assert f"{config}: model" in mistake(data=data, config=config)
+
+
+@pytest.mark.parametrize("content", ["optimizer: 5", "optimizer: [pico]", "optimizer: {schedule: fast}"])
+def test_a_section_that_is_none_below_a_level_of_the_command_line(
+    mistake: Callable[..., str], data: Path, tmp_path: Path, content: str
+) -> None:
+    config = tmp_path / "train.yaml"
+    config.write_text(f"{content}\nmodel: {{size: pico}}\n")
+    assert f"{config}: optimizer" in mistake("level=enhanced", data=data, config=config)
+
+
+PEAK = "optimizer.learning_rate.peak=1.0e-4"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("level: basic\noptimizer: {learning_rate: {peak: 1.0e-4}}", []),
+        ("level: basic", [PEAK]),
+        ("steps: 1", [PEAK]),
+        ("steps: 1", ["level=basic", PEAK]),
+    ],
+)
+def test_a_section_that_lies_over_what_is_none(
+    mistake: Callable[..., str], data: Path, tmp_path: Path, content: str, words: list[str]
+) -> None:
+    config = tmp_path / "train.yaml"
+    config.write_text(f"{content}\nmodel: {{size: pico}}\n")
+    assert "optimizer.learning_rate" in mistake(*words, data=data, config=config)
 
 
 @pytest.mark.parametrize(
@@ -106,17 +136,8 @@ def test_a_dataset_in_a_store(command: Callable, tmp_path: Path) -> None:
     assert outcome.err.startswith("error: gs://bucket/corpus: the trainer reads local datasets; copy it here first")
 
 
-def spoil_file(path: Path) -> None:
-    """One other byte in the middle."""
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    path.write_bytes(content)
-
-
 def test_a_dataset_with_a_corrupt_record(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
-    shutil.copytree(data, tmp_path / "data")
-    shard = next((tmp_path / "data" / "shards").glob("*-train-*"))
-    spoil_file(shard)
+    shard = spoil_record(data, to=tmp_path / "data")
     message = mistake(data=tmp_path / "data", trains=True)
     assert f"{shard}: the record of " in message
     assert "is corrupt (" in message

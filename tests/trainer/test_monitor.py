@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import resource
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import tensorflow as tf
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 from tensorboard.context import RequestContext
 from tensorboard.data.server_ingester import SubprocessServerDataIngester, get_server_binary
@@ -18,6 +21,10 @@ from tensorboard.util.grpc_util import ChannelCredsType
 from shared.errors import UserError
 from trainer.incidents import Incidents
 from trainer.monitor import Monitor
+from trainer.pictures import alignment_picture, mels_picture
+from trainer.samples import Sample, Samples
+
+PATIENCE_S = 20.0
 
 
 def log_steps(run: Path, *, after: int, until: int, value: float) -> None:
@@ -32,10 +39,35 @@ def log_steps(run: Path, *, after: int, until: int, value: float) -> None:
 def test_tensorboard_shows_each_step_once_after_a_run_went_on_from_a_checkpoint(tmp_path: Path, reader: str) -> None:
     log_steps(tmp_path, after=0, until=10, value=1.0)
     log_steps(tmp_path, after=5, until=8, value=2.0)
-    shown = shown_by_accumulator if reader == "accumulator" else shown_by_server
-    values = shown(tmp_path / "tensorboard")
-    assert values["train/loss"] == [*((step, 1.0) for step in range(1, 6)), *((step, 2.0) for step in range(6, 9))]
-    assert values["validation/loss"] == [(8, 2.0)]
+    trained = [*((step, 1.0) for step in range(1, 6)), *((step, 2.0) for step in range(6, 9))]
+    wanted = {"train/loss": trained, "train/mel": [(step, 0.0) for step in range(1, 9)], "validation/loss": [(8, 2.0)]}
+    assert READERS[reader](tmp_path / "tensorboard", wanted=wanted) == wanted
+
+
+@pytest.mark.parametrize("reader", ["accumulator", "server"])
+def test_what_a_run_takes_back_and_does_again_is_shown_once_in_rows_and_in_tensorboard(
+    tmp_path: Path, reader: str
+) -> None:
+    with Monitor(tmp_path, step=0, steps=100, validate_every=100) as monitor:
+        for step in range(1, 11):
+            monitor.log("train", step=step, values={"loss": 1.0})
+        monitor.go_back(5)
+        for step in range(6, 9):
+            monitor.log("train", step=step, values={"loss": 2.0})
+    wanted = [*((step, 1.0) for step in range(1, 6)), *((step, 2.0) for step in range(6, 9))]
+    rows = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
+    assert [(row["step"], row["loss"]) for row in rows] == wanted
+    shown = {"train/loss": wanted}
+    assert READERS[reader](tmp_path / "tensorboard", wanted=shown) == shown
+
+
+def test_a_validation_that_is_taken_back_is_gone_from_tensorboard_before_another_is_held(tmp_path: Path) -> None:
+    with Monitor(tmp_path, step=0, steps=100, validate_every=5) as monitor:
+        for step in (5, 10):
+            monitor.log("validation", step=step, values={"loss": float(step)})
+        monitor.go_back(5)
+    # the server passes over starts of sessions: it drops later steps when their tag has an earlier one again
+    assert shown_by_accumulator(tmp_path / "tensorboard")["validation/loss"] == [(5, 5.0)]
 
 
 def test_a_validation_that_is_owed_is_shown_once_where_a_kill_came_after_its_row(tmp_path: Path) -> None:
@@ -46,7 +78,10 @@ def test_a_validation_that_is_owed_is_shown_once_where_a_kill_came_after_its_row
     assert [(row["kind"], row["step"]) for row in rows] == [*(("train", n) for n in (1, 2, 3)), ("validation", 3)]
 
 
-def shown_by_accumulator(folder: Path) -> dict[str, list[tuple[int, float]]]:
+Values = dict[str, list[tuple[int, float]]]
+
+
+def shown_by_accumulator(folder: Path, **_: object) -> Values:
     """(step, value) of each tag by TensorBoard's reader in Python."""
     events = EventAccumulator(str(folder), size_guidance={"tensors": 0}).Reload()
     return {
@@ -55,8 +90,8 @@ def shown_by_accumulator(folder: Path) -> dict[str, list[tuple[int, float]]]:
     }
 
 
-def shown_by_server(folder: Path) -> dict[str, list[tuple[int, float]]]:
-    """The same by the server that its command starts."""
+def shown_by_server(folder: Path, *, wanted: Values) -> Values:
+    """The same by the server that its command starts, which answers also while it still reads."""
     ingester = SubprocessServerDataIngester(
         get_server_binary(),
         str(folder),
@@ -65,11 +100,50 @@ def shown_by_server(folder: Path) -> dict[str, list[tuple[int, float]]]:
         samples_per_plugin={"scalars": 1000},
     )
     ingester.start()
-    (tags,) = ingester.data_provider.read_scalars(
+    deadline_s = time.monotonic() + PATIENCE_S
+    while (shown := _answer_of(ingester)) != wanted and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    ingester._stdin_handle.close()  # it ends with its input
+    return shown
+
+
+def _answer_of(ingester: SubprocessServerDataIngester) -> Values:
+    runs = ingester.data_provider.read_scalars(
         RequestContext(), experiment_id="", plugin_name="scalars", downsample=1000
     ).values()
-    ingester._stdin_handle.close()  # it ends with its input
-    return {tag: [(datum.step, datum.value) for datum in data] for tag, data in tags.items()}
+    return {tag: [(datum.step, datum.value) for datum in data] for tags in runs for tag, data in tags.items()}
+
+
+READERS = {"accumulator": shown_by_accumulator, "server": shown_by_server}
+
+
+def media_of(folder: Path) -> dict[str, list[bytes]]:
+    """The strings of each tag's only event: of a picture width, height and PNG, of a sound WAV and label."""
+    events = EventAccumulator(str(folder)).Reload()
+    protos = {tag: [event.tensor_proto for event in events.Tensors(tag)] for tag in events.Tags()["tensors"]}
+    return {tag: list(tensor_util.make_ndarray(proto).ravel()) for tag, (proto,) in protos.items()}
+
+
+def test_tensorboard_has_what_was_spoken_and_what_should_have_been_by_their_names(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    target, spoken = random.normal(size=[12, 8]), random.normal(size=[9, 8])
+    alignment = random.uniform(size=[5, 3])
+    sounds = {
+        name: random.integers(-(2**15), 2**15, size, np.int16) for name, size in (("target", 700), ("spoken", 500))
+    }
+    one = Sample("a/1", "Yes.", target, spoken, alignment, np.array(True), sounds["target"], sounds["spoken"])
+    with Monitor(tmp_path, step=0, steps=100, validate_every=100) as monitor:
+        monitor.samples(Samples(20, 24000, [one]))
+    shown = media_of(tmp_path / "tensorboard")
+    assert len(shown) == 4
+    for name, sound in sounds.items():
+        heard, rate_hz = tf.audio.decode_wav(shown[f"spoken/0/{name}"][0])
+        assert rate_hz == 24000
+        np.testing.assert_allclose(heard[:, 0] * 2.0**15, sound, atol=2)  # by 32768 there, and by 32767 back
+    pictures = {"target_over_spoken": mels_picture(target, spoken), "alignment": alignment_picture(alignment)}
+    for name, picture in pictures.items():
+        *_, png = shown[f"spoken/0/{name}"]
+        np.testing.assert_allclose(tf.io.decode_png(png)[:, :, 0], 255 * picture, atol=1)
 
 
 def test_the_rows_of_a_killed_run_beyond_its_checkpoint_are_dropped(tmp_path: Path) -> None:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
+import soundfile
+import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainer.free_running import judge
+from trainer.gpu import Use
+from trainer.losses import LossConfig
+from trainer.optimization.adamw import AdamW
+from trainer.optimization.config import OptimizerConfig
 from trainer.page.curves import HEIGHT, MAX_POINTS, WIDTH, Asked, draw, round_ticks
 from trainer.page.page import render, write_page
 from trainer.samples import Sample, Samples, write_samples
+from trainer.session import Session
 
 EVIL = '<script>alert("&")</script>'
 LOSS = Asked("Loss", "", [("training", "train", "loss"), ("validation", "validation", "loss")])
@@ -22,6 +33,44 @@ SUMMARY = {
     **{"first_step": 1, "last_step": 20, "device": "/CPU:0", "allocator": "glibc", "memory_mib": 1532.1},
     **{"training_s": 3700.0, "first_batch_s": 4.6, "compilation_s": 91.0, "aside_s": 311.0, "figures": {}, "gpus": []},
     **{"programs": {"train": 1, "validation": 1, "speech": 1, "shapes": 1}, "verdict": "input keeps up"},
+}
+
+TRAIN = {
+    **{"loss": 9.0, "mel": 2.0, "kl": 0.25, "flux": -0.75, "stop": 0.125, "guided_attention": 0.5, "voice": 0.375},
+    **{"mel_weight": 1.0, "kl_weight": 0.1, "flux_weight": 0.02, "stop_weight": 0.6, "guided_attention_weight": 5.0},
+    **{"voice_weight": 0.3, "learning_rate": 0.0015, "gradient_norm": 1.25, "loss_scale": 32768.0},
+    **{"frames_per_second": 4451.0, "stall": 0.07, "memory_mib": 1531.0},
+    **{"gpu0_memory_peak_mib": 40123.0, "gpu0_power_w": 512.0, "gpu0_utilisation": 96.5},
+}
+VALIDATION = {
+    **{"loss": 8.0, "mel": 3.0, "kl": 0.35, "flux": -0.85, "stop": 0.225, "guided_attention": 0.7, "voice": 0.475},
+    **{"free_mel_distance_db": 9.75, "free_length_error": 0.12, "free_moves": 0.98, "free_ended": 0.55},
+}
+CURVES = {  # on the page: the last value of each line
+    "Loss in training": {"training": "9"},
+    "Loss in validation": {"validation": "8"},
+    "mel": {"training": "2", "validation": "3"},
+    "KL": {"training": "0.25", "validation": "0.35"},
+    "flux": {"training": "−0.75", "validation": "−0.85"},
+    "stop": {"training": "0.125", "validation": "0.225"},
+    "guided attention": {"training": "0.5", "validation": "0.7"},
+    "voice": {"training": "0.375", "validation": "0.475"},
+    "Spoken freely: distance of mels": {"warped in time": "9.75"},
+    "Spoken freely: lengths and attention": {
+        **{"length off by": "12", "steps that move on": "98", "clips that ended": "55"}  # percent
+    },
+    "Learning rate": {"learning rate": "0.0015"},
+    "Gradient norm": {"gradient norm": "1.25"},
+    "Loss scale": {"loss scale": "32,768"},
+    "Weights of the loss": {
+        **{"mel": "1", "kl": "0.1", "flux": "0.02", "stop": "0.6", "guided attention": "5", "voice": "0.3"}
+    },
+    "Speed": {"frames": "4,451"},
+    "Stall": {"stall": "7"},
+    "Memory": {"of the process": "1,531"},
+    "Memory of GPUs": {"GPU 0": "40,123"},
+    "Power of GPUs": {"GPU 0": "512"},
+    "GPU": {"GPU 0": "96.5"},
 }
 
 
@@ -67,6 +116,53 @@ def test_the_page_holds_everything_itself_and_runs_no_script(tmp_path: Path) -> 
     assert all(str(source).startswith(("data:image/png;", "data:audio/")) for source in sources)
     assert re.findall(r"https?:|url\(|@import", page) == []
     assert "no end was predicted" in page
+
+
+def test_every_figure_that_the_page_is_to_show_has_its_line(tmp_path: Path) -> None:
+    rows = [
+        {"step": step, "kind": kind, **values}
+        for step in (10, 20)
+        for kind, values in (("train", TRAIN), ("validation", VALIDATION))
+    ]
+    page = render(make_run(tmp_path / "run", rows=rows, incidents=[]))
+    shown = {}
+    for chart in page.split('<figure class="card chart">')[1:]:
+        (title,) = re.findall(r"<h3>(.*?)(?: <small>|</h3>)", chart)
+        lines = re.findall(r"</i>(.*?) <b>(.*?)</b>", chart)
+        assert chart.count("<polyline") == len(lines)
+        shown[title] = dict(lines)
+    assert shown == CURVES
+
+
+def test_the_figures_that_the_page_is_to_show_are_logged_by_these_names() -> None:
+    terms = LossConfig(voice=1.0).weights_at(None)
+    optimizer = AdamW(OptimizerConfig(), steps=10, variables=[keras.Variable([1.0])], scales_loss=True)
+    applied = optimizer.apply([tf.constant([1.0])], loss=tf.constant(1.0))
+    with Session(gpus=0) as session:
+        for _ in session.watch.batches(iter([1])):
+            session.watch.hand_over(tf.constant([100.0, 1.0]), compiled=False)
+        measured = session.figures()
+    weights = [f"{term}_weight" for term in terms]
+    train = {"loss", *terms, *weights, *applied, *measured, *Use(0, "a", 4.0, 3.0, 2.0, 1.0).figures()}
+    assert train.issuperset(TRAIN)
+    assert {"loss", *terms, *judge([sample("Yes.")])} == {*VALIDATION}
+
+
+def test_each_player_has_the_sound_that_it_is_said_to_have(tmp_path: Path) -> None:
+    rate_hz, seconds, pitch_hz = 22050, {"recording": 1.5, "model": 0.7}, {"recording": 400.0, "model": 1000.0}
+    times_s = {name: np.arange(int(seconds[name] * rate_hz)) / rate_hz for name in seconds}
+    sounds = {name: (8000 * np.sin(2 * np.pi * pitch_hz[name] * times_s[name])).astype(np.int16) for name in seconds}
+    one = sample("Yes.")._replace(target_sound=sounds["recording"], spoken_sound=sounds["model"])
+    run = make_run(tmp_path / "run", rows=[], incidents=[])
+    write_samples(Samples(20, rate_hz, [one]), run=run)
+    players = re.findall(r'<p class="facts">(\w+)</p><audio [^>]*src="data:audio/\w+;base64,(.*?)"', render(run))
+    assert [name for name, _ in players] == ["recording", "model"]
+    for name, data in players:
+        heard, heard_hz = soundfile.read(io.BytesIO(base64.b64decode(data)))
+        assert heard_hz == rate_hz
+        assert len(heard) / rate_hz == pytest.approx(seconds[name], abs=0.1)  # MP3 has whole frames only
+        loudest_hz = np.abs(np.fft.rfft(heard)).argmax() * rate_hz / len(heard)
+        assert loudest_hz == pytest.approx(pitch_hz[name], rel=0.02)
 
 
 def test_a_run_of_which_little_is_left_still_has_a_page(tmp_path: Path) -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.trainer.models import random_batch, same_for_all, smallest
+from tests.trainer.parting import PARTS
 from trainer import step as steps
 from trainer.losses import LossConfig
 from trainer.optimization.adamw import AdamW
@@ -56,3 +62,14 @@ def test_the_gradients_norm_is_that_of_dense_gradients(whole: Outcome) -> None:
     gradients = [momentum / (1 - OptimizerConfig().beta_1) for momentum in momenta]
     norm = np.sqrt(sum(np.sum(np.square(gradient.astype(np.float64))) for gradient in gradients))
     np.testing.assert_allclose(values["gradient_norm"], norm, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_memory_for_activations_is_that_of_a_part(tmp_path: Path) -> None:
+    """The gradients, which there are once more than of a whole batch, are small here."""
+    words = [sys.executable, "-m", "tests.trainer.parting", str(tmp_path)]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=900)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    whole_bytes, parts_bytes = json.loads(ended.stdout).values()
+    print(f"buffers of a step: {whole_bytes / 2**20:.1f} MiB, in {PARTS[1]} parts {parts_bytes / 2**20:.1f} MiB")
+    assert parts_bytes < 1.5 * whole_bytes / PARTS[1]

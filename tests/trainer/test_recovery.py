@@ -23,9 +23,9 @@ from shared.errors import UserError
 from tests.commands import Outcome
 from tests.trainer import toy
 from tests.trainer.batches import make_stream
-from tests.trainer.conftest import built
+from tests.trainer.conftest import built, spoil_record
 from tests.trainer.toy import TrainStep
-from trainer import loop, monitor
+from trainer import incidents, loop, monitor
 from trainer.checkpoints import saved_checkpoints
 from trainer.input.position import Position
 
@@ -51,7 +51,9 @@ def unvalidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def train(command: Callable, unvalidated: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
     """The command, its steps disturbed: told the number of a call, one changes its batch, or raises."""
 
-    def run(folder: Path, *overrides: str, disturb: Disturb = lambda _, batch: batch) -> Outcome:
+    def run(
+        folder: Path, *overrides: str, disturb: Disturb = lambda _, batch: batch, data: Path = unvalidated
+    ) -> Outcome:
         class Disturbed(TrainStep):
             calls = 0
 
@@ -60,9 +62,7 @@ def train(command: Callable, unvalidated: Path, monkeypatch: pytest.MonkeyPatch)
                 return super().__call__(disturb(self.calls, dict(batch)))
 
         toy.put_in(monkeypatch.setattr, TrainStep=Disturbed)
-        return command(
-            "train", "configs/train_sample.yaml", *SETTINGS, *overrides, "--data", unvalidated, "--run", folder
-        )
+        return command("train", "configs/train_sample.yaml", *SETTINGS, *overrides, "--data", data, "--run", folder)
 
     return run
 
@@ -162,11 +162,23 @@ def test_a_run_that_diverges_before_its_first_checkpoint_begins_again_at_a_lower
     train: Callable, tmp_path: Path
 ) -> None:
     overrides = ("steps=4", "checkpoint_every=4", "recovery.skipped_in_row=2")
-    outcome = train(tmp_path / "run", *overrides, disturb=poisoned(1, 2))
+    outcome = train(tmp_path / "run", *overrides, "recovery.rate_factor=0.25", disturb=poisoned(1, 2))
     assert outcome.code == 0, outcome.err
-    assert "2 steps in a row were no numbers: back to step 0, at 0.5 of the rate" in outcome.err
-    assert train(tmp_path / "whole", *overrides, "optimizer.learning_rate=0.001").code == 0
+    assert "2 steps in a row were no numbers: back to step 0, at 0.25 of the rate" in outcome.err
+    assert train(tmp_path / "whole", *overrides, "optimizer.learning_rate=0.0005").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_run_that_diverges_while_nothing_is_due_goes_back_once_its_figures_are_many(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps 3 and 4 are sound: a look at the end would find no skipped ones last."""
+    monkeypatch.setattr(incidents, "MAX_UNSEEN", 2)
+    overrides = ("steps=4", "checkpoint_every=4", "log_every=4", "recovery.skipped_in_row=2")
+    outcome = train(tmp_path, *overrides, disturb=poisoned(1, 2))
+    assert outcome.code == 0, outcome.err
+    kinds = [(row["kind"], row["step"]) for row in lines(tmp_path, "incidents.jsonl")]
+    assert kinds == [("skipped", 1), ("skipped", 2), ("went back", 2)]
 
 
 def test_what_is_due_is_saved_also_where_another_host_is_gone_meanwhile(
@@ -279,6 +291,9 @@ def test_a_probe_finds_it_before_the_first_step_and_changes_nothing_else(train: 
     assert losses(tmp_path / "probed") == losses(tmp_path / "plain")
     told = re.findall(r"compiling training: shape (\d) of 2, \d+×\d+×\d+ \(clips×frames×tokens\)", probed.err)
     assert told in (["1"], ["1", "2"])  # the probe's shape is told before the probe, and not again
+    planned = re.search(r"2 bucket shapes \(clips×frames×tokens\): (\S+), (\S+);", probed.err)
+    assert planned
+    assert f"shape 1 of 2, {planned[2]} " in probed.err  # longer clips, and more frames in all
     assert probed.err.index("compiling") < probed.err.index("step 1 of 2")
     outcome = train(tmp_path / "small", "steps=1", "recovery.probe_memory=true", disturb=larger_than(1))
     assert outcome.code == 0, outcome.err
@@ -321,19 +336,23 @@ def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_p
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
     with pytest.raises(tf.errors.InternalError):
         train(tmp_path / "fault", "steps=9", disturb=interrupted_compiler(4, asked=False))
+    assert "steps 1 to 3 on" in (tmp_path / "fault" / "summary.html").read_text(encoding="utf-8")
 
 
-def test_a_signal_that_ends_the_compiler_of_the_update_leaves_the_last_checkpoint(
-    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("has_updated", "left"), [(False, 2), (True, 3)])
+def test_a_signal_that_ends_the_compiler_of_the_first_update_leaves_the_last_checkpoint(
+    has_updated: bool, left: int, train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some devices may have had theirs and not others."""
+    """Some devices may have had theirs and not others; after one no update is compiled any more."""
     assert train(tmp_path / "whole", "steps=6", "checkpoint_every=2").code == 0
     with monkeypatch.context() as amid:
         amid.setattr(TrainStep, "is_updating", True)
+        amid.setattr(TrainStep, "has_updated", has_updated)
         outcome = train(tmp_path / "run", "steps=6", "checkpoint_every=2", disturb=interrupted_compiler(4))
     assert outcome.code == 128 + signal.SIGINT, outcome.err
-    assert "a signal amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
-    assert "SIGINT: left after step 2, which is saved" in outcome.err.splitlines()[-1]
+    went_back = "a signal amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
+    assert went_back == (not has_updated)
+    assert f"SIGINT: left after step {left}, which is saved" in outcome.err.splitlines()[-1]
     assert train(tmp_path / "run", "steps=6", "checkpoint_every=2").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
@@ -392,3 +411,18 @@ def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(
     assert train(tmp_path / "run", "steps=9").code == 0
     assert train(tmp_path / "whole", "steps=9").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_corrupt_record_that_is_passed_over_is_an_incident(
+    train: Callable[..., Outcome], unvalidated: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    shard = spoil_record(unvalidated, to=data)
+    outcome = train(tmp_path / "run", "steps=30", "input.corrupt_records=1", data=data)
+    assert outcome.code == 0, outcome.err
+    (row,) = lines(tmp_path / "run", "incidents.jsonl")
+    assert row["kind"] == "corrupt record"
+    assert 0 <= row["step"] <= 30
+    assert row["record"].startswith(f"{shard}: the record of ")
+    assert "skipped, 1 of 1" in row["record"]
+    assert "".join(row["record"].split()) in "".join(outcome.err.split())  # which the terminal may have wrapped

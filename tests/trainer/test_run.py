@@ -103,6 +103,21 @@ def test_a_key_of_another_version_is_named_damage(run: Path) -> None:
         open_run(run)
 
 
+def test_a_run_that_noted_no_lengths_goes_on_and_hears_whole_crops_until_it_does(run: Path, dataset: Dataset) -> None:
+    document = json.loads((run / "run.json").read_text())
+    noted = document.pop("lengths")
+    (run / "run.json").write_text(json.dumps(document))
+    assert open_run(run).lengths.heard_frames([1, 9_000], crop_frames=256).numpy().tolist() == [256, 256]
+    assert enter(run, config=CONFIG, dataset=dataset).lengths.model_dump() == noted
+
+
+def test_a_run_that_goes_on_with_shorter_clips_keeps_the_lengths_that_it_has_heard(run: Path, dataset: Dataset) -> None:
+    noted = open_run(run).lengths
+    shorter = CONFIG.model_copy(update={"input": CONFIG.input.model_copy(update={"max_frames": 150})})
+    assert RunInfo.of(shorter, dataset=dataset).lengths.tokens < noted.tokens
+    assert enter(run, config=shorter, dataset=dataset).lengths.tokens == noted.tokens
+
+
 def test_no_run_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="make train RUN="):
         open_run(tmp_path / "nowhere")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import get_args
 
 import keras
+import matplotlib as mpl
 import numpy as np
 import pydantic
 import pytest
@@ -15,11 +17,12 @@ import yaml
 
 from shared.config import load_config
 from shared.errors import UserError
+from tests.bench.schedules import draw
 from trainer.config import TrainConfig
 from trainer.model.size import SIZES
 from trainer.optimization.adamw import AdamW
 from trainer.optimization.config import OptimizerConfig
-from trainer.optimization.levels import Level
+from trainer.optimization.levels import Level, level_settings
 from trainer.optimization.schedules import Schedule, scheduled_fraction
 
 STEPS = 200_000
@@ -162,6 +165,51 @@ def test_what_a_config_says_wins_over_its_level_field_by_field(tmp_path: Path) -
     assert other == plain.model_copy(update={"schedule": schedule(kind="constant")})
 
 
+@pytest.mark.parametrize("level", get_args(Level))
+@pytest.mark.parametrize("path", sorted(Path("configs").glob("train_*.yaml")), ids=lambda path: path.stem)
+def test_a_level_that_is_asked_for_wins_over_what_the_config_says(path: Path, level: Level) -> None:
+    given = load_config(path, of=TrainConfig)
+    asked = load_config(path, of=TrainConfig, overrides=["optimizer.epsilon=1e-9", f"level={level}"])
+    bare = TrainConfig.model_validate({"level": level, "model": {"size": given.model.size}})
+    assert asked.level == level
+    assert asked.optimizer.schedule.kind == bare.optimizer.schedule.kind
+    told = level_settings(level, size=given.model.size)
+    for name in told["optimizer"].keys() - {"schedule"}:
+        assert getattr(asked.optimizer, name) == getattr(bare.optimizer, name) == told["optimizer"][name]
+    for name, value in told["optimizer"]["schedule"].items():
+        assert getattr(asked.optimizer.schedule, name) == value
+    assert asked.plateau == (bare.plateau or given.plateau)
+    assert asked.optimizer.epsilon == 1e-9
+    assert (asked.steps, asked.model, asked.input) == (given.steps, given.model, given.input)
+
+
+def test_other_words_win_over_a_level_that_is_asked_for_wherever_they_stand(tmp_path: Path) -> None:
+    document = {"level": "enhanced", "model": {"size": "small"}, "optimizer": {"learning_rate": 1.0}}
+    for words in (["optimizer.clip_norm=0.9", "level=basic"], ["level=basic", "optimizer.clip_norm=0.9"]):
+        asked = read(tmp_path, document, *words)
+        assert (asked.level, asked.optimizer.learning_rate, asked.optimizer.clip_norm) == ("basic", 1e-5, 0.9)
+    tiny = read(tmp_path, document, "level=enhanced", "model.size=tiny").optimizer
+    assert (tiny.learning_rate, tiny.clip_norm, tiny.schedule.steps) == (3e-5, 0.5, 6_000)
+    plain = read(tmp_path, document, "level=null")
+    assert (plain.level, plain.optimizer.learning_rate, plain.optimizer.clip_norm) == (None, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("level", get_args(Level))
+@pytest.mark.parametrize("kind", ["constant", "cosine", "cosine_restarts", "noam", "trapezoid"])
+def test_a_schedule_of_another_kind_than_that_of_a_level_takes_nothing_of_it(
+    tmp_path: Path, level: Level, kind: str
+) -> None:
+    told = level_settings(level, size="tiny")["optimizer"]["schedule"]
+    wanted = schedule(**told) if told["kind"] == kind else schedule(kind=kind)
+    for document in ({}, {"optimizer": {"schedule": {"kind": "cosine", "final_fraction": 0.2}}}):
+        asked = read(
+            tmp_path, document | {"model": {"size": "tiny"}}, f"level={level}", f"optimizer.schedule.kind={kind}"
+        )
+        assert asked.optimizer.schedule.kind == kind
+        if not document or told["kind"] != "cosine":
+            assert asked.optimizer.schedule == wanted
+
+
 def test_a_config_that_was_written_down_with_its_level_reads_as_the_same() -> None:
     config = TrainConfig.model_validate({"level": "basic", "optimizer": {"learning_rate": 0.5}})
     assert TrainConfig.model_validate_json(config.model_dump_json()) == config
@@ -170,3 +218,13 @@ def test_a_config_that_was_written_down_with_its_level_reads_as_the_same() -> No
 def test_an_unknown_level_is_told_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"level: .*'basic', 'enhanced', 'plateau_breaker' or 'experimental'"):
         read(tmp_path, {"level": "fast"})
+
+
+def test_the_documentation_has_the_rates_drawn_as_they_are(tmp_path: Path) -> None:
+    """Here byte for byte; elsewhere a processor's own cosine may move a point by what nobody sees."""
+    with mpl.rc_context():
+        draw(tmp_path / "schedules.svg")
+    number = re.compile(r"(?<![\w.])-?\d+\.\d+")
+    drawn, committed = (path.read_text("utf-8") for path in (tmp_path / "schedules.svg", Path("docs/schedules.svg")))
+    assert number.sub("…", drawn) == number.sub("…", committed), "`make schedules` draws it anew"
+    np.testing.assert_allclose(*(np.array(number.findall(one), float) for one in (drawn, committed)), atol=0.01)

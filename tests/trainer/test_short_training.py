@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import safetensors.numpy
 
+from trainer import step
 from trainer.checkpoints import saved_checkpoints
 
 pytestmark = [pytest.mark.usefixtures("op_by_op"), pytest.mark.filterwarnings("ignore:Even though the")]
@@ -60,3 +62,48 @@ def test_a_run_that_diverges_stops_with_the_reason_and_leaves_weights_that_are_n
     for saved in saved_checkpoints(tmp_path):
         arrays = safetensors.numpy.load_file(saved.path)
         assert [name for name, array in arrays.items() if not np.isfinite(array).all()] == [], saved.step
+
+
+WEIGHTS = {"mel": 2.0, "kl": 0.3, "flux": 0.25, "stop": 0.75}
+TOLD = (
+    *(f"loss.{name}={weight}" for name, weight in WEIGHTS.items()),
+    *("loss.guided_attention.weight=3", "loss.stop_positive_weight=1", "loss.mel_kind=huber"),
+)
+
+
+@pytest.mark.slow
+def test_weights_of_the_loss_parts_and_precision_are_those_that_are_asked_for(
+    command: Callable, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In training, in its validation and in an evaluation."""
+    judged: dict[str, list[int]] = {"usual": [], "told": []}
+    inner = step.TrainStep._differentiate_part
+
+    def run(name: str, *overrides: str) -> tuple[dict, dict]:
+        def differentiate(self: step.TrainStep, lesson: step.Lesson, *others: Any) -> Any:
+            judged[name].append(lesson.mel.shape[0])
+            return inner(self, lesson, *others)
+
+        monkeypatch.setattr(step.TrainStep, "_differentiate_part", differentiate)
+        outcome = command(*words(data, *overrides, "steps=1", run=tmp_path / name))
+        assert outcome.code == 0, outcome.err
+        trained, validated = map(json.loads, (tmp_path / name / "metrics.jsonl").read_text("utf-8").splitlines())
+        return trained, validated
+
+    usual, told = run("usual"), run("told", *TOLD, "optimizer.accumulation=2", "model.precision=float16")
+    (whole,) = judged["usual"]
+    assert judged["told"] == [-(-whole // 2)] * 2
+    evaluated = command("evaluate", "--run", tmp_path / "told", "--data", data)
+    assert evaluated.code == 0, evaluated.err
+    asked_again = json.loads((tmp_path / "told" / "evaluation.json").read_text(encoding="utf-8"))["losses"]
+    for row, guided in ((told[0], 3.0), (told[1], 0.0), (asked_again, 0.0)):
+        sums = sum(weight * row[name] for name, weight in WEIGHTS.items()) + guided * row["guided_attention"]
+        assert row["loss"] == pytest.approx(sums, rel=1e-4)
+    for one, other in zip(usual, told, strict=True):  # the same weights and draws: what differs are the terms
+        assert other["stop"] < 0.9 * one["stop"]
+        assert other["mel"] < 0.9 * one["mel"]
+    assert asked_again["loss"] == pytest.approx(told[1]["loss"], rel=1e-4)
+    assert "loss_scale" in told[0]
+    assert "loss_scale" not in usual[0]
+    arrays = safetensors.numpy.load_file(saved_checkpoints(tmp_path / "told")[-1].path)
+    assert "optimizer/loss_scale" in arrays

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import disturbable, random_batch
+from trainer import incidents
 from trainer.incidents import SkippedSteps
 from trainer.losses import LossConfig
 from trainer.model.xtts import XTTS
@@ -117,6 +118,17 @@ def test_a_batch_with_a_nan_is_skipped_inside_the_compiled_step(models: Callable
         assert contents(optimizer, model.variables) != before
         assert counters(optimizer) == [3, 1, 0]
         assert step.programs == 1
+
+
+def test_figures_are_looked_at_before_too_many_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(incidents, "MAX_UNSEEN", 2)
+    steps, found = SkippedSteps(in_row=0), []
+    for step in range(1, 6):
+        steps.note(step, dict.fromkeys(("skipped", "loss", "gradient_norm"), tf.zeros([])), rows=(tf.constant([0]),))
+        found.append(steps.is_full)
+        if steps.is_full:
+            steps.look()
+    assert found == [False, True, False, True, False]
 
 
 def test_the_steps_that_are_named_are_those_that_were_skipped_and_no_others() -> None:

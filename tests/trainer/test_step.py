@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import types
 from collections.abc import Callable
 
 import numpy as np
@@ -57,8 +58,8 @@ class Placed(Noise):
     def halves(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         return tf.cast(tf.fill(shape, tf.cast(HALVES * self._value, tf.int32)), tf.uint16)
 
-    def normal(self, shape: tf.Tensor | list[int], dtype: tf.DType = tf.float32) -> tf.Tensor:
-        return tf.cast(tf.fill(shape, self._value), dtype)
+    def normal(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
+        return tf.fill(shape, self._value)
 
     def advanced(self, _: int) -> Noise:
         return self
@@ -117,6 +118,24 @@ def test_the_frames_of_the_crop_are_left_out_of_the_loss(models: Callable[..., X
     assert float(losses["mel"]) == pytest.approx(sum(np.mean(size + size**2) for size in sizes), rel=1e-4)
 
 
+def test_the_voice_is_that_of_frames_that_the_crop_does_not_show(models: Callable[..., XTTS]) -> None:
+    """Without noise the crop is the first half of a clip, at most 16 frames here; as many after it and its next three
+    are judged."""
+    model, given, crop_frames = models(R), batch(), 16
+    decoded, losses = teacher_force(model, given, losses=LossConfig(voice=1.0), step=None, noise=None)
+    distances = []
+    for row, frames in enumerate(given["frames"].numpy()):
+        heard = min(frames // 2, crop_frames)
+        begin = heard + 3  # samples in common
+        said = decoded.mel[row, begin : min(frames, begin + crop_frames)].numpy()
+        one, other = (
+            model.recognise(tf.constant(mel[None]), tf.constant([len(mel)])).numpy()[0]
+            for mel in (said, given["mel"][row, :heard].numpy())
+        )
+        distances.append(1 - one @ other / np.linalg.norm(one) / np.linalg.norm(other))
+    assert float(losses["voice"]) == pytest.approx(np.mean(distances), rel=1e-3)
+
+
 def test_a_clip_without_a_reference_has_no_voice_to_be_like(models: Callable[..., XTTS]) -> None:
     """One of a single frame leaves nothing to hear, so it adds nothing to the voice loss."""
     short, shorter = (
@@ -158,8 +177,10 @@ class Constant(Placed):
 
 
 def test_weights_that_adapt_go_with_whole_batches_alone() -> None:
-    with pytest.raises(UserError, match=r"loss\.adaptive: .*optimizer\.accumulation=1"):
-        TrainStep(None, None, losses=LossConfig(adaptive=True), seed=1, parts=2)  # type: ignore[arg-type]
+    several = types.SimpleNamespace(num_replicas_in_sync=2)
+    for shared in ({"parts": 2}, {"strategy": several}):
+        with pytest.raises(UserError, match=r"loss\.adaptive: .*optimizer\.accumulation=1 and one device"):
+            TrainStep(None, None, losses=LossConfig(adaptive=True), seed=1, **shared)  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -176,4 +197,4 @@ def test_a_step_that_fails_tells_whether_it_was_amid_its_update(
             guided(batch())
     assert guided.is_updating == is_updating
     guided(batch())
-    assert not guided.is_updating
+    assert (guided.is_updating, guided.has_updated) == (False, True)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from preprocess.mel import log_mel
 from preprocess.tokens import Tokenizer
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -155,8 +156,11 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
     out = tmp_path / "new" / "hello.wav"
     words = ["synthesize", "--run", trained.undisturbed.run, "--text", "The kettle is singing.", "--language"]
     words += ["eng_Latn", "--reference", REFERENCE, "--seconds", "0.5", "--out"]
-    kept = tmp_path / "kept" / "mel.npy", tmp_path / "kept" / "tokens.npy"
-    outcome = command(*words, out, "--mel", kept[0], "--tokens", kept[1])
+    names = "mel", "tokens", "crop"
+    kept = [tmp_path / "kept" / f"{name}.npy" for name in names]
+    outcome = command(
+        *words, out, *(part for name, path in zip(names, kept, strict=True) for part in (f"--{name}", path))
+    )
     assert outcome.code == 0, outcome.err
     assert "compiling, then speaking 0.5 s at most" in outcome.err
     samples, rate_hz = soundfile.read(out, dtype="float32", always_2d=True)
@@ -173,12 +177,33 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
     assert steps == 10 or endings[0]
     assert [path.name for path in out.parent.iterdir()] == ["hello.wav"]
     info, vocabulary = open_run(trained.undisturbed.run), Vocabulary.load(trained.undisturbed.run / "vocab.json")
-    mel, tokens = map(np.load, kept)
+    mel, tokens, crop = map(np.load, kept)
     assert (mel.dtype, mel.shape) == (np.float32, (steps * 4, 80))
     heard = griffin_lim(mel, spec=info.contract.features, seed=1)
     np.testing.assert_allclose(samples[:, 0], heard / max(1.0, np.abs(heard).max()), atol=1e-4)
     pieces = Tokenizer(str(TOKENIZER)).encode_pieces("The kettle is singing.", language="eng_Latn")
     assert tokens.tolist() == [vocabulary.encode(pieces)]  # as an export takes them
+    whole = log_mel(soundfile.read(REFERENCE, dtype="float32")[0], spec=info.contract.features)
+    most = int(info.lengths.heard_frames(len(pieces), crop_frames=info.config.model.crop_frames))
+    start = np.argmax([whole[start : start + most].mean() for start in range(len(whole) - most + 1)])
+    np.testing.assert_allclose(crop, whole[None, start : start + most], atol=1e-4)
+    assert (
+        f"reference {REFERENCE}: of {len(whole) * 256 / 22050:.1f} s the loudest {most * 256 / 22050:.1f} s are heard"
+        in outcome.err
+    )
+    assert "in training" not in outcome.err
+
+
+@pytest.mark.slow
+def test_a_text_that_is_longer_than_any_of_training_is_spoken_and_said_to_be(
+    trained: runs.Trained, command: Callable, tmp_path: Path
+) -> None:
+    run, out = trained.undisturbed.run, tmp_path / "out.wav"
+    longest = open_run(run).lengths.tokens
+    words = ["synthesize", "--run", run, "--language", "eng_Latn", "--seconds", "0.2", "--out", out, "--text"]
+    outcome = command(*words, "one " * longest)
+    assert outcome.code == 0, outcome.err
+    assert f"in training {longest} at most; where words are lost, speak it sentence by sentence" in outcome.err
 
 
 @pytest.mark.slow

@@ -7,7 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from trainer.terminal import Terminal
+from trainer.losses import LossConfig
+from trainer.terminal import PARTS, Terminal
 
 TRAIN = {
     **{"loss": 5.4321, "mel": 2.5, "kl": 0.25, "flux": -0.85, "stop": 0.19, "guided_attention": 0.51},
@@ -76,6 +77,10 @@ def test_lines_without_a_terminal_come_ten_seconds_apart() -> None:
             now_s += 1.0
             view.show("train", step=step, values=TRAIN)
     assert len(out.getvalue().splitlines()) == 10
+
+
+def test_every_term_of_the_loss_has_its_place() -> None:
+    assert sorted(PARTS) == sorted(LossConfig(voice=1.0).weights_at(None))
 
 
 def test_a_stretch_without_rates_shows_the_rest() -> None:

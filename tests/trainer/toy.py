@@ -55,7 +55,7 @@ class Toy(keras.Model):
 class TrainStep:
     """Of the toy, with the real optimizer and noise."""
 
-    is_updating = False
+    is_updating, has_updated = False, True
 
     def __init__(self, model: Toy, optimizer: Any, *, seed: int, **_: object):
         self._model, self._optimizer, self._seed = model, optimizer, seed

@@ -26,4 +26,4 @@ class InputConfig(Config):
     chunk_bytes: int = pydantic.Field(512 << 20, ge=1)
     readers: int = pydantic.Field(4, ge=1)  # blocks read at a time; the order does not depend on it
     prefetch_batches: int = pydantic.Field(4, ge=1)
-    corrupt_records: int = pydantic.Field(0, ge=0)  # so many are skipped in a session; the next one ends it
+    corrupt_records: int = pydantic.Field(0, ge=0)  # of a split, on each host: so many are skipped in a session

@@ -14,8 +14,8 @@ class CostConfig(Config):
 
     The defaults are for `model.size: normal` on one data-centre GPU, and are estimates. Compilation: pico's two
     programs took 50 s of CPU time on a busy machine (`python -m tests.bench.shapes`); normal has five times its
-    blocks, and a server's core is some twice as fast. A step: 0.8 TFLOP for 1,000 frames, at 80 TFLOP/s. `make profile`
-    measures both.
+    blocks, and a server's core is some twice as fast. A step: 1.0 TFLOP for 1,000 frames, at 100 TFLOP/s.
+    `make profile` measures both.
     """
 
     compile_s: float = pydantic.Field(120.0, ge=0)  # of a shape's two programs, training and validation

@@ -20,6 +20,9 @@ from trainer.input.staircase import Bucket, assign, share_of_padding
 INT32_BYTES, INT64_BYTES = 4, 8
 
 
+SHOWN = 5  # of the longest clips
+
+
 class Inspection(NamedTuple):
     """All that is shown."""
 
@@ -84,7 +87,7 @@ def _padding(rows: Rows, *, plan: Plan, bucket: np.ndarray) -> np.ndarray:
     return share_of_padding(frames, plan.staircase.records * [one.frames for one in plan.buckets])
 
 
-def _longest(rows: Rows, *, heard: np.ndarray, shown: int = 5) -> list[tuple[str, int, int]]:
+def _longest(rows: Rows, *, heard: np.ndarray) -> list[tuple[str, int, int]]:
     places = np.nonzero(heard)[0]
-    order = places[np.argsort(-rows.frames[places], kind="stable")[:shown]]
+    order = places[np.argsort(-rows.frames[places], kind="stable")[:SHOWN]]
     return [(rows.utterance_id[place].as_py(), int(rows.frames[place]), int(rows.tokens[place])) for place in order]

@@ -42,9 +42,8 @@ def distribute(
     strategy: tf.distribute.Strategy,
     *,
     position: Position = Position(),  # noqa: B008 (immutable)
-    until: int | None = None,
 ) -> tf.distribute.DistributedDataset:
-    """The batches of `stream.endless`, or of `stream.epochs` with `until`, dealt to the replicas of a strategy.
+    """The batches of `stream.endless` dealt to the replicas of a strategy.
 
     Where R does not divide the clips of a batch, some replicas have a row more that is empty: the parts of a batch are
     of one shape. Each part is fetched to its device before it is asked for.
@@ -53,9 +52,7 @@ def distribute(
     def parts_of(context: tf.distribute.InputContext) -> tf.data.Dataset:
         count = context.num_replicas_in_sync // context.num_input_pipelines
         share = Share(context.input_pipeline_id * count, count, context.num_replicas_in_sync)
-        batches = stream.batches(position, until=until, share=share)
-        if until is not None:
-            return batches
+        batches = stream.batches(position, share=share)
         # of what has an end, hosts ask each other before each batch whether all of them still have one
         return batches.apply(tf.data.experimental.assert_cardinality(tf.data.experimental.INFINITE_CARDINALITY))
 

@@ -49,9 +49,9 @@ class Noise:
         self._draws += 1
         return tf.stack([self._seed * MAX_DRAWS + self._draws, self._step])
 
-    def normal(self, shape: tf.Tensor | list[int], dtype: tf.DType = tf.float32) -> tf.Tensor:
+    def normal(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         """Standard normal."""
-        return tf.cast(tf.random.stateless_normal(self._shape(shape), self._next_seed(), alg=ALGORITHM), dtype)
+        return tf.random.stateless_normal(self._shape(shape), self._next_seed(), alg=ALGORITHM)
 
     def uniform(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         """Uniform in [0, 1)."""

@@ -24,7 +24,7 @@ from shared.files import write_bytes
 from shared.languages import resolve_language
 from shared.vocabulary import Vocabulary
 from trainer.checkpoints import Saved, choose_checkpoint
-from trainer.conditioning import middle_of
+from trainer.conditioning import loudest_part
 from trainer.model.xtts import XTTS, Generated
 from trainer.run import RunInfo, open_run, trained_model
 from trainer.speech.bounds import MAX_REFERENCE_S, MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
@@ -70,6 +70,7 @@ def synthesize_file(
     checkpoint: str | None = None,
     mel: Path | None = None,
     tokens: Path | None = None,
+    crop: Path | None = None,
     tell: Callable[[str], object],
 ) -> Spoken:
     """Speak into a wav file, mono PCM16; it is scaled down where it would clip.
@@ -78,6 +79,7 @@ def synthesize_file(
         checkpoint: "best", "last" or a step; None is the best where there is one, and else the last.
         mel: where the mel goes too, [F, M] float32 in ln magnitude, for a vocoder.
         tokens: where what was said goes too, dense ids [1, T] int32, for an export's signature.
+        crop: where what was heard of the reference goes too, [1, C, M] float32, for the same.
         tell: hears what comes next, and how long it may take.
 
     Raises:
@@ -88,21 +90,26 @@ def synthesize_file(
     info = open_run(run)
     sentence = sentence._replace(language=resolve_language(sentence.language))
     dense = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
-    crop = _crop(sentence.reference, info=info, run=run)
+    heard = _crop(sentence.reference, tokens=len(dense), info=info, run=run, tell=tell)
+    if len(dense) > info.lengths.tokens:
+        tell(
+            f"the text: {len(dense)} tokens, in training {info.lengths.tokens} at most; where words are lost, speak it "
+            "sentence by sentence"
+        )
     saved = choose_checkpoint(run, checkpoint)
     model, progress = trained_model(run, saved, info=info)  # the best may be another by now
     tell(f"compiling, then speaking {max_duration_s:g} s at most; for a large model on CPUs this takes minutes")
     speech = speak(
         model,
         tokens=dense,
-        crop=crop,
+        crop=heard,
         spec=info.contract.features,
         max_duration_s=max_duration_s,
         seed=seed,
         xla=info.config.xla,
     )
     _write_wav(out, speech)
-    for path, array in ((mel, speech.mel), (tokens, dense[None])):
+    for path, array in ((mel, speech.mel), (tokens, dense[None]), (crop, heard[None])):
         if path is not None:
             _write_array(path, array)
     return Spoken(speech, saved._replace(step=progress.step))
@@ -136,7 +143,9 @@ def speak(
     generated = generate()
     steps = int(generated.steps[0])
     mel = generated.mel.numpy()[0, : steps * frames_per_step]
-    ending = "ended by itself" if generated.stopped[0] else f"cut off at {max_duration_s} s: no end was predicted"
+    more = "; --seconds allows more" if max_duration_s < MAX_SPEECH_S else ""
+    cut_off = f"cut off at {max_duration_s} s: no end was predicted{more}"
+    ending = "ended by itself" if generated.stopped[0] else cut_off
     return Speech(griffin_lim(mel, spec=spec, seed=seed), mel, spec.sample_rate_hz, ending)
 
 
@@ -163,10 +172,16 @@ def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | No
     return np.array(vocabulary.encode(pieces), np.int32)
 
 
-def _crop(path: Path | None, *, info: RunInfo, run: Path) -> np.ndarray:
-    """Part of the reference, or no frames, [C, M] float32."""
+def _crop(path: Path | None, *, tokens: int, info: RunInfo, run: Path, tell: Callable[[str], object]) -> np.ndarray:
+    """What is heard of the reference for a text of so many tokens, or no frames, [C, M] float32."""
     if path is not None:
-        return _reference_crop(path, contract=info.contract, crop_frames=info.config.model.crop_frames)
+        mel = _reference_mel(path, contract=info.contract)
+        most = info.lengths.heard_frames(tokens, crop_frames=info.config.model.crop_frames)
+        heard = loudest_part(mel, frames=most).numpy()
+        if len(heard) < len(mel):
+            rate = info.contract.features.frames_per_second
+            tell(f"reference {path}: of {len(mel) / rate:.1f} s the loudest {len(heard) / rate:.1f} s are heard")
+        return heard
     if info.config.model.reference_dropout == 0:
         raise UserError(
             f"{run} was trained with model.reference_dropout=0, so it speaks in the voice of a --reference only"
@@ -174,16 +189,15 @@ def _crop(path: Path | None, *, info: RunInfo, run: Path) -> np.ndarray:
     return np.zeros([0, info.contract.features.n_mels], np.float32)
 
 
-def _reference_crop(path: Path, *, contract: Contract, crop_frames: int) -> np.ndarray:
-    """The middle of a clip's mel, [C, M] float32 with C at most crop_frames; prepared as the shards were."""
+def _reference_mel(path: Path, *, contract: Contract) -> np.ndarray:
+    """Of a clip, [F, M] float32, prepared as the shards were."""
     spec = contract.features
     try:
         decoded = decode_audio(read_audio_file(str(path)), max_duration_s=MAX_REFERENCE_S)
         signal = process(resample(decoded, rate_hz=spec.sample_rate_hz), steps=contract.processing)
-        mel = log_mel(signal.samples, spec=spec)
+        return log_mel(signal.samples, spec=spec)
     except (Rejected, ValueError) as error:
         raise UserError(f"reference {path}: {error}; wanted a clip of a voice, some seconds long") from error
-    return middle_of(mel, frames=crop_frames)
 
 
 def _write_wav(path: Path, speech: Speech) -> None:

@@ -1,0 +1,49 @@
+"""A process that compiles a step of the smallest model, its batch whole and in parts, and says what memory each takes.
+
+    python -m tests.trainer.parting FOLDER
+
+A JSON object: of each number of parts the bytes of the program's buffers, by XLA's own report in FOLDER.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+CLIPS, FRAMES, TOKENS = 16, 256, 40
+PARTS = (1, 4)
+REPORTS = "*on_one*memory-usage-report.txt"
+
+
+def main(folder: Path) -> None:
+    json.dump({parts: buffers_bytes(parts, folder=folder) for parts in PARTS}, sys.stdout)
+
+
+def buffers_bytes(parts: int, *, folder: Path) -> int:
+    from tests.trainer.models import random_batch, smallest
+    from trainer.losses import LossConfig
+    from trainer.optimization.adamw import AdamW
+    from trainer.optimization.config import OptimizerConfig
+    from trainer.step import TrainStep
+
+    model = smallest()
+    optimizer = AdamW(OptimizerConfig(accumulation=parts), steps=100, variables=model.trainable_variables)
+    step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, parts=parts)
+    batch = random_batch(frames=[FRAMES] * CLIPS, token_counts=[TOKENS] * CLIPS, width=FRAMES, tokens=TOKENS)
+    before = set(folder.glob(REPORTS))
+    step._program(batch)
+    (report,) = set(folder.glob(REPORTS)) - before
+    (total,) = re.findall(r"^Total bytes used: (\d+) ", report.read_text(encoding="utf-8"))
+    return int(total)
+
+
+if __name__ == "__main__":
+    # compiled in haste
+    os.environ["XLA_FLAGS"] = f"--xla_dump_to={sys.argv[1]} --xla_backend_optimization_level=0"
+    main(Path(sys.argv[1]))
