@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import click
 
 from pipelines.doctor import doctor
-from pipelines.flink.commands import flink
-from pipelines.storage import dataset_path
+from pipelines.execution.flink.commands import flink
+from pipelines.storage.locations import dataset_path
 from shared.config import load_config
 from shared.errors import UserError
-from shared.lock import reading
-from shared.place import Place
+from shared.locks import reading
 from shared.stderr import keep_going_without_stderr
+from shared.storage_path import Place
 
 if TYPE_CHECKING:
     from pipelines.config import BuildConfig
@@ -65,10 +65,10 @@ def cli() -> None:
 )
 def build(config: Path, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, plan: bool) -> None:
     """Build a dataset as CONFIG says; OVERRIDES such as sources.ljspeech.root=/data/LJSpeech-1.1 come last."""
-    from pipelines.build import build_dataset
+    from pipelines.build.build_dataset import build_dataset
+    from pipelines.build.dry_run import forecast_build
     from pipelines.config import BuildConfig
-    from pipelines.forecast import forecast_build
-    from pipelines.summary import build_summary, forecast_summary
+    from pipelines.job_summaries import build_summary, forecast_summary
 
     wanted = load_config(config, of=BuildConfig, overrides=overrides)
     if plan:
@@ -93,7 +93,7 @@ def _refreshed_report(data: Place) -> Place:
 @click.argument("reader", required=False)
 def corpora(reader: str | None) -> None:
     """List the corpora that can be read, and the layout and options of each (or of one READER)."""
-    from pipelines.summary import corpora_summary
+    from pipelines.job_summaries import corpora_summary
     from preprocess.corpora import READERS
 
     if reader is not None and reader not in READERS:
@@ -110,8 +110,8 @@ def corpora(reader: str | None) -> None:
 )
 def validate(data: Place, runner: str, workers: int | None, changed: bool) -> None:
     """Check every byte and every claim of a dataset; exit 0 clean, 1 with findings, 2 on misuse."""
+    from pipelines.validation.terminal import validation_summary
     from pipelines.validation.validate import validate_dataset
-    from pipelines.validation.verdict_table import validation_summary
 
     if workers is not None and runner != "local":
         raise UserError(f"--workers {workers}: a job on Flink has as many as the cluster has slots; leave it out")
@@ -130,8 +130,8 @@ def repair(
 
     CONFIG and OVERRIDES, those of the build, are needed only where DATA/config.yaml is damaged too.
     """
-    from pipelines.repair import repair_dataset
-    from pipelines.summary import repair_summary
+    from pipelines.job_summaries import repair_summary
+    from pipelines.repair.repair import repair_dataset
 
     wanted = _config_of(config, overrides)
     repair = repair_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
@@ -153,8 +153,8 @@ def replay(
 
     CONFIG and OVERRIDES, those of the build, are needed only where DATA/config.yaml is damaged.
     """
-    from pipelines.replay import replay_dataset
-    from pipelines.summary import replay_summary
+    from pipelines.job_summaries import replay_summary
+    from pipelines.repair.replay import replay_dataset
 
     wanted = _config_of(config, overrides)
     replay = replay_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
@@ -189,7 +189,7 @@ def report(data: Place) -> None:
 def compare(a: Place, b: Place, out: Path | None) -> None:
     """What changed from dataset A to B, by utterance and in distribution; exit 0 equal, 1 with differences."""
     from pipelines.compare import compare_datasets, write_comparison
-    from pipelines.compare.summary import comparison_summary
+    from pipelines.compare.terminal import comparison_summary
     from shared.dataset import Dataset
 
     if out is not None and out.suffix not in (".html", ".json"):
@@ -217,7 +217,7 @@ def trace(what: str, data: Place, mel: Path | None, as_json: bool, again: bool) 
     """
     from pipelines.trace.command import is_good
     from pipelines.trace.command import trace as trace_in
-    from pipelines.trace.summary import account_summary
+    from pipelines.trace.terminal import account_summary
     from shared.dataset import Dataset
 
     with reading(data):

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from pipelines.storage import dataset_path
+from pipelines.storage.locations import dataset_path
 from shared.errors import UserError
-from shared.examination import Check, looked_at, room_at
-from shared.place import Place
+from shared.health_check import Check, looked_at, room_at
+from shared.storage_path import Place
 
 ROOM_WANTED_GIB = 2.0
 LIBRARIES = ("apache-beam", "numpy", "pyarrow", "scipy", "soundfile", "soxr", "tokenizers")
@@ -35,7 +35,7 @@ def examine(runner: str, *, data: Place) -> Iterator[Check]:
     yield looked_at("libraries", _libraries)
     yield looked_at("disk", lambda: _room(data))
     if runner == "flink":
-        from pipelines.flink.checks import flink_checks
+        from pipelines.execution.flink.checks import flink_checks
 
         for name, look in flink_checks():
             yield looked_at(name, look)

@@ -12,8 +12,8 @@ import regex
 
 from preprocess.conventions import CONVENTIONS
 from preprocess.conventions.convention import Mends
-from preprocess.spoken import say, say_decimal, say_digits, say_money, say_ordinal, say_percent, say_year
-from preprocess.written import Number, occurrence, parse, shape
+from preprocess.number_parser import Number, occurrence, parse, shape
+from preprocess.number_words import say, say_decimal, say_digits, say_money, say_ordinal, say_percent, say_year
 from shared.languages import script
 
 # Of numbers that begin with a zero, which no quantity does.

@@ -17,8 +17,8 @@ from preprocess.tokens import Tokenizer
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from preprocess.wav import check_plain
 from shared.features import FeatureSpec
+from shared.hashing import speaker_id
 from shared.languages import language_id
-from shared.order import speaker_id
 from shared.processing import Processing
 from shared.records import MEL_DTYPES, NO_MEL, Record
 from shared.vocabulary import UNKNOWN_ID

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import regex
 import sacremoses
 
-from preprocess.reading import count_numbers, read_out, set_numbers_apart
+from preprocess.verbalize import count_numbers, read_out, set_numbers_apart
 from shared.languages import script
 
 # Part of the contract: another preparation gives other tokens.

@@ -48,7 +48,7 @@ def check_truncation(data: bytes) -> None:
 
 
 def check_plain(data: bytes, *, rate_hz: int, samples: np.ndarray) -> None:
-    """Raises Rejected for a recording that `trainer/input/wav.py` would not read as the same samples.
+    """Raises Rejected for a recording that `trainer/data/wav_decoder.py` would not read as the same samples.
 
     That is anything but 16-bit PCM at the rate of the mels whose first data chunk holds just these samples, [S]
     float32, the mean of the channels. libsndfile takes another one where there are several.

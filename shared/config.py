@@ -12,7 +12,7 @@ import pydantic
 import yaml
 
 from shared.errors import UserError
-from shared.place import Place
+from shared.storage_path import Place
 
 MAX_CONFIG_BYTES = 1 << 20
 

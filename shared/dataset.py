@@ -15,10 +15,10 @@ import pydantic
 from shared.errors import UserError
 from shared.features import FeatureSpec
 from shared.layout import STEM, Layout
-from shared.lock import finish_publication
-from shared.place import Place
+from shared.locks import finish_publication
 from shared.processing import Processing
 from shared.records import NO_MEL
+from shared.storage_path import Place
 from shared.tables import MANIFEST, read_table
 
 SCHEMA_VERSION = 3

@@ -23,7 +23,7 @@ from typing import IO, Any, BinaryIO
 
 import pydantic
 
-from shared.place import Place, RemotePlace
+from shared.storage_path import Place, RemotePlace
 
 PIECE_BYTES = 1 << 22
 _PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # between attempts to empty a folder

@@ -16,7 +16,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from shared.place import Place
+from shared.storage_path import Place
 
 SPLITS = ("train", "validation")
 NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"

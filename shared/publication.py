@@ -23,7 +23,7 @@ import pydantic
 from shared.errors import UserError
 from shared.files import local, remove_tree, sync, write_json
 from shared.layout import Layout, is_name
-from shared.place import Place, RemotePlace
+from shared.storage_path import Place, RemotePlace
 
 _STAGED = re.compile(r"\.staging/[0-9a-f]{32}/(.+)")
 

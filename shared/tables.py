@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shared.files import write_bytes
-from shared.place import Place, RemotePlace
+from shared.storage_path import Place, RemotePlace
 
 # What a damaged table may have beyond what is stated of it, and still be looked into for what is wrong.
 SPARE_ROWS = 1000

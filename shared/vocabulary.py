@@ -14,7 +14,7 @@ import numpy as np
 
 from shared.errors import UserError
 from shared.languages import FIRST_ID, LAST_ID
-from shared.place import Place
+from shared.storage_path import Place
 
 PAD_ID, END_ID, UNKNOWN_ID = 1, 2, 3
 SPECIAL_IDS = (PAD_ID, END_ID, UNKNOWN_ID)

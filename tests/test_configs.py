@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.config import BuildConfig
 from shared.config import load_config
-from trainer.config import TrainConfig
+from trainer.config.train_config import TrainConfig
 
 CONFIGS = sorted(Path("configs").glob("*.yaml"))
 COMMANDS = re.compile(r"^#   make (?:\S+=\S+ )*[a-z-]+", re.MULTILINE)

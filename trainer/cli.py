@@ -11,12 +11,12 @@ import click
 
 from shared.config import load_config
 from shared.errors import UserError
-from shared.lock import reading
+from shared.locks import reading
 from shared.stderr import keep_going_without_stderr
-from trainer.cluster import find_cluster
-from trainer.signals import Interrupted
-from trainer.speech.bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
-from trainer.startup import start_tensorflow
+from trainer.config.speech_bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
+from trainer.distributed.tf_config import find_cluster
+from trainer.platform.tf_setup import start_tensorflow
+from trainer.training.signals import Interrupted
 
 # TensorFlow takes seconds to import: each command brings in its own when it runs, after the usage was checked.
 
@@ -63,10 +63,10 @@ def train(
     """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
     cluster = find_cluster(os.environ.get("TF_CONFIG"))
     allocator = start_tensorflow(plain_malloc=plain_malloc, is_alone=cluster is None)
-    from trainer.config import TrainConfig
-    from trainer.faults import faults_told
-    from trainer.hosts import Hosts
-    from trainer.train import train as train_to_the_end
+    from trainer.config.train_config import TrainConfig
+    from trainer.distributed.collectives import Hosts
+    from trainer.platform.tf_errors import faults_told
+    from trainer.training.train import train as train_to_the_end
 
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     if cluster is not None:
@@ -84,7 +84,7 @@ def doctor(run: Path) -> None:
     """Check that all is there that a training needs; exit 0 if so, else 1."""
     # a training may be running on it; devices, and whether they are compiled for, are looked at later
     start_tensorflow(gpus="as needed", is_alone=False, compiles=False)
-    from trainer.doctor import examine
+    from trainer.tools.doctor import examine
 
     checks = []
     for one in examine(run):
@@ -103,11 +103,11 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     start_tensorflow(gpus="hidden")  # planning needs none, and a training may be running on it
     from rich.console import Console
 
-    from trainer.config import TrainConfig
-    from trainer.input.guards import open_dataset
-    from trainer.input.inspection import inspect_input
-    from trainer.input.picture import check_picture, draw
-    from trainer.input.tables import inspection_tables
+    from trainer.config.train_config import TrainConfig
+    from trainer.data.dataset_checks import open_dataset
+    from trainer.data.inspection import inspect_input
+    from trainer.monitoring.input_tables import inspection_tables
+    from trainer.tools.inspection_plot import check_picture, draw
 
     asked = load_config(config, of=TrainConfig, overrides=overrides)
     if out is not None:
@@ -139,11 +139,11 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
     start_tensorflow()
     from rich.console import Console
 
-    from trainer.config import TrainConfig
-    from trainer.faults import faults_told
-    from trainer.input.guards import open_dataset
-    from trainer.profile_table import make_folder, profile_lines, profile_table, write_profile
-    from trainer.profiling import Profiler
+    from trainer.config.train_config import TrainConfig
+    from trainer.data.dataset_checks import open_dataset
+    from trainer.platform.tf_errors import faults_told
+    from trainer.tools.profile import Profiler
+    from trainer.tools.profile_table import make_folder, profile_lines, profile_table, write_profile
 
     asked = load_config(config, of=TrainConfig, overrides=overrides)
 
@@ -202,8 +202,8 @@ def synthesize(
 ) -> None:
     """Speak a text, in the voice of a reference clip."""
     start_tensorflow(gpus="as needed")  # a training may be running on it
-    from trainer.faults import faults_told
-    from trainer.speech.synthesize import Sentence, synthesize_file
+    from trainer.platform.tf_errors import faults_told
+    from trainer.speech.synthesizer import Sentence, synthesize_file
 
     sentence = Sentence(text=text, language=language, reference=reference)
     with faults_told():
@@ -233,8 +233,8 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
     start_tensorflow(gpus="as needed")  # a training may be running on it
     from rich.console import Console
 
-    from trainer.evaluation import evaluate_run, judgement_table, write_judgement
-    from trainer.faults import faults_told
+    from trainer.platform.tf_errors import faults_told
+    from trainer.tools.evaluate import evaluate_run, judgement_table, write_judgement
 
     with faults_told():
         judgement = evaluate_run(run, data=data, checkpoint=checkpoint, spoken=clips)
@@ -259,8 +259,8 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
 def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, max_tokens: int) -> None:
     """The model for elsewhere: SavedModel for so many seconds and tokens at most, weights, config, vocabulary."""
     start_tensorflow(gpus="hidden")  # a training may be running on it
-    from trainer.export import export_run
-    from trainer.faults import faults_told
+    from trainer.platform.tf_errors import faults_told
+    from trainer.tools.export import export_run
 
     with faults_told():
         exported = export_run(

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.compare.pairs import Pairs, pair_rows
-from pipelines.compare.records import compare_records
-from pipelines.compare.sides import WITH_RECORD, read_side, verdict_codes
+from pipelines.tables.join import Pairs, pair_rows
+from pipelines.tables.load import WITH_RECORD, read_side, verdict_codes
+from pipelines.tables.record_diff import compare_records
 from shared.dataset import Dataset, ShardInfo
 from shared.tables import MANIFEST, in_order
 

@@ -21,8 +21,8 @@ import numpy as np
 import pyarrow as pa
 import scipy.stats
 
-from pipelines.compare.pairs import Pairs, pair_rows
-from pipelines.report.rows import Rows, read_rows
+from pipelines.tables.columns import Rows, read_rows
+from pipelines.tables.join import Pairs, pair_rows
 from shared.dataset import Dataset
 
 ALPHA = 1e-3

@@ -8,10 +8,10 @@ from typing import Any
 from pipelines.compare import Comparison
 from pipelines.compare.changes import KINDS
 from pipelines.compare.drift import ALPHA, LEAST_D, LEAST_RECORDS, QUANTILES, Drift, Group, choose_groups
-from pipelines.compare.overlays import Overlay, overlay
-from pipelines.compare.summary import equality, evidence, names_line, shown, signed
-from pipelines.report.axes import VIEW
-from pipelines.report.template import template_environment
+from pipelines.compare.histogram_overlay import Overlay, overlay
+from pipelines.compare.terminal import equality, evidence, names_line, shown, signed
+from pipelines.html.axes import VIEW
+from pipelines.html.template import template_environment
 from shared.dataset import DatasetInfo
 from shared.errors import UserError
 from shared.files import write_bytes

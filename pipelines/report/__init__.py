@@ -7,12 +7,12 @@ No Beam: whole columns at a time, and never a Python object per row, so a millio
 
 from __future__ import annotations
 
+from pipelines.report.assessment import state_of
 from pipelines.report.page import render
-from pipelines.report.verdict import state_of
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import write_bytes
-from shared.place import Place
+from shared.storage_path import Place
 
 # Of a page, which says in its head what it is of.
 HEAD_BYTES = 1 << 12

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipelines.config import MAX_DECODE_S
-from pipelines.report.axes import Tick, round_step
-from pipelines.report.media import sound
-from pipelines.report.rows import Rows
+from pipelines.html.axes import Tick, round_step
+from pipelines.html.media import sound
+from pipelines.tables.columns import Rows
 from preprocess.audio import Signal, decode_audio, read_audio_file, resample
 from preprocess.mel import log_mel
 from preprocess.processing import process
 from preprocess.utterance import Rejected
 from shared.dataset import Contract, Dataset
-from shared.place import Place
 from shared.records import MEL_DTYPES, decode
+from shared.storage_path import Place
 from shared.tfrecord import read_frame
 
 CLIPS = 12

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.report.axes import choose_bins
+from pipelines.html.axes import choose_bins
 from pipelines.report.histograms import Band, Histogram, draw, limits_of
-from pipelines.report.rows import Rows
+from pipelines.tables.columns import Rows
 from shared.dataset import DatasetInfo, Selection
 
 SHOWN_LANGUAGES = 9

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.report.rows import Rows
+from pipelines.tables.columns import Rows
 from shared.dataset import DatasetInfo, SourceInfo
 from shared.layout import SPLITS
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.report.axes import VIEW, Axes, Bins, Tick, count_ticks, written
+from pipelines.html.axes import VIEW, Axes, Bins, Tick, count_ticks, written
 from preprocess.checks import BOUNDS
 
 BAND_HEIGHT, BAND_LABEL = 20, 150

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from pipelines.report.axes import VIEW
+from pipelines.html.axes import VIEW
+from pipelines.html.media import colour_scale, frequency_ticks, picture
+from pipelines.html.template import template_environment
+from pipelines.report.assessment import built_at, judge, state_of
 from pipelines.report.clips import gallery
 from pipelines.report.distributions import SHOWN_LANGUAGES, histograms, rates_by_language
 from pipelines.report.facts import language_facts, source_facts, speaker_facts, split_facts
-from pipelines.report.media import colour_scale, frequency_ticks, picture
 from pipelines.report.rejections import rejection_facts, withheld_by_reason
-from pipelines.report.rows import MEASURES, VERDICTS, Rows, read_rows
-from pipelines.report.template import template_environment
 from pipelines.report.texts import company_facts, text_facts
-from pipelines.report.verdict import built_at, judge, state_of
+from pipelines.tables.columns import MEASURES, VERDICTS, Rows, read_rows
 from preprocess.checks import CheckConfig
 from shared.dataset import Dataset, DatasetInfo
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.report.rows import Rows
+from pipelines.tables.columns import Rows
 from preprocess.utterance import LEFT_OUT, SELECTION
 
 EXAMPLES = 5

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.report.facts import total
-from pipelines.report.rows import Rows
+from pipelines.tables.columns import Rows
 
 SHOWN_CHARACTERS = 40
 

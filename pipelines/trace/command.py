@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.compare.records import mel_of
 from pipelines.report.clips import Changed, read_original
-from pipelines.trace.account import Account, give_account
-from pipelines.trace.again import SAME, prepare_again
+from pipelines.tables.record_diff import mel_of
 from pipelines.trace.lookup import Row, find_rows
+from pipelines.trace.reproduce import SAME, prepare_again
 from pipelines.trace.spectrogram import write_spectrogram
+from pipelines.trace.utterance_details import Account, give_account
 from preprocess.mel import log_mel
 from preprocess.utterance import Rejected
 from shared.dataset import Contract, Dataset

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.compare.sides import read_side
-from pipelines.report.rows import read_table
-from pipelines.trace.nearest import nearest_ids
+from pipelines.tables.columns import read_table
+from pipelines.tables.load import read_side
+from pipelines.trace.suggestions import nearest_ids
 from shared.dataset import Dataset
 from shared.errors import UserError
+from shared.hashing import shard_of
 from shared.layout import STEM, Stem
-from shared.order import shard_of
 
 Row = dict[str, Any]
 

@@ -11,7 +11,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 
-from pipelines.report.media import frequency_ticks
+from pipelines.html.media import frequency_ticks
 from shared.errors import UserError
 from shared.features import FeatureSpec
 from shared.files import write_bytes

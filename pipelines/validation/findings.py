@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pydantic
 
-from shared.place import Place
+from shared.storage_path import Place
 
 # Of one kind in one file so many are listed; the last of them says how many more there are.
 MAX_ALIKE = 50
@@ -92,7 +92,7 @@ class ShardVerdict(_Frozen):
     stem: str
     findings: list[Finding]
     sums: ShardSums
-    state: str  # of its files when they were read: see `pipelines.validation.trust`
+    state: str  # of its files when they were read: see `pipelines.validation.clean_cache`
     recordings: str = ""  # the same of its recordings, where they are its data
     damaged: bool = False  # some of its bytes are not those that were published
     trusted: bool = False  # nothing was read: the files are those of an earlier, clean inspection

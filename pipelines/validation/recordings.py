@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.validation.trust import state_of
+from pipelines.validation.clean_cache import state_of
 from shared.errors import whence
 from shared.files import file_sha256
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelines.validation.findings import ValidationReport
 from shared.files import write_json
 from shared.layout import Layout
-from shared.place import Place
+from shared.storage_path import Place
 
 # Older ones go: a report that is wanted for longer has to be put elsewhere.
 KEPT_REPORTS = 100

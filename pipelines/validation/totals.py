@@ -15,9 +15,9 @@ import numpy as np
 
 from pipelines.validation.findings import Finding, ShardVerdict
 from shared.dataset import DatasetInfo, LanguageInfo, SpeakerInfo, mel_statistics
+from shared.hashing import speaker_id
 from shared.languages import CODES, language_id
 from shared.layout import Stem
-from shared.order import speaker_id
 
 STATISTICS_TOLERANCE = 1e-6
 

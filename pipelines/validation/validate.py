@@ -22,27 +22,27 @@ from typing import NamedTuple
 import apache_beam as beam
 import click
 
-from pipelines.damage import tells_all
-from pipelines.progress import show_progress
-from pipelines.runners import choose_workers, new_job_name, run_graph
-from pipelines.tally import Tally
-from pipelines.validation.base import Base, inspect_base
-from pipelines.validation.company import Group, Hashes, contradictions, groups_for, hashes_of
-from pipelines.validation.doubt import with_sums, without_doubtful
+from pipelines.execution.progress import show_progress
+from pipelines.execution.progress_counter import Tally
+from pipelines.execution.runners import choose_workers, new_job_name, run_graph
+from pipelines.validation.blame import with_sums, without_doubtful
+from pipelines.validation.clean_cache import Trust, read_trust, write_trust
+from pipelines.validation.cross_shard import Group, Hashes, contradictions, groups_for, hashes_of
+from pipelines.validation.dataset_files import Base, inspect_base
 from pipelines.validation.findings import Finding, ShardVerdict, ValidationReport
-from pipelines.validation.inspection import Inspection
-from pipelines.validation.mending import with_mend
+from pipelines.validation.integrity import tells_all
+from pipelines.validation.manifest_rows import read_table
 from pipelines.validation.recordings import recordings_state
+from pipelines.validation.remedies import with_mend
 from pipelines.validation.reports import write_report
-from pipelines.validation.rows import read_table
+from pipelines.validation.shard_inspection import Inspection
 from pipelines.validation.totals import AddUp, Totals, check_totals
-from pipelines.validation.trust import Trust, read_trust, write_trust
-from pipelines.validation.workspace import workspace
+from pipelines.validation.workdir import workspace
 from shared.dataset import ShardInfo
 from shared.errors import UserError
 from shared.files import file_sha256, write_bytes, write_json
 from shared.layout import Layout
-from shared.place import Place
+from shared.storage_path import Place
 
 PROGRESS = "progress"
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from preprocess.conventions.convention import Convention, Mends
-from preprocess.conventions.elsewhere import ARABIC, HINDI, HUNGARIAN, KOREAN, PERSIAN, TURKISH
 from preprocess.conventions.germanic import DUTCH, ENGLISH, GERMAN, SWEDISH
+from preprocess.conventions.other_languages import ARABIC, HINDI, HUNGARIAN, KOREAN, PERSIAN, TURKISH
 from preprocess.conventions.romance import FRENCH, ITALIAN, PORTUGUESE, SPANISH
 from preprocess.conventions.slavic import CZECH, POLISH, RUSSIAN, UKRAINIAN
 

@@ -31,7 +31,7 @@ from preprocess.corpora.table import Table
 from preprocess.corpora.vctk import VCTK
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.errors import UserError, whence
-from shared.order import sort_key
+from shared.hashing import sort_key
 
 Source = Annotated[
     AISHELL3

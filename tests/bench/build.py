@@ -14,9 +14,9 @@ import multiprocessing
 import tempfile
 from pathlib import Path
 
-from pipelines.build import build_dataset
+from pipelines.build.build_dataset import build_dataset
+from pipelines.build.prepare_shards import preparation
 from pipelines.config import BuildConfig
-from pipelines.measure import preparation
 from preprocess.corpora import read_corpus
 from preprocess.record import Prepared
 from preprocess.utterance import Utterance

@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 import apache_beam as beam
 
-from pipelines.build import build_dataset
+from pipelines.build.build_dataset import build_dataset
 from pipelines.config import BuildConfig
-from pipelines.flink.cluster import Cluster
-from pipelines.flink.install import install
-from pipelines.flink.processes import free_port
-from pipelines.flink.rest import ask
-from pipelines.runners import choose_workers, run_graph
+from pipelines.execution.flink.cluster import Cluster
+from pipelines.execution.flink.install import install
+from pipelines.execution.flink.processes import free_port
+from pipelines.execution.flink.rest import ask
+from pipelines.execution.runners import choose_workers, run_graph
 from tests.bench.build import bare_loop
 from tests.bench.corpus import bench_config
 

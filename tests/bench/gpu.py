@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trainer.startup import start_tensorflow
+from trainer.platform.tf_setup import start_tensorflow
 
 if TYPE_CHECKING:  # TensorFlow is brought in later
     from tests.bench.mfu import Use
@@ -65,7 +65,7 @@ def main(size: str, steps: int, data: Path | None, out: Path | None) -> None:
 
 
 def _make_data(folder: Path) -> Path:
-    from pipelines.build import build_dataset
+    from pipelines.build.build_dataset import build_dataset
     from tests.bench.corpus import bench_config
 
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
@@ -75,9 +75,9 @@ def _make_data(folder: Path) -> Path:
 
 def _train(data: Path, folder: Path, *, size: str, steps: int, allocator: str) -> tuple[Any, float | None]:
     """The training's summary, and the mean utilisation by nvidia-smi outside of what the summary sets apart."""
-    from trainer.config import TrainConfig
-    from trainer.gpu import SAMPLE_PERIOD_S
-    from trainer.train import train
+    from trainer.config.train_config import TrainConfig
+    from trainer.monitoring.gpu_stats import SAMPLE_PERIOD_S
+    from trainer.training.train import train
 
     settings = {"model": {"size": size}, "input": {"buckets": SHAPES}, "steps": steps + SHAPES, "log_every": 20}
     first_visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0].strip()

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.build import build_dataset
+from pipelines.build.build_dataset import build_dataset
 from shared.dataset import Dataset
 from tests.bench.corpus import bench_config
 from tests.bench.measure import Measurement, interleaved

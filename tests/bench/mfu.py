@@ -2,7 +2,7 @@
 
     python -m tests.bench.mfu SIZE
 
-Operations are counted by formula (trainer/flops.py), those of a full batch, over the median time of its steps and
+Operations are counted by formula (trainer/tools/flops.py), those of a full batch, over the median time of its steps and
 over the GPU's rate for dense bfloat16 products as its maker states it. `tests.bench.gpu` reads what is printed. Without
 a GPU it says so, exit code 2.
 """
@@ -22,15 +22,15 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import tensorflow as tf
 
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
-from trainer.flops import step_flops
-from trainer.input.staircase import Bucket
-from trainer.losses import LossConfig
-from trainer.memory import OutOfMemory, within_memory
+from trainer.config.optim_config import OptimizerConfig
+from trainer.data.buckets import Bucket
+from trainer.distributed.device_memory import OutOfMemory, within_memory
 from trainer.model.xtts import XTTS, ModelConfig
-from trainer.optimization.adamw import AdamW
-from trainer.optimization.config import OptimizerConfig
-from trainer.startup import start_tensorflow
-from trainer.step import TrainStep
+from trainer.optim.adamw import AdamW
+from trainer.platform.tf_setup import start_tensorflow
+from trainer.tools.flops import step_flops
+from trainer.training.losses import LossConfig
+from trainer.training.train_step import TrainStep
 
 FRAMES, TOKENS = 800, 128  # 9.3 s at hop 256 and 22,050 Hz
 FIRST_CLIPS, MOST_CLIPS = 8, 1024

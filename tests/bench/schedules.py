@@ -13,7 +13,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from trainer.startup import start_tensorflow
+from trainer.platform.tf_setup import start_tensorflow
 
 STEPS, POINTS = 200_000, 401
 SIZE = "normal"
@@ -24,9 +24,9 @@ def draw(path: Path) -> None:
     start_tensorflow()
     import tensorflow as tf
 
-    from trainer.config import TrainConfig
-    from trainer.optimization.levels import Level
-    from trainer.optimization.schedules import scheduled_fraction
+    from trainer.config.presets import Level
+    from trainer.config.train_config import TrainConfig
+    from trainer.optim.schedules import scheduled_fraction
 
     mpl.rcParams.update({"svg.hashsalt": "schedules", "svg.fonttype": "none"})
     levels = get_args(Level)

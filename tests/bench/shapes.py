@@ -2,7 +2,7 @@
 
     python -m tests.bench.shapes [SIZE]
 
-The source of what `trainer/input/costs.py` says of compilation. Both
+The source of what `trainer/data/bucket_count.py` says of compilation. Both
 programs of each shape, training and evaluation, are compiled and timed; seconds of a step are fitted by
 a + b · frames + c · tokens over the padded shapes, and c / b is what a token costs in frames.
 """
@@ -21,12 +21,12 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import numpy as np
 import tensorflow as tf
 
-from trainer.input.staircase import Bucket
-from trainer.losses import LossConfig
+from trainer.config.optim_config import OptimizerConfig
+from trainer.data.buckets import Bucket
 from trainer.model.xtts import XTTS, ModelConfig
-from trainer.optimization.adamw import AdamW
-from trainer.optimization.config import OptimizerConfig
-from trainer.step import EvaluationStep, TrainStep
+from trainer.optim.adamw import AdamW
+from trainer.training.losses import LossConfig
+from trainer.training.train_step import EvaluationStep, TrainStep
 
 CLIPS = 4
 SHAPES = ((256, 16), (512, 16), (256, 144), (512, 144))  # frames, tokens

@@ -3,7 +3,7 @@
     python -m tests.bench.step [REPEATS]
 
 - `small`'s widths with two blocks in each network, for twelve would not fit into every machine: operations by formula
-  (trainer/flops.py) a second, over those of square float32 products by the faster of numpy and TensorFlow.
+  (trainer/tools/flops.py) a second, over those of square float32 products by the faster of numpy and TensorFlow.
 - The learn check's model, optimizer and losses (configs/learn_check.yaml, `nano`) on a batch of its size: one step
   compiled by XLA, as a graph, and operation by operation; the same maths and the same numbers drawn. Each starts from
   the same weights.
@@ -11,7 +11,7 @@
   there are more of them the time grows along a line, which begins with what no frame adds to (text, crop and the update
   of all weights; frames that are padded to and not shown would be part of it); and no call but a shape's first takes as
   long as if it compiled. That XLA compiles one program for each shape is seen in its dump, which is too large for here,
-  by tests/trainer/test_epochs.py.
+  by tests/trainer/data/test_whole_epochs.py.
 - What is told of a step: the gradients' norm, which also clips and tells steps that are no numbers, beside a constant
   in its place, which the update takes as it takes a norm; and the loop's own clocks, notes and figures.
 
@@ -43,17 +43,17 @@ import tensorflow as tf
 
 from shared.config import load_config
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
-from trainer.allocator import tune_allocator
-from trainer.config import TrainConfig
-from trainer.flops import step_flops
-from trainer.incidents import SkippedSteps
-from trainer.input.staircase import Bucket
-from trainer.model.size import SIZES, Size
+from trainer.config.model_sizes import SIZES, Size
+from trainer.config.train_config import TrainConfig
+from trainer.data.buckets import Bucket
 from trainer.model.xtts import XTTS
-from trainer.monitor import Monitor
-from trainer.optimization.adamw import AdamW
-from trainer.session import Session
-from trainer.step import TrainStep
+from trainer.monitoring.logger import Monitor
+from trainer.monitoring.session import Session
+from trainer.optim.adamw import AdamW
+from trainer.platform.allocator import tune_allocator
+from trainer.tools.flops import step_flops
+from trainer.training.incidents import SkippedSteps
+from trainer.training.train_step import TrainStep
 
 REPEATS = 7
 BLOCKS = 2  # of each network where the width is what matters
@@ -90,7 +90,7 @@ def main(repeats: int) -> None:
             verdict = "met" if one.met else "missed"
             print(f"{one.what:{WIDTH}}  {one.measured:>28}  {one.wanted:>7}  {verdict}", flush=True)
             all_met &= one.met
-    print("One program for each shape, by XLA's own dump: tests/trainer/test_epochs.py")
+    print("One program for each shape, by XLA's own dump: tests/trainer/data/test_whole_epochs.py")
     sys.exit(0 if all_met else 1)
 
 
@@ -200,7 +200,7 @@ def listed(buckets: tuple[Bucket, ...]) -> str:
 
 def monitored(repeats: int) -> Iterator[Finding]:
     """The gradients' norm, and what the loop does around a step."""
-    with mock.patch("trainer.step.norm_of", return_value=0.5):
+    with mock.patch("trainer.training.train_step.norm_of", return_value=0.5):
         bare = doing(make_step(learn_check()), LEARN_CHECK)
         bare()  # it is traced here
     step = make_step(learn_check())

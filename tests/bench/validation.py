@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipelines.build import build_dataset
-from pipelines.tally import Tally
-from pipelines.validation.bands import band_sums
-from pipelines.validation.company import hashes_of
-from pipelines.validation.evidence import mel_range
-from pipelines.validation.inspection import Inspection
-from pipelines.validation.rows import read_rows
-from pipelines.validation.window import Window
+from pipelines.build.build_dataset import build_dataset
+from pipelines.execution.progress_counter import Tally
+from pipelines.validation.cross_shard import hashes_of
+from pipelines.validation.hashing_reader import Window
+from pipelines.validation.manifest_rows import read_rows
+from pipelines.validation.mel_sums import band_sums
+from pipelines.validation.record_checks import mel_range
+from pipelines.validation.shard_inspection import Inspection
 from shared.dataset import Dataset
 from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, check_body, payload_length
 from tests.bench.corpus import bench_config

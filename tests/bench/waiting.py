@@ -37,7 +37,7 @@ MAX_STALL = 0.01
 
 def main() -> None:
     """Print the table."""
-    from pipelines.build import build_dataset
+    from pipelines.build.build_dataset import build_dataset
     from tests.bench.corpus import bench_config
 
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
@@ -71,15 +71,15 @@ def _measure_apart(data: Path, *, allocator: str) -> dict[str, float]:
 
 def _child(data: Path, *, allocator: str) -> None:
     """Measure in this process; TensorFlow is imported after the allocator and the cores are set."""
-    from trainer.startup import start_tensorflow
+    from trainer.platform.tf_setup import start_tensorflow
 
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     start_tensorflow(plain_malloc=allocator == "plain")
     from shared.dataset import Dataset
-    from trainer.input.config import InputConfig
-    from trainer.input.plan import plan_dataset
-    from trainer.input.stream import Stream
+    from trainer.config.data_config import InputConfig
+    from trainer.data.pipeline import Stream
+    from trainer.data.plan import plan_dataset
 
     dataset = Dataset.open(data)
     config = InputConfig(buckets=8, frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)
@@ -137,7 +137,7 @@ def _idle(batches: Iterator[Any]) -> dict[str, float]:
 
 def _stall(batches: Iterator[Any]) -> dict[str, float]:
     """With steps that sleep, each waited for."""
-    from trainer.waiting import Stopwatch
+    from trainer.monitoring.step_timer import Stopwatch
 
     slept_s, started_s = 0.0, time.monotonic()
     with Stopwatch(asynchronous=False) as watch:

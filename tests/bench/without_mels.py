@@ -18,13 +18,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import tensorflow as tf
 
-from pipelines.build import build_dataset
+from pipelines.build.build_dataset import build_dataset
 from shared.dataset import Dataset
 from tests.bench.corpus import bench_config
 from tests.bench.measure import interleaved, report
-from trainer.input.config import InputConfig
-from trainer.input.plan import plan_dataset
-from trainer.input.stream import Stream
+from trainer.config.data_config import InputConfig
+from trainer.data.pipeline import Stream
+from trainer.data.plan import plan_dataset
 
 CLIPS = 800
 MIN_CLIPS = {"float16": 8_000, "none": 800}  # of one repeat

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.build import build_dataset
+from pipelines.build.build_dataset import build_dataset
 from pipelines.config import BuildConfig
 from shared.config import load_config
 from tests.learn.corpus import make_corpus

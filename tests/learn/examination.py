@@ -14,7 +14,7 @@ from tests.learn.measures import has_length_of, orderly_moves
 from tests.learn.speaking import Asked, Speaker, Spoken
 from tests.learn.verdict import Line
 from tests.learn.voices import Voices, nearest_by_pitch
-from trainer.warping import warped_distance_db
+from trainer.training.dtw import warped_distance_db
 
 ORDERLY, RIGHT_LENGTH, OF_UNTRAINED, RIGHT_VOICE = 0.98, 0.95, 0.5, 0.95
 WORD_ERRORS = {"training": 0.02, "unseen": 0.20}

@@ -14,7 +14,7 @@ import click
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import write_bytes
-from trainer.startup import start_tensorflow
+from trainer.platform.tf_setup import start_tensorflow
 
 
 @click.command()

@@ -13,11 +13,11 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.learn.clips import Clip
-from trainer.checkpoints import Saved, load_checkpoint, saved_checkpoints
-from trainer.conditioning import loudest_part
-from trainer.lengths import Lengths
+from trainer.checkpoint.checkpoint import Saved, load_checkpoint, saved_checkpoints
+from trainer.checkpoint.run_dir import make_model, open_run
+from trainer.data.reference_length import Lengths
+from trainer.model.reference_crop import loudest_part
 from trainer.model.xtts import Generated
-from trainer.run import make_model, open_run
 
 BATCH = 32
 LONGEST = 1.5  # times the longest recording is as long as anything may get

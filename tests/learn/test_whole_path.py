@@ -13,8 +13,8 @@ from shared.dataset import Dataset
 from tests.commands import runner
 from tests.learn import judge
 from tests.learn.clips import read_clips
-from trainer.config import TrainConfig
-from trainer.train import train
+from trainer.config.train_config import TrainConfig
+from trainer.training.train import train
 
 
 @pytest.mark.slow

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from pipelines.build import build_dataset
+from pipelines.build.build_dataset import build_dataset
 from pipelines.config import BuildConfig
 from shared.config import load_config
-from shared.place import Place
+from shared.storage_path import Place
 
 SAMPLE_CONFIG = "configs/preprocess_sample.yaml"
 LJSPEECH_CONFIG = "configs/preprocess_ljspeech.yaml"

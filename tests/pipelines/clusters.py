@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from pipelines.flink import launcher
-from pipelines.flink.cluster import Cluster
-from pipelines.flink.rest import ask
+from pipelines.execution.flink import launcher
+from pipelines.execution.flink.cluster import Cluster
+from pipelines.execution.flink.rest import ask
 
 WORKER = "myxtts-flink-worker"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipelines import cli
-from pipelines.flink.cluster import Cluster
-from pipelines.flink.install import install
-from pipelines.flink.processes import free_port
+from pipelines.execution.flink.cluster import Cluster
+from pipelines.execution.flink.install import install
+from pipelines.execution.flink.processes import free_port
 from shared.errors import UserError
 from tests.commands import Outcome, runner
 from tests.pipelines import builds

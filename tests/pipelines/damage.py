@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.tally import Tally
+from pipelines.execution.progress_counter import Tally
 from pipelines.validation.findings import Finding
-from pipelines.validation.inspection import Inspection
+from pipelines.validation.shard_inspection import Inspection
 from shared.dataset import Dataset
 from shared.records import FIELDS, decode
 from shared.tfrecord import frame, read_frames

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from pipelines import doctor
-from pipelines.flink import answers, checks, restarts
+from pipelines.execution.flink import checks
+from pipelines.execution.flink import responses as answers
+from pipelines.execution.flink import restart_strategy as restarts
 from shared.errors import UserError
 
 

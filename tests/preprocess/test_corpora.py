@@ -16,7 +16,7 @@ from preprocess.corpora.metadata import MAX_LINE_BYTES
 from preprocess.corpora.source import MAX_TEXT_CHARACTERS, audio_path
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.errors import UserError
-from shared.order import sort_key
+from shared.hashing import sort_key
 
 CORPORA = Path(__file__).parents[1] / "corpora"
 CML_HEADER = b"wav_filename|wav_filesize|transcript|transcript_wav2vec|levenshtein|duration|num_words|client_id\n"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
-from shared.lock import finish_publication
+from shared.locks import finish_publication
 from shared.publication import complete_publication, publish_files, read_sums, sums_document
 
 STEM = "lj-train-00000-of-00002"

@@ -39,7 +39,7 @@ BUSY = """
 import ctypes, time
 from rich.console import Console
 from shared.stderr import keep_going_without_stderr
-from trainer.signals import Signals
+from trainer.training.signals import Signals
 
 keep_going_without_stderr()
 with Signals(Console(stderr=True).print, leaving="soon") as signals:

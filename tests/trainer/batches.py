@@ -10,10 +10,10 @@ import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Dataset
-from trainer.input.config import InputConfig
-from trainer.input.plan import Plan, plan_dataset
-from trainer.input.position import Position
-from trainer.input.stream import Stream
+from trainer.config.data_config import InputConfig
+from trainer.data.pipeline import Stream
+from trainer.data.plan import Plan, plan_dataset
+from trainer.data.position import Position
 
 DEVICE = "/CPU:0"
 

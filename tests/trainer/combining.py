@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import tensorflow as tf
 
-    from trainer.model.noise import Noise
+    from trainer.model.rng import Noise
     from trainer.model.xtts import XTTS
 
 TIMEOUT_S = 3600
@@ -108,7 +108,7 @@ def same_at_every_step(*, seed: int, step: tf.Tensor, place: object = 0) -> Nois
     """In the place of Noise: every row draws the same at every step, by a seed that XLA knows when it compiles."""
     import tensorflow as tf
 
-    from trainer.model.noise import Noise
+    from trainer.model.rng import Noise
 
     return Noise(seed=seed, step=tf.constant(1, tf.int64), rows_alike=True)
 
@@ -118,10 +118,10 @@ def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
     import numpy as np
 
     from tests.trainer.models import random_batch
-    from trainer import step as steps
-    from trainer.losses import LossConfig
-    from trainer.optimization.adamw import AdamW
-    from trainer.optimization.config import OptimizerConfig
+    from trainer.config.optim_config import OptimizerConfig
+    from trainer.optim.adamw import AdamW
+    from trainer.training import train_step as steps
+    from trainer.training.losses import LossConfig
 
     steps.Noise = same_at_every_step
     model = make(way, size=size)

@@ -15,7 +15,7 @@ import pytest
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
-from pipelines.build import build_dataset
+from pipelines.build.build_dataset import build_dataset
 from pipelines.config import BuildConfig
 from shared.config import load_config
 from shared.dataset import Dataset

@@ -24,14 +24,14 @@ os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compiled in ha
 import tensorflow as tf
 
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
-from trainer.checkpoints import State, copy_arrays, named_state
-from trainer.input.staircase import Bucket
-from trainer.losses import LossConfig
-from trainer.memory import OutOfMemory, within_memory
+from trainer.checkpoint.checkpoint import State, copy_arrays, named_state
+from trainer.config.optim_config import OptimizerConfig
+from trainer.data.buckets import Bucket
+from trainer.distributed.device_memory import OutOfMemory, within_memory
 from trainer.model.xtts import XTTS, ModelConfig
-from trainer.optimization.adamw import AdamW
-from trainer.optimization.config import OptimizerConfig
-from trainer.step import Batch, TrainStep
+from trainer.optim.adamw import AdamW
+from trainer.training.losses import LossConfig
+from trainer.training.train_step import Batch, TrainStep
 
 Strategy = tf.distribute.Strategy
 

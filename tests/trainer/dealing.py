@@ -41,7 +41,7 @@ def read(data: str, strategy) -> list[dict]:
 
     from shared.dataset import Dataset
     from tests.trainer.batches import make_stream
-    from trainer.input.replicas import distribute, parts_of
+    from trainer.data.distributed_input import distribute, parts_of
 
     stream, _, _ = make_stream(Dataset.open(data), chunk_bytes=900_000)
 

@@ -27,9 +27,11 @@ import tensorflow as tf
 
 from tests.trainer import toy
 from tests.trainer.models import NARROW, same_for_all
-from trainer import cli, learner, step
-from trainer.model.noise import Noise
-from trainer.model.size import SIZES
+from trainer import cli
+from trainer.config.model_sizes import SIZES
+from trainer.model.rng import Noise
+from trainer.training import learner
+from trainer.training import train_step as step
 
 TIMEOUT_S = 600
 

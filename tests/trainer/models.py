@@ -9,12 +9,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer.losses import LossConfig
+from trainer.config.model_sizes import SIZES, Size, Stack
 from trainer.model.decoder import Decoded
-from trainer.model.noise import Noise
-from trainer.model.size import SIZES, Size, Stack
+from trainer.model.rng import Noise
 from trainer.model.xtts import XTTS, ModelConfig
-from trainer.step import Losses, judge, prepare
+from trainer.training.losses import LossConfig
+from trainer.training.train_step import Losses, judge, prepare
 
 M = 16
 VOCABULARY = 40

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from trainer.input.blocks import Blocks, Records, cut_blocks
-from trainer.input.epoch import ChunkOrder, Epoch, EpochOrder
-from trainer.input.staircase import Bucket, assign
+from trainer.data.buckets import Bucket, assign
+from trainer.data.epoch_order import ChunkOrder, Epoch, EpochOrder
+from trainer.data.record_index import Blocks, Records, cut_blocks
 
 
 def records_of(frames: np.ndarray, tokens: np.ndarray, *, shards: int, overhead_bytes: int = 300) -> Records:

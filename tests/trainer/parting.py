@@ -27,10 +27,10 @@ def main(folder: Path) -> None:
 
 def buffers_bytes(parts: int, *, folder: Path) -> int:
     from tests.trainer.models import random_batch, smallest
-    from trainer.losses import LossConfig
-    from trainer.optimization.adamw import AdamW
-    from trainer.optimization.config import OptimizerConfig
-    from trainer.step import TrainStep
+    from trainer.config.optim_config import OptimizerConfig
+    from trainer.optim.adamw import AdamW
+    from trainer.training.losses import LossConfig
+    from trainer.training.train_step import TrainStep
 
     model = smallest()
     optimizer = AdamW(OptimizerConfig(accumulation=parts), steps=100, variables=model.trainable_variables)

@@ -35,7 +35,7 @@ def main() -> None:
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * DEVICES)
 
     from tests.trainer.models import same_for_all
-    from trainer import step as steps
+    from trainer.training import train_step as steps
 
     steps.Noise = same_for_all
     strategy = tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
@@ -57,10 +57,10 @@ def train(
     import tensorflow as tf
 
     from tests.trainer.models import smallest
-    from trainer.losses import LossConfig
-    from trainer.optimization.adamw import AdamW
-    from trainer.optimization.config import OptimizerConfig
-    from trainer.step import TrainStep
+    from trainer.config.optim_config import OptimizerConfig
+    from trainer.optim.adamw import AdamW
+    from trainer.training.losses import LossConfig
+    from trainer.training.train_step import TrainStep
 
     with strategy.scope() if strategy else tf.device("/CPU:0"):
         model = smallest(rematerialise=rematerialise, precision=precision)

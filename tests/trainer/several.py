@@ -24,8 +24,10 @@ def main() -> None:
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * int(devices))
 
     from tests.trainer.models import NARROW, same_for_all
-    from trainer import cli, learner, step
-    from trainer.model.size import SIZES
+    from trainer import cli
+    from trainer.config.model_sizes import SIZES
+    from trainer.training import learner
+    from trainer.training import train_step as step
 
     SIZES["pico"] = NARROW
     step.Noise = same_for_all
@@ -38,7 +40,7 @@ def main() -> None:
 def disturbed() -> type:
     import tensorflow as tf
 
-    from trainer.step import TrainStep
+    from trainer.training.train_step import TrainStep
 
     class Disturbed(TrainStep):
         calls = 0

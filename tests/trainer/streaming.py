@@ -18,7 +18,7 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
-from trainer.allocator import tune_allocator
+from trainer.platform.allocator import tune_allocator
 
 # TensorFlow comes in with the functions' own imports, after the allocator was tuned as it is in training
 CONTENT = ("mel", "frames", "tokens", "token_counts", "rows")
@@ -27,7 +27,7 @@ CONTENT = ("mel", "frames", "tokens", "token_counts", "rows")
 def write_rows(data: str, out: str, until: str, settings: str, *position: str) -> None:
     from shared.dataset import Dataset
     from tests.trainer.batches import DEVICE, as_numpy, make_stream
-    from trainer.input.position import Position
+    from trainer.data.position import Position
 
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
     with Path(out).open("a", encoding="utf-8") as file:

@@ -23,8 +23,9 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import keras
 import tensorflow as tf
 
-from trainer import cli, learner, validation
-from trainer.model.noise import Noise
+from trainer import cli
+from trainer.model.rng import Noise
+from trainer.training import learner, validation
 
 TERMS = ("mel", "kl", "flux", "stop", "guided_attention")
 

@@ -17,10 +17,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from trainer.config.model_sizes import Size
 from trainer.model.layers import KeysValues, MemoryBlock, Recipe, causal_mask, norm
-from trainer.model.noise import Noise
 from trainer.model.positions import Positions
-from trainer.model.size import Size
+from trainer.model.rng import Noise
 
 PRENET_DROPOUT = 0.5  # also at inference, as in Tacotron 2 and MELLE: the pre-net must not be trusted
 POSTNET_LAYERS = 5

@@ -11,9 +11,9 @@ from typing import NamedTuple, ParamSpec, TypeVar
 import keras
 import tensorflow as tf
 
-from trainer.model.noise import Branch, Noise
+from trainer.config.model_sizes import Stack
 from trainer.model.positions import Positions, turned
-from trainer.model.size import Stack
+from trainer.model.rng import Branch, Noise
 
 P = ParamSpec("P")
 R = TypeVar("R")

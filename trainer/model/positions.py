@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from trainer.model.size import Stack
+from trainer.config.model_sizes import Stack
 
 
 class Positions:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import keras
 import tensorflow as tf
 
+from trainer.config.model_sizes import Stack
 from trainer.model.layers import Encoder, Recipe, key_mask
-from trainer.model.noise import Noise
-from trainer.model.size import Stack
+from trainer.model.rng import Noise
 
 
 class TextEncoder(keras.layers.Layer):

@@ -9,11 +9,11 @@ import pydantic
 import tensorflow as tf
 
 from shared.config import Config
-from trainer.model.audio_encoder import AudioEncoder, Conditioning
+from trainer.config.model_sizes import SIZES
 from trainer.model.decoder import Decoded, Decoder, Memory
 from trainer.model.layers import Recipe
-from trainer.model.noise import Noise
-from trainer.model.size import SIZES
+from trainer.model.reference_encoder import AudioEncoder, Conditioning
+from trainer.model.rng import Noise
 from trainer.model.text_encoder import TextEncoder
 
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}

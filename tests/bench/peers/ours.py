@@ -8,9 +8,9 @@ from pathlib import Path
 from shared.dataset import Dataset
 from tests.bench.peers.clips import CLIPS_PER_BATCH, SEED, Batch, Corpus
 from tests.bench.peers.tensors import view
-from trainer.input.config import InputConfig
-from trainer.input.plan import Plan, plan_dataset
-from trainer.input.stream import Stream
+from trainer.config.data_config import InputConfig
+from trainer.data.pipeline import Stream
+from trainer.data.plan import Plan, plan_dataset
 
 TOLERANCE = 0.0
 INPUTS = InputConfig(buckets=8, frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)

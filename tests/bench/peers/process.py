@@ -21,7 +21,7 @@ from typing import IO, Any
 
 from tests.bench.measure import Measurement, descendants, tree_cpu_s
 from tests.bench.peers.clips import Corpus, Load, Tally, check_epoch
-from trainer.allocator import tune_allocator
+from trainer.platform.allocator import tune_allocator
 
 # Every loader works ahead, and goes on doing so after its turn: what it has ready is taken before the clock starts.
 BATCHES_AHEAD, AHEAD_S = 16, 1.0

@@ -1,0 +1,1 @@
+"""Raw corpora to a published dataset: listing, preparation, filtering, writing, publication."""

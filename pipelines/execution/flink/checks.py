@@ -1,0 +1,152 @@
+"""What a run on Flink needs, in the order in which one would mend it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pipelines.execution.flink.cluster import Cluster
+from pipelines.execution.flink.environment import asked_job_server_jar, asked_master, asked_worker_pool
+from pipelines.execution.flink.install import installation
+from pipelines.execution.flink.java import java_home, maven
+from pipelines.execution.flink.processes import listens
+from pipelines.execution.flink.responses import class_path, overview
+from pipelines.execution.flink.rest import Unreachable
+from pipelines.execution.flink.restart_strategy import checked_restarts
+from pipelines.execution.flink.versions import sums, versions
+from shared.errors import UserError
+
+
+def flink_checks() -> Iterator[tuple[str, Callable[[], str]]]:
+    """(name, what looks and says what it found, or raises a UserError that says what to do)."""
+    yield "worker", _worker
+    yield "Java", lambda: f"{versions().java} in {java_home()}"
+    yield "Maven", _maven
+    yield "Flink's files", _files
+    yield "cluster", _cluster
+    yield "restarts", _restarts
+    yield "job server", _job_server
+
+
+def worker_command() -> str:
+    """The launcher in this very environment; on every machine of a cluster it lies at the same place.
+
+    Raises:
+        UserError: it is not installed.
+    """
+    command = Path(sys.executable).with_name("myxtts-flink-worker")
+    if not os.access(command, os.X_OK):
+        raise UserError(f"{command}: no such program; install this project again (`make setup`)")
+    return str(command)
+
+
+def checked_slots(master: str) -> int:
+    """How many tasks the cluster takes at a time.
+
+    Raises:
+        UserError: there is no cluster, it has no slots, or it is not of the job server's version.
+    """
+    whole = overview(master)
+    found, line = whole.version, versions().flink_line
+    if not found.startswith(f"{line}.") and asked_job_server_jar() is None:
+        raise UserError(
+            f"the cluster at {master} is Flink {found}, the job server here is for {line}; set FLINK_JOB_SERVER_JAR to "
+            f"Beam's one-file job server for Flink {found.rpartition('.')[0]}"
+        )
+    if not whole.slots:
+        raise UserError(f"the Flink cluster at {master} has no TaskManager; start one (here: `make flink-up`)")
+    return whole.slots
+
+
+def checked_job_server_jar(master: str) -> Path | None:
+    """The user's own job server, which takes its jars to the cluster with each job.
+
+    There they must not be: a TaskManager that has the same classes from two places takes no job any more.
+
+    Raises:
+        UserError: there is no such file, or the cluster has Beam's jars.
+    """
+    jar = asked_job_server_jar()
+    if jar is not None and runs_beam(master):
+        raise UserError(f"the cluster at {master} has Beam's jars on its class path; unset FLINK_JOB_SERVER_JAR")
+    return jar
+
+
+def runs_beam(master: str) -> bool:
+    """Whether the cluster's own class path holds Beam's runner.
+
+    Raises:
+        UserError: it holds another version of it than is here.
+    """
+    found = {Path(one).name for one in class_path(master)}
+    runners = sorted(name for name in found if name.startswith("beam-runners-flink"))
+    if runners and runners[0] not in sums():
+        raise UserError(f"the cluster at {master} has {runners[0]} on its class path, here is Beam {versions().beam}")
+    return bool(runners)
+
+
+def _worker() -> str:
+    pool = asked_worker_pool()
+    if pool is None:
+        return worker_command()
+    return f"of the pool at {pool} beside each TaskManager, which is not asked from here"
+
+
+def _maven() -> str:
+    if asked_job_server_jar() is not None:
+        return "not needed with FLINK_JOB_SERVER_JAR"
+    if installation().exists:
+        return "not needed any more"
+    return maven()
+
+
+def _files() -> str:
+    if asked_job_server_jar() is not None:
+        return "not needed with FLINK_JOB_SERVER_JAR"
+    found = installation()
+    if not found.exists:
+        raise UserError("not fetched yet; `make flink-up` does it (300 MB)")
+    damaged = found.damaged()
+    if damaged:
+        raise UserError(f"{', '.join(damaged)} damaged; rm -r {found.root}, then `make flink-up`")
+    return f"Flink {versions().flink}, Beam's job server {versions().beam}, whole, in {found.root}"
+
+
+def _cluster() -> str:
+    """Its version and slots, or who else is at its port."""
+    master = asked_master()
+    try:
+        return f"Flink {overview(master).version} at {master}, {checked_slots(master)} slots"
+    except Unreachable as error:
+        host, _, port = master.rpartition(":")
+        if host == "localhost" and listens(int(port)):
+            raise UserError(
+                f"port {port} is another program's; FLINK_MASTER=localhost:PORT names a free one"
+            ) from error
+        raise
+
+
+def _restarts() -> str:
+    """What the cluster does when a worker or a TaskManager is lost."""
+    try:
+        return checked_restarts(asked_master())
+    except Unreachable:
+        return "not known yet"  # why is told above
+
+
+def _job_server() -> str:
+    """That of the cluster, or what would be started."""
+    jar = asked_job_server_jar()
+    if jar is not None:
+        with contextlib.suppress(Unreachable):  # told above
+            checked_job_server_jar(asked_master())
+        return f"{jar}, started for each run"
+    found = Cluster(asked_master(), files=installation()).processes()
+    if found.job_server is None:
+        return "none runs; one is started for each run, and Beam's jars travel with it"
+    if not listens(int(found.endpoint.rpartition(":")[2])):
+        raise UserError(f"process {found.job_server.pid} does not listen; `make flink-down flink-up`")
+    return f"{found.endpoint} (process {found.job_server.pid})"

@@ -1,0 +1,207 @@
+"""A Flink cluster on this machine: one JobManager, TaskManagers of one slot each, Beam's job server."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+
+import pydantic
+
+from pipelines.execution.flink import job_server
+from pipelines.execution.flink.environment import checked_master, cluster_folder
+from pipelines.execution.flink.install import Installation
+from pipelines.execution.flink.java import FRUGAL, OPENS, java_home
+from pipelines.execution.flink.processes import Started, end_all, free_port, listens, start
+from pipelines.execution.flink.responses import overview
+from pipelines.execution.flink.rest import Unreachable
+from pipelines.execution.flink.restart_strategy import DELAY_S
+from shared.errors import UserError
+from shared.files import write_bytes, write_json
+
+TASK_MANAGERS = 2
+START_S = 180.0
+
+# Two timers of each Java process wake a hundred times a second, and each time take a core from a Python worker.
+RARE_TICKS = "-Dpekko.scheduler.tick-duration=100ms"
+
+# One slot each: two would share one Python worker and its interpreter lock. Blocking exchanges and the restart
+# strategy let a job lose a TaskManager. What REST says of failures is up to one refresh interval old, by default 3 s.
+CONFIG = """\
+env: {{java: {{opts: {{all: {opts}}}}}}}
+jobmanager: {{bind-host: localhost, rpc: {{address: localhost, port: {rpc_port}}},
+  memory: {{process: {{size: 1024m}}}}}}
+taskmanager: {{bind-host: localhost, host: localhost, numberOfTaskSlots: 1,
+  memory: {{process: {{size: 1600m}}, jvm-metaspace: {{size: 512m}}}}}}
+rest: {{address: localhost, bind-address: localhost, port: {rest_port}}}
+web: {{refresh-interval: 200}}
+io: {{tmp: {{dirs: {folder}/tmp}}}}
+parallelism: {{default: 1}}
+restart-strategy: {{type: fixed-delay, fixed-delay: {{attempts: 5, delay: {restart_delay_s} s}}}}
+heartbeat: {{interval: 2000, timeout: 10000}}
+"""
+
+
+class Processes(pydantic.BaseModel):
+    """What runs of a cluster; kept in its folder."""
+
+    endpoint: str = ""  # host:port of the job server
+    job_manager: Started | None = None
+    job_server: Started | None = None
+    task_managers: list[Started] = []
+
+    def all(self) -> list[Started]:
+        """Those that take work first."""
+        others = (self.job_server, self.job_manager)
+        return [*self.task_managers, *(one for one in others if one is not None)]
+
+
+class Cluster:
+    """The cluster whose REST service is at `master`, which must be an address of this machine."""
+
+    def __init__(self, master: str, *, files: Installation):
+        self.master, self.folder = master, cluster_folder(master)
+        self._files, self._state = files, self.folder / "processes.json"
+
+    def processes(self) -> Processes:
+        """Those that are alive."""
+        if not self._state.is_file():
+            return Processes()
+        found = Processes.model_validate_json(self._state.read_bytes())
+        found.task_managers = [one for one in found.task_managers if one.alive]
+        found.job_manager = found.job_manager if found.job_manager and found.job_manager.alive else None
+        found.job_server = found.job_server if found.job_server and found.job_server.alive else None
+        return found
+
+    def up(self, *, task_managers: int = TASK_MANAGERS) -> bool:
+        """Start what does not run, and wait until it can take jobs; False if all of it ran.
+
+        Raises:
+            UserError: the port is taken, or something does not start.
+        """
+        with self._alone():
+            found = self.processes()
+            if found.job_manager and found.job_server and len(found.task_managers) >= task_managers:
+                return False
+            if found.job_manager is None:
+                self._end(found)
+                found = self._new_job_manager()
+            while len(found.task_managers) < task_managers:
+                self._add_task_manager(found)
+            if found.job_server is None:
+                self._add_job_server(found)
+            self._wait(found)
+            return True
+
+    def down(self) -> int:
+        """End everything; how many processes there were. What a job left on the disk goes too, logs stay."""
+        if not self.folder.exists():
+            return 0
+        with self._alone():
+            found = self.processes()
+            self._end(found)
+            self._state.unlink(missing_ok=True)
+            for name in ("tmp", "artifacts"):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+            return len(found.all())
+
+    def _new_job_manager(self) -> Processes:
+        port = int(self.master.rpartition(":")[2])
+        if listens(port):
+            raise UserError(f"port {port} is taken by another program; FLINK_MASTER=localhost:PORT names another one")
+        shutil.rmtree(self.folder / "tmp", ignore_errors=True)
+        for name in ("conf", "log", "pid", "tmp"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        shutil.copy(self._files.log_config, self.folder / "conf")
+        config = CONFIG.format(
+            opts=" ".join([*OPENS, *FRUGAL, RARE_TICKS]),
+            rpc_port=free_port(),
+            rest_port=port,
+            folder=self.folder,
+            restart_delay_s=DELAY_S,
+        )
+        write_bytes(self.folder / "conf" / "config.yaml", config.encode())
+        found = Processes(job_manager=self._flink("jobmanager", "localhost", str(port)))
+        self._keep(found)
+        return found
+
+    def _add_task_manager(self, found: Processes) -> None:
+        found.task_managers.append(self._flink("taskmanager"))
+        self._keep(found)
+
+    def _add_job_server(self, found: Processes) -> None:
+        port = free_port()
+        words = job_server.command(
+            job_server.home_class_path(self._files),
+            log_config=self._files.log_config,
+            master=self.master,
+            port=port,
+            folder=self.folder,
+        )
+        log = self.folder / "log" / "job-server.out"
+        found.job_server = start(words, marker=str(self.folder), log=log, environment=os.environ)
+        found.endpoint = f"localhost:{port}"
+        self._keep(found)
+
+    def _flink(self, script: str, *place: str) -> Started:
+        """Flink's own script becomes the Java process that it prepares."""
+        own = {
+            "JAVA_HOME": str(java_home()),
+            "FLINK_CONF_DIR": str(self.folder / "conf"),
+            "FLINK_LIB_DIR": str(self._files.jars),
+            "FLINK_LOG_DIR": str(self.folder / "log"),
+            "FLINK_PID_DIR": str(self.folder / "pid"),
+            "STD_REDIRECT_TO_FILE": "true",
+        }
+        marker = f"-Dmyxtts.cluster={self.folder}"
+        words = [str(self._files.root / "bin" / f"{script}.sh"), "start-foreground", *place, marker]
+        log = self.folder / "log" / f"{script}.out"
+        return start(words, marker=marker, log=log, environment=os.environ | own)
+
+    def _wait(self, found: Processes) -> None:
+        """Until REST counts a slot for each TaskManager and the job server listens."""
+        end_s = time.monotonic() + START_S
+        while self._slots() < len(found.task_managers):
+            dead = len(self.processes().all()) < len(found.all())
+            if dead or time.monotonic() > end_s:
+                self._end(found)
+                raise UserError(f"Flink did not start at {self.master}; its logs are in {self.folder / 'log'}")
+            time.sleep(0.1)
+        server = found.job_server
+        assert server is not None
+        port = int(found.endpoint.rpartition(":")[2])
+        job_server.wait_until_it_listens(port, log=self.folder / "log", alive=lambda: server.alive)
+
+    def _slots(self) -> int:
+        """A TaskManager is listed before its slot is."""
+        try:
+            return overview(self.master).slots
+        except Unreachable:
+            return 0
+
+    def _end(self, found: Processes) -> None:
+        end_all(found.all())
+
+    def _keep(self, found: Processes) -> None:
+        write_json(self._state, found)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def local_master(master: str) -> str:
+    """
+    Raises:
+        UserError: a cluster cannot be started there from here.
+    """
+    checked = checked_master(master)
+    if checked.rpartition(":")[0] not in ("localhost", "127.0.0.1"):
+        raise UserError(f"{master}: a cluster is started and ended on this machine only; wanted localhost:PORT")
+    return checked

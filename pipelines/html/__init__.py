@@ -1,0 +1,1 @@
+"""Parts of HTML pages that several pages share: axes, templates, embedded pictures and sounds."""

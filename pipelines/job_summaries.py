@@ -1,0 +1,137 @@
+"""What the terminal shows at the end of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Sized
+
+from pipelines.build.dry_run import Forecast, SourceForecast
+from pipelines.build.publish import Published
+from pipelines.repair.repair import Repair
+from pipelines.repair.replay import Replay
+from pipelines.repair.shard_diff import Difference
+from preprocess.corpora import READERS, layout_of
+from preprocess.corpora.source import SourceConfig
+from shared.storage_path import Place
+
+SHOWN_FINDINGS = 20
+SHOWN_LANGUAGES = 6
+WITHHELD = ": withheld by a threshold"
+
+
+def build_summary(published: Published, *, data: Place, seconds: float) -> str:
+    """One line a source, then the whole."""
+    info = published.info
+    rate = info.contract.features.frames_per_second
+    lines = [f"{'source':16} {'read':>8} {'written':>8} {'rejected':>8} {'minutes':>8} {'MiB':>8} {'shards':>7}"]
+    for name, source in info.sources.items():
+        minutes = sum(shard.frames for shard in source.shards) / rate / 60
+        mib = sum(shard.bytes for shard in source.shards) / 2**20
+        counts = f"{source.read:8} {source.written:8} {source.rejected:8}"
+        lines.append(f"{name:16} {counts} {minutes:8.1f} {mib:8.1f} {len(source.shards):7}")
+    lines.append(
+        f"{data}: contract {info.fingerprint}, vocabulary {info.vocabulary_size}, "
+        f"{len(info.speakers)} speakers, {seconds:.1f} s"
+    )
+    if not published.changed:
+        lines.append(f"nothing to do: all {len(info.shards)} shards are as they should be")
+    if any(source.rejected for source in info.sources.values()):
+        lines.append(f"each rejected utterance and its reason: {data / 'rejected'}")
+    return "\n".join(lines)
+
+
+def forecast_summary(forecast: Forecast) -> str:
+    """One line a source, then the whole; estimates carry their standard error."""
+    counts = f"{'source':16} {'clips':>9} {'bad rows':>8} {'minutes':>18} {'speakers':>8}"
+    lines = [f"{counts} {'MiB':>9} {'shards':>6}  languages", *map(_forecast_line, forecast.sources)]
+    broken = sum(source.sampled - source.decodable for source in forecast.sources)
+    sampled = sum(source.sampled for source in forecast.sources)
+    minutes, seconds = divmod(round(forecast.seconds), 60)
+    lines.append(
+        f"in all {sum(source.utterances for source in forecast.sources)} clips, "
+        f"{sum(source.hours for source in forecast.sources):.2f} h, "
+        f"{sum(source.bytes for source in forecast.sources) / 2**20:.0f} MiB, "
+        f"about {minutes} min {seconds} s with {forecast.workers} worker{'s' * (forecast.workers > 1)}"
+    )
+    lines.append(
+        f"clips and rows are counted; hours, MiB and time come from {sampled} clips, {broken} of them unusable"
+    )
+    lines.append("nothing was written")
+    return "\n".join(lines)
+
+
+def _forecast_line(source: SourceForecast) -> str:
+    languages = [f"{code} {count}" for code, count in source.languages.items()]
+    more = f" and {len(languages) - SHOWN_LANGUAGES} more" if len(languages) > SHOWN_LANGUAGES else ""
+    minutes = f"{60 * source.hours:.1f} ± {60 * source.hours_error:.1f}"
+    return (
+        f"{source.name:16} {source.utterances:9} {source.bad_rows:8} {minutes:>18} {source.speakers:8} "
+        f"{source.bytes / 2**20:9.1f} {source.shards:6}  {', '.join(languages[:SHOWN_LANGUAGES])}{more}"
+    )
+
+
+def corpora_summary(readers: Sequence[str]) -> str:
+    """The layout that each reader expects, and its options besides those that all have."""
+    lines = []
+    for reader in readers:
+        fields = READERS[reader].model_fields
+        own = [name for name in fields if name not in SourceConfig.model_fields]
+        lines += [f"── {reader} " + "─" * (76 - len(reader)), layout_of(reader).strip(), ""]
+        lines += [f"options: {', '.join(own)}", ""] if own else []
+    shared = [name for name in SourceConfig.model_fields if name not in ("reader", "root")]
+    lines.append(f"all have: root, {', '.join(shared)}")
+    return "\n".join(lines)
+
+
+def repair_summary(repair: Repair, *, data: Place) -> str:
+    """What was wrong, what was made again, and what only the user can mend."""
+    if not repair.damaged:
+        lines = [f"{data}: nothing to repair"]
+    elif repair.is_refused:
+        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; nothing was done: the corpora have changed"]
+        lines += [*_difference_lines(repair.differences), "with --accept-changes they are taken as they are now"]
+    else:
+        made = _counted(repair.rebuilt, "shard")
+        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; {made} made again"]
+        lines += [f"  {name}" for name in repair.damaged[:SHOWN_FINDINGS]]
+        lines += [f"replaced files lie in {repair.quarantine}"] if repair.quarantine else []
+        lines += _difference_lines(repair.differences)
+        lines.append(_likeness(repair))
+    lines += [f"  {one.file}: {one.check}: {one.message}" for one in repair.remaining[:SHOWN_FINDINGS]]
+    if repair.remaining:
+        lines.append(f"{_counted(repair.remaining, 'finding')} of the corpora: mend that there, and build again")
+    return "\n".join(lines)
+
+
+def _likeness(repair: Repair) -> str:
+    if repair.unlike:
+        return f"not as they were published: {', '.join(repair.unlike)}"
+    if repair.unsure:
+        return f"nothing is left that says what these were, byte for byte: {', '.join(repair.unsure)}"
+    return "every file is as it was published, byte for byte"
+
+
+def replay_summary(replay: Replay, *, data: Place) -> str:
+    """How many were tried, which came in, and into which shards."""
+    lines = [f"{data}: {replay.tried} rejected tried again, {_counted(replay.gained, 'utterance')} can be read now"]
+    withheld = set(replay.withheld)
+    lines += [f"  {name}{WITHHELD * (name in withheld)}" for name in replay.gained[:SHOWN_FINDINGS]]
+    if replay.is_refused:
+        lines.append("nothing was done: the corpora have changed otherwise too")
+        lines += [*_difference_lines(replay.differences), "with --accept-changes they are taken as they are now"]
+    elif replay.published is not None:
+        shown = ", ".join(replay.shards[:SHOWN_FINDINGS])
+        lines.append(f"{_counted(replay.shards, 'shard')} written anew: {shown}")
+        if withheld:
+            lines.append(f"{_counted(withheld, 'utterance')} withheld by a threshold, and why: {data / 'rejected'}")
+        lines += _difference_lines(replay.differences)
+    return "\n".join(lines)
+
+
+def _counted(things: Sized, noun: str) -> str:
+    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
+
+
+def _difference_lines(differences: Sequence[Difference]) -> list[str]:
+    lines = [f"  {one.stem}: {one.utterance_id or 'all'}: {one.message}" for one in differences[:SHOWN_FINDINGS]]
+    more = len(differences) - SHOWN_FINDINGS
+    return [*lines, f"  … and {more} more"] if more > 0 else lines

@@ -1,0 +1,60 @@
+"""Where a user's datasets lie: a folder of this machine, or one in an object store or on HDFS (`gs://`, `s3://`, …)."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+from pipelines.storage.object_store import RemotePath, file_system
+from shared.errors import UserError
+from shared.storage_path import Place
+
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][-A-Za-z0-9+.]*)://(?P<rest>.*)", re.DOTALL)
+# What each of Beam's file systems imports, and the extra that brings it.
+_NEEDS = {
+    "gs": ("google.cloud.storage", "gcp"),
+    "s3": ("boto3", "aws"),
+    "azfs": ("azure.storage.blob", "azure"),
+    "hdfs": ("hdfs", "hadoop"),
+}
+
+
+def dataset_path(text: str) -> Place:
+    """The folder that a user names: one of this machine, or `scheme://…`.
+
+    Raises:
+        UserError: there is no such file system, or what Beam needs for it is not installed.
+    """
+    match = _SCHEME.fullmatch(text)
+    if match is None:
+        return Path(text)
+    scheme = match["scheme"]
+    if not match["rest"].strip("/") or re.search(r"[\[*?]", text):  # Beam takes these for patterns
+        raise UserError(f"{text}: wanted a folder there, such as {scheme}://bucket/data, without any of * ? [")
+    module, extra = _NEEDS.get(scheme, ("", ""))
+    if module and not _is_installed(module):
+        raise UserError(f"{text}: what reads {scheme}:// is not installed; pip install 'apache-beam[{extra}]'")
+    _set_options()
+    try:
+        file_system(text)
+    except (ValueError, OSError) as error:
+        known = ", ".join(f"{one}://" for one in _NEEDS)
+        raise UserError(f"{text}: no such file system; wanted a folder of this machine, or one of {known}") from error
+    return RemotePath(text)
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package above it
+        return False
+
+
+def _set_options() -> None:
+    """Beam's file systems want options before there is a pipeline."""
+    from apache_beam.io.filesystems import FileSystems
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    if FileSystems._pipeline_options is None:
+        FileSystems.set_options(PipelineOptions([]))

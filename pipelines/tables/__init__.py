@@ -1,0 +1,1 @@
+"""The Parquet tables of datasets, loaded, joined and compared; no page and no terminal output."""

@@ -1,0 +1,81 @@
+"""One of two datasets as columns: a row for every utterance that it knows of, whatever became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipelines.tables.columns import read_table
+from preprocess.utterance import SELECTION
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.layout import Stem
+from shared.tables import MANIFEST, REJECTED
+
+# In the order of preference: of several rows with one id the first is the one that training hears.
+KEPT, WITHHELD, REJECTED_ = VERDICTS = ("kept", "withheld", "rejected")
+WITH_RECORD = (KEPT, WITHHELD)
+
+_VERDICT = pa.schema(
+    [
+        pa.field("verdict", pa.dictionary(pa.int8(), pa.string())),
+        pa.field("reason", pa.string()),
+        pa.field("message", pa.string()),
+    ]
+)
+# What a row without a record knows.
+_KNOWN = ("utterance_id", "audio_path", "language", "reason", "message")
+ROWS = pa.schema([*(pa.field(one.name, one.type) for one in MANIFEST), *_VERDICT])
+
+
+def read_side(dataset: Dataset, *, stems: Iterable[str]) -> pa.Table:
+    """The rows of these shards, kept, withheld and rejected, in the columns of `ROWS`.
+
+    Raises:
+        UserError: a table cannot be read.
+    """
+    parts = [part for stem in stems for part in _parts(dataset, stem=stem)]
+    return pa.concat_tables(parts) if parts else ROWS.empty_table()
+
+
+def _parts(dataset: Dataset, *, stem: str) -> list[pa.Table]:
+    layout = dataset.layout
+    kept = read_table(layout.manifest(stem), columns=tuple(MANIFEST.names))
+    withheld = read_table(layout.withheld_manifest(stem), columns=tuple(MANIFEST.names))
+    turned_away = read_table(layout.rejected(stem), columns=tuple(REJECTED.names))
+    selected = pc.equal(turned_away["stage"], SELECTION)
+    # the rejected with a record stand in the order of the withheld
+    reasons, without = turned_away.filter(selected), turned_away.filter(pc.invert(selected))
+    if len(reasons) != len(withheld):
+        raise UserError(
+            f"{layout.rejected(stem)}: {len(reasons)} rows of the stage {SELECTION!r}, but {len(withheld)} withheld "
+            "records; `make validate` says more"
+        )
+    empty = pa.array([""] * len(kept), pa.string())
+    return [
+        _complete(kept, {"reason": empty, "message": empty}, verdict=KEPT),
+        _complete(withheld, {name: reasons[name] for name in ("reason", "message")}, verdict=WITHHELD),
+        _complete(pa.table({name: without[name] for name in _KNOWN}), _place(stem, len(without)), verdict=REJECTED_),
+    ]
+
+
+def _place(stem: str, count: int) -> dict[str, pa.Array]:
+    return {"split": pa.repeat(Stem.parse(stem).split, count), "shard": pa.repeat(stem, count)}
+
+
+def _complete(table: pa.Table, more: dict[str, pa.Array], *, verdict: str) -> pa.Table:
+    """All columns of `ROWS`; null where nothing is known."""
+    count = len(table)
+    codes = pa.array(np.full(count, VERDICTS.index(verdict), np.int8))
+    known = {name: table[name] for name in table.column_names} | more
+    known["verdict"] = pa.DictionaryArray.from_arrays(codes, pa.array(VERDICTS))
+    columns = [known[one.name] if one.name in known else pa.nulls(count, one.type) for one in ROWS]
+    return pa.table(columns, schema=ROWS)
+
+
+def verdict_codes(rows: pa.Table) -> np.ndarray:
+    """The place of each row's verdict in `VERDICTS`, [N]."""
+    return np.concatenate([np.zeros(0, np.int8), *(chunk.indices.to_numpy() for chunk in rows["verdict"].chunks)])

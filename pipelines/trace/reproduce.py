@@ -1,0 +1,65 @@
+"""Preparing an utterance once more: would its record come out the same?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipelines.config import MAX_DECODE_S
+from pipelines.tables.record_diff import mel_of
+from pipelines.trace.lookup import Row
+from preprocess.record import Preparation
+from preprocess.tokens import Tokenizer
+from preprocess.utterance import Rejection, Utterance
+from shared.dataset import Contract
+from shared.errors import UserError
+from shared.records import FIELDS, decode, encode
+
+SAME = "the same bytes"
+
+
+def prepare_again(row: Row, *, payload: bytes, contract: Contract) -> str:
+    """What comes of the text in the manifest and the audio file as it is now: `SAME`, or how it differs.
+
+    Raises:
+        UserError: the tokenizer is not to be had, or is another one now.
+    """
+    utterance = Utterance(
+        id=row["utterance_id"],
+        audio_path=row["audio_path"],
+        text=row["original_text"],
+        language=row["language"],
+        speaker=row["speaker"],
+    )
+    prepared = _preparation(contract)(utterance)
+    if isinstance(prepared, Rejection):
+        return f"rejected now: {prepared.reason}: {prepared.message}"
+    made = encode(prepared.record)
+    return SAME if made == payload else _difference(decode(payload), decode(made), contract=contract)
+
+
+def _preparation(contract: Contract) -> Preparation:
+    tokenizer = Tokenizer(contract.tokenizer.location)
+    if tokenizer.identity.sha256 != contract.tokenizer.sha256:
+        raise UserError(
+            f"tokenizer {contract.tokenizer.location}: is another one than the dataset was made with (sha256); "
+            "trace without --again"
+        )
+    return Preparation(
+        features=contract.features,
+        mel_dtype=contract.mel_dtype,
+        tokenizer=tokenizer,
+        processing=contract.processing,
+        decode_limit_s=MAX_DECODE_S,
+    )
+
+
+def _difference(before: dict[str, Any], after: dict[str, Any], *, contract: Contract) -> str:
+    changed = [field.name for field in FIELDS if before.get(field.name) != after.get(field.name)]
+    old, new = (mel_of(features, contract=contract) for features in (before, after))
+    text = f"other bytes now, in {', '.join(changed)}"
+    if "mel" in changed and old.shape == new.shape:
+        distance = np.abs(old.astype(np.float64) - new.astype(np.float64))
+        text += f"; mel differs by {distance.max():.3g} at most, {distance.mean():.3g} in the mean"
+    return text

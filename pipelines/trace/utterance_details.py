@@ -1,0 +1,185 @@
+"""All that is known of one utterance: where it stands, what it was made from, and by what."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from pipelines.tables.load import KEPT, WITH_RECORD
+from pipelines.tables.record_diff import mel_of
+from pipelines.trace.lookup import Row
+from preprocess.checks import ALL_BOUNDS
+from preprocess.utterance import Reason
+from shared.dataset import Contract, Dataset, DatasetInfo
+from shared.files import file_sha256
+from shared.layout import Stem
+from shared.records import decode, mel_rows
+from shared.storage_path import Place
+from shared.tables import MANIFEST
+from shared.tfrecord import CorruptFrame, read_frame
+from shared.vocabulary import Vocabulary
+
+UNCHANGED, CHANGED, GONE = "unchanged", "changed", "gone"
+SOUND = "sound"
+
+# Told in places of their own.
+_ELSEWHERE = {
+    *("split", "shard", "index", "offset_bytes", "length_bytes", "utterance_id", "language", "speaker"),
+    *("text", "original_text", "audio_path", "audio_sha256"),
+}
+
+
+class _Facts(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+
+class RecordPlace(_Facts):
+    """Where the record stands; `state` is "sound", or what is wrong with it."""
+
+    file: str  # within the dataset
+    index: int
+    offset_bytes: int
+    length_bytes: int
+    sha256: str | None  # of the serialised record, without its frame
+    state: str
+
+
+class AudioFile(_Facts):
+    """The recording; `state` is "unchanged", "changed", "gone", or why it cannot be read."""
+
+    path: str
+    sha256_then: str | None  # None where nothing was made of it
+    sha256_now: str | None
+    state: str
+
+
+class Account(_Facts):
+    """One utterance."""
+
+    utterance_id: str
+    source: str
+    reader: str
+    split: str
+    language: str
+    speaker: str | None
+    verdict: str
+    reason: str
+    message: str
+    threshold: str  # what withheld it, as a field of the config with its value
+    record: RecordPlace | None
+    audio: AudioFile
+    original_text: str | None
+    text: str | None
+    tokens: list[tuple[int, str]]  # (NLLB id, piece)
+    measures: dict[str, str | int | float | bool]
+    contract: Contract
+    fingerprint: str
+    again: str | None = None  # what came of preparing it once more
+
+    @property
+    def is_sound(self) -> bool:
+        return self.record is None or self.record.state == SOUND
+
+
+def give_account(dataset: Dataset, row: Row) -> tuple[Account, bytes | None]:
+    """The account of a row, and its serialised record where that is sound."""
+    info, stem = dataset.info, Stem.parse(row["shard"])
+    record, payload = _read_record(dataset, row)
+    return Account(
+        utterance_id=row["utterance_id"],
+        source=stem.source,
+        reader=info.sources[stem.source].reader,
+        split=stem.split,
+        language=row["language"],
+        speaker=row["speaker"],
+        verdict=row["verdict"],
+        reason=row["reason"],
+        message=row["message"],
+        threshold=threshold_of(row["reason"], info=info, source=stem.source, language=row["language"]),
+        record=record,
+        audio=_audio(row),
+        original_text=row["original_text"],
+        text=row["text"],
+        tokens=_pieces(payload, dataset=dataset) if payload else [],
+        measures={name: row[name] for name in MANIFEST.names if name not in _ELSEWHERE and row[name] is not None},
+        contract=info.contract,
+        fingerprint=info.fingerprint,
+    ), payload
+
+
+def _read_record(dataset: Dataset, row: Row) -> tuple[RecordPlace | None, bytes | None]:
+    if row["verdict"] not in WITH_RECORD:
+        return None, None
+    layout = dataset.layout
+    path = layout.shard(row["shard"]) if row["verdict"] == KEPT else layout.withheld(row["shard"])
+    state, payload = SOUND, None
+    try:
+        payload = _checked(path, row=row, contract=dataset.info.contract)
+    except OSError as error:
+        state = f"cannot be read ({error.strerror})"
+    except (ValueError, KeyError) as error:
+        state = f"damaged ({error})"
+    place = {name: row[name] for name in ("index", "offset_bytes", "length_bytes")}
+    digest = hashlib.sha256(payload).hexdigest() if payload else None
+    return RecordPlace(file=f"{path.parent.name}/{path.name}", **place, sha256=digest, state=state), payload
+
+
+def _checked(path: Place, *, row: Row, contract: Contract) -> bytes:
+    """The record at the row's place.
+
+    Raises:
+        ValueError, KeyError: there is none, or not this one.
+    """
+    index, offset = row["index"], row["offset_bytes"]
+    with path.open("rb") as file:
+        frame = read_frame(file, index=index, offset_bytes=offset)
+    if frame is None:
+        raise CorruptFrame("the file ends before the record", index=index, offset_bytes=offset)
+    features = decode(frame.payload)
+    if features["utterance_id"] != [row["utterance_id"].encode()]:
+        raise ValueError(f"record {index} is of another utterance: {features['utterance_id']}")
+    rows = len(mel_of(features, contract=contract))
+    if features["frames"] != [row["frames"]] or rows != mel_rows(row["frames"], mel_dtype=contract.mel_dtype):
+        raise ValueError(f"record {index} has {features['frames']} frames, the manifest says {row['frames']}")
+    return frame.payload
+
+
+def _audio(row: Row) -> AudioFile:
+    then, path = row["audio_sha256"], row["audio_path"]
+    now = None
+    try:
+        if not stat.S_ISREG(Path(path).stat().st_mode):  # a device or a pipe might never end
+            return AudioFile(path=path, sha256_then=then, sha256_now=None, state="cannot be read (no regular file)")
+        now = file_sha256(Path(path))
+        state = UNCHANGED if now == then else CHANGED if then else "there"
+    except FileNotFoundError:
+        state = GONE
+    except (OSError, ValueError) as error:  # ValueError: a path that can be no file's
+        state = f"cannot be read ({getattr(error, 'strerror', None) or error})"
+    return AudioFile(path=path, sha256_then=then, sha256_now=now, state=state)
+
+
+def _pieces(payload: bytes, *, dataset: Dataset) -> list[tuple[int, str]]:
+    """With `#id` for a piece that the compact vocabulary has not: it is of the kept records."""
+    vocabulary = Vocabulary.load(dataset.layout.vocabulary)
+    names: dict[Any, str] = dict(zip(vocabulary.nllb_ids.tolist(), vocabulary.pieces, strict=True))
+    tokens = [token for token in decode(payload)["tokens"] if isinstance(token, int)]
+    return [(token, names.get(token, f"#{token}")) for token in tokens]
+
+
+def threshold_of(reason: str, *, info: DatasetInfo, source: str, language: str) -> str:
+    """Which threshold speaks in a reason, and its value; empty where there is none."""
+    checks = info.selection.checks
+    for bound in ALL_BOUNDS:
+        if bound.reason == reason and checks.get(bound.threshold) is not None:
+            return f"checks.{bound.threshold}={checks[bound.threshold]}"
+    if reason in (Reason.TOO_SLOW, Reason.TOO_FAST):
+        name = "characters_per_second_deviations"
+        band = info.selection.characters_per_second.get(source, {}).get(language)
+        allowed = f", {band[0]:.4g} to {band[1]:.4g} characters/s" if band else ""
+        return f"checks.{name}={checks.get(name)}{allowed}"
+    return "checks.reject_text_leaks=True" if reason == Reason.LEAKED_TEXT else ""

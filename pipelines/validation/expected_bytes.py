@@ -1,0 +1,109 @@
+"""What the encoder makes of a manifest row, all but the mel and the tokens.
+
+A sound record is told by these bytes in a few comparisons: its fields, their order and kinds, its lengths, texts and
+ids are then those of its row. Only a record that does not look so is taken apart.
+
+    header │ Example { frames language mel[F, M] │ speaker text │ tokens[T] │ utterance_id } │ checksum
+    └────────── head ────────────┘               └─ middle ─┘               └── tail ──┘
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pipelines.validation.manifest_rows import Row
+from shared.dataset import Contract
+from shared.languages import CODES, language_id
+from shared.records import MEL_DTYPES, mel_rows, opening, varint
+from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, header_of
+
+
+class Outline(NamedTuple):
+    """The bytes of a frame around mel and tokens but for its last checksum, and where those end in it."""
+
+    head: bytes
+    mel_end: int
+    middle: bytes
+    tokens_end: int
+    tail: bytes
+
+
+class Outlines:
+    """Outlines of the records of one dataset."""
+
+    def __init__(self, *, contract: Contract, speakers: Mapping[str, int]):
+        """`speakers` holds the id of each; of many only those are looked at that rows have."""
+        self._mel_dtype = contract.mel_dtype
+        self._row_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
+        self._speakers, self._entries = speakers, dict[str, bytes]()
+
+    def of(self, row: Row) -> Outline | None:
+        """The outline of a row's frame; None where it can have no such record."""
+        speaker = self._speaker(row.speaker)
+        payload_bytes = row.length_bytes - HEADER_BYTES - FOOTER_BYTES
+        if speaker is None or row.frames < 1 or not row.text or row.language not in _LANGUAGES:
+            return None
+        if not 0 < payload_bytes <= MAX_PAYLOAD_BYTES:
+            return None
+        text, name = row.text.encode(), row.utterance_id.encode()
+        fields, mel_bytes = _before_mel(row.frames, row.language, self._mel_dtype, self._row_bytes)
+        head = _before_example(payload_bytes) + fields
+        middle = speaker + _before_text(len(text)) + text
+        tail = _before_name(len(name)) + name
+        mel_end, tokens_end = len(head) + mel_bytes, HEADER_BYTES + payload_bytes - len(tail)
+        tokens = _tokens_opening(tokens_end - mel_end - len(middle))
+        return Outline(head, mel_end, middle + tokens, tokens_end, tail) if tokens else None
+
+    def _speaker(self, name: str) -> bytes | None:
+        if name not in self._entries and name in self._speakers:
+            self._entries[name] = _entry("speaker", varint(self._speakers[name]))
+        return self._entries.get(name)
+
+
+_LANGUAGES = frozenset(CODES)
+
+
+# What records have in common is made once in a process, whichever shard they are in.
+
+
+@functools.lru_cache(1 << 16)
+def _before_mel(frames: int, language: str, mel_dtype: str, row_bytes: int) -> tuple[bytes, int]:
+    """The fields before a mel and what stands before its bytes; how many those are."""
+    mel_bytes = mel_rows(frames, mel_dtype=mel_dtype) * row_bytes
+    fields = _entry("frames", varint(frames)) + _entry("language", varint(language_id(language)))
+    return fields + opening("mel", value_bytes=mel_bytes), mel_bytes
+
+
+@functools.lru_cache(1 << 12)
+def _before_text(text_bytes: int) -> bytes:
+    return opening("text", value_bytes=text_bytes)
+
+
+@functools.lru_cache(1 << 10)
+def _before_name(name_bytes: int) -> bytes:
+    return opening("utterance_id", value_bytes=name_bytes)
+
+
+def _entry(name: str, value: bytes) -> bytes:
+    return opening(name, value_bytes=len(value)) + value
+
+
+def _before_example(payload_bytes: int) -> bytes:
+    """The frame's header, then tag and length of an Example's one field."""
+    for length_bytes in (3, 2, 4, 1, 5):  # most are of 16 KiB to 2 MiB
+        length = varint(max(payload_bytes - 1 - length_bytes, 0))
+        if len(length) == length_bytes:
+            break
+    return header_of(payload_bytes) + b"\x0a" + length
+
+
+@functools.lru_cache(1 << 14)
+def _tokens_opening(entry_bytes: int) -> bytes | None:
+    """What stands before the tokens in an entry of so many bytes; None where there is no such entry."""
+    for opening_bytes in range(14, 34):
+        found = opening("tokens", value_bytes=max(entry_bytes - opening_bytes, 0))
+        if len(found) == opening_bytes <= entry_bytes:
+            return found
+    return None

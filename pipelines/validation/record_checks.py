@@ -1,0 +1,160 @@
+"""What one record says, each fact of it checked by itself, and against its place and its row in the manifest."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipelines.validation.manifest_rows import Row
+from pipelines.validation.mel_sums import are_moments
+from shared.dataset import Contract
+from shared.hashing import KEY_BITS
+from shared.languages import FIRST_ID, LAST_ID, language_code
+from shared.layout import Stem
+from shared.records import FIELDS, MEL_DTYPES, MOMENTS, decode, mel_rows
+from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
+
+# ln of a mel magnitude: a full-scale square wave reaches about 6 in the presets' loudest band
+MAX_LOG_MEL = 12.0
+# float16's rounding of the logarithm of the floor
+FLOOR_TOLERANCE = 0.02
+
+
+class RecordError(Exception):
+    """A record that does not hold what it should."""
+
+    def __init__(self, check: str, message: str, *, wanted: object = None):
+        super().__init__(message)
+        self.check, self.message, self.wanted = check, message, wanted
+
+
+class Facts(NamedTuple):
+    """What a record says, under the names of the manifest's columns; then its mel."""
+
+    utterance_id: str
+    frames: int
+    tokens: int
+    unknown_tokens: int
+    language: str
+    speaker: str
+    text: str
+    mel: np.ndarray | None  # its bytes, [N] uint8; None once they were looked at
+
+
+def read_facts(payload: bytes, *, contract: Contract, speakers: dict[int, str]) -> Facts:
+    """The facts of a record, each checked by itself.
+
+    Raises:
+        RecordError: a field is absent, of the wrong kind, or holds what the contract does not allow.
+    """
+    features = _features(payload)
+    mel = _mel(features, contract=contract)
+    language, tokens = features["language"][0], features["tokens"]
+    check_tokens(tokens, language=language)
+    speaker = features["speaker"][0]
+    if speaker not in speakers:
+        raise RecordError("speaker", f"{speaker} is not among the speakers of dataset.json")
+    return Facts(
+        utterance_id=_text(features, "utterance_id"),
+        frames=features["frames"][0],
+        tokens=len(tokens),
+        unknown_tokens=tokens.count(UNKNOWN_ID),
+        language=language_code(language),
+        speaker=speakers[speaker],
+        text=_text(features, "text"),
+        mel=mel,
+    )
+
+
+def _features(payload: bytes) -> dict[str, list[Any]]:
+    try:
+        features: dict[str, list[Any]] = dict(decode(payload))
+    except (ValueError, UnicodeDecodeError) as error:
+        raise RecordError("example", f"not a tf.train.Example: {error}") from error
+    if set(features) != {field.name for field in FIELDS}:
+        raise RecordError("schema", f"features {sorted(features)}, wanted {[field.name for field in FIELDS]}")
+    for field in FIELDS:
+        values, kind = features[field.name], bytes if field.kind == "bytes" else int
+        if not all(isinstance(value, kind) for value in values) or (field.kind != "int64 list" and len(values) != 1):
+            raise RecordError("schema", f"{field.name} is not {field.kind}")
+    return features
+
+
+def mel_range(contract: Contract) -> tuple[float, float]:
+    """The least and the largest value that a mel may hold, ln magnitude."""
+    return contract.features.log_silence - FLOOR_TOLERANCE, MAX_LOG_MEL
+
+
+def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
+    """The bytes of a mel, or of its moments, that has the stated length and finite values in range, [N] uint8."""
+    (data,), (frames,) = features["mel"], features["frames"]
+    dtype, spec = MEL_DTYPES[contract.mel_dtype], contract.features
+    wanted = mel_rows(frames, mel_dtype=contract.mel_dtype) * spec.n_mels * dtype.itemsize
+    if frames < 1 or len(data) != wanted:
+        raise RecordError(
+            "shape", f"{len(data)} bytes of mel for {frames} frames of {spec.n_mels}", wanted=f"{wanted} bytes"
+        )
+    mel, (low, high) = np.frombuffer(data, dtype), np.array(mel_range(contract), dtype)
+    if not np.isfinite(mel).all():
+        raise RecordError("finite", f"{int((~np.isfinite(mel)).sum())} values of the mel are NaN or infinite")
+    if not contract.stores_mels:
+        if not are_moments(mel.reshape(MOMENTS, -1), low=low, high=high):
+            raise RecordError("range", "no moments of a mel", wanted=f"those of values in [{low:.3f}, {high:.3f}]")
+    elif mel.min() < low or mel.max() > high:
+        raise RecordError("range", f"mel in [{mel.min():.3f}, {mel.max():.3f}]", wanted=f"[{low:.3f}, {high:.3f}]")
+    return mel.view(np.uint8)
+
+
+def check_tokens(tokens: Sequence[int], *, language: int) -> None:
+    """Raises RecordError where the ids are not `[language] pieces </s>`."""
+    if not FIRST_ID <= language <= LAST_ID:
+        raise RecordError("language", f"{language} is no language of NLLB", wanted=f"{FIRST_ID} to {LAST_ID}")
+    if len(tokens) < 3 or tokens[0] != language or tokens[-1] != END_ID:
+        shown = f"{list(tokens[:2])} … {list(tokens[-1:])}"
+        raise RecordError("tokens", f"tokens {shown}", wanted=f"[{language}, pieces…, {END_ID}]")
+    wrong = [token for token in tokens[1:-1] if not (token == UNKNOWN_ID or max(SPECIAL_IDS) < token < FIRST_ID)]
+    if wrong:
+        raise RecordError("tokens", f"{wrong[0]} is no piece of NLLB")
+
+
+def _text(features: dict[str, list[Any]], name: str) -> str:
+    try:
+        text = features[name][0].decode()
+    except UnicodeDecodeError as error:
+        raise RecordError("text", f"{name} is not UTF-8") from error
+    if not text:
+        raise RecordError("text", f"{name} is empty")
+    return text
+
+
+def are_in_place(utterance_ids: list[str], *, stem: Stem, keys: list[int]) -> bool:
+    """Whether `check_place` has nothing to say of any of the ids of a file: shards follow the order of keys."""
+    prefix, placed = f"{stem.source}/", list(zip(keys, utterance_ids, strict=True))
+    return (
+        all(map(operator.lt, placed, placed[1:]))
+        and all(name.startswith(prefix) for name in utterance_ids)
+        and all(one * stem.shards >> KEY_BITS == stem.shard for one in (*keys[:1], *keys[-1:]))
+    )
+
+
+def check_place(utterance_id: str, *, stem: Stem, key: int, previous: tuple[int, str]) -> None:
+    """Raises RecordError where the hash of the id (`key`) puts the record into another shard or order."""
+    if not utterance_id.startswith(f"{stem.source}/"):
+        raise RecordError("place", f"its source is {utterance_id.partition('/')[0]}", wanted=stem.source)
+    if (shard := key * stem.shards >> KEY_BITS) != stem.shard:
+        raise RecordError("place", f"it belongs into shard {shard}", wanted=f"shard {stem.shard}")
+    if previous >= (key, utterance_id):
+        raise RecordError("order", f"it does not come after {previous[1]}")
+
+
+def check_row(row: Row | None, *, facts: Facts, offset_bytes: int, length_bytes: int) -> None:
+    """Raises RecordError where the manifest's row of this index says something else than the record."""
+    if row is None:
+        raise RecordError("manifest", "the manifest has no row for it")
+    found = {**facts._asdict(), "offset_bytes": offset_bytes, "length_bytes": length_bytes}
+    for name, wanted in row._asdict().items():
+        if found[name] != wanted:
+            raise RecordError("manifest", f"its {name} is {found[name]!r}, the manifest says {wanted!r}")

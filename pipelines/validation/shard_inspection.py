@@ -1,0 +1,268 @@
+"""Inspection of one shard: every byte of its files and every claim that is made of them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pydantic
+
+from pipelines.execution.progress_counter import Tally
+from pipelines.validation.clean_cache import state_of
+from pipelines.validation.findings import Findings, ShardVerdict
+from pipelines.validation.manifest_rows import Row, misplaced, read_rows
+from pipelines.validation.recordings import CHECK as RECORDING
+from pipelines.validation.recordings import check_recordings, recordings_state
+from pipelines.validation.shard_reader import Fault, RecordsFile
+from preprocess.checks import ALL_BOUNDS, CheckConfig, failures, unknown_fraction
+from preprocess.utterance import SELECTION, Reason
+from shared.dataset import DatasetInfo, ShardInfo, SpeakerInfo
+from shared.errors import UserError
+from shared.hashing import speaker_id
+from shared.layout import Layout, Stem
+from shared.storage_path import Place
+from shared.tables import MANIFEST, REJECTED, check_extent
+
+# A table without rows is smaller.
+SMALL_BYTES = 1 << 13
+
+
+def stated_checks(info: DatasetInfo) -> CheckConfig:
+    """The thresholds that dataset.json states.
+
+    Raises:
+        UserError: they are none.
+    """
+    try:
+        return CheckConfig.model_validate(info.selection.checks)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(f"{'.'.join(map(str, ('selection', 'checks', *first['loc'])))}: {first['msg']}") from error
+
+
+def _table(data: bytes, *, is_damaged: bool, rows: int) -> pa.Table:
+    """The table in the bytes of a Parquet file, of about so many rows.
+
+    Raises:
+        ArrowException, UnicodeDecodeError: there is none, or its values are not what it says.
+    """
+    file = pq.ParquetFile(pa.BufferReader(data))
+    check_extent(file.metadata, rows=rows)
+    table = file.read(use_threads=False)
+    table.validate(full=is_damaged)
+    return table
+
+
+_small_table = functools.lru_cache(64)(_table)  # of most shards nothing is withheld or rejected: one empty table of all
+
+
+class Records(NamedTuple):
+    """Records and the manifest of them: those of the shard, or those that were withheld from it."""
+
+    path: Place
+    manifest: Place
+    sha256: str
+    records: int
+
+
+class SpeakerIds(Mapping[str, int]):
+    """The ids of a dataset's speakers by name, looked up where they stand: there may be many, and of a shard few."""
+
+    def __init__(self, speakers: Mapping[str, SpeakerInfo], *, others: Mapping[str, int]):
+        self._speakers, self._others = speakers, others
+
+    def __getitem__(self, name: str) -> int:
+        return self._others[name] if name in self._others else self._speakers[name].id
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._speakers.keys() | self._others.keys())
+
+    def __len__(self) -> int:
+        return len(self._speakers.keys() | self._others.keys())
+
+
+def _own_speakers(withheld: pa.Table | None) -> dict[str, int]:
+    """Of withheld records: dataset.json lists the speakers of those that were kept."""
+    names = [] if withheld is None else withheld["speaker"].unique().to_pylist()
+    return {name: speaker_id(name) for name in names if name is not None}
+
+
+class Inspection:
+    """One shard under inspection."""
+
+    def __init__(self, shard: ShardInfo, *, layout: Layout, info: DatasetInfo, tally: Tally):
+        self._shard, self._tally, self._layout, self._info = shard, tally, layout, info
+        self._stem = Stem.parse(shard.name)
+        self._findings = Findings(root=layout.root, stem=shard.name)
+        self._damaged: set[Place] = set()  # files whose sha256 is not the stated one
+        self.keys = b""  # of the ids of the sound records, see `RecordsFile.keys`
+        self.manifest: pa.Table | None = None  # where it is the published one
+
+    def verdict(self) -> ShardVerdict:
+        """Inspect all files; `keys` and `manifest` are known then."""
+        stem, shard, layout = self._shard.name, self._shard, self._layout
+        state = state_of(layout.parts(stem))
+        for path in layout.parts(stem):
+            if not path.is_file():
+                self._damaged.add(path)
+                self._findings.add(path, "missing", "the file is not there")
+        kept = Records(layout.shard(stem), layout.manifest(stem), shard.sha256, shard.records)
+        aside = Records(layout.withheld(stem), layout.withheld_manifest(stem), shard.withheld_sha256, shard.withheld)
+        manifest = self._table(kept.manifest, schema=MANIFEST, sha256=shard.manifest_sha256, rows=kept.records)
+        sha256, rows = shard.withheld_manifest_sha256, shard.withheld
+        withheld = self._table(aside.manifest, schema=MANIFEST, sha256=sha256, rows=rows)
+        sha256, rows = shard.rejected_sha256, shard.rejected
+        rejected = self._table(layout.rejected(stem), schema=REJECTED, sha256=sha256, rows=rows)
+        self._check_size()
+        file = self._inspect(kept, manifest, others={})
+        self._inspect(aside, withheld, others=_own_speakers(withheld))
+        self._check_sums(file)
+        recordings = self._check_recordings(manifest, part=kept)
+        self._check_aside(rejected, withheld=withheld)
+        if manifest is not None:
+            self._check_selection(manifest)
+            self.manifest = None if kept.manifest in self._damaged else manifest
+        self.keys = bytes(file.keys)
+        self._tally.flush()
+        return ShardVerdict(
+            stem=stem,
+            findings=list(self._findings),
+            sums=file.sums(),
+            state=state,
+            recordings=recordings,
+            damaged=bool(self._damaged),
+        )
+
+    def _table(self, path: Place, *, schema: pa.Schema, sha256: str, rows: int) -> pa.Table | None:
+        """A table of the shard, read once; None where it cannot be read."""
+        if not path.is_file():
+            return None
+        try:
+            data = path.read_bytes()
+            self._check_sha256(path, found=hashlib.sha256(data).hexdigest(), wanted=sha256)
+            parse = _small_table if len(data) <= SMALL_BYTES else _table
+            table = parse(data, is_damaged=path in self._damaged, rows=rows)
+        except OSError as error:
+            self._damaged.add(path)
+            self._findings.add(path, "unreadable", f"{error.strerror}")
+            return None
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            self._findings.add(path, "parquet", f"cannot be read: {str(error).splitlines()[0]}")
+            return None
+        if not table.schema.equals(schema):
+            message = f"columns {', '.join(table.schema.names)}"
+            self._findings.add(path, "parquet", message, wanted=f"{', '.join(schema.names)} with their types")
+            return None
+        return table
+
+    def _check_sha256(self, path: Place, *, found: str, wanted: str) -> None:
+        if found != wanted:
+            self._damaged.add(path)
+            self._findings.add(path, "sha256", f"sha256 {found}", wanted=wanted)
+
+    def _check_size(self) -> None:
+        path = self._layout.shard(self._shard.name)
+        if path.is_file() and (found := path.stat().st_size) != self._shard.bytes:
+            self._findings.add(path, "size", f"{found} bytes", wanted=self._shard.bytes)
+
+    def _inspect(self, part: Records, table: pa.Table | None, *, others: Mapping[str, int]) -> RecordsFile:
+        """Every record of a file, against its row; of the dataset's speakers or of `others`."""
+        speakers = SpeakerIds(self._info.speakers, others=others)
+        rows = None if table is None else read_rows(table)
+        file = RecordsFile(stem=self._stem, rows=rows, contract=self._info.contract, speakers=speakers)
+        if not part.path.is_file():
+            return file
+        try:
+            faults = file.inspect(part.path, tally=self._tally)
+            self._check_sha256(part.path, found=file.sha256, wanted=part.sha256)
+        except OSError as error:
+            self._damaged.add(part.path)
+            self._findings.add(part.path, "unreadable", f"{error.strerror}")
+            return file
+        for fault in faults:
+            self._add(fault, part)
+        if table is not None and rows is not None:
+            self._check_rows(table, rows, file=file, part=part)
+        return file
+
+    def _add(self, fault: Fault, part: Records) -> None:
+        index, utterance_id, error = fault
+        path = self._disputed(part) if error.check == "manifest" else part.path
+        self._findings.add(
+            path, error.check, error.message, index=index, utterance_id=utterance_id, wanted=error.wanted
+        )
+
+    def _disputed(self, part: Records) -> Place:
+        """Which file is wrong where record and row differ: the one whose bytes are not the published ones."""
+        return part.manifest if part.manifest in self._damaged and part.path not in self._damaged else part.path
+
+    def _check_rows(self, table: pa.Table, rows: list[Row], *, file: RecordsFile, part: Records) -> None:
+        """Rows that are not where they should be, and rows without a record."""
+        if len(rows) != part.records:
+            self._findings.add(part.manifest, "rows", f"{len(rows)} rows", wanted=part.records)
+        present = file.present()
+        for index, row in enumerate(rows):
+            if row.utterance_id not in present and row.utterance_id not in self._findings.named:
+                message = "the manifest has a row for it, but there is no sound record"
+                path = self._disputed(part)
+                self._findings.add(path, "absent", message, index=index, utterance_id=row.utterance_id)
+        for index, message in misplaced(table, stem=self._stem).items():
+            self._findings.add(part.manifest, "manifest", message, index=index, utterance_id=rows[index].utterance_id)
+
+    def _check_aside(self, rejected: pa.Table | None, *, withheld: pa.Table | None) -> None:
+        """What dataset.json says of the utterances that are not in the shard, and that each table agrees."""
+        path = self._layout.rejected(self._shard.name)
+        if rejected is None:
+            return
+        if len(rejected) != self._shard.rejected:
+            self._findings.add(path, "rows", f"{len(rejected)} rows", wanted=self._shard.rejected)
+        reasons = set(rejected["reason"].to_pylist()) - set(Reason)
+        if reasons:
+            self._findings.add(path, "reason", f"unknown reasons {', '.join(sorted(reasons))}")
+        if withheld is not None:
+            stages, ids = rejected["stage"].to_pylist(), rejected["utterance_id"].to_pylist()
+            selected = [name for name, stage in zip(ids, stages, strict=True) if stage == SELECTION]
+            if selected != withheld["utterance_id"].to_pylist():
+                other = self._layout.withheld_manifest(self._shard.name)
+                blamed = other if other in self._damaged and path not in self._damaged else path
+                message = f"{len(selected)} rows of the stage {SELECTION}, which are not those of the withheld records"
+                self._findings.add(blamed, "withheld", message, wanted=len(withheld))
+
+    def _check_recordings(self, table: pa.Table | None, *, part: Records) -> str:
+        """Where they are the data: what is said of one is said of its record. Their state before they are read."""
+        if table is None or part.manifest in self._damaged or self._info.contract.stores_mels:
+            return ""
+        state = recordings_state(table)
+
+        def tell(index: int, utterance_id: str, message: str, wanted: str | None) -> None:
+            self._findings.add(part.path, RECORDING, message, index=index, utterance_id=utterance_id, wanted=wanted)
+
+        check_recordings(table, tell=tell)
+        return state
+
+    def _check_selection(self, table: pa.Table) -> None:
+        """Whether what was kept passes the thresholds that dataset.json states."""
+        names = {bound.column for bound in ALL_BOUNDS} & set(MANIFEST.names) | {"tokens", "unknown_tokens"}
+        columns = {name: table[name].to_numpy() for name in names}
+        columns["unknown_fraction"] = unknown_fraction(columns)
+        path = self._layout.manifest(self._shard.name)
+        for row, _, message in failures(columns, checks=stated_checks(self._info), bounds=ALL_BOUNDS):
+            utterance_id = table["utterance_id"][row].as_py()
+            self._findings.add(path, "selection", message, index=row, utterance_id=utterance_id)
+
+    def _check_sums(self, file: RecordsFile) -> None:
+        """What dataset.json says of the shard as a whole."""
+        path, sums = self._layout.shard(self._shard.name), file.sums()
+        if not file.sha256:
+            return
+        for check, found, wanted in (
+            ("records", sums.records, self._shard.records),
+            ("frames", sums.frames, self._shard.frames),
+            ("tokens", file.tokens, self._shard.tokens),
+        ):
+            if found != wanted:
+                self._findings.add(path, check, f"{found} {check} in sound records", wanted=wanted)

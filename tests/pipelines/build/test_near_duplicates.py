@@ -1,0 +1,51 @@
+"""Copies among recordings, against brute force."""
+
+from __future__ import annotations
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+
+from pipelines.build.near_duplicates import GROUP_BITS, bits_to_earlier
+from preprocess.quality import HASH_BITS
+
+SURE_BITS = HASH_BITS // GROUP_BITS - 1
+
+
+def hexadecimal(number: int) -> str:
+    return number.to_bytes(HASH_BITS // 8, "big").hex()
+
+
+def brute_force(numbers: list[int]) -> list[int]:
+    return [
+        min(((number ^ earlier).bit_count() for earlier in numbers[:at]), default=HASH_BITS)
+        for at, number in enumerate(numbers)
+    ]
+
+
+@st.composite
+def families(draw: st.DrawFn) -> list[int]:
+    """Numbers of which some are others with a few bits changed."""
+    numbers = draw(st.lists(st.integers(0, 2**HASH_BITS - 1), min_size=1, max_size=8))
+    for _ in range(draw(st.integers(0, 12))):
+        changed = draw(st.lists(st.integers(0, HASH_BITS - 1), max_size=SURE_BITS, unique=True))
+        numbers.append(draw(st.sampled_from(numbers)) ^ sum(1 << bit for bit in changed))
+    return draw(st.permutations(numbers))
+
+
+@hypothesis.given(families())
+def test_every_copy_of_seven_bits_or_less_is_found_at_its_distance(numbers: list[int]) -> None:
+    found = bits_to_earlier([hexadecimal(number) for number in numbers]).tolist()
+    for ours, wanted in zip(found, brute_force(numbers), strict=True):
+        assert ours >= wanted
+        if wanted <= SURE_BITS:
+            assert ours == wanted
+
+
+def test_nothing_is_alike_in_an_empty_corpus_or_a_corpus_of_one() -> None:
+    assert bits_to_earlier([]).tolist() == []
+    assert bits_to_earlier([hexadecimal(5)]).tolist() == [HASH_BITS]
+
+
+def test_ten_thousand_equal_recordings_are_found_in_little_time() -> None:
+    assert (bits_to_earlier([hexadecimal(5)] * 10_000) == np.array([HASH_BITS, *[0] * 9_999])).all()

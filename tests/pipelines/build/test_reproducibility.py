@@ -1,0 +1,64 @@
+"""The bytes of a dataset depend on corpus and config, and on nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pipelines.build.prepare_shards import in_order, measure_shard, preparation
+from pipelines.build.staging import Staging
+from pipelines.config import BuildConfig
+from pipelines.execution.progress_counter import Tally
+from preprocess.utterance import Reason, Rejection, Utterance
+from shared.config import load_config
+from tests.pipelines import builds
+
+
+def test_two_builds_are_byte_identical(sample: Path, tmp_path: Path) -> None:
+    assert builds.content(builds.build(tmp_path / "again")) == builds.content(sample)
+
+
+def test_a_build_over_an_older_one_is_byte_identical(small: Path, spoiled: Path, tmp_path: Path) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=2)
+    builds.build(spoiled, config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
+    assert builds.content(spoiled) != builds.content(small)
+    builds.build(spoiled, config=builds.SAMPLE_CONFIG)
+    assert builds.content(spoiled) == builds.content(builds.build(tmp_path / "fresh"))
+
+
+@pytest.mark.slow
+def test_worker_processes_and_hash_seed_change_no_byte(sample: Path, tmp_path: Path) -> None:
+    words = [builds.COMMAND, "build", builds.SAMPLE_CONFIG, "workers=2", "--data", tmp_path / "data"]
+    subprocess.run(words, check=True, capture_output=True, env=os.environ | {"PYTHONHASHSEED": "1"}, timeout=100)
+    assert builds.content(tmp_path / "data") == builds.content(sample)
+
+
+def test_a_shard_does_not_depend_on_the_order_in_which_its_utterances_arrive(tmp_path: Path) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=1)
+
+    def utterance(name: str, *, text: str) -> Utterance:
+        audio = str(corpus / "wavs" / "C00000.wav")
+        return Utterance(id=f"a/{name}", audio_path=audio, text=text, language="eng_Latn", speaker="a/b")
+
+    elements = [
+        utterance("x", text="One."),
+        utterance("x", text="The same id, another text."),
+        utterance("y", text="Two."),
+        Rejection(
+            id="a/m:3", audio_path="", language="", stage="corpus", reason=Reason.BAD_METADATA_ROW, message="2 fields"
+        ),
+    ]
+    prepare = preparation(load_config(builds.LJSPEECH_CONFIG, of=BuildConfig, overrides=builds.overrides_for(corpus)))
+    stem, contents = "a-train-00000-of-00001", []
+    for number, order in enumerate(itertools.permutations(elements)):
+        staging = Staging(tmp_path / str(number))
+        staging.make(measuring="alike")
+        tally = Tally(staging.progress, name=stem)
+        measure_shard(in_order(order), stem=stem, inputs="x", staging=staging, prepare=prepare, tally=tally)
+        files = (staging.records(stem), staging.rows(stem), staging.refused(stem))
+        contents.append(tuple(path.read_bytes() for path in files))
+    assert len(set(contents)) == 1

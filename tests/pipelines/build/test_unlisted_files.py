@@ -1,0 +1,93 @@
+"""Files in DATA that are not the dataset's: no build removes or replaces them, and a repair puts them away."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.repair.repair import repair_dataset
+from pipelines.validation.validate import validate_dataset
+from tests.pipelines import builds, damage
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return builds.make_corpus(tmp_path / "corpus", clips=3)
+
+
+@pytest.mark.parametrize("name", ["shards/mine.txt", "withheld/mine/x", "manifest", "config.yaml", "report.html"])
+def test_a_first_build_refuses_a_folder_that_holds_something_of_its_names(
+    name: str, corpus: Path, tmp_path: Path, command: Callable
+) -> None:
+    """`DATA=~` was typed, where the user has other things."""
+    home = tmp_path / "home"
+    (home / name).parent.mkdir(parents=True)
+    (home / name).write_text("mine")
+    outcome = command(*builds.build_words(corpus, data=home))
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {home}: there is no dataset here, but {name.removesuffix('/x')}, which a")
+    assert outcome.err.count("\n") == 1
+    assert (home / name).read_text() == "mine"
+
+
+def test_what_a_dataset_does_not_list_outlives_another_build_and_a_repair_puts_it_away(
+    spoiled: Path, corpus: Path
+) -> None:
+    """Another dataset's shard may be copied in by mistake, and is the only one of its kind."""
+    other = "shards/other-train-00000-of-00001.tfrecord"
+    for name in ("shards/mine.txt", other, "withheld/mine/x"):
+        (spoiled / name).parent.mkdir(exist_ok=True)
+        (spoiled / name).write_text(name)
+    builds.build(spoiled, config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))
+    found = {(one.file, one.check) for one in validate_dataset(spoiled).findings}
+    assert found == {(name, "stray") for name in ("shards/mine.txt", other, "withheld/mine")}
+    repair = repair_dataset(spoiled)
+    assert set(repair.changed) == {"shards/mine.txt", other, "withheld/mine"}
+    assert repair.quarantine is not None
+    assert [(repair.quarantine / name).read_text() for name in ("shards/mine.txt", other, "withheld/mine/x")] == [
+        *("shards/mine.txt", other, "withheld/mine/x")
+    ]
+    assert validate_dataset(spoiled).findings == []
+    assert len(damage.stems(spoiled)) == 1, "those of the older dataset are gone"
+
+
+def test_a_build_refuses_to_replace_a_shard_that_the_dataset_does_not_list(
+    spoiled: Path, corpus: Path, command: Callable
+) -> None:
+    stranger = spoiled / "shards/ljspeech-train-00000-of-00001.tfrecord"
+    stranger.write_text("of another dataset")
+    before = builds.content(spoiled)
+    outcome = command(*builds.build_words(corpus, "validation_fraction=0", data=spoiled))
+    assert outcome.code == 2
+    assert f"error: {stranger}: the build would replace it, and it is none of the dataset's files" in outcome.err
+    assert builds.content(spoiled) == before
+
+
+@pytest.mark.parametrize("lost", [("dataset.json",), ("_SUCCESS",), ("dataset.json", "_SUCCESS")], ids="+".join)
+def test_a_dataset_that_cannot_say_any_more_what_it_lists_is_built_anew(
+    lost: tuple[str, ...], spoiled: Path, small: Path
+) -> None:
+    """As its messages say: run `make preprocess` again."""
+    for name in lost:
+        (spoiled / name).write_text("damaged")
+    corpus = small.parent / "corpus"
+    overrides = builds.overrides_for(corpus, "utterances_per_shard=6", "validation_fraction=0.3")
+    builds.build(spoiled, config=builds.LJSPEECH_CONFIG, overrides=overrides)
+    assert builds.content(spoiled) == builds.content(small)
+
+
+def test_a_build_says_at_once_that_a_folder_of_the_dataset_is_a_link(
+    spoiled: Path, corpus: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it decodes anything: hours later it could not publish."""
+    shutil.move(spoiled / "shards", tmp_path / "elsewhere")
+    (spoiled / "shards").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.delattr("pipelines.build.prepare_shards.measure_shard")
+    before = builds.content(tmp_path / "elsewhere")
+    outcome = command(*builds.build_words(corpus, data=spoiled))
+    assert outcome.code == 2
+    assert f"error: {spoiled / 'shards'}: a link, where a dataset has a folder" in outcome.err
+    assert builds.content(tmp_path / "elsewhere") == before

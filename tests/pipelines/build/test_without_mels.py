@@ -1,0 +1,294 @@
+"""Datasets whose mels training computes itself: small, and in all else like those that store them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+from PIL import Image
+
+from pipelines.build.prepare_shards import preparation
+from pipelines.config import BuildConfig
+from pipelines.repair.repair import repair_dataset
+from pipelines.validation.validate import validate_dataset
+from preprocess.mel import log_mel
+from preprocess.utterance import Reason, Rejection, Utterance
+from shared.config import load_config
+from shared.dataset import Dataset
+from shared.features import preset
+from shared.records import decode
+from tests.pipelines import builds, damage
+from tests.pipelines.trace.test_trace import assert_shown
+
+CLIPS = 12
+OVERRIDES = ("mel_dtype=none", "utterances_per_shard=6", "validation_fraction=0.3")
+# what may differ from a dataset that stores its mels: where records stand
+PLACES = {"offset_bytes", "length_bytes"}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Clips that may be removed."""
+    folder = builds.make_corpus(tmp_path_factory.mktemp("without") / "corpus", clips=CLIPS)
+    for path in sorted((folder / "wavs").iterdir()):
+        data = path.read_bytes()
+        path.unlink()
+        path.write_bytes(data)
+    return folder
+
+
+def built(corpus: Path, data: Path, *more: str) -> Path:
+    return builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus, *OVERRIDES, *more))
+
+
+@pytest.fixture(scope="module")
+def data(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Not to be changed."""
+    return built(corpus, tmp_path_factory.mktemp("data") / "data")
+
+
+@pytest.fixture(scope="module")
+def stored(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(corpus, tmp_path_factory.mktemp("stored") / "data", "mel_dtype=float32")
+
+
+@pytest.fixture
+def copied(data: Path, tmp_path: Path) -> Path:
+    return builds.copied(data, to=tmp_path / "copied")
+
+
+def payload_of_first(data: Path) -> bytes:
+    return damage.payloads(data, stem=damage.stems(data)[0])[0]
+
+
+def test_a_record_holds_mean_deviation_and_drift_of_each_band(data: Path) -> None:
+    seen = 0
+    for stem in damage.stems(data):
+        rows = pq.read_table(data / "manifest" / f"{stem}.parquet").to_pylist()
+        for row, payload in zip(rows, damage.payloads(data, stem=stem), strict=True):
+            samples, _ = soundfile.read(row["audio_path"], dtype="float32")
+            mel = log_mel(samples, spec=preset("hifigan-22k"))
+            features = decode(payload)
+            (stored,) = features["mel"]
+            assert features["frames"] == [len(mel)] == [row["frames"]]
+            moments = np.frombuffer(stored, "<f4").reshape(3, 80)  # type: ignore[call-overload]
+            drift = np.average(np.linspace(-1, 1, len(mel))[:, None] * mel, axis=0)
+            np.testing.assert_allclose(moments, [mel.mean(axis=0), mel.std(axis=0), drift], atol=1e-5)
+            seen += 1
+    assert seen == CLIPS
+
+
+def test_everything_but_the_mels_is_as_in_a_dataset_that_stores_them(data: Path, stored: Path) -> None:
+    ours, theirs = Dataset.open(data), Dataset.open(stored)
+    for split in ("train", "validation"):
+        wanted = theirs.manifest(split).drop_columns(sorted(PLACES))
+        assert ours.manifest(split).drop_columns(sorted(PLACES)).equals(wanted)
+    for name in ("mean", "std"):
+        np.testing.assert_allclose(getattr(ours.info.mel, name), getattr(theirs.info.mel, name), atol=1e-5)
+    assert sum(shard.bytes for shard in ours.info.shards) < 2_000 * CLIPS
+    assert ours.info.fingerprint != theirs.info.fingerprint
+    assert ours.info.vocabulary_sha256 == theirs.info.vocabulary_sha256
+
+
+def test_it_validates_clean_and_its_records_are_told_by_their_outlines(
+    copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("pipelines.validation.shard_reader.read_facts")
+    assert validate_dataset(copied, workers=1).findings == []
+
+
+def moments(mean: float = -5.0, deviation: float = 1.0, drift: float = -0.1) -> bytes:
+    return np.repeat(np.array([[mean], [deviation], [drift]], "<f4"), 80, axis=1).tobytes()
+
+
+SPOILED = [
+    ("shape", b""),
+    ("shape", moments()[:-4]),
+    ("shape", np.zeros((200, 80), "<f2").tobytes()),
+    ("finite", moments(mean=np.nan)),
+    ("finite", moments(deviation=np.inf)),
+    ("range", moments(mean=-40.0)),
+    ("range", moments(mean=40.0)),
+    ("range", moments(deviation=-0.1)),
+    ("range", moments(deviation=30.0)),
+    ("finite", moments(drift=-np.inf)),
+    ("range", moments(drift=-20.0)),
+]
+
+
+@pytest.mark.parametrize(("check", "mel"), SPOILED)
+def test_other_moments_than_a_mel_can_have_are_found(check: str, mel: bytes, copied: Path, tmp_path: Path) -> None:
+    stem, index = damage.stems(copied)[0], 1
+    payloads = damage.payloads(copied, stem=stem)
+    payloads[index] = damage.edit_record(payloads[index], mel=[mel])
+    damage.write_payloads(copied, stem=stem, payloads=payloads)
+    findings = damage.inspect(copied, stem=stem, progress=tmp_path / "p")
+    assert (check, index) in {(finding.check, finding.index) for finding in findings}
+
+
+def test_moments_are_no_mel_where_mels_are_stored(stored: Path, tmp_path: Path) -> None:
+    spoiled = builds.copied(stored, to=tmp_path / "spoiled")
+    stem = damage.stems(spoiled)[0]
+    payloads = damage.payloads(spoiled, stem=stem)
+    damage.write_payloads(
+        spoiled, stem=stem, payloads=[damage.edit_record(payloads[0], mel=[moments()]), *payloads[1:]]
+    )
+    findings = damage.inspect(spoiled, stem=stem, progress=tmp_path / "p")
+    assert ("shape", 0) in {(finding.check, finding.index) for finding in findings}
+
+
+@pytest.fixture
+def recording(copied: Path) -> Iterator[Path]:
+    """One of the kept recordings, put back at the end."""
+    path = Path(Dataset.open(copied).manifest("train").to_pylist()[1]["audio_path"])
+    content, state = path.read_bytes(), path.stat()
+    yield path
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def overwrite(path: Path) -> None:
+    damage.flip(path, position=path.stat().st_size // 2)
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+SPOIL = [(remove, "cannot be read: No such file"), (overwrite, "has sha256 "), (pipe, "cannot be read: no regular")]
+
+
+@pytest.mark.parametrize(("spoil", "told"), SPOIL)
+def test_a_recording_that_is_not_the_one_that_was_measured_is_found(
+    spoil: Callable, told: str, recording: Path, copied: Path
+) -> None:
+    """They are the data: training ends at the first that is gone."""
+    assert validate_dataset(copied).findings == []
+    spoil(recording)
+    for changed in (True, False):
+        (finding,) = validate_dataset(copied, changed=changed).findings
+        row = Dataset.open(copied).manifest("train").to_pylist()[1]
+        assert (finding.file, finding.check) == (f"shards/{row['shard']}.tfrecord", "recording")
+        assert (finding.index, finding.utterance_id) == (row["index"], row["utterance_id"])
+        assert finding.message.startswith(f"its recording {recording} {told}")
+        assert finding.mend.startswith("put the recordings back, or build without them: make preprocess ")
+    assert repair_dataset(copied).damaged == (), "it has nothing to make it from"
+
+
+def test_recordings_that_are_as_they_were_are_not_read_again(recording: Path, copied: Path) -> None:
+    shards = len(damage.stems(copied))
+    assert validate_dataset(copied).trusted == 0
+    assert validate_dataset(copied, changed=True).trusted == shards
+    os.utime(recording)
+    report = validate_dataset(copied, changed=True)
+    assert (report.trusted, report.findings) == (shards - 1, [])
+
+
+def test_a_wrong_statistic_is_found(copied: Path) -> None:
+    damage.edit_info(copied, change=lambda info: info["mel"]["mean"].__setitem__(7, 0.0))
+    assert ("dataset.json", "statistics") in {(one.file, one.check) for one in validate_dataset(copied).findings}
+
+
+def test_another_threshold_decodes_nothing(
+    corpus: Path, data: Path, copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statistics are of other records then, and still right."""
+    before = Dataset.open(data).info
+    with monkeypatch.context() as patch:
+        patch.delattr("pipelines.build.prepare_shards.measure_shard")
+        built(corpus, copied, "checks.max_duration_s=2.3", "max_rejected_fraction=1")
+    after = Dataset.open(copied).info
+    assert 0 < sum(shard.records for shard in after.shards) < CLIPS
+    assert after.mel != before.mel
+    assert validate_dataset(copied).findings == []
+    fresh = built(corpus, tmp_path / "fresh", "checks.max_duration_s=2.3", "max_rejected_fraction=1")
+    assert builds.content(copied) == builds.content(fresh)
+
+
+def test_a_lost_shard_is_made_again_to_the_same_bytes(data: Path, copied: Path) -> None:
+    (copied / "shards" / f"{damage.stems(data)[0]}.tfrecord").unlink()
+    repair_dataset(copied)
+    repaired = {name: one for name, one in builds.content(copied).items() if not name.startswith("quarantine/")}
+    assert repaired == builds.content(data)
+
+
+def test_trace_makes_the_record_and_the_picture_again(data: Path, tmp_path: Path, command: Callable) -> None:
+    name = decode(payload_of_first(data))["utterance_id"][0].decode()  # type: ignore[union-attr]
+    outcome = command("trace", name, "--data", data, "--again", "--mel", tmp_path / "mel.png")
+    assert outcome.code == 0
+    assert "the same bytes" in outcome.out
+    assert "80 mels, not stored" in outcome.out
+    rows = Dataset.open(data).manifest("train").to_pylist() + Dataset.open(data).manifest("validation").to_pylist()
+    (path,) = (row["audio_path"] for row in rows if row["utterance_id"] == name)
+    mel = log_mel(soundfile.read(path, dtype="float32")[0], spec=preset("hifigan-22k"))
+    assert_shown(mel.astype(np.float64), Image.open(tmp_path / "mel.png"))
+
+
+def test_compare_tells_what_differs_from_stored_mels(data: Path, stored: Path, command: Callable) -> None:
+    outcome = command("compare", data, stored)
+    assert outcome.code == 1
+    assert 'config.mel_dtype: "none" → "float32"' in outcome.out
+    assert f"{CLIPS} other mels" in outcome.out
+
+
+def test_the_report_shows_mels_made_from_the_sound(copied: Path, command: Callable) -> None:
+    assert command("report", "--data", copied).code == 0
+    page = (copied / "report.html").read_text(encoding="utf-8")
+    assert "The mel as training makes it" in page
+    assert page.count('alt="mel spectrogram') >= CLIPS
+    assert "cannot be read" not in page
+
+
+@pytest.mark.parametrize("step", ["trim_db=40", "loudness_lufs=-20", "max_peak=0.9"])
+def test_processing_that_training_cannot_do_is_refused_at_the_start(
+    step: str, corpus: Path, tmp_path: Path, command: Callable
+) -> None:
+    outcome = command(*builds.build_words(corpus, "mel_dtype=none", f"processing.{step}", data=tmp_path / "data"))
+    assert outcome.code == 2
+    assert f"training compute the mels, which cannot do processing.{step.partition('=')[0]}" in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("subtype", "rate_hz", "container", "message"),
+    [
+        ("PCM_24", 22_050, "WAV", "a wav of format 1 with 24 bits, not 16-bit PCM, which training"),
+        ("PCM_16", 44_100, "WAV", "a wav at 44100 Hz, not at 22050, which training"),
+        ("PCM_16", 22_050, "FLAC", "no RIFF wav, which training"),
+    ],
+)
+def test_audio_that_training_cannot_read_is_rejected_and_says_why(
+    subtype: str, rate_hz: int, container: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "clip.wav"
+    samples = 0.1 * np.sin(np.arange(rate_hz))
+    soundfile.write(path, samples, rate_hz, subtype=subtype, format=container)
+    utterance = Utterance(
+        id="x/a", audio_path=str(path), text="The kettle is singing again.", language="eng_Latn", speaker="x/LJ"
+    )
+    config = load_config(builds.SAMPLE_CONFIG, of=BuildConfig, overrides=["mel_dtype=none"])
+    outcome = preparation(config)(utterance)
+    assert isinstance(outcome, Rejection)
+    assert outcome.reason is Reason.NOT_PLAIN_WAV
+    assert message in outcome.message
+    assert not isinstance(preparation(config.model_copy(update={"mel_dtype": "float16"}))(utterance), Rejection)
+
+
+def test_a_corpus_of_other_audio_is_refused_by_the_budget(tmp_path: Path, command: Callable) -> None:
+    outcome = command("build", builds.SAMPLE_CONFIG, "mel_dtype=none", "--data", tmp_path / "data")
+    assert outcome.code == 2
+    assert "32 of 64 utterances (all) were rejected: 32 not_plain_wav" in outcome.err
+    shutil.rmtree(tmp_path / "data")

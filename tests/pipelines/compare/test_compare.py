@@ -1,0 +1,306 @@
+"""What compare finds, against a brute force over both datasets with TensorFlow's own reader."""
+
+from __future__ import annotations
+
+import collections
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import hypothesis.strategies as st
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+
+from pipelines.compare import compare_datasets
+from pipelines.compare.changes import KINDS
+from pipelines.tables import record_diff as records
+from pipelines.tables.join import pair_rows
+from shared.dataset import Dataset
+from shared.locks import writing
+from tests.pipelines import builds
+
+HOSTILE = "The <script>alert(1)</script> kettle & co."
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """One corpus built twice: a gain, a text, a clip more, a clip less and a threshold between the two."""
+    folder = tmp_path_factory.mktemp("pair")
+    corpus = builds.make_corpus(folder / "corpus", clips=16)
+    alike = builds.overrides_for(corpus, "utterances_per_shard=6", "validation_fraction=0.3", "max_rejected_fraction=1")
+    a = builds.build(folder / "a", config=builds.LJSPEECH_CONFIG, overrides=alike)
+    quieter = corpus / "wavs" / "C00002.wav"
+    samples, rate_hz = soundfile.read(quieter)
+    quieter.unlink()  # a link
+    soundfile.write(quieter, 0.7 * samples, rate_hz, subtype="PCM_16")
+    shutil.copy(corpus / "wavs" / "C00001.wav", corpus / "wavs" / "C00099.wav")
+    table = corpus / "metadata.csv"
+    rows = [row for row in table.read_text("utf-8").splitlines() if not row.startswith("C00005|")]
+    rows = [f"C00003|{HOSTILE}|{HOSTILE}" if row.startswith("C00003|") else row for row in rows]
+    table.write_text("\n".join([*rows, "C00099|One more clip.|One more clip."]) + "\n", "utf-8")
+    b = builds.build(folder / "b", config=builds.LJSPEECH_CONFIG, overrides=[*alike, "checks.min_duration_s=1.9"])
+    return a, b
+
+
+def parsed(data: Path) -> dict[str, dict[str, Any]]:
+    """Every record, kept or withheld, by TensorFlow."""
+    import tensorflow as tf
+
+    found = {}
+    for path in [*(data / "shards").iterdir(), *(data / "withheld").glob("*.tfrecord")]:
+        for record in tf.data.TFRecordDataset(str(path)):
+            feature = tf.train.Example.FromString(record.numpy()).features.feature
+            found[feature["utterance_id"].bytes_list.value[0].decode()] = {
+                "bytes": record.numpy(),
+                "tokens": list(feature["tokens"].int64_list.value),
+                "mel": np.frombuffer(feature["mel"].bytes_list.value[0], "<f2").reshape(-1, 80).astype(np.float64),
+            }
+    return found
+
+
+def rows_of(data: Path) -> dict[str, dict[str, Any]]:
+    """Every utterance with its verdict, row by row; no id stands twice in these datasets."""
+    found = {}
+    for path in sorted((data / "manifest").iterdir()):
+        found |= {
+            row["utterance_id"]: row | {"verdict": "kept", "reason": ""} for row in pq.read_table(path).to_pylist()
+        }
+    for path in sorted((data / "withheld").glob("*.parquet")):
+        reasons = {row["utterance_id"]: row for row in pq.read_table(data / "rejected" / path.name).to_pylist()}
+        for row in pq.read_table(path).to_pylist():
+            reason = reasons[row["utterance_id"]]["reason"]
+            found[row["utterance_id"]] = row | {"verdict": "withheld", "reason": reason}
+    return found
+
+
+def ids_of(document: dict[str, Any], kind: str) -> set[str]:
+    return {row["utterance_id"] for row in document["changes"][kind]}
+
+
+@pytest.fixture(scope="module")
+def document(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    from pipelines.compare import write_comparison
+
+    path = tmp_path_factory.mktemp("document") / "out.json"
+    write_comparison(compare_datasets(*map(Dataset.open, pair)), path=path)
+    return json.loads(path.read_text("utf-8"))
+
+
+def test_every_change_of_an_utterance_is_found_and_no_other(pair: tuple[Path, Path], document: dict[str, Any]) -> None:
+    before, after = map(rows_of, pair)
+    both = before.keys() & after.keys()
+
+    def differing(*columns: str) -> set[str]:
+        return {name for name in both if any(before[name][column] != after[name][column] for column in columns)}
+
+    assert ids_of(document, "removed") == before.keys() - after.keys() == {"ljspeech/C00005"}
+    assert ids_of(document, "added") == after.keys() - before.keys() == {"ljspeech/C00099"}
+    assert ids_of(document, "text") == differing("text", "original_text") == {"ljspeech/C00003"}
+    assert ids_of(document, "audio") == differing("audio_sha256") == {"ljspeech/C00002"}
+    assert ids_of(document, "moved") == differing("shard")
+    assert ids_of(document, "verdict") == differing("verdict", "reason")
+    assert len(ids_of(document, "verdict")) > 3
+    assert ids_of(document, "damaged") == ids_of(document, "speaker") == ids_of(document, "path") == set()
+    measured = {(name, row["column"]) for row in document["changes"]["measures"] for name in [row["utterance_id"]]}
+    columns = {column for _, column in measured}
+    assert measured == {(name, column) for column in columns for name in differing(column)}
+    assert ("ljspeech/C00002", "rms_db") in measured
+
+
+def test_records_are_compared_as_tensorflow_reads_them(pair: tuple[Path, Path], document: dict[str, Any]) -> None:
+    before, after = map(parsed, pair)
+    both = before.keys() & after.keys()
+    assert ids_of(document, "record") == {name for name in both if before[name]["bytes"] != after[name]["bytes"]}
+    assert ids_of(document, "tokens") == {name for name in both if before[name]["tokens"] != after[name]["tokens"]}
+    (mel,) = document["changes"]["mel"]
+    assert mel["utterance_id"] == "ljspeech/C00002"
+    distance = np.abs(before["ljspeech/C00002"]["mel"] - after["ljspeech/C00002"]["mel"])
+    assert mel["max_abs"] == pytest.approx(distance.max())
+    assert mel["mean_abs"] == pytest.approx(distance.mean())
+    (tokens,) = document["changes"]["tokens"]
+    old, new = (side["ljspeech/C00003"]["tokens"] for side in (before, after))
+    assert (tokens["tokens_a"], tokens["tokens_b"]) == (len(old), len(new))
+    first = tokens["first_difference"]
+    assert old[:first] == new[:first]
+    assert old[first] != new[first]
+
+
+def test_a_verdict_names_both_sides(document: dict[str, Any]) -> None:
+    for row in document["changes"]["verdict"]:
+        assert (row["verdict_a"], row["reason_a"]) == ("kept", "")
+        assert (row["verdict_b"], row["reason_b"]) == ("withheld", "too_short")
+        assert "min_duration_s" in row["message_b"]
+
+
+def test_settings_and_names_that_differ_are_listed(pair: tuple[Path, Path], document: dict[str, Any]) -> None:
+    config = [one for one in document["settings"] if one["field"].startswith(("config.", "contract."))]
+    assert config == [{"field": "config.checks.min_duration_s", "a": "0.4", "b": "1.9"}]
+    names = {one["kind"]: one for one in document["names"]}
+    old, new = (
+        {f"{number} {piece}" for number, piece in json.loads((data / "vocab.json").read_text())} for data in pair
+    )
+    assert (set(names["vocabulary"]["removed"]), set(names["vocabulary"]["added"])) == (old - new, new - old)
+    assert new - old
+    assert names["speakers"]["changed"][0][0] == "ljspeech/LJ"
+
+
+def test_copies_are_equal_and_nothing_of_them_is_read(
+    small: Path, spoiled: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("read")
+
+    monkeypatch.setattr("pipelines.tables.load.read_table", refuse)
+    monkeypatch.setattr("pipelines.compare.drift.read_rows", refuse)
+    monkeypatch.setattr("pipelines.tables.record_diff.read_frame", refuse)
+    outcome = command("compare", small, spoiled)
+    assert outcome.code == 0
+    assert "equal" in outcome.out
+    assert outcome.out.count("\n") == 1
+
+
+def test_records_in_shards_that_are_the_same_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One clip is quieter in B: its shard is another, the others are the same."""
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=16)
+    words = builds.overrides_for(corpus, "utterances_per_shard=4")
+    a = Dataset.open(builds.build(tmp_path / "a", config=builds.LJSPEECH_CONFIG, overrides=words))
+    clip = corpus / "wavs" / "C00002.wav"
+    samples, rate_hz = soundfile.read(clip)
+    clip.unlink()  # a link
+    soundfile.write(clip, 0.7 * samples, rate_hz, subtype="PCM_16")
+    b = Dataset.open(builds.build(tmp_path / "b", config=builds.LJSPEECH_CONFIG, overrides=words))
+    read: collections.Counter[str] = collections.Counter()
+    original = records.Places.payload
+
+    def counted(self: records.Places, row: int) -> bytes:
+        read[str(self.path(row))] += 1
+        return original(self, row)
+
+    monkeypatch.setattr(records.Places, "payload", counted)
+    compare_datasets(a, b)
+    same = {one.sha256 for one in a.info.shards if one.records} & {one.sha256 for one in b.info.shards}
+    untouched = {str(side.layout.shard(one.name)) for side in (a, b) for one in side.info.shards if one.sha256 in same}
+    assert len(untouched) >= 4
+    assert read
+    assert not untouched & read.keys()
+
+
+def test_more_shards_move_utterances_and_change_none(small: Path, tmp_path: Path) -> None:
+    corpus = small.parent / "corpus"
+    words = builds.overrides_for(corpus, "utterances_per_shard=3", "validation_fraction=0.3")
+    other = builds.build(tmp_path / "other", config=builds.LJSPEECH_CONFIG, overrides=words)
+    comparison = compare_datasets(Dataset.open(small), Dataset.open(other))
+    before, after = rows_of(small), rows_of(other)
+    moved = {name for name in before if before[name]["shard"] != after[name]["shard"]}
+    counts = {kind.name: len(comparison.changes[kind.name]) for kind in KINDS}
+    assert {name: count for name, count in counts.items() if count} == {"moved": len(moved)}
+    assert not comparison.notable
+
+
+def test_a_damaged_record_is_told_with_its_side_and_file(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    a, b = pair
+    spoiled = builds.copied(b, to=tmp_path / "spoiled")
+    changed = compare_datasets(Dataset.open(a), Dataset.open(b)).changes["record"]["utterance_id"][0].as_py()
+    row = rows_of(b)[changed]
+    folder = {"kept": "shards", "withheld": "withheld"}[row["verdict"]]
+    path = spoiled / folder / f"{row['shard']}.tfrecord"
+    data = bytearray(path.read_bytes())
+    data[row["offset_bytes"] + 40] ^= 1
+    path.write_bytes(data)
+    (found,) = compare_datasets(Dataset.open(a), Dataset.open(spoiled)).changes["damaged"].to_pylist()
+    assert (found["utterance_id"], found["dataset"], found["file"]) == (changed, "B", str(path))
+    assert "checksum" in found["message"]
+
+
+def test_differences_exit_with_1_and_say_what_they_are(
+    pair: tuple[Path, Path], tmp_path: Path, command: Callable
+) -> None:
+    page = tmp_path / "out.html"
+    outcome = command("compare", *pair, "--out", page)
+    assert outcome.code == 1
+    assert "config.checks.min_duration_s: 0.4 → 1.9" in outcome.out
+    assert "ljspeech/C00099" in outcome.out
+    assert str(page) in outcome.out
+    text = page.read_text("utf-8")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert not re.search(r"(?:src|href)=\"(?!#)", text)
+    kinds = dict(re.findall(r'data-kind="(\w+)">\s*<summary.*?<span class="n">([\d,]+)</span>', text))
+    assert kinds["added"] == kinds["removed"] == kinds["mel"] == "1"
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_dataset_that_is_being_written_is_refused(side: int, small: Path, spoiled: Path, command: Callable) -> None:
+    places = [small, small]
+    places[side] = spoiled
+    with writing(spoiled, command="build"):
+        outcome = command("compare", *places)
+    assert outcome.code == 2
+    assert "is writing here" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["none/such"], "none/such: no such directory"),
+        (["{small}", "--out", "x.txt"], "wanted a name that ends in .html or .json"),
+        (["{small}", "--out", "none/such/x.json"], "none/such/x.json: No such file"),
+    ],
+)
+def test_misuse_is_one_line(words: list[str], message: str, small: Path, command: Callable) -> None:
+    outcome = command("compare", small, *(word.format(small=small) for word in words))
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+IDS = st.lists(st.tuples(st.sampled_from("abcdeé"), st.integers(0, 2)), max_size=12)
+
+
+@hypothesis.given(IDS, IDS)
+def test_rows_are_paired_as_often_as_their_id_stands_on_both_sides(
+    a: list[tuple[str, int]], b: list[tuple[str, int]]
+) -> None:
+    ids = [pa.chunked_array([[name for name, _ in side]], pa.string()) for side in (a, b)]
+    ranks = [np.array([rank for _, rank in side], np.int8) for side in (a, b)]
+    pairs = pair_rows(*ids, ranks_a=ranks[0], ranks_b=ranks[1])
+    common = collections.Counter(name for name, _ in a) & collections.Counter(name for name, _ in b)
+    assert collections.Counter(a[row][0] for row in pairs.a) == common
+    assert [a[row][0] for row in pairs.a] == [b[row][0] for row in pairs.b]
+    assert sorted([*pairs.a, *pairs.only_a]) == list(range(len(a)))
+    assert sorted([*pairs.b, *pairs.only_b]) == list(range(len(b)))
+    for name in common:  # those of the lowest ranks
+        taken = sorted(a[row][1] for row in pairs.a if a[row][0] == name)
+        assert taken == sorted(rank for other, rank in a if other == name)[: len(taken)]
+
+
+@pytest.mark.slow
+def test_a_gain_and_a_trim_of_recordings_are_seen_and_nothing_else(tmp_path: Path) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=64)
+    words = builds.overrides_for(corpus, "checks.min_snr_db=null")
+    before = builds.build(tmp_path / "before", config=builds.LJSPEECH_CONFIG, overrides=words)
+    trim = builds.build(tmp_path / "trim", config=builds.LJSPEECH_CONFIG, overrides=[*words, "processing.trim_db=30"])
+    for path in (corpus / "wavs").iterdir():
+        samples, rate_hz = soundfile.read(path)
+        path.unlink()  # a link
+        soundfile.write(path, samples / np.sqrt(2), rate_hz, subtype="PCM_16")
+    quiet = builds.build(tmp_path / "quiet", config=builds.LJSPEECH_CONFIG, overrides=words)
+
+    def drifted(after: Path) -> dict[str, float]:
+        found = compare_datasets(Dataset.open(before), Dataset.open(after)).notable
+        return {drift.measure.column: drift.shift for drift in found}
+
+    assert drifted(quiet) == {"rms_db": pytest.approx(-3.01, abs=0.05)}
+    trimmed = drifted(trim)
+    assert (
+        {"duration_s", "characters_per_second"} <= trimmed.keys() <= {"duration_s", "characters_per_second", "snr_db"}
+    )
+    assert trimmed["duration_s"] < 0

@@ -1,0 +1,134 @@
+"""Builds and validations on a real Flink cluster, some of it killed on the way."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+
+from pipelines.build.build_dataset import build_dataset
+from pipelines.config import BuildConfig
+from pipelines.execution.flink.cluster import Cluster
+from pipelines.execution.flink.jobs import JobFailed
+from pipelines.execution.runners import run_graph
+from pipelines.validation.validate import validate_dataset
+from shared.config import load_config
+from shared.errors import UserError
+from tests.pipelines import builds, clusters
+from tests.pipelines.build.test_multilingual import CONFIG, overrides
+
+pytestmark = pytest.mark.slow
+
+
+def graph_name() -> str:
+    return f"test-{uuid.uuid4().hex}"
+
+
+def test_memory_processes_and_flink_give_the_same_bytes(reference: Path, flink: Cluster, tmp_path: Path) -> None:
+    found = {}
+    for name, runner, workers in (("memory", "local", 1), ("processes", "local", 2), ("flink", "flink", None)):
+        config = load_config(CONFIG, of=BuildConfig, overrides=overrides(reference))
+        build_dataset(config.model_copy(update={"workers": workers}), data=tmp_path / name, runner=runner)
+        found[name] = builds.content(tmp_path / name)
+    assert len(found["memory"]) > 30
+    assert found["processes"] == found["memory"]
+    assert found["flink"] == found["memory"]
+
+
+def test_a_validation_on_flink_is_clean_and_sees_a_flipped_bit(flink: Cluster, spoiled: Path) -> None:
+    assert validate_dataset(spoiled, runner="flink").findings == []
+    shard = sorted((spoiled / "shards").iterdir())[1]
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 1
+    shard.write_bytes(data)
+    here, there = (validate_dataset(spoiled, runner=runner).findings for runner in ("local", "flink"))
+    assert f"shards/{shard.name}" in {one.file for one in there}
+    assert sorted(there, key=repr) == sorted(here, key=repr)
+
+
+@pytest.fixture(scope="module")
+def long_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[BuildConfig, dict[str, bytes]]:
+    """A build of some seconds, and what an undisturbed one gives."""
+    folder = tmp_path_factory.mktemp("long")
+    corpus = builds.make_corpus(folder / "corpus", clips=900)
+    words = builds.overrides_for(corpus, "utterances_per_shard=40")
+    config = load_config(builds.LJSPEECH_CONFIG, of=BuildConfig, overrides=words)
+    build_dataset(config, data=folder / "data")
+    return config, builds.content(folder / "data")
+
+
+@pytest.mark.parametrize("kill", [clusters.kill_a_worker, clusters.kill_a_task_manager])
+def test_a_kill_in_mid_build_changes_no_byte(
+    kill: Callable[[Cluster], None], flink: Cluster, long_build: tuple[BuildConfig, dict[str, bytes]], tmp_path: Path
+) -> None:
+    config, undisturbed = long_build
+    data, done = tmp_path / "data", []
+
+    def disturb() -> None:
+        kill(flink)
+        done.append(kill)
+
+    thread = clusters.after_some_progress(data / ".staging", disturb, from_=100)
+    build_dataset(config, data=data, runner="flink")
+    thread.join()
+    assert done == [kill]
+    assert clusters.failures(flink, clusters.newest_job(flink)) != [], "the kill came too late"
+    assert builds.content(data) == undisturbed
+    assert clusters.wait_for_no_worker()
+
+
+def _raise(element: int, *, error: type[BaseException]) -> None:
+    raise error(f"element {element} is to blame")
+
+
+def raising(error: type[BaseException]) -> Callable[[beam.Pipeline], object]:
+    return lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_raise, error=error)
+
+
+def test_a_mistake_of_the_user_is_one_line_and_is_not_tried_again(flink: Cluster) -> None:
+    with pytest.raises(UserError) as caught:
+        run_graph(raising(UserError), runner="flink", workers=1, name=graph_name())
+    assert str(caught.value) == "element 7 is to blame"
+    assert len(clusters.failures(flink, clusters.newest_job(flink))) <= 2
+
+
+def test_a_defect_is_tried_again_and_told_as_flink_has_it(flink: Cluster) -> None:
+    with pytest.raises(JobFailed, match=r"is FAILED(?s:.*)ZeroDivisionError: element 7 is to blame"):
+        run_graph(raising(ZeroDivisionError), runner="flink", workers=1, name=graph_name())
+    assert len(clusters.failures(flink, clusters.newest_job(flink))) == 6
+
+
+def test_what_the_user_sees_of_a_build_on_flink_is_its_bar_and_its_table(flink: Cluster, tmp_path: Path) -> None:
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=12)
+    words = builds.build_words(corpus, data=tmp_path / "data")
+    answer = subprocess.run([builds.COMMAND, *words, "--runner", "flink"], capture_output=True, text=True, check=False)
+    assert answer.returncode == 0
+    lines = answer.stderr.splitlines()
+    assert len(lines) == 1
+    assert "2 workers" in lines[0]
+    assert "12/12" in lines[0]
+    assert "12" in answer.stdout
+    assert clusters.wait_for_no_worker()
+
+
+def test_a_disk_that_fails_a_worker_is_told_in_one_line(flink: Cluster, tmp_path: Path, command: Callable) -> None:
+    """Its folder is taken away under the job, once that has begun."""
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=300)
+    words = builds.build_words(corpus, data=tmp_path / "data")
+
+    def spoil() -> None:
+        for folder in (tmp_path / "data/.staging").glob("*/measured"):
+            folder.rename(folder.with_name("away"))
+
+    thread = clusters.after_some_progress(tmp_path / "data/.staging", spoil, from_=1)
+    began_s = time.monotonic()
+    outcome = command(*words, "--runner", "flink")
+    thread.join()
+    assert outcome.code == 2
+    assert "No such file or directory; nothing was published" in outcome.err.splitlines()[-1]
+    assert time.monotonic() - began_s < 60

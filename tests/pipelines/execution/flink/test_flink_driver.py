@@ -1,0 +1,117 @@
+"""A driver that is killed leaves its job running on the cluster: two never write at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.execution.flink.cluster import Cluster
+from pipelines.execution.flink.jobs import find_job, running_jobs
+from shared.locks import Owner
+from tests.pipelines import builds, clusters
+
+CLIPS = 1_200
+PATIENCE_S = 120.0
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return builds.make_corpus(tmp_path_factory.mktemp("driver") / "corpus", clips=CLIPS)
+
+
+def words(corpus: Path, *more: str, data: Path) -> list[str]:
+    return builds.build_words(corpus, "utterances_per_shard=60", *more, data=data)
+
+
+def kill_a_driver(corpus: Path, *, data: Path) -> Owner:
+    """In the middle of its build; what it leaves in the lock."""
+    process = builds.start(*words(corpus, data=data), "--runner", "flink")
+    killed = clusters.after_some_progress(data / ".staging", process.kill, from_=200)
+    killed.join()
+    process.communicate()
+    assert process.returncode == -9
+    return Owner.model_validate_json((data / ".lock").read_bytes())
+
+
+@pytest.fixture(scope="module")
+def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    data = tmp_path_factory.mktemp("undisturbed") / "data"
+    overrides = builds.overrides_for(corpus, "utterances_per_shard=60")
+    return builds.content(builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=overrides))
+
+
+def test_the_next_run_waits_for_the_job_and_takes_its_shards(
+    flink: Cluster, corpus: Path, undisturbed: dict[str, bytes], tmp_path: Path, command: Callable
+) -> None:
+    data = tmp_path / "data"
+    left = kill_a_driver(corpus, data=data)
+    assert left.job is not None
+    job = find_job(left.job.master, name=left.job.name)
+    assert job is not None
+    assert not job.ended
+    outcome = command(*words(corpus, data=data), "--runner", "flink")
+    assert outcome.code == 0
+    assert f"{left.job.name} of a driver that is gone still runs" in outcome.err
+    assert "its shards are waited for" in outcome.err
+    ended = find_job(left.job.master, name=left.job.name)
+    assert ended is not None
+    assert ended.state == "FINISHED"
+    assert builds.content(data) == undisturbed
+    assert (data / ".lock").read_bytes() == b""
+
+
+def test_a_run_after_the_job_has_ended_takes_its_shards_on_any_runner(
+    flink: Cluster, corpus: Path, undisturbed: dict[str, bytes], tmp_path: Path, command: Callable
+) -> None:
+    data = tmp_path / "data"
+    kill_a_driver(corpus, data=data)
+    end_s = time.monotonic() + PATIENCE_S
+    while running_jobs(flink.master):
+        assert time.monotonic() < end_s
+        time.sleep(0.2)
+    began_s = time.monotonic()
+    outcome = command(*words(corpus, data=data))
+    assert outcome.code == 0
+    assert "waited for" not in outcome.err
+    assert builds.content(data) == undisturbed
+    assert time.monotonic() - began_s < PATIENCE_S
+
+
+def test_a_job_whose_shards_are_of_no_use_is_cancelled(
+    flink: Cluster, corpus: Path, tmp_path: Path, command: Callable
+) -> None:
+    data = tmp_path / "data"
+    left = kill_a_driver(corpus, data=data)
+    outcome = command(*words(corpus, "mel_dtype=float32", data=data))
+    assert outcome.code == 0
+    assert "it is cancelled" in outcome.err
+    assert left.job is not None
+    ended = find_job(left.job.master, name=left.job.name)
+    assert ended is not None
+    assert ended.state == "CANCELED"
+    overrides = builds.overrides_for(corpus, "utterances_per_shard=60", "mel_dtype=float32")
+    fresh = builds.build(tmp_path / "fresh", config=builds.LJSPEECH_CONFIG, overrides=overrides)
+    assert builds.content(data) == builds.content(fresh)
+
+
+def test_a_cluster_that_cannot_be_asked_stops_the_run_unless_it_is_said_to_be_gone(
+    corpus: Path, tmp_path: Path, command: Callable
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    job = {"master": "localhost:1", "name": "myxtts-build-x", "work": "", "since": "2026-01-01T00:00:00Z"}
+    left = Owner.of_this_process("build").model_dump() | {"pid": 1, "job": job}
+    (data / ".lock").write_text(Owner.model_validate(left).model_dump_json())
+    small = words(corpus, "sources.ljspeech.max_utterances=20", data=data)
+    outcome = command(*small)
+    assert outcome.code == 2
+    assert "left the job myxtts-build-x on localhost:1, which cannot be asked whether it runs" in outcome.err
+    assert "--break-lock" in outcome.err
+    assert command(*small).code == 2, "it is not forgotten"
+    assert command(*small, "--break-lock").code == 0
+    assert command(*small).code == 0

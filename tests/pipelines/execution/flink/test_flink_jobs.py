@@ -1,0 +1,286 @@
+"""Jobs by REST: against a service that answers as Flink does, and against a cluster."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import apache_beam as beam
+import pytest
+
+from pipelines.execution.flink import jobs
+from pipelines.execution.flink.checks import checked_slots, runs_beam
+from pipelines.execution.flink.cluster import Cluster
+from pipelines.execution.flink.environment import DEFAULT_MASTER, asked_master, checked_master
+from pipelines.execution.flink.jobs import (
+    Job,
+    JobFailed,
+    cancel_job,
+    find_job,
+    running_jobs,
+    user_message,
+    wait_for_job,
+)
+from pipelines.execution.flink.processes import free_port
+from pipelines.execution.flink.rest import Unknown, Unreachable, ask
+from pipelines.execution.flink.restart_strategy import checked_restarts
+from pipelines.execution.runners import master_of, run_graph
+from shared.errors import UserError
+from tests.commands import Outcome
+from tests.pipelines import builds, clusters
+
+
+class Service:
+    """A REST service whose answers are set by path; a list is answered one after another."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, object] = {}
+        self.asked: list[str] = []
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer.asked.append(f"{self.command} {self.path}")
+                answer = outer.answers.get(self.path)
+                if isinstance(answer, list):
+                    answer = answer.pop(0) if len(answer) > 1 else answer[0]
+                body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                self.send_response(404 if answer is None else 200)
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_PATCH = do_GET  # noqa: N815
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("localhost", 0), Handler)
+        self.master = f"localhost:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    found = Service()
+    yield found
+    found.server.shutdown()
+    found.server.server_close()
+
+
+OURS = Job("j", "ours", "RUNNING")
+
+
+def listed(*states: str, name: str = "ours") -> dict[str, object]:
+    return {
+        "jobs": [
+            {"jid": f"j{number}", "name": name, "state": state, "start-time": number}
+            for number, state in enumerate(states)
+        ]
+    }
+
+
+def states(*found: str) -> list[object]:
+    return [{"status": state} for state in found]
+
+
+def test_of_several_jobs_of_a_name_the_newest_is_found(service: Service) -> None:
+    service.answers["/jobs/overview"] = listed("FAILED", "RUNNING")
+    assert find_job(service.master, name="ours") == Job("j1", "ours", "RUNNING")
+    assert find_job(service.master, name="theirs") is None
+    assert running_jobs(service.master) == [Job("j1", "ours", "RUNNING")]
+
+
+def test_a_job_is_followed_to_its_good_end(service: Service) -> None:
+    service.answers |= {"/jobs/j/status": states("RUNNING", "RESTARTING", "FINISHED"), "/jobs/j/exceptions": {}}
+    seen: list[str] = []
+    found = wait_for_job(service.master, OURS, follow=lambda job: seen.append(job.state), interval_s=0)
+    assert found.state == "FINISHED"
+    assert seen == ["RUNNING", "RESTARTING", "FINISHED"]
+
+
+def test_a_job_that_runs_is_asked_for_its_state_alone(service: Service) -> None:
+    service.answers["/jobs/j/status"] = states("CREATED", "RUNNING", "RUNNING", "FINISHED")
+    wait_for_job(service.master, OURS, interval_s=0)
+    assert service.asked == 4 * ["GET /jobs/j/status"]
+
+
+def test_a_mistake_of_the_users_ends_a_job_that_would_try_again(service: Service) -> None:
+    entry = {"stacktrace": "Caused by: shared.errors.UserError: no room [while running 'x']\n\tat java"}
+    service.answers |= {
+        "/jobs/j/status": states("RUNNING", "RESTARTING", "RESTARTING", "CANCELED"),
+        "/jobs/j/exceptions": {"root-exception": None, "exceptionHistory": {"entries": [entry]}},
+        "/jobs/j?mode=cancel": {},
+    }
+    with pytest.raises(UserError, match=r"^no room$"):
+        wait_for_job(service.master, OURS, interval_s=0)
+    assert "PATCH /jobs/j?mode=cancel" in service.asked
+
+
+def test_a_job_that_failed_is_told_with_its_reason(service: Service) -> None:
+    service.answers |= {"/jobs/j/status": states("FAILED"), "/jobs/j/exceptions": {"root-exception": "out of memory"}}
+    with pytest.raises(JobFailed, match=r"ours \(j\) is FAILED: out of memory"):
+        wait_for_job(service.master, OURS, interval_s=0)
+
+
+def test_a_job_that_has_ended_is_not_cancelled_again(service: Service) -> None:
+    service.answers["/jobs/j/status"] = states("FINISHED")
+    assert cancel_job(service.master, OURS, interval_s=0).state == "FINISHED"
+    assert service.asked == ["GET /jobs/j/status"]
+
+
+def test_a_cluster_that_is_silent_for_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "SILENCE_S", 0.05)
+    with pytest.raises(Unreachable, match=r"^no Flink cluster answers at localhost:\d+ .*`make flink-up`"):
+        wait_for_job(f"localhost:{free_port()}", OURS, interval_s=0.01)
+
+
+def test_a_service_that_is_not_flink_is_told(service: Service) -> None:
+    service.answers["/overview"] = b"<html>"
+    with pytest.raises(Unreachable):
+        ask(service.master, "/overview")
+    with pytest.raises(Unknown, match="knows nothing of /jobs/x"):
+        ask(service.master, "/jobs/x")
+
+
+@pytest.mark.parametrize("answer", [None, b"[1]", {}, {"name": "elasticsearch"}, {"jobs": 3}, "up", b'[{"key": 1}]'])
+@pytest.mark.parametrize(
+    "question",
+    [
+        checked_slots,
+        running_jobs,
+        lambda master: find_job(master, name="ours"),
+        checked_restarts,
+        runs_beam,
+        lambda master: wait_for_job(master, OURS, interval_s=0),
+    ],
+)
+def test_another_service_at_the_port_is_not_taken_for_flink(
+    question: Callable[[str], object], answer: object, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "SILENCE_S", 0.0)
+    paths = ("/overview", "/jobs/overview", "/jobmanager/config", "/jobmanager/environment")
+    service.answers = dict.fromkeys((*paths, "/jobs/j/status"), answer)
+    told = (Unreachable, Unknown) if answer is None else Unreachable
+    with pytest.raises(told, match=f"what answers at {service.master} is not Flink|knows nothing of /jobs/j"):
+        question(service.master)
+
+
+@pytest.mark.parametrize("answer", [None, {"name": "elasticsearch"}])
+def test_status_and_doctor_tell_of_another_service_in_a_line(
+    answer: object, service: Service, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Outcome]
+) -> None:
+    service.answers = dict.fromkeys(("/overview", "/jobs/overview"), answer)
+    monkeypatch.setenv("FLINK_MASTER", service.master)
+    told = command("flink", "status")
+    assert told.out.startswith(f"what answers at {service.master} is not Flink")
+    port = service.master.rpartition(":")[2]
+    assert f"cluster        port {port} is another program's" in command("doctor", "--runner", "flink").out
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("ZeroDivisionError: 1", None),
+        ("shared.errors.UserError: a: b [while running 'Map']\nmore", "a: b"),
+        ("UserError: first\nUserError: last", "last"),
+    ],
+)
+def test_the_line_of_a_mistake_is_found_in_a_traceback(text: str, wanted: str | None) -> None:
+    assert user_message(text) == wanted
+
+
+def test_the_master_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FLINK_MASTER", raising=False)
+    assert asked_master() == DEFAULT_MASTER
+    monkeypatch.setenv("FLINK_MASTER", "http://flink.example:80/")
+    assert asked_master() == master_of("flink") == "flink.example:80"
+    assert master_of("local") is None
+
+
+@pytest.mark.parametrize("master", ["flink", "flink:", ":8081", "flink:0", "flink:70000", "flink:x"])
+def test_an_address_that_is_none_is_refused(master: str) -> None:
+    with pytest.raises(UserError, match=r"wanted host:port"):
+        checked_master(master)
+
+
+def _sleep(element: int, *, seconds: float) -> None:
+    time.sleep(seconds)
+
+
+SLEEPER = """
+import sys
+from tests.pipelines.execution.flink.test_flink_jobs import sleeping_job
+sleeping_job(sys.argv[1], seconds=float(sys.argv[2]))
+"""
+
+
+def sleeping_job(name: str, *, seconds: float) -> None:
+    run_graph(
+        lambda pipeline: pipeline | beam.Create([1]) | beam.Map(_sleep, seconds=seconds),
+        runner="flink",
+        workers=1,
+        name=name,
+    )
+
+
+def started_elsewhere(cluster: Cluster, *, seconds: float) -> tuple[subprocess.Popen[bytes], Job]:
+    """A driver in a process of its own, and its job, once that has a worker."""
+    name = f"test-{uuid.uuid4().hex}"
+    driver = subprocess.Popen([sys.executable, "-c", SLEEPER, name, str(seconds)])
+    end_s = time.monotonic() + 90
+    while not ((job := find_job(cluster.master, name=name)) and clusters.workers(cluster)):
+        assert time.monotonic() < end_s
+        time.sleep(0.2)
+    return driver, job
+
+
+@pytest.mark.slow
+def test_a_job_outlives_its_driver_and_can_be_waited_for(flink: Cluster) -> None:
+    driver, job = started_elsewhere(flink, seconds=12)
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait()
+    assert find_job(flink.master, name=job.name) == job._replace(state="RUNNING")
+    assert wait_for_job(flink.master, job).state == "FINISHED"
+    found = find_job(flink.master, name=job.name)
+    assert found is not None
+    assert found.ended
+
+
+@pytest.mark.slow
+def test_a_cancelled_job_writes_no_more_and_its_driver_is_told(flink: Cluster) -> None:
+    driver, job = started_elsewhere(flink, seconds=300)
+    assert cancel_job(flink.master, job).state == "CANCELED"
+    assert clusters.wait_for_no_worker()
+    assert driver.wait(timeout=60) == 1
+    with pytest.raises(JobFailed, match="is CANCELED"):
+        wait_for_job(flink.master, job)
+
+
+@pytest.mark.slow
+def test_an_interrupt_of_the_driver_ends_its_job(flink: Cluster) -> None:
+    driver, job = started_elsewhere(flink, seconds=300)
+    driver.send_signal(signal.SIGINT)
+    driver.wait(timeout=60)
+    assert find_job(flink.master, name=job.name) == job._replace(state="CANCELED")
+    assert clusters.wait_for_no_worker()
+
+
+def test_no_cluster_is_one_line_that_says_how_to_get_one(
+    small: Path, monkeypatch: pytest.MonkeyPatch, command, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FLINK_MASTER", f"localhost:{free_port()}")
+    data = builds.copied(small, to=tmp_path / "data")
+    outcome = command("validate", "--data", data, "--runner", "flink")
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[-1].startswith("error: no Flink cluster answers at localhost:")
+    assert "`make flink-up` starts one" in outcome.err
+    assert "Traceback" not in outcome.err

@@ -1,0 +1,198 @@
+"""Replay: what was rejected comes in once its cause is gone, and only its shard is written anew."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from pipelines.repair import replay
+from pipelines.repair.replay import replay_dataset
+from pipelines.validation.validate import validate_dataset
+from shared.dataset import Dataset
+from shared.errors import UserError
+from tests.pipelines import builds
+
+CLIPS = 24
+
+
+class Rebuilt:
+    """A corpus with faults, and its dataset."""
+
+    def __init__(self, folder: Path):
+        self.corpus = builds.make_corpus(folder / "corpus", clips=CLIPS)
+        for path in sorted((self.corpus / "wavs").iterdir()):
+            good = path.read_bytes()
+            path.unlink()
+            path.write_bytes(good)
+        self.folder, self.data = folder, folder / "data"
+
+    def wav(self, number: int) -> Path:
+        return self.corpus / f"wavs/C{number:05d}.wav"
+
+    def spoil(self, number: int) -> bytes:
+        good = self.wav(number).read_bytes()
+        self.wav(number).write_bytes(b"RIFF")
+        return good
+
+    def words(self) -> list[str]:
+        return builds.overrides_for(
+            self.corpus, "utterances_per_shard=5", "validation_fraction=0.2", "max_rejected_fraction=1"
+        )
+
+    def build(self, name: str = "data") -> Path:
+        return builds.build(self.folder / name, config=builds.LJSPEECH_CONFIG, overrides=self.words())
+
+    def inodes(self) -> dict[str, int]:
+        return {path.name: path.stat().st_ino for path in (self.data / "shards").iterdir()}
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Rebuilt:
+    return Rebuilt(tmp_path)
+
+
+def shard_of(data: Path, utterance: str) -> str:
+    manifest = Dataset.open(data).manifest
+    rows = [*manifest("train").to_pylist(), *manifest("validation").to_pylist()]
+    (shard,) = (row["shard"] for row in rows if row["utterance_id"] == utterance)
+    return shard
+
+
+def test_a_mended_recording_comes_in_and_the_other_shards_keep_their_files(faulty: Rebuilt) -> None:
+    good = faulty.spoil(4)
+    faulty.spoil(9)
+    faulty.build()
+    before = faulty.inodes()
+    faulty.wav(4).write_bytes(good)
+    done = replay_dataset(faulty.data)
+    assert (done.tried, done.gained) == (2, ("ljspeech/C00004",))
+    shard = shard_of(faulty.data, "ljspeech/C00004")
+    assert done.shards == (shard,)
+    after = faulty.inodes()
+    assert [name for name in after if after[name] != before[name]] == [f"{shard}.tfrecord"]
+    assert validate_dataset(faulty.data).findings == []
+    assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
+
+
+def test_a_recording_that_was_not_there_comes_in_once_it_is(faulty: Rebuilt) -> None:
+    good = faulty.wav(7).read_bytes()
+    faulty.wav(7).unlink()
+    faulty.build()
+    faulty.wav(7).write_bytes(good)
+    assert replay_dataset(faulty.data).gained == ("ljspeech/C00007",)
+    assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
+
+
+def test_a_mended_row_of_the_metadata_comes_in_under_its_own_id(faulty: Rebuilt) -> None:
+    """Its rejection went by the number of the line, maybe into another shard's table."""
+    metadata = faulty.corpus / "metadata.csv"
+    rows = metadata.read_text().splitlines()
+    metadata.write_text("\n".join([*rows[:6], "C00006 no separator", *rows[7:]]) + "\n")
+    faulty.build()
+    assert sum(source.rejected for source in Dataset.open(faulty.data).info.sources.values()) == 1
+    metadata.write_text("\n".join(rows) + "\n")
+    assert replay_dataset(faulty.data).gained == ("ljspeech/C00006",)
+    assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
+
+
+def cut(wav: Path, *, seconds: float) -> bytes:
+    good = wav.read_bytes()
+    samples, rate_hz = soundfile.read(wav, dtype="int16")
+    soundfile.write(wav, samples[: int(seconds * rate_hz)], rate_hz)
+    return good
+
+
+def test_a_recording_that_was_cut_off_and_withheld_for_that_comes_in_once_it_is_whole(
+    faulty: Rebuilt, command: Callable
+) -> None:
+    good = cut(faulty.wav(4), seconds=0.3)
+    cut(faulty.wav(9), seconds=0.3)  # stays as it was judged
+    faulty.build()
+    before = faulty.inodes()
+    faulty.wav(4).write_bytes(good)
+    outcome = command("replay", "--data", faulty.data)
+    assert outcome.code == 0
+    assert f"{faulty.data}: 1 rejected tried again, 1 utterance can be read now\n  ljspeech/C00004\n" in outcome.out
+    assert "withheld" not in outcome.out
+    shard = shard_of(faulty.data, "ljspeech/C00004")
+    after = faulty.inodes()
+    assert [name for name in after if after[name] != before[name]] == [f"{shard}.tfrecord"]
+    assert validate_dataset(faulty.data).findings == []
+    assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
+
+
+def test_what_a_threshold_turns_away_once_more_is_told_so(faulty: Rebuilt, command: Callable) -> None:
+    cut(faulty.wav(4), seconds=0.2)
+    faulty.build()
+    soundfile.write(faulty.wav(4), np.full(6000, 1000, np.int16), 22050)
+    outcome = command("replay", "--data", faulty.data)
+    assert outcome.code == 0
+    assert "  ljspeech/C00004: withheld by a threshold\n" in outcome.out
+    assert f"1 utterance withheld by a threshold, and why: {faulty.data}/rejected" in outcome.out
+    assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
+
+
+def test_a_disk_that_is_full_where_a_worker_writes_is_one_line(
+    faulty: Rebuilt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faulty.spoil(4)
+    faulty.build()
+
+    def full(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(replay, "write_json", full)
+    message = f"^{re.escape(str(faulty.data))}: the disk is full; nothing was published; make room"
+    with pytest.raises(UserError, match=message):
+        replay_dataset(faulty.data)
+
+
+def test_what_still_cannot_be_read_changes_nothing(faulty: Rebuilt, command: Callable) -> None:
+    faulty.spoil(4)
+    faulty.build()
+    before = builds.content(faulty.data)
+    outcome = command("replay", "--data", faulty.data)
+    assert (outcome.code, outcome.out) == (
+        0,
+        f"{faulty.data}: 1 rejected tried again, 0 utterances can be read now\n",
+    )
+    assert builds.content(faulty.data) == before
+
+
+@pytest.mark.slow
+def test_other_changes_of_the_same_shard_are_told_and_stop_it(faulty: Rebuilt, command: Callable) -> None:
+    good = faulty.spoil(4)
+    faulty.build()
+    before = builds.content(faulty.data)
+    shard = shard_of(faulty.build("fresh"), "ljspeech/C00001")  # where any other utterance stands
+    faulty.wav(4).write_bytes(good)
+    mended = faulty.build("mended")
+    shard = shard_of(mended, "ljspeech/C00004")
+    rows = Dataset.open(mended).manifest(shard.split("-")[1]).to_pylist()
+    other = next(
+        row["utterance_id"] for row in rows if row["shard"] == shard and row["utterance_id"] != "ljspeech/C00004"
+    )
+    shutil.copy(faulty.wav(0), faulty.corpus / f"wavs/{other.split('/')[1]}.wav")
+    outcome = command("replay", "--data", faulty.data)
+    assert outcome.code == 1
+    assert f"{shard}: {other}: audio_sha256 was" in outcome.out
+    assert "--accept-changes" in outcome.out
+    assert {
+        name: found for name, found in builds.content(faulty.data).items() if not name.startswith(".staging")
+    } == before
+    assert command("replay", "--data", faulty.data, "--accept-changes").code == 0
+    assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
+
+
+def test_there_is_nothing_to_replay_where_no_dataset_is(tmp_path: Path, command: Callable) -> None:
+    outcome = command("replay", "--data", tmp_path / "none")
+    assert outcome.code == 2
+    assert "no such directory; wanted a dataset" in outcome.err

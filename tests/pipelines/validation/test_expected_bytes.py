@@ -1,0 +1,47 @@
+"""What a sound record looks like from outside: told from its row alone, and sound records are told so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from pipelines.execution.progress_counter import Tally
+from pipelines.validation import shard_reader as records
+from pipelines.validation.expected_bytes import Outlines
+from pipelines.validation.manifest_rows import read_rows
+from pipelines.validation.shard_reader import RecordsFile
+from shared.dataset import Dataset
+from shared.layout import Stem
+from shared.records import decode
+from shared.tables import MANIFEST
+from shared.tfrecord import checksum, frame
+from tests.pipelines import damage
+
+
+def test_the_outline_of_a_row_surrounds_the_mel_and_the_tokens_of_its_record(sample: Path, ljspeech: Path) -> None:
+    for data in (sample, ljspeech):
+        dataset = Dataset.open(data)
+        speakers = {name: speaker.id for name, speaker in dataset.info.speakers.items()}
+        outlines = Outlines(contract=dataset.info.contract, speakers=speakers)
+        for stem in damage.stems(data):
+            rows = read_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
+            for row, payload in zip(rows, damage.payloads(data, stem=stem), strict=True):
+                outline, framed = outlines.of(row), frame(payload)
+                assert outline is not None
+                head, mel_end, middle, tokens_end, tail = outline
+                mel, tokens = framed[len(head) : mel_end], framed[mel_end + len(middle) : tokens_end]
+                assert framed == head + mel + middle + tokens + tail + checksum(payload)
+                assert decode(payload)["mel"] == [mel]
+
+
+def test_no_sound_record_is_taken_apart(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(records, "read_facts")
+    dataset = Dataset.open(sample)
+    speakers = {name: speaker.id for name, speaker in dataset.info.speakers.items()}
+    for stem in damage.stems(sample):
+        rows = read_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
+        file = RecordsFile(stem=Stem.parse(stem), rows=rows, contract=dataset.info.contract, speakers=speakers)
+        assert file.inspect(dataset.layout.shard(stem), tally=Tally(tmp_path, name=stem)) == []
+        assert file.sums().records == len(rows)

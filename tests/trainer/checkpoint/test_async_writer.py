@@ -1,0 +1,173 @@
+"""Saving while training goes on: nothing is lost, nothing is late to be told, no more than one copy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from shared.errors import UserError
+from tests.trainer.monitoring.test_session import wait_for
+from trainer.checkpoint import async_writer as saving
+from trainer.checkpoint.async_writer import Saver
+from trainer.checkpoint.checkpoint import Progress, Snapshot, saved_checkpoints, write_checkpoint
+from trainer.data.position import Position
+
+
+class Disk:
+    """A disk that writes when it is told to, and may be full."""
+
+    def __init__(self) -> None:
+        self.may_write, self.is_full = threading.Event(), False
+        self.begun: list[int] = []
+
+    def write(self, run: Path, snapshot: Snapshot, *, kept: int | None) -> Path:
+        self.begun.append(snapshot.progress.step)
+        assert self.may_write.wait(60)
+        if self.is_full:
+            raise UserError(f"step {snapshot.progress.step} cannot be written")
+        return write_checkpoint(run, snapshot, kept=kept)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    made = Disk()
+    monkeypatch.setattr(saving, "write_checkpoint", made.write)
+    yield made
+    made.may_write.set()
+
+
+def progress(step: int) -> Progress:
+    return Progress(step, Position(), "order")
+
+
+def state(value: float = 0.0) -> dict[str, keras.Variable]:
+    return {"weight": keras.Variable(np.full(4, value, np.float32))}
+
+
+def test_training_goes_on_while_a_checkpoint_is_written_and_the_end_waits_for_it(disk: Disk, tmp_path: Path) -> None:
+    with Saver(tmp_path, contract="c", kept=3) as saver:
+        saver.save(state(), progress=progress(1))
+        saver.check()
+        assert saved_checkpoints(tmp_path) == []
+        disk.may_write.set()
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [1]
+
+
+def test_there_is_one_copy_at_most(disk: Disk, tmp_path: Path) -> None:
+    with Saver(tmp_path, contract="c", kept=3) as saver:
+        saver.save(state(), progress=progress(1))
+        second = threading.Thread(target=saver.save, args=(state(),), kwargs={"progress": progress(2)})
+        second.start()
+        second.join(0.2)
+        assert second.is_alive()
+        assert disk.begun == [1]
+        disk.may_write.set()
+        second.join()
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [1, 2]
+
+
+def test_a_full_disk_is_told_at_the_next_step(disk: Disk, tmp_path: Path) -> None:
+    disk.is_full = True
+    with Saver(tmp_path, contract="c", kept=3) as saver:
+        saver.save(state(), progress=progress(1))
+        saver.check()
+        disk.may_write.set()
+        wait_for(lambda: saver._pending is not None and saver._pending.done())
+        with pytest.raises(UserError, match="step 1 cannot be written"):
+            saver.check()
+
+
+def test_a_full_disk_is_told_at_the_end(disk: Disk, tmp_path: Path) -> None:
+    disk.is_full = True
+    saver = Saver(tmp_path, contract="c", kept=3)
+    saver.save(state(), progress=progress(1))
+    disk.may_write.set()
+    with pytest.raises(UserError, match=r"^step 1 cannot be written$"):
+        saver.__exit__(None, None, None)
+
+
+def test_a_full_disk_does_not_hide_why_a_run_ended(disk: Disk, tmp_path: Path) -> None:
+    disk.is_full = True
+    saver = Saver(tmp_path, contract="c", kept=3)
+    saver.save(state(), progress=progress(1))
+    disk.may_write.set()
+    with pytest.raises(UserError, match="a shard is gone; and step 1 cannot be written"):
+        saver.__exit__(UserError, UserError("a shard is gone"), None)
+
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+import keras, numpy as np
+from trainer.checkpoint.checkpoint import Progress, Snapshot, write_checkpoint
+from trainer.data.position import Position
+from shared.errors import UserError
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+def write(step, size):
+    progress = Progress(step, Position(), "o", best_step=step)
+    snapshot = Snapshot({str(n): np.ones(size, np.float32) for n in range(4)}, progress, "c")
+    write_checkpoint(Path(sys.argv[1]), snapshot, kept=1)
+write(1, 1000)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+try:
+    write(2, 100_000)
+except UserError as error:
+    print(error)
+"""
+
+
+@pytest.mark.slow
+def test_a_file_that_the_system_refuses_to_let_grow_costs_nothing_of_the_one_before(tmp_path: Path) -> None:
+    """The system's own limit, met in the middle of a write: no stand-in."""
+    ended = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert "step-00000002.safetensors: cannot be written (File too large)" in ended.stdout
+    names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
+    assert names == ["best.safetensors", "step-00000001.safetensors"]
+
+
+WEIGHED = r"""
+import re, sys
+from pathlib import Path
+import keras, numpy as np
+from trainer.checkpoint.checkpoint import Progress, load_checkpoint, saved_checkpoints
+from trainer.data.position import Position
+from trainer.checkpoint.async_writer import Saver
+
+def status(name):
+    return int(re.search(name + r":\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
+
+def peak(act):
+    Path("/proc/self/clear_refs").write_text("5")
+    before = status("VmRSS")
+    act()
+    return status("VmHWM") - before
+
+class Model:
+    variables = [keras.Variable(np.ones((1 << 20,), np.float32), name=f"v{n}") for n in range(128)]
+
+run = Path(sys.argv[1])
+def save():
+    with Saver(run, contract="c", kept=1) as saver:
+        state = {f"model/{v.path}": v for v in Model.variables}
+        saver.save(state, progress=Progress(1, Position(), "o"))
+print(peak(save), peak(lambda: load_checkpoint(saved_checkpoints(run)[0].path, model=Model, contract="c")))
+"""
+
+
+@pytest.mark.slow
+def test_saving_holds_one_copy_of_the_state_and_loading_less(tmp_path: Path) -> None:
+    """512 MiB of state."""
+    words = [sys.executable, "-c", WEIGHED, str(tmp_path)]
+    ended = subprocess.run(words, capture_output=True, text=True, check=True)
+    saving_mib, loading_mib = map(float, ended.stdout.split())
+    print(f"beyond 512 MiB of state: saving {saving_mib:.0f} MiB at most, loading {loading_mib:.0f} MiB at most")
+    assert saving_mib < 1.1 * 512
+    assert loading_mib < 0.8 * 512

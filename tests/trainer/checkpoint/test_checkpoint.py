@@ -1,0 +1,339 @@
+"""Checkpoints: everything comes back, and nothing that a disk or a stranger does costs the one before."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from shared.errors import UserError
+from tests.trainer.models import disturbable
+from trainer.checkpoint.checkpoint import (
+    Progress,
+    Snapshot,
+    choose_checkpoint,
+    copy_arrays,
+    load_checkpoint,
+    named_state,
+    remove_leftovers,
+    saved_checkpoints,
+    write_checkpoint,
+)
+from trainer.config.optim_config import OptimizerConfig
+from trainer.data.position import Position
+from trainer.model.xtts import XTTS
+from trainer.optim.adamw import AdamW
+from trainer.optim.loss_scale import LossScale
+
+PROGRESS = Progress(7, Position(2, 1, 5), "order", best_loss=0.1, went_back=True)
+CONTRACT = "contract"
+
+
+def save(run: Path, pair: tuple[XTTS, AdamW], *, progress: Progress = PROGRESS, kept: int = 3) -> Path:
+    snapshot = Snapshot(copy_arrays(named_state(*pair)), progress, CONTRACT)
+    return write_checkpoint(run, snapshot, kept=kept)
+
+
+def load(path: Path, model: XTTS, optimizer: AdamW | None = None) -> Progress:
+    return load_checkpoint(path, model=model, optimizer=optimizer, contract=CONTRACT)
+
+
+def make_optimizer(model: XTTS) -> AdamW:
+    return AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables)
+
+
+def randomise(model: XTTS, optimizer: AdamW, *, seed: int) -> None:
+    """Other values in every variable, each different from all others."""
+    random = np.random.default_rng(seed)
+    for variable in (*model.variables, *optimizer._momenta, *optimizer._velocities):
+        variable.assign(random.normal(size=variable.shape).astype(np.float32))
+    optimizer.iterations.assign(seed)
+
+
+def everything(model: XTTS, optimizer: AdamW) -> list[bytes]:
+    """All values in the order of their making, whatever their names are."""
+    variables = (*model.variables, *optimizer._momenta, *optimizer._velocities, optimizer.iterations)
+    return [np.asarray(variable).tobytes() for variable in variables]
+
+
+@pytest.fixture(scope="module")
+def pair(models: Callable[..., XTTS]) -> Iterator[tuple[XTTS, AdamW]]:
+    """A model that these tests may change, and its optimizer."""
+    with disturbable(models(4)) as model:
+        yield model, make_optimizer(model)
+
+
+@pytest.fixture
+def run(pair: tuple[XTTS, AdamW], tmp_path: Path) -> Path:
+    """A run with a checkpoint of step 7."""
+    save(tmp_path, pair)
+    return tmp_path
+
+
+def test_all_state_comes_back_bit_for_bit(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+    model, optimizer = pair
+    randomise(model, optimizer, seed=1)
+    before = everything(model, optimizer)
+    path = save(tmp_path, pair)
+    randomise(model, optimizer, seed=2)
+    assert all(one != other for one, other in zip(before, everything(model, optimizer), strict=True))
+    assert load(path, model, optimizer) == PROGRESS
+    assert everything(model, optimizer) == before
+
+
+def test_safetensors_own_reader_finds_an_array_for_each_variable(pair: tuple[XTTS, AdamW], run: Path) -> None:
+    model, optimizer = pair
+    arrays = safetensors.numpy.load_file(saved_checkpoints(run)[-1].path)
+    assert len(arrays) == len(model.variables) + len(optimizer.state())
+
+
+def test_a_model_without_optimizer_reads_the_weights_alone(pair: tuple[XTTS, AdamW], run: Path) -> None:
+    model, optimizer = pair
+    before = everything(model, optimizer)
+    randomise(model, optimizer, seed=3)
+    load(saved_checkpoints(run)[-1].path, model)
+    weights = len(model.variables)
+    assert everything(model, optimizer)[:weights] == before[:weights]
+
+
+def test_the_last_checkpoints_are_kept(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+    for step in (9, 10, 11, 100):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=2)
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [11, 100]
+    assert len(list((tmp_path / "checkpoints").iterdir())) == 2
+
+
+def test_the_best_checkpoint_outlives_the_last_ones(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+    for step, best_step in ((9, 9), (10, 10), (11, 10), (12, 10)):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=best_step), kept=1)
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [12]
+    assert load(tmp_path / "checkpoints" / "best.safetensors", *pair).step == 10
+
+
+def test_the_best_checkpoint_is_the_one_to_speak_with_and_any_other_may_be_asked_for(
+    pair: tuple[XTTS, AdamW], tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="no checkpoint yet"):
+        choose_checkpoint(tmp_path, None)
+    save(tmp_path, pair, progress=PROGRESS._replace(step=8))
+    assert str(choose_checkpoint(tmp_path, None)) == "the checkpoint, of step 8"
+    with pytest.raises(UserError, match=r"no checkpoint best; wanted one of 8, last$"):
+        choose_checkpoint(tmp_path, "best")
+    for step in (9, 10, 11, 12):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=9), kept=2)
+    assert str(choose_checkpoint(tmp_path, None)) == "the best checkpoint, of step 9"
+    asked = {wanted: choose_checkpoint(tmp_path, wanted) for wanted in ("best", "last", "9", "11")}
+    assert {wanted: one.step for wanted, one in asked.items()} == {"best": 9, "last": 12, "9": 9, "11": 11}
+    assert {wanted: load(one.path, *pair).step for wanted, one in asked.items()} == {
+        wanted: one.step for wanted, one in asked.items()
+    }
+    with pytest.raises(UserError, match=r"no checkpoint 10; wanted one of 11, 12, last, best, 9$"):
+        choose_checkpoint(tmp_path, "10")
+    (tmp_path / "checkpoints" / "best.safetensors").write_bytes(b"no checkpoint")
+    assert {wanted: choose_checkpoint(tmp_path, wanted).step for wanted in ("last", "11")} == {"last": 12, "11": 11}
+    with pytest.raises(UserError, match=r"best\.safetensors"):
+        choose_checkpoint(tmp_path, None)
+
+
+@pytest.mark.parametrize("failure", [errno.ENOENT, errno.EIO])
+def test_an_old_checkpoint_that_cannot_be_removed_is_removed_after_the_next(
+    pair: tuple[XTTS, AdamW], tmp_path: Path, failure: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path, missing_ok: bool = False) -> None:
+        if not (missing_ok and failure == errno.ENOENT):
+            raise OSError(failure, os.strerror(failure))
+
+    unlink = Path.unlink
+    for step in (8, 9):
+        monkeypatch.setattr(
+            Path, "unlink", lambda path, missing_ok=False: (unlink if path.suffix == ".tmp" else fail)(path, missing_ok)
+        )
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=1)
+        monkeypatch.undo()
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [8, 9]
+    save(tmp_path, pair, progress=PROGRESS._replace(step=10), kept=1)
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [10]
+
+
+def test_a_loss_scale_and_averages_that_a_checkpoint_lacks_begin_as_in_a_fresh_run_and_at_the_weights(
+    pair: tuple[XTTS, AdamW], tmp_path: Path
+) -> None:
+    model, plain = pair
+    richer = AdamW(OptimizerConfig(ema_decay=0.9), steps=100, variables=model.trainable_variables, scales_loss=True)
+    randomise(model, plain, seed=8)
+    before = everything(model, plain)
+    path = save(tmp_path, pair)
+    randomise(model, richer, seed=9)
+    load(path, model, richer)
+    assert everything(model, richer) == before
+    assert float(richer.state()["loss_scale"].numpy()) == 2.0**15
+    with richer.averaged():
+        assert everything(model, richer)[: len(model.variables)] == before[: len(model.variables)]
+    # and back: what the optimizer has no use for is left
+    path = save(tmp_path, (model, richer), progress=PROGRESS._replace(step=8))
+    randomise(model, plain, seed=10)
+    load(path, *pair)
+    assert everything(model, plain) == before
+
+
+def test_a_loss_scale_goes_on_from_what_the_checkpoint_holds(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+    model, _ = pair
+    scaling = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables, scales_loss=True)
+    variables = [scaling.state()[name] for name in LossScale.NAMES]
+    for number, variable in enumerate(variables):
+        variable.assign(64.0 + number)
+    path = save(tmp_path, (model, scaling))
+    for variable in variables:
+        variable.assign(7.0)
+    load(path, model, scaling)
+    assert [float(variable.numpy()) for variable in variables] == [64.0, 65.0]
+
+
+def test_what_a_doubtful_checkpoint_left_over_goes_before_the_next_is_written(
+    pair: tuple[XTTS, AdamW], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a run needs the room that it claims and no more; the newest stay, also where the disk is full."""
+    for step, kept in ((7, 2), (8, 2), (9, None)):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=kept)
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [7, 8, 9]
+
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(UserError, match="step-00000010"):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=10), kept=2)
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [8, 9]
+
+
+def test_later_steps_leave_a_copy_as_it_was(pair: tuple[XTTS, AdamW]) -> None:
+    """Else a thread that writes would mix the values of two steps."""
+    randomise(*pair, seed=4)
+    copied = copy_arrays(named_state(*pair))
+    before = {name: array.tobytes() for name, array in copied.items()}
+    randomise(*pair, seed=5)
+    assert {name: array.tobytes() for name, array in copied.items()} == before
+    assert not any(np.shares_memory(array, np.asarray(pair[1].iterations)) for array in copied.values())
+
+
+@pytest.mark.parametrize("failure", [errno.ENOSPC, errno.EIO])
+def test_a_full_disk_leaves_the_checkpoint_before_and_no_temporary_file(
+    pair: tuple[XTTS, AdamW], run: Path, failure: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (before,) = saved_checkpoints(run)
+    content = before.path.read_bytes()
+
+    def fail(_: int) -> None:
+        raise OSError(failure, os.strerror(failure))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(UserError, match=rf"step-00000008.*{os.strerror(failure)}"):
+        save(run, pair, progress=PROGRESS._replace(step=8), kept=1)
+    assert [path.name for path in (run / "checkpoints").iterdir()] == [before.path.name]
+    assert before.path.read_bytes() == content
+
+
+class Bomb:
+    """Runs code where a pickle is trusted."""
+
+    def __init__(self, target: Path):
+        self._target = target
+
+    def __reduce__(self) -> tuple[Callable, tuple]:
+        return (Path.touch, (self._target,))
+
+
+def test_a_pickle_in_its_place_runs_no_code(pair: tuple[XTTS, AdamW], run: Path) -> None:
+    path = saved_checkpoints(run)[-1].path
+    path.write_bytes(pickle.dumps(Bomb(run / "exploded")))
+    with pytest.raises(UserError, match=path.name):
+        load(path, pair[0])
+    assert not (run / "exploded").exists()
+    pickle.loads(path.read_bytes())
+    assert (run / "exploded").exists(), "the bomb is no bomb"
+
+
+def saved_with(metadata: dict[str, str] | None) -> bytes:
+    return safetensors.numpy.save({"one": np.zeros(1, np.float32)}, metadata=metadata)
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda _: b"",
+    "half": lambda whole: whole[: len(whole) // 2],
+    "one byte short": lambda whole: whole[:-1],
+    "longer": lambda whole: whole + b"\0",
+    "zeros": lambda whole: b"\0" * len(whole),
+    "text": lambda _: b"not a checkpoint",
+    "without metadata": lambda _: saved_with(None),
+    "without progress": lambda _: saved_with({"format": "pt"}),
+    "progress is no JSON": lambda _: saved_with({"progress": "{"}),
+    "progress is a number": lambda _: saved_with({"progress": "7"}),
+    "position is a number": lambda _: saved_with({"progress": '[7, 8, "order", null]', "contract": CONTRACT}),
+    "position is too long": lambda _: saved_with(
+        {"progress": '[7, [8, 1, 1, 1], "order", null]', "contract": CONTRACT}
+    ),
+    "without contract": lambda _: saved_with({"progress": '[7, [0, 0, 0], "order", null]'}),
+    "of another program": lambda _: saved_with({"progress": '[7, [0, 0, 0], "order", null]', "contract": CONTRACT}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_or_foreign_checkpoint_is_named(pair: tuple[XTTS, AdamW], run: Path, damage: str) -> None:
+    path = saved_checkpoints(run)[-1].path
+    path.write_bytes(DAMAGE[damage](path.read_bytes()))
+    with pytest.raises(UserError, match=path.name):
+        load(path, *pair)
+
+
+def test_a_missing_checkpoint_is_named(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nowhere"):
+        load(tmp_path / "nowhere.safetensors", pair[0])
+
+
+def test_a_checkpoint_of_another_model_says_which_weight_differs(
+    models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
+) -> None:
+    with pytest.raises(UserError, match=r"prenet_0/kernel is \(64, 64\), wanted \(16, 64\)"):
+        load(saved_checkpoints(run)[-1].path, models(1))
+
+
+def test_nothing_is_taken_from_a_checkpoint_of_another_model(
+    models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
+) -> None:
+    before = [variable.numpy() for variable in models(1).variables]
+    with pytest.raises(UserError):
+        load(saved_checkpoints(run)[-1].path, models(1))
+    assert all(np.array_equal(one, other) for one, other in zip(before, models(1).variables, strict=True))
+
+
+def test_a_checkpoint_of_another_contract_is_refused_with_both(pair: tuple[XTTS, AdamW], run: Path) -> None:
+    with pytest.raises(UserError, match="of contract contract, wanted other"):
+        load_checkpoint(saved_checkpoints(run)[-1].path, model=pair[0], contract="other")
+
+
+def test_what_a_kill_left_half_written_is_removed_and_nothing_else(run: Path) -> None:
+    before = sorted((run / "checkpoints").iterdir())
+    for name in (".step-00000009.safetensors.1f.tmp", ".best.safetensors.1f.tmp"):
+        (run / "checkpoints" / name).write_bytes(b"half")
+    remove_leftovers(run)
+    assert sorted((run / "checkpoints").iterdir()) == before
+    remove_leftovers(run / "nowhere")
+
+
+def test_other_files_in_the_folder_are_no_checkpoints(run: Path) -> None:
+    for name in (".step-00000009.safetensors.1.tmp", "step-9.safetensors", "step-00000009.safetensors.bak"):
+        (run / "checkpoints" / name).touch()
+    assert [saved.step for saved in saved_checkpoints(run)] == [7]
+    assert saved_checkpoints(run / "nowhere") == []
+
+
+def test_two_weights_never_share_a_name(models: Callable[..., XTTS]) -> None:
+    for r in (1, 4):
+        names = [variable.path for variable in models(r).variables]
+        assert len(set(names)) == len(names)

@@ -1,0 +1,256 @@
+"""What a run takes up where it was left, and what begins anew: the best checkpoint, the schedule, a plateau."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+
+from trainer.checkpoint import checkpoint as checkpoints
+from trainer.checkpoint.checkpoint import choose_checkpoint, holds_averages, load_checkpoint, saved_checkpoints
+from trainer.checkpoint.run_state import RunState
+from trainer.config.train_config import TrainConfig
+from trainer.data.position import Position
+from trainer.optim.adamw import AdamW
+from trainer.optim.plateau import PlateauConfig, PlateauState
+
+STILL = PlateauConfig(patience=1, settling=0, most_actions=0)
+
+
+class Weight:
+    """A model of one number."""
+
+    def __init__(self) -> None:
+        self.variables = [keras.Variable(np.float32(0.0), name="weight")]
+
+
+def make_state(run: Path, *, order: str = "order", judged: str = "losses", **config: object) -> RunState:
+    """As a training whose config says this."""
+    settings, model = TrainConfig.model_validate({"steps": 400_000, **config}), Weight()
+    optimizer = AdamW(settings.optimizer, steps=settings.steps, variables=model.variables)
+    return RunState(
+        run,
+        model=model,  # type: ignore[arg-type]
+        optimizer=optimizer,
+        contract="c",
+        kept=9,
+        order=order,
+        steps=settings.steps,
+        judged=judged,
+        level=settings.level,
+        plateau=settings.plateau,
+    )
+
+
+def resumed(run: Path, **asked: object) -> tuple[RunState, str]:
+    state = make_state(run, **asked)  # type: ignore[arg-type]
+    return state, state.resume()
+
+
+def save_at(state: RunState, step: int, *, loss: float | None = None) -> None:
+    state.advance(step, position=Position(3, 2, 1))
+    state._optimizer.iterations.assign(step)
+    if loss is not None:
+        state.watch_plateau(loss)
+        state.note_validation(loss)
+    state.save()
+    state.settle()
+
+
+def rates(optimizer: AdamW, *, after: list[int]) -> list[float]:
+    """Of the updates after so many more."""
+    start, found = int(optimizer.iterations.numpy()), []
+    for steps in after:
+        optimizer.iterations.assign(start + steps)
+        found.append(optimizer.rate_over(optimizer._steps))
+    optimizer.iterations.assign(start)
+    return found
+
+
+class Killed(BaseException):
+    """As by kill -9: nobody tidies up."""
+
+
+def test_a_best_checkpoint_whose_name_a_kill_forestalled_has_it_after_a_resumption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise Killed
+
+    state = make_state(tmp_path)
+    save_at(state, 1, loss=3.0)
+    monkeypatch.setattr(checkpoints, "link_file", die)
+    with pytest.raises(Killed):
+        save_at(state, 2, loss=2.0)
+    monkeypatch.undo()
+    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [1, 2]
+    assert choose_checkpoint(tmp_path, "best").step == 1
+    state, _ = resumed(tmp_path)
+    assert choose_checkpoint(tmp_path, "best").step == 2
+    save_at(state, 3, loss=2.5)
+    resumed(tmp_path)
+    assert choose_checkpoint(tmp_path, "best").step == 2
+
+
+def test_another_level_begins_its_schedule_at_its_beginning_once(tmp_path: Path) -> None:
+    state = make_state(tmp_path, level="enhanced")
+    state._optimizer.scale_rate(0.25)
+    save_at(state, 100_000)
+    moments = [0, 10, 999, 1_000, 50_000, 201_000, 250_000]
+    fresh = rates(make_state(tmp_path, level="plateau_breaker", steps=300_000)._optimizer, after=moments)
+    assert max(fresh) == pytest.approx(1.5e-5)
+    state, notice = resumed(tmp_path, level="plateau_breaker")
+    assert "going on after step 100000" in notice
+    assert "the learning rate's schedule from its beginning: level or optimizer.schedule changed" in notice
+    assert rates(state._optimizer, after=moments) == pytest.approx(fresh)
+    save_at(state, 100_010)
+    state, notice = resumed(tmp_path, level="plateau_breaker")
+    assert "schedule" not in notice
+    assert rates(state._optimizer, after=[moment - 10 for moment in moments[1:]]) == pytest.approx(fresh[1:])
+
+
+def test_a_schedule_that_begins_anew_has_all_remedies_ahead_and_its_rise_is_not_judged(tmp_path: Path) -> None:
+    plateau = PlateauConfig(patience=1, settling=2, most_actions=2)
+    state = make_state(tmp_path, plateau=plateau)
+    save_at(state, 1, loss=1.0)
+    save_at(state, 2, loss=1.0)
+    assert state.progress.plateau == PlateauState(best=1.0, actions=1, settling=2)
+    save_at(state, 3, loss=1.0)
+    state, _ = resumed(tmp_path, plateau=plateau, optimizer={"schedule": {"kind": "noam"}})
+    assert state.progress.plateau == PlateauState(best=1.0, settling=2)
+    others = plateau.model_copy(update={"settling": 5})
+    state, _ = resumed(tmp_path, plateau=others, optimizer={"schedule": {"kind": "noam"}})
+    assert state.progress.plateau == PlateauState(settling=5)
+    assert float(state._optimizer.rate_scale.numpy()) == 1.0
+
+
+@pytest.mark.parametrize(
+    "changed", [{"optimizer": {"learning_rate": 1e-5}}, {"plateau": STILL}, {"optimizer": {"clip_norm": 0.1}}]
+)
+def test_other_settings_leave_the_schedule_where_it_was(tmp_path: Path, changed: dict) -> None:
+    state = make_state(tmp_path)
+    state._optimizer.scale_rate(0.25)
+    save_at(state, 100_000)
+    state, notice = resumed(tmp_path, **changed)
+    assert notice == "going on after step 100000, epoch 3, chunk 2, batch 1"
+    assert float(state._optimizer.rate_scale.numpy()) == 0.25
+    assert int(state._optimizer.state()["schedule_start"].numpy()) == 0
+
+
+def test_a_longer_run_says_to_what_its_learning_rate_jumps(tmp_path: Path) -> None:
+    """A cosine to 5 % that was through is laid over twice the steps: the rate goes up again to half-way."""
+    asked = {"optimizer": {"learning_rate": 1e-3, "schedule": {"kind": "cosine", "final_fraction": 0.05}}}
+    asked["optimizer"]["warmup_steps"] = 0
+    state = make_state(tmp_path, steps=200_000, **asked)
+    save_at(state, 200_000)
+    assert resumed(tmp_path, steps=200_000, **asked)[1] == "going on after step 200000, epoch 3, chunk 2, batch 1"
+    state, notice = resumed(tmp_path, steps=400_000, **asked)
+    assert rates(state._optimizer, after=[0]) == pytest.approx([1e-3 * (1.0 + 0.05) / 2], rel=1e-5)
+    assert notice.endswith(
+        ", with the learning rate at 5.25e-04: its schedule is over 400,000 steps (over 200,000: 5.00e-05)"
+    )
+    save_at(state, 200_010)
+    assert "learning rate" not in resumed(tmp_path, steps=400_000, **asked)[1]
+
+
+def test_another_loss_has_no_best_checkpoint_yet_and_no_plateau(tmp_path: Path) -> None:
+    """Of one loss 2.0 may be worse than 9.0 of another."""
+    state = make_state(tmp_path, plateau=STILL)
+    save_at(state, 1, loss=2.0)
+    save_at(state, 2, loss=2.0)
+    assert state.is_over
+    state, notice = resumed(tmp_path, plateau=STILL, judged="other losses")
+    assert "no best loss and no plateau yet: what validations judge by changed" in notice
+    assert not state.is_over
+    save_at(state, 3, loss=9.0)
+    assert choose_checkpoint(tmp_path, "best").step == 3
+    state, notice = resumed(tmp_path, plateau=STILL, judged="other losses")
+    assert "best loss" not in notice
+    save_at(state, 4, loss=10.0)
+    assert choose_checkpoint(tmp_path, "best").step == 3
+
+
+def test_a_restart_after_a_plateau_begins_the_schedule_anew_at_a_part_of_its_rate(tmp_path: Path) -> None:
+    plateau = PlateauConfig(patience=1, settling=0, most_actions=1, action="restart", factor=0.5)
+    moments = [1, 500, 1_000, 100_000]
+    fresh = rates(make_state(tmp_path, plateau=plateau)._optimizer, after=moments)
+    state = make_state(tmp_path, plateau=plateau)
+    save_at(state, 150_000, loss=1.0)
+    save_at(state, 200_000, loss=1.0)
+    assert int(state._optimizer.state()["schedule_start"].numpy()) == 200_000
+    # what lies ahead of 400,000 steps is half as long, warm-up apart
+    assert rates(state._optimizer, after=moments[:3]) == pytest.approx([0.5 * one for one in fresh[:3]], rel=1e-3)
+    assert rates(state._optimizer, after=moments[3:]) < [0.5 * one for one in fresh[3:]]
+
+
+def test_what_speaks_is_the_average_of_the_weights_and_what_trains_on_is_the_weights(tmp_path: Path) -> None:
+    asked = {"optimizer": {"ema_decay": 0.9}}
+    state = make_state(tmp_path, **asked)
+    state._model.variables[0].assign(1.0)
+    state._optimizer.state()["weight/average"].assign(7.0)
+    save_at(state, 1)
+    (saved,) = saved_checkpoints(tmp_path)
+    assert holds_averages(saved.path)
+    model = Weight()
+    load_checkpoint(saved.path, model=model, contract="c")  # type: ignore[arg-type]
+    assert float(model.variables[0].numpy()) == 7.0
+    state, _ = resumed(tmp_path, **asked)
+    assert float(state._model.variables[0].numpy()) == 1.0
+    assert float(state._optimizer.state()["weight/average"].numpy()) == 7.0
+    save_at(make_state(tmp_path / "plain"), 1)
+    (saved,) = saved_checkpoints(tmp_path / "plain")
+    assert not holds_averages(saved.path)
+
+
+@pytest.mark.parametrize(
+    ("plateau", "is_over"), [(STILL, True), (None, False), (STILL.model_copy(update={"patience": 2}), False)]
+)
+def test_a_plateau_ends_a_run_until_its_settings_change(
+    tmp_path: Path, plateau: PlateauConfig | None, is_over: bool
+) -> None:
+    state = make_state(tmp_path, plateau=STILL)
+    save_at(state, 1, loss=1.0)
+    assert not state.is_over
+    save_at(state, 2, loss=1.0)
+    assert state.is_over
+    state, _ = resumed(tmp_path, plateau=plateau)
+    assert state.is_over == is_over
+
+
+def test_a_plateau_ends_a_run_until_it_has_another_schedule(tmp_path: Path) -> None:
+    state = make_state(tmp_path, plateau=STILL)
+    for step in (1, 2):
+        save_at(state, step, loss=1.0)
+    assert state.is_over
+    state, notice = resumed(tmp_path, plateau=STILL, optimizer={"schedule": {"kind": "noam"}})
+    assert "schedule from its beginning" in notice
+    assert not state.is_over
+
+
+def test_the_best_checkpoint_is_not_replaced_by_another_of_its_step_after_the_run_went_back(tmp_path: Path) -> None:
+    state = make_state(tmp_path)
+    save_at(state, 2)
+    save_at(state, 4, loss=1.0)
+    best = (tmp_path / "checkpoints" / "best.safetensors").read_bytes()
+    state.advance(6, position=Position(4, 5, 6))
+    state.go_back(skipped=4, rate_factor=0.5)
+    assert state.progress.step == 2
+    save_at(state, 4, loss=2.0)
+    resumed(tmp_path)
+    assert (tmp_path / "checkpoints" / "best.safetensors").read_bytes() == best
+    save_at(state, 5, loss=0.5)
+    assert choose_checkpoint(tmp_path, "best").step == 5
+
+
+def test_a_run_that_goes_back_beyond_a_change_keeps_it(tmp_path: Path) -> None:
+    """A position in the order of before would mean nothing, and the schedule is the one that is asked for now."""
+    save_at(make_state(tmp_path), 4)
+    state, _ = resumed(tmp_path, order="another", level="basic")
+    state.advance(6, position=Position(4, 5, 6))
+    state.go_back(skipped=2, rate_factor=0.5)
+    assert (state.progress.position, state.progress.order) == (Position(4, 0, 0), "another")
+    assert int(state._optimizer.state()["schedule_start"].numpy()) == 4
+    assert float(state._optimizer.rate_scale.numpy()) == 0.5
+    assert resumed(tmp_path, order="another", level="basic")[1].startswith("going on after step 4, epoch 4")

@@ -1,0 +1,243 @@
+"""The page of a run: every figure, nothing of a stranger's taken for markup."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import soundfile
+import tensorflow as tf
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer.config.optim_config import OptimizerConfig
+from trainer.monitoring.gpu_stats import Use
+from trainer.monitoring.html_report import render, write_page
+from trainer.monitoring.line_charts import HEIGHT, MAX_POINTS, WIDTH, Asked, draw, round_ticks
+from trainer.monitoring.samples import Sample, Samples, write_samples
+from trainer.monitoring.session import Session
+from trainer.optim.adamw import AdamW
+from trainer.training.losses import LossConfig
+from trainer.training.synthesis_eval import judge
+
+EVIL = '<script>alert("&")</script>'
+LOSS = Asked("Loss", "", [("training", "train", "loss"), ("validation", "validation", "loss")])
+SUMMARY = {
+    **{"first_step": 1, "last_step": 20, "device": "/CPU:0", "allocator": "glibc", "memory_mib": 1532.1},
+    **{"training_s": 3700.0, "first_batch_s": 4.6, "compilation_s": 91.0, "aside_s": 311.0, "figures": {}, "gpus": []},
+    **{"programs": {"train": 1, "validation": 1, "speech": 1, "shapes": 1}, "verdict": "input keeps up"},
+}
+
+TRAIN = {
+    **{"loss": 9.0, "mel": 2.0, "kl": 0.25, "flux": -0.75, "stop": 0.125, "guided_attention": 0.5, "voice": 0.375},
+    **{"mel_weight": 1.0, "kl_weight": 0.1, "flux_weight": 0.02, "stop_weight": 0.6, "guided_attention_weight": 5.0},
+    **{"voice_weight": 0.3, "learning_rate": 0.0015, "gradient_norm": 1.25, "loss_scale": 32768.0},
+    **{"frames_per_second": 4451.0, "stall": 0.07, "memory_mib": 1531.0},
+    **{"gpu0_memory_peak_mib": 40123.0, "gpu0_power_w": 512.0, "gpu0_utilisation": 96.5},
+}
+VALIDATION = {
+    **{"loss": 8.0, "mel": 3.0, "kl": 0.35, "flux": -0.85, "stop": 0.225, "guided_attention": 0.7, "voice": 0.475},
+    **{"free_mel_distance_db": 9.75, "free_length_error": 0.12, "free_moves": 0.98, "free_ended": 0.55},
+}
+CURVES = {  # on the page: the last value of each line
+    "Loss in training": {"training": "9"},
+    "Loss in validation": {"validation": "8"},
+    "mel": {"training": "2", "validation": "3"},
+    "KL": {"training": "0.25", "validation": "0.35"},
+    "flux": {"training": "−0.75", "validation": "−0.85"},
+    "stop": {"training": "0.125", "validation": "0.225"},
+    "guided attention": {"training": "0.5", "validation": "0.7"},
+    "voice": {"training": "0.375", "validation": "0.475"},
+    "Spoken freely: distance of mels": {"warped in time": "9.75"},
+    "Spoken freely: lengths and attention": {
+        **{"length off by": "12", "steps that move on": "98", "clips that ended": "55"}  # percent
+    },
+    "Learning rate": {"learning rate": "0.0015"},
+    "Gradient norm": {"gradient norm": "1.25"},
+    "Loss scale": {"loss scale": "32,768"},
+    "Weights of the loss": {
+        **{"mel": "1", "kl": "0.1", "flux": "0.02", "stop": "0.6", "guided attention": "5", "voice": "0.3"}
+    },
+    "Speed": {"frames": "4,451"},
+    "Stall": {"stall": "7"},
+    "Memory": {"of the process": "1,531"},
+    "Memory of GPUs": {"GPU 0": "40,123"},
+    "Power of GPUs": {"GPU 0": "512"},
+    "GPU": {"GPU 0": "96.5"},
+}
+
+
+def train_rows(losses: list[float | None]) -> list[dict]:
+    return [{"step": step, "kind": "train", "loss": loss} for step, loss in enumerate(losses, 1)]
+
+
+def make_run(folder: Path, *, rows: list[dict], incidents: list[dict]) -> Path:
+    folder.mkdir(parents=True)
+    for name, content in (("metrics", rows), ("incidents", incidents)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in content))
+    (folder / "summary.json").write_text(json.dumps(SUMMARY))
+    return folder
+
+
+def sample(text: str) -> Sample:
+    mel, sound = np.zeros([30, 8], np.float32), (3000 * np.sin(np.arange(8000) / 9)).astype(np.int16)
+    return Sample("a/1", text, mel, mel + 1, np.eye(9, 5, dtype=np.float32), np.array(False), sound, sound)
+
+
+class Elements(HTMLParser):
+    def __init__(self, page: str):
+        super().__init__()
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+
+def test_the_page_holds_everything_itself_and_runs_no_script(tmp_path: Path) -> None:
+    incident = {"step": 3, "kind": EVIL, "utterances": [EVIL, "b/2"]}
+    run = make_run(tmp_path / EVIL.replace("/", "_"), rows=train_rows([3.0, 2.0]), incidents=[incident])
+    write_samples(Samples(20, 22050, [sample(EVIL)]), run=run)
+    write_page(run)
+    page = (run / "summary.html").read_text(encoding="utf-8")
+    elements = Elements(page).seen
+    assert "script" not in {tag for tag, _ in elements}
+    assert EVIL not in page
+    assert page.count("&lt;script&gt;") >= 4
+    sources = [attrs["src"] for _, attrs in elements if "src" in attrs]
+    assert len(sources) == 4
+    assert all(str(source).startswith(("data:image/png;", "data:audio/")) for source in sources)
+    assert re.findall(r"https?:|url\(|@import", page) == []
+    assert "no end was predicted" in page
+
+
+def test_every_figure_that_the_page_is_to_show_has_its_line(tmp_path: Path) -> None:
+    rows = [
+        {"step": step, "kind": kind, **values}
+        for step in (10, 20)
+        for kind, values in (("train", TRAIN), ("validation", VALIDATION))
+    ]
+    page = render(make_run(tmp_path / "run", rows=rows, incidents=[]))
+    shown = {}
+    for chart in page.split('<figure class="card chart">')[1:]:
+        (title,) = re.findall(r"<h3>(.*?)(?: <small>|</h3>)", chart)
+        lines = re.findall(r"</i>(.*?) <b>(.*?)</b>", chart)
+        assert chart.count("<polyline") == len(lines)
+        shown[title] = dict(lines)
+    assert shown == CURVES
+
+
+def test_the_figures_that_the_page_is_to_show_are_logged_by_these_names() -> None:
+    terms = LossConfig(voice=1.0).weights_at(None)
+    optimizer = AdamW(OptimizerConfig(), steps=10, variables=[keras.Variable([1.0])], scales_loss=True)
+    applied = optimizer.apply([tf.constant([1.0])], loss=tf.constant(1.0))
+    with Session(gpus=0) as session:
+        for _ in session.watch.batches(iter([1])):
+            session.watch.hand_over(tf.constant([100.0, 1.0]), compiled=False)
+        measured = session.figures()
+    weights = [f"{term}_weight" for term in terms]
+    train = {"loss", *terms, *weights, *applied, *measured, *Use(0, "a", 4.0, 3.0, 2.0, 1.0).figures()}
+    assert train.issuperset(TRAIN)
+    assert {"loss", *terms, *judge([sample("Yes.")])} == {*VALIDATION}
+
+
+def test_each_player_has_the_sound_that_it_is_said_to_have(tmp_path: Path) -> None:
+    rate_hz, seconds, pitch_hz = 22050, {"recording": 1.5, "model": 0.7}, {"recording": 400.0, "model": 1000.0}
+    times_s = {name: np.arange(int(seconds[name] * rate_hz)) / rate_hz for name in seconds}
+    sounds = {name: (8000 * np.sin(2 * np.pi * pitch_hz[name] * times_s[name])).astype(np.int16) for name in seconds}
+    one = sample("Yes.")._replace(target_sound=sounds["recording"], spoken_sound=sounds["model"])
+    run = make_run(tmp_path / "run", rows=[], incidents=[])
+    write_samples(Samples(20, rate_hz, [one]), run=run)
+    players = re.findall(r'<p class="facts">(\w+)</p><audio [^>]*src="data:audio/\w+;base64,(.*?)"', render(run))
+    assert [name for name, _ in players] == ["recording", "model"]
+    for name, data in players:
+        heard, heard_hz = soundfile.read(io.BytesIO(base64.b64decode(data)))
+        assert heard_hz == rate_hz
+        assert len(heard) / rate_hz == pytest.approx(seconds[name], abs=0.1)  # MP3 has whole frames only
+        loudest_hz = np.abs(np.fft.rfft(heard)).argmax() * rate_hz / len(heard)
+        assert loudest_hz == pytest.approx(pitch_hz[name], rel=0.02)
+
+
+def test_a_run_of_which_little_is_left_still_has_a_page(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", rows=[], incidents=[])
+    for name in ("metrics.jsonl", "incidents.jsonl"):
+        (run / name).unlink()
+    page = render(run)
+    assert "Nothing was spoken yet" in page
+    assert "no step was skipped" in page
+
+
+def test_damaged_rows_cost_themselves(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", rows=train_rows([3.0, None, 2.0]), incidents=[])
+    with (run / "metrics.jsonl").open("ab") as file:
+        file.write(b'[3]\nnull\n{"step": "4", "kind": "train", "loss": 9}\n\xff\xfe\n{"step": 5, "ki')
+    assert len(re.findall(r"<polyline", render(run))) == 1
+
+
+def test_curves_are_of_the_values_and_within_the_drawing() -> None:
+    chart = draw(LOSS, rows=train_rows([4.0, 2.0, None, float("nan"), 3.0]))
+    assert chart is not None
+    (line,) = chart.lines
+    places = np.array([pair.split(",") for pair in line.points.split()], float)
+    assert len(places) == 3
+    assert ((places >= 0) & (places <= [WIDTH, HEIGHT])).all()
+    # linear in both directions, upwards in y
+    assert np.diff(places[:, 0])[1] == pytest.approx(3 * np.diff(places[:, 0])[0], abs=0.3)
+    assert places[1, 1] - places[2, 1] == pytest.approx((places[1, 1] - places[0, 1]) / 2, abs=0.2)
+    assert line.last == "3"
+
+
+def test_what_gpus_did_is_told(tmp_path: Path) -> None:
+    gpu = {"number": 0, "name": EVIL, "memory_total_mib": 81559.0, "memory_peak_mib": 30720.0}
+    run = make_run(tmp_path / "run", rows=train_rows([1.0]), incidents=[])
+    gpus = [{**gpu, "utilisation": 96.46, "power_w": 512.3}, {**gpu, "number": 1, "utilisation": None, "power_w": None}]
+    (run / "summary.json").write_text(json.dumps({**SUMMARY, "gpus": gpus}))
+    page = render(run)
+    assert EVIL not in page
+    assert re.search(r"GPU 0, .*96\.5 % busy; 30,720 of 81,559 MiB needed at most; 512 W</dd>", page)
+    assert re.search(r"GPU 1, .*utilisation unknown; 30,720 of 81,559 MiB needed at most</dd>", page)
+
+
+def test_every_gpu_has_a_line_and_no_two_of_sixteen_look_alike(tmp_path: Path) -> None:
+    busy = {f"gpu{number}_utilisation": 90.0 + number for number in range(17)}
+    rows = [{**row, **busy} for row in train_rows([1.0, 2.0])]
+    page = render(make_run(tmp_path / "run", rows=rows, incidents=[]))
+    chart = page[page.index("% busy") :]
+    lines = re.findall(r'<polyline class="(s\d(?: again)?)"', chart[: chart.index("</figure>")])
+    assert len(lines) == 17
+    assert len(set(lines[:16])) == 16
+    assert [int(number) for number in re.findall(r"</i>GPU (\d+) <b>", chart)] == list(range(17))
+
+
+def test_no_peak_is_lost_in_a_long_run_and_the_page_stays_small() -> None:
+    values = list(np.sin(np.arange(200_000) / 1e4))
+    values[123_456] = 50.0
+    chart = draw(LOSS, rows=train_rows(values))
+    assert chart is not None
+    points = chart.lines[0].points.split()
+    assert len(points) <= MAX_POINTS
+    heights = [float(point.split(",")[1]) for point in points]
+    assert sum(height < min(heights) + 1 for height in heights) == 1
+
+
+def test_a_chart_without_a_row_is_not_drawn_and_one_point_is_a_dot() -> None:
+    assert draw(LOSS, rows=[]) is None
+    chart = draw(LOSS, rows=[{"step": 3, "kind": "validation", "loss": 1.0}])
+    assert chart is not None
+    assert len(chart.lines[0].dots) == 1
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e6))
+def test_ticks_are_few_and_hold_the_range(low: float, span: float) -> None:
+    ticks = round_ticks(low, low + span, at_most=5)
+    step = ticks[1] - ticks[0]
+    assert 2 <= len(ticks) <= 8
+    assert ticks[0] <= low + 1e-6 * step
+    assert ticks[-1] >= low + span - 1e-6 * step

@@ -1,0 +1,103 @@
+"""A session on a device that is busy on its own, with a driver that is made up."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from tests.trainer.monitoring.test_gpu_stats import LOST, Driver, Memory, wait_for
+from trainer.config.data_config import InputConfig
+from trainer.monitoring import session
+from trainer.monitoring.gpu_stats import GpuSampler
+from trainer.monitoring.session import Session
+from trainer.monitoring.summary import Programs, Summary, write_summary
+from trainer.platform import process
+
+PROGRAMS = Programs(train=1, validation=0, shapes=1)
+
+
+@pytest.fixture(autouse=True)
+def _driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that is 98 % busy, then 92 %, then gone."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    driver = Driver([98, 92, LOST])
+    sampler = partial(GpuSampler, nvml=driver, memory=Memory(), interval_s=0.001)
+    monkeypatch.setattr(session, "GpuSampler", sampler)
+
+
+def train_for(steps: int, *, session: Session) -> None:
+    for _, batch in zip(range(steps), session.watch.batches(iter(range(1, 100))), strict=False):
+        time.sleep(0.001)
+        session.watch.hand_over(tf.constant([100.0, float(batch)]), compiled=False)
+
+
+def summed_up(session: Session, *, last_step: int) -> Summary:
+    return session.summarise(
+        last_step=last_step,
+        device="/GPU:0",
+        allocator="allocator: x",
+        programs=PROGRAMS,
+        config=InputConfig(),
+        stores_mels=True,
+    )
+
+
+def test_what_gpu_and_steps_did_is_logged_and_summed_up() -> None:
+    with Session(gpus=1, first_step=101) as running:
+        wait_for(lambda: not running._gpus._thread.is_alive())
+        train_for(30, session=running)
+        figures = running.figures()
+        assert running.take_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
+        train_for(10, session=running)
+        with running.watch.aside():
+            time.sleep(0.05)
+        summary = summed_up(running, last_step=140)
+    assert figures["gpu0_utilisation"] == 95.0
+    assert figures["memory_mib"] > 100
+    assert (summary.first_step, summary.last_step) == (101, 140)
+    assert summary.aside_s == pytest.approx(0.05, abs=0.03)
+    assert summary.gpus[0].utilisation == 95.0
+    assert summary.figures["clips_per_second"] * summary.training_s == pytest.approx(30 * 31 / 2 + 10 * 11 / 2)
+
+
+def test_the_terminal_has_every_part_of_the_summary() -> None:
+    with Session(gpus=1) as running:
+        wait_for(lambda: not running._gpus._thread.is_alive())
+        train_for(30, session=running)
+        running.figures()
+        text = "\n".join(summed_up(running, last_step=30).lines())
+    for words in ("steps 1 to 30", "frames/s", "clips/s", "waits for data", "GPU 0 (card 0): 95.0 % busy"):
+        assert words in text
+    assert "XLA programs compiled: 1 for training, 0 for validation (bucket shapes: 1)" in text
+    assert "stall" in text.splitlines()[-1]
+
+
+def test_the_document_is_read_back_but_for_the_moments(tmp_path: Path) -> None:
+    with Session(gpus=1) as running:
+        train_for(3, session=running)
+        summary = summed_up(running, last_step=3)
+    write_summary(summary, run=tmp_path)
+    text = (tmp_path / "summary.json").read_text(encoding="utf-8")
+    assert '"apart"' not in text
+    assert Summary.model_validate({**summary.model_dump(), "apart": summary.apart}) == summary
+    (gpu,) = json.loads(text)["gpus"]
+    assert gpu == summary.gpus[0]._asdict()
+
+
+def test_the_process_knows_its_memory_and_reading(tmp_path: Path) -> None:
+    held = bytearray(b"x" * (64 << 20))
+    before_mib, before = process.resident_mib(), process.bytes_read()
+    assert before_mib is not None
+    assert before is not None
+    more = bytearray(b"y" * (64 << 20))
+    (tmp_path / "file").write_bytes(held)
+    (tmp_path / "file").read_bytes()
+    after_mib, after = process.resident_mib(), process.bytes_read()
+    assert len(more) / 2**20 - 8 < after_mib - before_mib
+    assert after.since(before).asked_bytes >= len(held)
+    assert 1 <= process.usable_cores() <= 4096

@@ -1,0 +1,89 @@
+"""The view in a terminal of so many columns, and the lines where there is none."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from trainer.monitoring.terminal import PARTS, Terminal
+from trainer.training.losses import LossConfig
+
+TRAIN = {
+    **{"loss": 5.4321, "mel": 2.5, "kl": 0.25, "flux": -0.85, "stop": 0.19, "guided_attention": 0.51},
+    **{"gradient_norm": 1.42, "learning_rate": 1.5e-3, "applied": 1.0},
+    **{
+        "frames_per_second": 4451.6,
+        "clips_per_second": 25.5,
+        "steps_per_second": 1.0,
+        "stall": 0.0067,
+        "memory_mib": 1531.2,
+    },
+    **{"gpu0_utilisation": 97.0, "gpu0_memory_peak_mib": 40123.0, "gpu1_utilisation": 96.0},
+}
+VALIDATION = {
+    **{"loss": 3.49, "mel": 3.19, "free_length_error": 0.12, "free_mel_distance_db": 9.87},
+    **{"free_moves": 0.98, "free_ended": 0.5, "validation_s": 2.0},
+}
+
+
+def shown(*, terminal: bool, width: int = 80, values: dict = TRAIN) -> str:
+    """What a run of 100 steps, a second each, has written at its 10th, a minute of compilation behind it."""
+    out, now_s = io.StringIO(), 0.0
+    console = Console(file=out, force_terminal=terminal, width=width, height=40, color_system=None)
+    with Terminal(step=0, steps=100, validate_every=10, console=console, clock=lambda: now_s) as view:
+        now_s += 60.0
+        for step in range(1, 11):
+            now_s += 1.0
+            view.advance(step)
+        view.show("train", step=10, values=values)
+        view.show("validation", step=10, values=VALIDATION)
+        view.say("a [line] above")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_terminal_shows_everything_within_its_width(width: int) -> None:
+    text = shown(terminal=True, width=width)
+    last = text.split("\x1b[2K")[-1]
+    plain = " ".join(last.split())
+    for words in (
+        *("loss 5.4321", "mel 2.500", "guided attention 0.510", "learning rate 1.50e-03", "4,452 frames/s"),
+        *("stall 0.7%", "memory 1,531 MiB", "0: 97 % busy", "40,123 MiB", "1: 96 % busy", "loss 3.4900"),
+        *("mel 9.9 dB off", "length 12% off", "attention moves on 98%", "ended 50%"),
+    ):
+        assert words in plain
+    assert max(map(len, last.splitlines())) <= width
+    if width >= 80:
+        assert "0:01:10 gone, 0:01:48 left" in plain  # nine validations of 2 s each to come
+
+
+def test_without_a_terminal_there_are_whole_lines_without_control_codes() -> None:
+    text = shown(terminal=False)
+    assert "\x1b" not in text
+    assert "\r" not in text
+    lines = text.splitlines()
+    assert lines[0].startswith("step 10 of 100, 0:01:30 left without validations: loss 5.4321, mel 2.500")
+    assert lines[1].startswith("validation: step 10, loss 3.4900")
+    assert lines[2:] == ["a [line] above"]
+
+
+def test_lines_without_a_terminal_come_ten_seconds_apart() -> None:
+    out, now_s = io.StringIO(), 0.0
+    console = Console(file=out, force_terminal=False)
+    with Terminal(step=0, steps=1000, validate_every=100, console=console, clock=lambda: now_s) as view:
+        for step in range(100):
+            now_s += 1.0
+            view.show("train", step=step, values=TRAIN)
+    assert len(out.getvalue().splitlines()) == 10
+
+
+def test_every_term_of_the_loss_has_its_place() -> None:
+    assert sorted(PARTS) == sorted(LossConfig(voice=1.0).weights_at(None))
+
+
+def test_a_stretch_without_rates_shows_the_rest() -> None:
+    text = shown(terminal=False, values={"loss": 1.0, "mel": 0.5})
+    assert "loss 1.0000, mel 0.500" in text
+    assert "frames/s" not in text

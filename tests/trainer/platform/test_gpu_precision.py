@@ -1,0 +1,44 @@
+"""Which precisions are said to be slow on which GPUs, these being made up."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+
+from trainer.platform.gpu_precision import slow_precision
+
+
+def said(precision: str, *cards: dict, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: list(cards))
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda card: card)
+    return slow_precision(precision)
+
+
+def card(name: str, *capability: int) -> dict:
+    return {"device_name": name, "compute_capability": capability}
+
+
+@pytest.mark.parametrize(
+    ("precision", "capability", "remedy"),
+    [("bfloat16", (7, 5), "float16"), ("bfloat16", (6, 1), "float32"), ("float16", (6, 1), "float32")],
+)
+def test_a_precision_that_a_gpu_has_no_units_for_is_told_with_a_better_one(
+    monkeypatch: pytest.MonkeyPatch, precision: str, capability: tuple[int, int], remedy: str
+) -> None:
+    told = str(said(precision, card("new", 9, 0), card("old", *capability), monkeypatch=monkeypatch))
+    assert told.startswith(f"GPU 1 (old) is of compute capability {capability[0]}.{capability[1]}, fast {precision}")
+    assert f"model.precision={remedy} is" in told
+
+
+@pytest.mark.parametrize(
+    ("precision", "cards"),
+    [
+        ("bfloat16", [card("new", 8, 0)]),
+        ("float16", [card("old", 7, 0)]),
+        ("float32", [card("old", 3, 5)]),
+        ("bfloat16", [{}]),  # a driver that tells nothing
+        ("bfloat16", []),
+    ],
+)
+def test_nothing_is_said_otherwise(monkeypatch: pytest.MonkeyPatch, precision: str, cards: list[dict]) -> None:
+    assert said(precision, *cards, monkeypatch=monkeypatch) is None

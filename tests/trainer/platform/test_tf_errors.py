@@ -1,0 +1,156 @@
+"""Errors as TensorFlow words them on GPUs, raised where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from tests.trainer.batches import DEVICE, make_stream
+from trainer.data.buckets import Bucket
+from trainer.data.pipeline import Stream
+from trainer.distributed.device_memory import OutOfMemory, fed_within_memory
+from trainer.platform.tf_errors import faults_told, is_full, is_of_collectives, is_of_compiler, is_of_device
+
+FULL = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor with shape[64]\nhint\n\ttrace")
+UNCOPIED = tf.errors.InternalError(
+    None, None, "Failed copying input tensor from CPU:0 to GPU:0 in order to run Copy: Dst tensor is not initialized."
+)
+LOST = tf.errors.InternalError(
+    None, None, "CUDA error: Could not synchronize CUDA stream: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access"
+)
+DISK = tf.errors.ResourceExhaustedError(None, None, "/out/saved_model.pb; No space left on device")
+CORRUPT = tf.errors.DataLossError(
+    None,
+    None,
+    "{{function_node __wrapped__IteratorGetNext_device_/job:localhost/replica:0/task:0/device:GPU:0}} CRC of "
+    "/data/cuda/gpu/x.tfrecord is another [Op:IteratorGetNext]",
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "full", "of_device"),
+    [
+        (FULL, True, False),
+        (UNCOPIED, True, True),
+        (LOST, False, True),
+        (DISK, False, False),
+        (CORRUPT, False, False),
+        (OSError(), False, False),
+    ],
+)
+def test_faults_of_a_device_are_told_from_others(error: Exception, full: bool, of_device: bool) -> None:
+    assert (is_full(error), is_of_device(error)) == (full, of_device)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (FULL, r"^the device's memory is full \(OOM when allocating tensor with shape\[64\]\); `nvidia-smi` tells"),
+        (UNCOPIED, "^the device's memory is full"),
+        (DISK, r"^/out/saved_model\.pb; No space left on device; make room"),
+        (LOST, r"^the GPU failed, or could not be had \(CUDA error.*illegal memory access\); `nvidia-smi` tells"),
+    ],
+)
+def test_a_device_that_is_full_or_broken_is_told_in_one_line(error: Exception, told: str) -> None:
+    with pytest.raises(UserError, match=told) as found, faults_told():
+        raise error
+    assert "\n" not in str(found.value)
+
+
+def test_other_errors_stay_what_they_are() -> None:
+    with pytest.raises(tf.errors.DataLossError), faults_told():
+        raise CORRUPT
+
+
+@pytest.mark.parametrize("error", [FULL, LOST])
+@pytest.mark.parametrize(
+    ("words", "broken"),
+    [
+        (["train", "configs/train_sample.yaml", "--data", "d"], "trainer.training.train.train"),
+        (["export", "--out", "o"], "trainer.tools.export.export_run"),
+        (["synthesize", *"--text a --language eng_Latn --out o".split()], "trainer.speech.synthesizer.synthesize_file"),
+    ],
+    ids=["train", "export", "synthesize"],
+)
+def test_no_command_ends_in_a_traceback_for_a_device(
+    command: Callable, monkeypatch: pytest.MonkeyPatch, error: Exception, words: list[str], broken: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("trainer.cli.start_tensorflow", lambda **_: "allocator: x")
+    monkeypatch.setattr(broken, fail)
+    outcome = command(*words, "--run", "r")
+    assert outcome.code == 2
+    assert [line.partition(" (")[0] for line in outcome.err.splitlines()] in (
+        ["error: the device's memory is full"],
+        ["error: the GPU failed, or could not be had"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (
+            OSError(5, "Input/output error", "clip.wav"),
+            2,
+            "error: clip.wav: Input/output error; see that it can be read",
+        ),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_a_disk_that_fails_and_an_interrupt_are_a_line(
+    command: Callable, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, told: str
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("trainer.cli.start_tensorflow", lambda **_: "allocator: x")
+    monkeypatch.setattr("trainer.tools.export.export_run", fail)
+    outcome = command("export", "--run", "r", "--out", "o")
+    (line,) = filter(None, outcome.err.splitlines())  # click ends the line in which ^C was typed
+    assert (outcome.code, line[: len(told)]) == (code, told)
+
+
+def failing(after: int, error: Exception) -> Iterator[dict[str, tf.Tensor]]:
+    for clips in range(1, after + 1):
+        yield {"mel": tf.zeros([clips, 40, 2]), "tokens": tf.zeros([clips, 7]), "next": tf.constant([0, 0, clips])}
+    raise error
+
+
+@pytest.mark.parametrize("error", [FULL, UNCOPIED])
+def test_a_batch_that_finds_no_room_beside_the_one_at_work_lowers_that_ones_bucket(error: Exception) -> None:
+    with pytest.raises(OutOfMemory) as found:
+        for _ in fed_within_memory(failing(3, error)):
+            pass
+    assert found.value.bucket == Bucket(3, 40, 7)
+
+
+@pytest.mark.parametrize(("after", "error"), [(0, FULL), (3, LOST)])
+def test_what_no_smaller_batch_would_mend_is_raised_as_it_is(after: int, error: Exception) -> None:
+    with pytest.raises(type(error)) as found:
+        list(fed_within_memory(failing(after, error)))
+    assert found.value is error
+
+
+def test_a_gpu_that_fails_amid_batches_is_not_said_to_be_the_disk(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, _, _ = make_stream(dataset)
+    monkeypatch.setattr(Stream, "_to_device", lambda *_, **__: failing(2, LOST))
+    with pytest.raises(tf.errors.InternalError) as found:
+        for _ in stream.endless(device=DEVICE):
+            pass
+    assert found.value is LOST
+
+
+def test_a_wait_for_another_and_a_compiler_that_ended_are_told_from_a_shard_that_cannot_be_read() -> None:
+    lost = tf.errors.AbortedError(None, None, "shard; Stale file handle")
+    waited = tf.errors.AbortedError(None, None, "Collective ops is aborted by: host 1 is gone")
+    compiler = tf.errors.InternalError(None, None, "ptxas exited with non-zero error code 2")
+    assert [is_of_collectives(one) for one in (lost, waited, compiler)] == [False, True, False]
+    assert [is_of_compiler(one) for one in (lost, waited, compiler)] == [False, False, True]

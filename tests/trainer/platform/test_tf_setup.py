@@ -1,0 +1,106 @@
+"""How TensorFlow is brought in: what it says, and what it takes of a GPU, with devices that are made up."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+import tensorflow as tf
+
+from shared.errors import UserError
+from trainer.platform import tf_setup as startup
+from trainer.platform.tf_setup import start_tensorflow
+
+SPEAKING = """
+import os
+from trainer.platform.tf_setup import _without_notes
+
+with _without_notes():
+    os.write(2, b"I0000 cudart_stub.cc:31] Could not find cuda drivers on your machine\\n")
+    os.write(2, b"W0000 gpu_device.cc] Cannot dlopen some GPU libraries\\nF0000 cuda_driver.cc] all is lost")
+    {end}
+os.write(2, b"after\\n")
+"""
+
+
+def said(end: str) -> tuple[int, str]:
+    """How a process ended that spoke while it was listened to, and what there is to read."""
+    words = [sys.executable, "-c", SPEAKING.format(end=end)]
+    ended = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=120)
+    return ended.returncode, ended.stderr
+
+
+def test_all_but_the_known_notes_is_passed_on_in_order() -> None:
+    words = "W0000 gpu_device.cc] Cannot dlopen some GPU libraries\nF0000 cuda_driver.cc] all is lost"
+    assert said("pass") == (0, f"{words}after\n")
+
+
+def test_the_last_words_before_an_abort_are_read() -> None:
+    code, text = said("os.abort()")
+    assert code == -6
+    assert "Cannot dlopen some GPU libraries" in text
+    assert text.endswith("all is lost")
+
+
+GPU = tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")
+
+
+@pytest.fixture
+def growing(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool]]:
+    """What was asked of a GPU that is made up: to grow as needed, or not."""
+    asked: list[tuple[object, bool]] = []
+    monkeypatch.setattr(startup, "tune_allocator", lambda: "allocator: x")
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [GPU])
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda gpu: {"compute_capability": (9, 0)})
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda: asked.append(("listed", True)))
+    monkeypatch.setattr(tf.config.experimental, "set_memory_growth", lambda gpu, grows: asked.append((gpu, grows)))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    return asked
+
+
+def test_memory_is_taken_as_needed_where_that_is_asked_for_before_the_gpu_is_entered(growing: list) -> None:
+    assert start_tensorflow(gpus="as needed") == "allocator: x"
+    assert growing == [(GPU, True), ("listed", True)]
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def test_a_training_takes_it_whole(growing: list) -> None:
+    start_tensorflow()
+    assert growing == [("listed", True)]
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+def test_what_needs_no_gpu_does_not_see_it(growing: list) -> None:
+    start_tensorflow(gpus="hidden")
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "-1"
+
+
+BUSY = "cudaSetDevice() on GPU:0 failed. Status: CUDA-capable device(s) is/are busy or unavailable"
+
+
+def test_a_gpu_that_is_busy_is_told_in_one_line(growing: list, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise tf.errors.InternalError(None, None, BUSY)
+
+    monkeypatch.setattr(tf.config, "list_logical_devices", refuse)
+    with pytest.raises(UserError, match=r"^the GPU failed, or could not be had \(cudaSetDevice.*CUDA_VISIBLE_DEVICES"):
+        start_tensorflow()
+
+
+@pytest.mark.parametrize(
+    ("words", "gpus"),
+    [
+        (["synthesize", "--text", "a", "--language", "eng_Latn", "--out", "a.wav"], "as needed"),
+        (["export", "--out", "a"], "hidden"),
+    ],
+)
+def test_speaking_and_exporting_leave_a_running_training_its_gpu(
+    command: Callable, monkeypatch: pytest.MonkeyPatch, words: list[str], gpus: str
+) -> None:
+    asked = []
+    monkeypatch.setattr("trainer.cli.start_tensorflow", lambda **settings: asked.append(settings))
+    assert command(*words, "--run", "nowhere").code == 2
+    assert asked == [{"gpus": gpus}]

@@ -1,0 +1,98 @@
+"""`myxtts-train evaluate`: what a run's own validation said, asked again of its checkpoint."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from tests.trainer import fleets
+from tests.trainer.conftest import built
+from tests.trainer.models import NARROW, same_for_all
+from trainer.config.model_sizes import SIZES
+from trainer.tools import evaluate as evaluation
+from trainer.training import train_step as step
+
+pytestmark = pytest.mark.filterwarnings("ignore:Even though the")
+
+
+@pytest.fixture
+def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model and the noise of those runs."""
+    monkeypatch.setattr(step, "Noise", same_for_all)
+    monkeypatch.setitem(SIZES, "pico", NARROW)
+
+
+def copied(run: Path, folder: Path) -> Path:
+    """Other tests have the run too."""
+    return Path(shutil.copytree(run, folder))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_narrow")
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_checkpoint_is_judged_as_in_training(
+    on_devices: fleets.Runs, command: Callable, tmp_path: Path, devices: int
+) -> None:
+    """By the average of its weights, which are others: the run has ema_decay=0.9."""
+    trained = on_devices.one if devices == 1 else on_devices.two
+    run, data = copied(trained, tmp_path / "run"), trained.parent / "data"
+    assert json.loads((run / "run.json").read_text(encoding="utf-8"))["devices"] == devices
+    wanted = fleets.rows(run, kind="validation")[-1]
+    outcome = command("evaluate", "--run", run, "--data", data, "--checkpoint", "last")
+    assert outcome.code == 0, outcome.err
+    assert "compiling validation: shape 1 of " in outcome.err
+    assert "speaking " in outcome.err
+    judged = json.loads((run / "evaluation.json").read_text(encoding="utf-8"))
+    assert (judged["step"], judged["clips"]) == (wanted["step"], Dataset.open(data).manifest("validation").num_rows)
+    found = judged["losses"] | judged["spoken"]
+    assert {"loss", "mel", "kl", "flux", "stop", "guided_attention", "free_mel_distance_db"} <= found.keys()
+    for name, value in found.items():
+        assert value == pytest.approx(wanted[name], rel=1e-4), name
+        assert f"{value:.4f}" in outcome.out
+    assert f"the checkpoint, of step {wanted['step']}" in outcome.out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_narrow")
+def test_data_without_a_clip_to_judge_by_are_a_line(on_devices: fleets.Runs, command: Callable, tmp_path: Path) -> None:
+    run = copied(on_devices.one, tmp_path / "run")
+    data = built(tmp_path / "data", overrides=["validation_fraction=0"])
+    outcome = command("evaluate", "--run", run, "--data", data)
+    assert outcome.code == 2
+    line = "error: no clip of the validation split is sound and short enough to judge by, or there is none"
+    assert outcome.err.splitlines()[-1] == line
+    assert not (run / "evaluation.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_narrow")
+def test_a_device_that_is_full_is_a_line_and_costs_no_figure_that_is_there(
+    on_devices: fleets.Runs, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
+
+    words = ("evaluate", "--run", copied(on_devices.one, tmp_path / "run"), "--data", on_devices.one.parent / "data")
+    monkeypatch.setattr(evaluation.FreeRunning, "speak", full)
+    outcome = command(*words)
+    assert outcome.code == 0, outcome.err
+    assert "out of memory while clips were spoken: left out" in outcome.err
+    judged = json.loads((tmp_path / "run" / "evaluation.json").read_text(encoding="utf-8"))
+    assert judged["losses"]["loss"] > 0
+    assert judged["spoken"] == {}
+    monkeypatch.setattr(evaluation.EvaluationStep, "__call__", full)
+    outcome = command(*words)
+    assert outcome.code == 2
+    assert "error: out of memory in bucket 3×" in outcome.err.splitlines()[-1], outcome.err
+
+
+def test_a_folder_without_a_run_is_a_line(data: Path, command: Callable, tmp_path: Path) -> None:
+    outcome = command("evaluate", "--run", tmp_path, "--data", data)
+    assert outcome.code == 2
+    assert outcome.err == f"error: {tmp_path}: no checkpoint yet; `make train RUN={tmp_path}` writes one\n"

@@ -1,0 +1,196 @@
+"""An exported model, loaded by TensorFlow alone in a process that cannot import this code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.vocabulary import Vocabulary
+from trainer.checkpoint.checkpoint import Progress, Snapshot, copy_arrays, named_state, write_checkpoint
+from trainer.checkpoint.run_dir import enter_run, make_model, write_run
+from trainer.config.train_config import TrainConfig
+from trainer.data.position import Position
+from trainer.data.reference_length import Lengths
+from trainer.model.xtts import XTTS, Generated, ModelConfig
+from trainer.optim.ema import average_name
+from trainer.tools.export import KEPT_S, _check_replaceable, _new_folder, synthesizer
+
+STRANGER = """
+import sys, numpy as np, tensorflow as tf
+loaded = tf.saved_model.load(sys.argv[1]).signatures["synthesize"]
+given = np.load(sys.argv[2])
+said = loaded(tokens=tf.constant(given["tokens"]), crop=tf.constant(given["crop"]), seed=tf.constant(7))
+longer = loaded(tokens=tf.constant(given["tokens"]), crop=tf.constant(given["longer"]), seed=tf.constant(7))
+assert all(np.array_equal(longer[name], said[name]) for name in said)
+voiceless = loaded(tokens=tf.constant(given["tokens"]), crop=tf.zeros([1, 0, 80]), seed=tf.constant(7))
+assert not np.array_equal(voiceless["mel"], said["mel"])
+assert not {"trainer", "shared"} & set(sys.modules)
+ways = {"": said, "voiceless_": voiceless}
+np.savez(sys.argv[3], **{way + name: value.numpy() for way, given in ways.items() for name, value in given.items()})
+"""
+
+
+TOLERANCES = {"float32": 1e-3, "bfloat16": 0.3}  # of mels
+
+
+@pytest.fixture
+def trained_model(dataset: Dataset, tmp_path: Path, request: pytest.FixtureRequest) -> XTTS:
+    """The model that the averages of a run's weights are, moved off their start; the weights themselves are others.
+
+    In float32, unless a test asks for another precision.
+    """
+    precision = getattr(request, "param", "float32")
+    config = TrainConfig(model=ModelConfig(size="pico", precision=precision, crop_frames=24))
+    write_run(tmp_path / "run", enter_run(tmp_path / "run", config=config, dataset=dataset), dataset=dataset)
+    contract = dataset.info.contract
+    model = make_model(config, contract=contract, vocabulary=Vocabulary.load(dataset.layout.vocabulary))
+    random = np.random.default_rng(3)
+    for variable in model.trainable_variables:
+        variable.assign_add(random.normal(0.0, 0.02, variable.shape).astype(np.float32))
+    arrays = copy_arrays(named_state(model))
+    for variable in model.trainable_variables:
+        arrays[f"optimizer/{average_name(variable.path)}"] = variable.numpy()
+        arrays[f"model/{variable.path}"] = variable.numpy() + 1.0
+    snapshot = Snapshot(arrays, Progress(5, Position(), "order"), contract.fingerprint)
+    write_checkpoint(tmp_path / "run", snapshot, kept=1)
+    return model
+
+
+class Mirror:
+    """Says the crop that it is given, in six steps."""
+
+    config, variables = SimpleNamespace(crop_frames=24, frames_per_step=4), ()
+
+    def generate(self, tokens: tf.Tensor, *, crop: tf.Tensor, max_steps: int, **_: object) -> Generated:
+        alignment = tf.zeros([1, max_steps, tokens.shape[1]])
+        return Generated(crop, tf.constant([max_steps]), tf.constant([True]), alignment)
+
+
+@pytest.mark.parametrize(("tokens", "heard_frames"), [(1, 3), (3, 7), (9, 22), (10, 24)])
+def test_an_export_hears_as_much_of_a_voice_as_goes_with_the_text(tokens: int, heard_frames: int) -> None:
+    lengths = Lengths(tokens=10, frames_per_token=5.0)
+    module = synthesizer(Mirror(), lengths=lengths, n_mels=2, max_tokens=10, max_steps=6)  # type: ignore[arg-type]
+    crop = np.random.default_rng(1).normal(-5.0, 2.0, [1, 40, 2]).astype(np.float32)
+    said = module.synthesize(tf.ones([1, tokens], tf.int32), crop, 1)["mel"].numpy()[0]
+    start = np.argmax([crop[0, start : start + heard_frames].mean() for start in range(41 - heard_frames)])
+    np.testing.assert_array_equal(said[:heard_frames], crop[0, start : start + heard_frames])
+    assert not said[heard_frames:].any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trained_model", TOLERANCES, indirect=True)
+def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, command: Callable, tmp_path: Path) -> None:
+    outcome = command(
+        "export", "--run", tmp_path / "run", "--out", tmp_path / "out", "--seconds", "0.5", "--tokens", "24"
+    )
+    assert outcome.code == 0, outcome.err
+    assert f"{tmp_path / 'out'}: the checkpoint, of step 5, " in outcome.out
+    random = np.random.default_rng(4)
+    tokens = random.integers(1, 30, [1, 11]).astype(np.int32)
+    crop = random.normal(-5.0, 2.0, [1, 24, 80]).astype(np.float32)
+    longer = np.pad(crop, [(0, 0), (7, 8), (0, 0)], constant_values=-11.0)  # of which the loudest part is heard
+    np.savez(tmp_path / "given.npz", tokens=tokens, crop=crop, longer=longer)
+    words = [sys.executable, "-c", STRANGER, *map(str, (tmp_path / "out" / "saved_model", tmp_path / "given.npz"))]
+    ended = subprocess.run([*words, str(tmp_path / "said.npz")], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    said = np.load(tmp_path / "said.npz")
+    config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
+    assert config["averaged"] is True
+    for way, crop_frames in (("", 24), ("voiceless_", 0)):  # what stands in a crop beyond its frames does not count
+        here = trained_model.generate(
+            tf.constant(tokens),
+            token_counts=tf.constant([11]),
+            crop=tf.constant(crop),
+            crop_frames=tf.constant([crop_frames]),
+            max_steps=config["max_steps"],
+            seed=7,
+        )
+        steps = int(here.steps[0])
+        assert said[f"{way}steps"].tolist() == [steps]
+        assert said[f"{way}alignment"].shape == (1, steps, 11)
+        tolerance = TOLERANCES[config["model"]["precision"]]
+        np.testing.assert_allclose(said[f"{way}mel"], here.mel[:, : steps * 4], atol=tolerance)
+    weights = safetensors.numpy.load_file(tmp_path / "out" / "weights.safetensors")
+    assert {name: array.tobytes() for name, array in weights.items()} == {
+        name: np.asarray(variable).tobytes() for name, variable in named_state(trained_model).items()
+    }
+
+
+@pytest.mark.usefixtures("trained_model")
+def test_another_checkpoint_than_there_is_cannot_be_exported(command: Callable, tmp_path: Path) -> None:
+    outcome = command("export", "--run", tmp_path / "run", "--out", tmp_path / "out", "--checkpoint", "77")
+    assert outcome.code == 2
+    assert "no checkpoint 77; wanted one of 5, last" in outcome.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_without_checkpoint_is_told(command: Callable, tmp_path: Path) -> None:
+    outcome = command("export", "--run", tmp_path, "--out", tmp_path / "out")
+    assert outcome.code == 2
+    assert "no run here" in outcome.err
+
+
+def put(out: Path, *, is_cut_short: bool = False, **contents: str) -> None:
+    with _new_folder(out) as folder:
+        (folder / "saved_model").mkdir()
+        for name, content in contents.items():
+            (folder / f"{name}.json").write_text(content)
+        if is_cut_short:
+            raise RuntimeError
+
+
+def found(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.glob("*.json")}
+
+
+def test_an_export_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    out = tmp_path / "new" / "out"
+    with pytest.raises(RuntimeError):
+        put(out, config="new", is_cut_short=True)
+    assert list((tmp_path / "new").iterdir()) == []
+    put(out, config="old", vocab="old")
+    with pytest.raises(RuntimeError):
+        put(out, config="new", is_cut_short=True)
+    assert found(out) == {"config.json": "old", "vocab.json": "old"}
+    _check_replaceable(out)
+    put(out, config="new")
+    assert found(out) == {"config.json": "new"}
+    assert list((tmp_path / "new").iterdir()) == [out]
+
+
+def test_an_export_removes_what_a_killed_one_left_and_not_what_another_still_writes(tmp_path: Path) -> None:
+    names = ("out[1]", *(f".{name}.{'0' * 32}.tmp" for name in ("out[1]", "other", "out[1].v2")))
+    out, killed, other, longer = (tmp_path / name for name in names)
+    (killed / "saved_model").mkdir(parents=True)
+    other.mkdir()
+    longer.mkdir()
+    for folder in (killed, other, longer):
+        os.utime(folder, (time.time() - KEPT_S - 60,) * 2)
+    with _new_folder(out) as slow:
+        put(out, config="fast")
+        assert not killed.exists()
+        (slow / "config.json").write_text("slow")
+    assert found(out) == {"config.json": "slow"}
+    assert set(tmp_path.iterdir()) == {out, other, longer}
+
+
+def test_an_export_takes_the_place_of_nothing_but_an_export(tmp_path: Path) -> None:
+    _check_replaceable(tmp_path)
+    _check_replaceable(tmp_path / "nowhere")
+    (tmp_path / "thesis.txt").touch()
+    for out in (tmp_path, tmp_path / "thesis.txt"):
+        with pytest.raises(UserError, match="holds something other than an export"):
+            _check_replaceable(out)

@@ -1,0 +1,42 @@
+"""The warped distance of mels against all paths, one by one."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer.training.dtw import warped_distance_db
+
+
+def by_all_paths(one: np.ndarray, other: np.ndarray) -> float:
+    """As the formula is written, cell by cell."""
+    db = 20.0 / np.log(10.0)
+    d = np.array([[db * np.sqrt(np.mean(np.square(a - b))) for b in other] for a in one])
+
+    @functools.cache
+    def cost(f: int, g: int) -> float:
+        if f == g == 0:
+            return 2 * d[0, 0]
+        steps = [(f - 1, g, 1), (f, g - 1, 1), (f - 1, g - 1, 2)]
+        return min(cost(row, column) + weight * d[f, g] for row, column, weight in steps if row >= 0 and column >= 0)
+
+    return cost(len(one) - 1, len(other) - 1) / (len(one) + len(other))
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 100))
+def test_the_distance_is_that_of_the_best_of_all_paths(frames: int, other_frames: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    one, other = (random.normal(-5, 2, (size, 3)) for size in (frames, other_frames))
+    assert warped_distance_db(one, other) == pytest.approx(by_all_paths(one, other), rel=1e-3)
+
+
+def test_what_is_said_slower_is_the_same_and_what_is_louder_is_not() -> None:
+    mel = np.random.default_rng(0).normal(-5, 2, (40, 80)).astype(np.float32)
+    assert warped_distance_db(np.repeat(mel, 2, axis=0), mel) < 0.05
+    assert warped_distance_db(mel + np.log(10.0) / 20, mel) == pytest.approx(1.0, abs=0.05)
+    other = np.random.default_rng(1).normal(-5, 2, (40, 80))
+    assert warped_distance_db(other, mel) > 10

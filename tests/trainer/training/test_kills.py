@@ -1,0 +1,192 @@
+"""kill -9 at random moments of training, also amid saving: nothing tells the run from one that was left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+import pytest
+import safetensors
+import safetensors.numpy
+
+from tests.trainer.fleets import begin_training, said_at_end
+from trainer.checkpoint.checkpoint import saved_checkpoints
+
+KILLS = 20
+STEPS = 400
+TIMEOUT_S = 600
+SETTINGS = (
+    *(f"steps={STEPS}", "log_every=1", "validate_every=40", "checkpoint_every=3", "free_running.clips=0"),
+    "plateau={patience: 2, settling: 1, most_actions: 1000, factor: 0.95, action: restart}",
+    *("input.buckets=2", "input.frames_per_batch=800", "input.chunk_bytes=1000000", "optimizer.learning_rate=0.001"),
+)
+
+# of the real network, narrow; a step takes 50 ms, and to make its graph takes seconds
+REAL_STEPS = 45
+REAL = (
+    *("validate_every=15", "checkpoint_every=1", f"kept_checkpoints={REAL_STEPS}", "free_running.clips=0"),
+    *("recovery.probe_memory=false", "input.max_frames=200"),
+)
+
+
+class Lives:
+    """Trainings one after another."""
+
+    def __init__(self, data: Path, pipes: tuple[IO[str], IO[str]]):
+        self._data, (self._words, self._told) = data, pipes
+
+    def start(self, run: Path, *overrides: str) -> int:
+        """The number of the process."""
+        words = ["configs/train_sample.yaml", *SETTINGS, *overrides, "--data", str(self._data), "--run", str(run)]
+        self._words.write(json.dumps(words) + "\n")
+        self._words.flush()
+        return int(self._told.readline())
+
+    def end(self) -> int:
+        """Its exit code."""
+        return int(self._told.readline())
+
+
+@pytest.fixture(scope="module")
+def lives(data: Path) -> Iterator[Lives]:
+    words = [sys.executable, "-m", "tests.trainer.toy"]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        yield Lives(data, (process.stdin, process.stdout))
+        process.stdin.close()
+
+
+def losses(run: Path) -> list[tuple[str, int, float]]:
+    """Of training and of validation."""
+    path = run / "metrics.jsonl"
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    rows = (json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n"))
+    return [(row["kind"], row["step"], row["loss"]) for row in rows]
+
+
+def has_logged(run: Path, steps: int) -> bool:
+    return len(losses(run)) >= steps
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.0002)
+
+
+def is_saving(run: Path) -> bool:
+    return any(name.endswith(".tmp") for name in os.listdir(run / "checkpoints"))  # noqa: PTH208 (it is in a hurry)
+
+
+def progress(path: Path) -> list:
+    with safetensors.safe_open(path, framework="numpy") as file:
+        return json.loads(file.metadata()["progress"])
+
+
+def check_same(path: Path, other: Path) -> None:
+    """Where the run stood, and all that it held."""
+    assert progress(path) == progress(other)
+    one, two = map(safetensors.numpy.load_file, (path, other))
+    assert {name: array.tobytes() for name, array in one.items()} == {
+        name: array.tobytes() for name, array in two.items()
+    }
+
+
+@pytest.mark.slow
+def test_a_training_killed_twenty_times_goes_on_as_if_undisturbed(lives: Lives, tmp_path: Path) -> None:
+    chance, killed, halves = random.Random(4), tmp_path / "killed", 0
+    lives.start(tmp_path / "whole", f"kept_checkpoints={STEPS}")
+    assert lives.end() == 0
+    whole = losses(tmp_path / "whole")
+    assert [step for kind, step, _ in whole if kind == "train"] == list(range(1, STEPS + 1))
+    assert [step for kind, step, _ in whole if kind == "validation"] == list(range(40, STEPS + 1, 40))
+    for life in range(KILLS):
+        wanted = len(losses(killed)) + chance.randint(4, 16)
+        process = lives.start(killed)
+        wait_until(partial(has_logged, killed, wanted))
+        if life % 2:
+            wait_until(partial(is_saving, killed))
+        os.kill(process, signal.SIGKILL)
+        assert lives.end() == -signal.SIGKILL
+        halves += is_saving(killed)
+        found = losses(killed)
+        assert found == whole[: len(found)]
+    print(f"{KILLS} kills, of which {halves} left a checkpoint half written; {found[-1][1]} of {STEPS} steps")
+    assert halves >= KILLS // 4
+    assert found[-1][1] < STEPS
+    left = leave(lives, killed)
+    assert left == whole[: len(left)]
+    same = {saved.step: saved.path for saved in saved_checkpoints(tmp_path / "whole")}
+    common = [saved for saved in saved_checkpoints(killed) if saved.step in same]
+    check_same(common[-1].path, same[common[-1].step])
+    validated = {step: loss for kind, step, loss in left if kind == "validation"}
+    best = killed / "checkpoints" / "best.safetensors"
+    assert progress(best)[0] == min(validated, key=lambda step: validated[step])
+    check_same(best, same[progress(best)[0]])
+
+
+def leave(lives: Lives, run: Path) -> list[tuple[str, int, float]]:
+    """Have a training go on and leave by itself; what it has logged."""
+    process = lives.start(run)
+    wait_until(partial(has_logged, run, len(losses(run)) + 4))
+    os.kill(process, signal.SIGTERM)
+    assert lives.end() == 128 + signal.SIGTERM
+    return losses(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [("xla=false", "model.precision=float32"), ("xla=true", "model.precision=bfloat16")])
+def test_a_real_network_that_is_killed_goes_on_as_if_undisturbed(
+    data: Path, tmp_path: Path, kind: tuple[str, str]
+) -> None:
+    """Weights, their moving averages and the draws of each step: before the first validation, amid saving and amid a
+    validation, which compiles for seconds."""
+    whole, killed, chance = tmp_path / "whole", tmp_path / "killed", random.Random(4)
+    undisturbed = begin_real(data, *kind, run=whole)
+    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=chance.randint(4, 10))
+    wanted = 15 + 1 + chance.randint(4, 10)
+    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=wanted, is_amid_saving=True)
+    assert is_saving(killed)
+    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=30 + 1)
+    assert losses(killed)[-1][:2] == ("train", 30)
+    said = said_at_end(begin_real(data, *kind, run=killed))
+    said_at_end(undisturbed)
+    assert "going on after step 0," not in said
+    assert losses(killed) == losses(whole)
+    assert [(name, step) for name, step, _ in losses(killed) if name == "validation"] == [
+        ("validation", step) for step in range(15, REAL_STEPS + 1, 15)
+    ]
+    check_same(saved_checkpoints(killed)[-1].path, saved_checkpoints(whole)[-1].path)
+    check_same(*(run / "checkpoints" / "best.safetensors" for run in (killed, whole)))
+
+
+def begin_real(data: Path, *overrides: str, run: Path) -> subprocess.Popen[str]:
+    return begin_training(data, *REAL, *overrides, run=run, devices=1, steps=REAL_STEPS)
+
+
+def kill_real(process: subprocess.Popen[str], *, run: Path, wanted: int, is_amid_saving: bool = False) -> None:
+    """Once so many losses are logged; amid saving, it is held still to see that it is so."""
+    wait_until(lambda: process.poll() is not None or has_logged(run, wanted))
+    while is_amid_saving:
+        wait_until(lambda: process.poll() is not None or is_saving(run))
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if process.poll() is not None or is_saving(run):
+            break
+        process.send_signal(signal.SIGCONT)
+    process.kill()
+    _, err = process.communicate()
+    assert process.returncode == -signal.SIGKILL, err[-3000:]

@@ -1,0 +1,24 @@
+"""Which batch takes most memory: what the probe begins with."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainer.data.buckets import Bucket
+from trainer.training.memory_probe import by_memory
+
+BUCKETS = [Bucket(64, 200, 24), Bucket(32, 400, 48), Bucket(4, 900, 96), Bucket(4, 1600, 176)]
+
+
+@pytest.mark.parametrize(("frames_per_step", "order"), [(4, [1, 0, 3, 2]), (1, [3, 1, 0, 2])])
+def test_buckets_stand_by_their_activations_in_which_attention_grows_with_the_square(
+    frames_per_step: int, order: list[int]
+) -> None:
+    """For these it is the order neither of clips, nor of frames, nor of both multiplied."""
+
+    def kept_bytes(number: int, *, width: int = 768, heads: int = 12) -> float:
+        clips, positions = BUCKETS[number].clips, BUCKETS[number].frames // frames_per_step
+        return 34 * clips * positions * width + 5 * clips * heads * positions**2
+
+    assert by_memory(BUCKETS, frames_per_step=frames_per_step) == order
+    assert sorted(order, key=kept_bytes, reverse=True) == order

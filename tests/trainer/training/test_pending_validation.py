@@ -1,0 +1,135 @@
+"""A validation that is cut short is held nonetheless, also that of the last step; with a toy for the network."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import tensorflow as tf
+
+from tests.commands import Outcome
+from tests.trainer import toy
+from tests.trainer.toy import EvaluationStep
+from trainer.checkpoint.checkpoint import choose_checkpoint, saved_checkpoints
+
+SETTINGS = (
+    *("steps=4", "log_every=1", "validate_every=2", "checkpoint_every=2", "free_running.clips=0"),
+    *("input.buckets=2", "input.frames_per_batch=3000"),
+)
+
+
+@pytest.fixture
+def train(command: Callable, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """The command; `disturb` is told the numbers of batches that are judged."""
+
+    def run(*overrides: str, disturb: Callable[[int], None] = lambda _: None) -> Outcome:
+        class Disturbed(EvaluationStep):
+            calls = 0
+
+            def __call__(self, batch: dict) -> SimpleNamespace:
+                self.calls += 1
+                disturb(self.calls)
+                return super().__call__(batch)
+
+        toy.put_in(monkeypatch.setattr, EvaluationStep=Disturbed)
+        words = ["train", "configs/train_sample.yaml", *SETTINGS, *overrides]
+        return command(*words, "--data", data, "--run", tmp_path)
+
+    return run
+
+
+def steps(run: Path) -> dict[str, list[int]]:
+    """That were logged, by kind."""
+    found: dict[str, list[int]] = {"train": [], "validation": []}
+    for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
+        found[json.loads(line)["kind"]].append(json.loads(line)["step"])
+    return found
+
+
+def leave() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.2)  # for the thread that notes it
+
+
+def run_out() -> None:
+    raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
+
+
+@pytest.fixture
+def batches(train: Callable, tmp_path: Path) -> int:
+    """Of a validation; the run is at step 2."""
+    calls: list[int] = []
+    assert train("steps=2", disturb=calls.append).code == 0
+    return len(calls)
+
+
+def test_of_the_last_step_a_validation_that_a_signal_cut_short_is_held_by_the_next_start(
+    train: Callable, batches: int, tmp_path: Path
+) -> None:
+    outcome = train(disturb=lambda call: leave() if call == 1 else None)
+    assert outcome.code == 128 + signal.SIGTERM, outcome.err
+    assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2]}
+    # again, while it is made up for
+    outcome = train(disturb=lambda call: leave() if call == 1 else None)
+    assert outcome.code == 128 + signal.SIGTERM, outcome.err
+    assert steps(tmp_path)["validation"] == [2]
+    outcome = train()
+    assert outcome.code == 0, outcome.err
+    assert "step 4, the validation that was owed is held" in outcome.out
+    assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 4]}
+    assert choose_checkpoint(tmp_path, "best").step == 4
+    outcome = train()
+    assert "nothing left to do: raise steps to train on" in outcome.out
+
+
+@pytest.mark.parametrize("last", [4, 5])
+def test_a_validation_that_does_not_fit_is_held_with_fewer_clips(
+    train: Callable, batches: int, last: int, tmp_path: Path
+) -> None:
+    outcome = train(f"steps={last}", disturb=lambda call: run_out() if call == 1 else None)
+    assert outcome.code == 0, outcome.err
+    assert "out of memory in bucket" in outcome.err
+    assert steps(tmp_path) == {
+        "train": list(range(1, last + 1)),
+        "validation": [2, 4] if last == 4 else [2, 4, 5],
+    }
+    assert re.search(rf"step {last}, loss \d", outcome.out)
+
+
+def test_a_plateau_that_an_owed_validation_shows_ends_the_run_without_another_step(
+    train: Callable, batches: int, tmp_path: Path
+) -> None:
+    settings = ("steps=9", "validate_every=1", "plateau={patience: 1, settling: 0, most_actions: 0, least_gain: 0.9}")
+    outcome = train(*settings, disturb=lambda call: leave() if call == batches + 1 else None)
+    assert outcome.code == 128 + signal.SIGTERM, outcome.err
+    assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 3]}
+    outcome = train(*settings)
+    assert outcome.code == 0, outcome.err
+    assert "remedies: the run ends; plateau=null, other settings" in " ".join(outcome.err.split())
+    assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 3, 4]}
+    assert "nothing left to do: a plateau ended the run; plateau=null, other settings" in train(*settings).out
+    assert train("steps=5").code == 0
+    assert steps(tmp_path)["train"] == [1, 2, 3, 4, 5]
+
+
+def test_what_ends_a_process_amid_a_validation_costs_no_step_where_a_checkpoint_was_due(
+    train: Callable, batches: int, tmp_path: Path
+) -> None:
+    def fail(call: int) -> None:
+        if call == 1:
+            raise SystemError("as a kill")
+
+    with pytest.raises(SystemError):
+        train(disturb=fail)
+    assert saved_checkpoints(tmp_path)[-1].step == 4
+    outcome = train()
+    assert outcome.code == 0, outcome.err
+    assert "step 4, the validation that was owed is held" in outcome.out
+    assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 4]}

@@ -1,0 +1,430 @@
+"""What a run survives: steps that are no numbers, batches that do not fit, signals; with a toy for the network."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from tests.commands import Outcome
+from tests.trainer import toy
+from tests.trainer.batches import make_stream
+from tests.trainer.conftest import built, spoil_record
+from tests.trainer.toy import TrainStep
+from trainer.checkpoint.checkpoint import saved_checkpoints
+from trainer.data.position import Position
+from trainer.monitoring import logger as monitor
+from trainer.training import incidents
+from trainer.training import trainer as loop
+
+FRAMES = 800
+SETTINGS = (
+    "log_every=1",
+    "validate_every=1000",
+    "checkpoint_every=2",
+    "input.buckets=2",
+    f"input.frames_per_batch={FRAMES}",
+)
+
+Disturb = Callable[[int, dict], dict]
+
+
+@pytest.fixture(scope="module")
+def unvalidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nothing to validate with."""
+    return built(tmp_path_factory.mktemp("sample") / "data", overrides=["validation_fraction=0"])
+
+
+@pytest.fixture
+def train(command: Callable, unvalidated: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """The command, its steps disturbed: told the number of a call, one changes its batch, or raises."""
+
+    def run(
+        folder: Path, *overrides: str, disturb: Disturb = lambda _, batch: batch, data: Path = unvalidated
+    ) -> Outcome:
+        class Disturbed(TrainStep):
+            calls = 0
+
+            def __call__(self, batch: dict) -> dict:
+                self.calls += 1
+                return super().__call__(disturb(self.calls, dict(batch)))
+
+        toy.put_in(monkeypatch.setattr, TrainStep=Disturbed)
+        return command("train", "configs/train_sample.yaml", *SETTINGS, *overrides, "--data", data, "--run", folder)
+
+    return run
+
+
+def poisoned(*calls: int) -> Disturb:
+    def disturb(call: int, batch: dict) -> dict:
+        return {**batch, "mel": batch["mel"] * float("nan")} if call in calls else batch
+
+    return disturb
+
+
+def larger_than(clips: int, *, from_call: int = 1) -> Disturb:
+    """A device on which so many clips of the longest kind are too many."""
+
+    def disturb(call: int, batch: dict) -> dict:
+        if call >= from_call and batch["mel"].shape[0] > clips:
+            raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
+        return batch
+
+    return disturb
+
+
+def interrupted_compiler(at_call: int, *, asked: bool = True) -> Disturb:
+    """What compiles ends badly, after a signal or without one."""
+
+    def disturb(call: int, batch: dict) -> dict:
+        if call != at_call:
+            return batch
+        if asked:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)  # for the thread that notes it
+        raise tf.errors.InternalError(None, None, "ptxas exited with non-zero error code 2")
+
+    return disturb
+
+
+def lines(run: Path, name: str) -> list[dict]:
+    return [json.loads(line) for line in (run / name).read_text(encoding="utf-8").splitlines()]
+
+
+def losses(run: Path) -> list[tuple[int, float]]:
+    return [(row["step"], row["loss"]) for row in lines(run, "metrics.jsonl") if row["kind"] == "train"]
+
+
+def last_weights(run: Path) -> dict[str, np.ndarray]:
+    return safetensors.numpy.load_file(saved_checkpoints(run)[-1].path)
+
+
+def heard(data: Path, *, batch: int) -> list[str]:
+    """The utterances of a batch by a stream of the test's own."""
+    stream, _, _ = make_stream(Dataset.open(data), frames_per_batch=FRAMES)
+    batches = stream.endless(Position(), device="/CPU:0")
+    for _ in range(batch - 1):
+        next(batches)
+    return stream.utterance_ids(next(batches)["rows"].numpy())
+
+
+def test_a_poisoned_batch_is_named_and_harms_no_weight(train: Callable, unvalidated: Path, tmp_path: Path) -> None:
+    assert train(tmp_path / "run", "steps=2").code == 0
+    before = last_weights(tmp_path / "run")
+    outcome = train(tmp_path / "run", "steps=3", disturb=poisoned(1))
+    assert outcome.code == 0, outcome.err
+    (row,) = lines(tmp_path / "run", "incidents.jsonl")
+    assert (row["step"], row["kind"], row["loss"]) == (3, "skipped", "nan")
+    assert row["utterances"] == heard(unvalidated, batch=3) != []
+    assert lines(tmp_path / "run", "metrics.jsonl")[-1]["loss"] is None
+    after = last_weights(tmp_path / "run")
+    changed = {name for name in before if before[name].tobytes() != after[name].tobytes()}
+    assert not [name for name in changed if name.startswith("model/") or name.endswith(("momentum", "velocity"))]
+    assert "optimizer/iterations" in changed
+
+
+def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an_end(
+    train: Callable, tmp_path: Path
+) -> None:
+    """Checkpoints at 2 and, amid the poisoned steps, at 4: the latter must not be the one that is gone back to."""
+    overrides = ("steps=6", "recovery.skipped_in_row=3", "kept_checkpoints=1")
+    outcome = train(tmp_path / "run", *overrides, disturb=poisoned(4, 5, 6))
+    assert outcome.code == 0, outcome.err
+    assert "3 steps in a row were no numbers: back to step 3" not in outcome.err
+    assert "3 steps in a row were no numbers: back to step 2, at 0.5 of the rate" in outcome.err
+    rows = lines(tmp_path / "run", "metrics.jsonl")
+    assert [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert all(np.isfinite(row["loss"]) for row in rows)
+    assert rows[2]["learning_rate"] == pytest.approx(0.5 * 3 / 20 * 0.002)  # warm-up over 20 steps
+    kinds = [(row["kind"], row["step"]) for row in lines(tmp_path / "run", "incidents.jsonl")]
+    assert kinds == [("skipped", 4), ("skipped", 5), ("skipped", 6), ("went back", 6)]
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
+    assert (summary["first_step"], summary["last_step"]) == (1, 6)
+    outcome = train(tmp_path / "run", *overrides, "steps=12", disturb=poisoned(*range(1, 20)))
+    assert outcome.code == 2
+    (error,) = (line for line in outcome.err.splitlines() if line.startswith("error: "))
+    assert "no number in 3 steps in a row, up to step 9, after the run went back" in error
+
+
+def test_a_run_that_diverges_before_its_first_checkpoint_begins_again_at_a_lower_rate(
+    train: Callable, tmp_path: Path
+) -> None:
+    overrides = ("steps=4", "checkpoint_every=4", "recovery.skipped_in_row=2")
+    outcome = train(tmp_path / "run", *overrides, "recovery.rate_factor=0.25", disturb=poisoned(1, 2))
+    assert outcome.code == 0, outcome.err
+    assert "2 steps in a row were no numbers: back to step 0, at 0.25 of the rate" in outcome.err
+    assert train(tmp_path / "whole", *overrides, "optimizer.learning_rate=0.0005").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_run_that_diverges_while_nothing_is_due_goes_back_once_its_figures_are_many(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps 3 and 4 are sound: a look at the end would find no skipped ones last."""
+    monkeypatch.setattr(incidents, "MAX_UNSEEN", 2)
+    overrides = ("steps=4", "checkpoint_every=4", "log_every=4", "recovery.skipped_in_row=2")
+    outcome = train(tmp_path, *overrides, disturb=poisoned(1, 2))
+    assert outcome.code == 0, outcome.err
+    kinds = [(row["kind"], row["step"]) for row in lines(tmp_path, "incidents.jsonl")]
+    assert kinds == [("skipped", 1), ("skipped", 2), ("went back", 2)]
+
+
+def test_what_is_due_is_saved_also_where_another_host_is_gone_meanwhile(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is noticed when they agree on how to go on, after a validation that nobody would want to lose."""
+
+    def lost(*_: object, validated: bool) -> None:
+        raise UserError("host 1 (b:2) is gone")
+
+    monkeypatch.setattr(loop.Leader, "agree", lost)
+    outcome = train(tmp_path / "due", "steps=4", "log_every=2")
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[-1] == "error: host 1 (b:2) is gone"
+    assert [saved.step for saved in saved_checkpoints(tmp_path / "due")] == [0, 2]
+    assert train(tmp_path / "not_due", "steps=4", "log_every=1").code == 2
+    assert [saved.step for saved in saved_checkpoints(tmp_path / "not_due")] == [0]
+
+
+def test_a_disk_without_room_for_the_checkpoints_is_told_before_the_first_step(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert train(tmp_path, "steps=2").code == 0
+    saved = saved_checkpoints(tmp_path)[-1].path.stat().st_size
+    for free, code in ((3 * saved + 9_999, 0), (saved, 2)):  # two of the five are there
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        outcome = train(tmp_path, "steps=3")
+        assert outcome.code == code, outcome.err
+        assert re.search(r"a checkpoint takes 0\.\d MB, and up to 5 of them \(kept_checkpoints=3", outcome.err)
+        (tmp_path / "checkpoints" / "step-00000003.safetensors").unlink(missing_ok=True)
+    assert outcome.err.splitlines()[-1].startswith(f"error: {tmp_path}: a checkpoint takes")
+    assert "make room, or lower kept_checkpoints" in outcome.err.splitlines()[-1]
+
+
+def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_was(
+    train: Callable, tmp_path: Path
+) -> None:
+    assert train(tmp_path, "steps=2").code == 0
+    before = (tmp_path / "run.json").read_bytes()
+    saved_checkpoints(tmp_path)[-1].path.write_bytes(b"damaged")
+    outcome = train(tmp_path, "steps=3", "seed=7")
+    assert outcome.code == 2
+    assert "not a readable checkpoint" in outcome.err
+    assert (tmp_path / "run.json").read_bytes() == before
+
+
+def test_a_checkpoint_that_the_disk_does_not_give_is_not_said_to_be_a_bad_one(train: Callable, tmp_path: Path) -> None:
+    assert train(tmp_path, "steps=2").code == 0
+    path = saved_checkpoints(tmp_path)[-1].path
+    path.unlink()
+    path.mkdir()
+    outcome = train(tmp_path, "steps=3")
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[-1].startswith(f"error: {path}: cannot be read (")
+    assert "remove" not in outcome.err.splitlines()[-1]
+
+
+def test_precision_and_averaging_may_change_from_one_start_to_the_next(train: Callable, tmp_path: Path) -> None:
+    for steps, *changed in (
+        (2, "model.precision=bfloat16"),
+        (3, "model.precision=float16", "optimizer.ema_decay=0.9"),
+        (4, "model.precision=bfloat16"),
+    ):
+        outcome = train(tmp_path, f"steps={steps}", *changed)
+        assert outcome.code == 0, outcome.err
+    assert [step for step, _ in losses(tmp_path)] == [1, 2, 3, 4]
+
+
+def test_out_of_memory_in_mid_run_lowers_its_bucket_for_good(train: Callable, tmp_path: Path) -> None:
+    outcome = train(tmp_path / "run", "steps=3", disturb=larger_than(1, from_call=2))
+    assert outcome.code == 0, outcome.err
+    assert "out of memory in bucket 2×" in outcome.err
+    rows = lines(tmp_path / "run", "incidents.jsonl")
+    assert {row["kind"] for row in rows} == {"out of memory"}
+    assert [row["step"] for row in lines(tmp_path / "run", "metrics.jsonl")] == [1, 2, 3]
+    ceilings = json.loads((tmp_path / "run" / "run.json").read_text())["ceilings"]
+    assert ceilings == [[row["clips"], *row["bucket"][1:]] for row in rows]
+    # a second start: the same plan without a failure, in the same order
+    outcome = train(tmp_path / "run", "steps=4", disturb=larger_than(1))
+    assert outcome.code == 0, outcome.err
+    assert "out of memory" not in outcome.err
+    assert "new epoch" not in outcome.err
+
+
+def test_out_of_memory_amid_the_update_costs_the_steps_since_the_last_checkpoint(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have come half-way, or have lost weights."""
+    monkeypatch.setattr(TrainStep, "is_updating", True)
+    settings = ("steps=5", "checkpoint_every=2")
+    outcome = train(tmp_path / "run", *settings, disturb=larger_than(1, from_call=4))
+    assert outcome.code == 0, outcome.err
+    assert "out of memory amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
+    kinds = [(row["kind"], row["step"]) for row in lines(tmp_path / "run", "incidents.jsonl")]
+    assert kinds[0] == ("went back", 3)
+    assert kinds[1][0] == "out of memory"
+    assert [row["step"] for row in lines(tmp_path / "run", "metrics.jsonl")] == [1, 2, 3, 4, 5]
+
+
+def test_a_clip_that_does_not_fit_alone_ends_the_run_with_the_reason(train: Callable, tmp_path: Path) -> None:
+    outcome = train(tmp_path, "steps=3", disturb=larger_than(0))
+    assert outcome.code == 2
+    assert "out of memory: a single clip of" in outcome.err.splitlines()[-1]
+
+
+def test_a_probe_finds_it_before_the_first_step_and_changes_nothing_else(train: Callable, tmp_path: Path) -> None:
+    assert train(tmp_path / "plain", "steps=2").code == 0
+    probed = train(tmp_path / "probed", "steps=2", "recovery.probe_memory=true")
+    assert probed.code == 0, probed.err
+    assert losses(tmp_path / "probed") == losses(tmp_path / "plain")
+    told = re.findall(r"compiling training: shape (\d) of 2, \d+×\d+×\d+ \(clips×frames×tokens\)", probed.err)
+    assert told in (["1"], ["1", "2"])  # the probe's shape is told before the probe, and not again
+    planned = re.search(r"2 bucket shapes \(clips×frames×tokens\): (\S+), (\S+);", probed.err)
+    assert planned
+    assert f"shape 1 of 2, {planned[2]} " in probed.err  # longer clips, and more frames in all
+    assert probed.err.index("compiling") < probed.err.index("step 1 of 2")
+    outcome = train(tmp_path / "small", "steps=1", "recovery.probe_memory=true", disturb=larger_than(1))
+    assert outcome.code == 0, outcome.err
+    rows = lines(tmp_path / "small", "incidents.jsonl")
+    assert rows
+    assert {(row["kind"], row["step"]) for row in rows} == {("out of memory", 0)}
+
+
+def test_a_disk_that_is_full_amid_a_run_ends_it_in_one_line_and_costs_no_checkpoint(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert train(tmp_path / "whole", "steps=6").code == 0
+    write, calls = monitor._write_row, iter(range(100))
+
+    def write_while_there_is_room(*words: object) -> None:
+        if next(calls) == 4:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(*words)
+
+    with monkeypatch.context() as full:
+        full.setattr(monitor, "_write_row", write_while_there_is_room)
+        outcome = train(tmp_path / "run", "steps=6")
+    assert outcome.code == 2
+    told = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
+    assert told == outcome.err.splitlines()[-1:]
+    assert "metrics.jsonl: cannot be written (No space left on device); checkpoints are intact; make room" in told[0]
+    assert [saved.step for saved in saved_checkpoints(tmp_path / "run")] == [0, 2, 4]
+    assert train(tmp_path / "run", "steps=6").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_path: Path) -> None:
+    """As Ctrl-C does, which all processes of a terminal get; without a signal it is a fault."""
+    outcome = train(tmp_path / "run", "steps=9", disturb=interrupted_compiler(4))
+    assert outcome.code == 128 + signal.SIGINT, outcome.err
+    assert "SIGINT: left after step 3, which is saved" in outcome.err.splitlines()[-1]
+    assert saved_checkpoints(tmp_path / "run")[-1].step == 3
+    assert train(tmp_path / "run", "steps=9").code == 0
+    assert train(tmp_path / "whole", "steps=9").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+    with pytest.raises(tf.errors.InternalError):
+        train(tmp_path / "fault", "steps=9", disturb=interrupted_compiler(4, asked=False))
+    assert "steps 1 to 3 on" in (tmp_path / "fault" / "summary.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("has_updated", "left"), [(False, 2), (True, 3)])
+def test_a_signal_that_ends_the_compiler_of_the_first_update_leaves_the_last_checkpoint(
+    has_updated: bool, left: int, train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some devices may have had theirs and not others; after one no update is compiled any more."""
+    assert train(tmp_path / "whole", "steps=6", "checkpoint_every=2").code == 0
+    with monkeypatch.context() as amid:
+        amid.setattr(TrainStep, "is_updating", True)
+        amid.setattr(TrainStep, "has_updated", has_updated)
+        outcome = train(tmp_path / "run", "steps=6", "checkpoint_every=2", disturb=interrupted_compiler(4))
+    assert outcome.code == 128 + signal.SIGINT, outcome.err
+    went_back = "a signal amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
+    assert went_back == (not has_updated)
+    assert f"SIGINT: left after step {left}, which is saved" in outcome.err.splitlines()[-1]
+    assert train(tmp_path / "run", "steps=6", "checkpoint_every=2").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_signal_that_ends_the_compiler_amid_the_probe_is_a_signal(train: Callable, tmp_path: Path) -> None:
+    """Weights as the probe leaves them are never saved."""
+    asked = "recovery.probe_memory=true"
+    outcome = train(tmp_path / "run", "steps=3", asked, disturb=interrupted_compiler(1))
+    assert outcome.code == 128 + signal.SIGINT, outcome.err
+    assert "SIGINT: left before the first step; the same command" in outcome.err.splitlines()[-1]
+    assert saved_checkpoints(tmp_path / "run") == []
+    assert train(tmp_path / "run", "steps=3", asked).code == 0
+    assert train(tmp_path / "whole", "steps=3").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_page_that_fails_does_not_hide_the_signal(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(run: Path) -> None:
+        raise KeyError("samples")
+
+    def interrupt(call: int, batch: dict) -> dict:
+        if call == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.2)  # for the thread that notes it
+        return batch
+
+    monkeypatch.setattr(loop, "write_page", fail)
+    outcome = train(tmp_path / "run", "steps=9", disturb=interrupt)
+    assert outcome.code == 128 + signal.SIGTERM
+    assert "SIGTERM: left after step" in outcome.err.splitlines()[-1]
+    assert "run: not summed up: 'samples'" in outcome.err
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(
+    sent: signal.Signals, train: Callable, tmp_path: Path
+) -> None:
+    def interrupt(call: int, batch: dict) -> dict:
+        if call == 3:
+            os.kill(os.getpid(), sent)
+        if call >= 3:
+            time.sleep(0.2)  # for the thread that notes it
+        return batch
+
+    outcome = train(tmp_path / "run", "steps=9", disturb=interrupt)
+    assert outcome.code == 128 + sent
+    told = rf"/run: {sent.name}: left after step (\d), which is saved; the same command goes on"
+    left = re.search(told, outcome.err.splitlines()[-1])
+    assert left
+    assert 3 <= int(left[1]) < 9
+    assert saved_checkpoints(tmp_path / "run")[-1].step == int(left[1])
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["last_step"] == int(left[1])
+    assert f"steps 1 to {left[1]} on" in (tmp_path / "run" / "summary.html").read_text(encoding="utf-8")
+    assert train(tmp_path / "run", "steps=9").code == 0
+    assert train(tmp_path / "whole", "steps=9").code == 0
+    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+
+
+def test_a_corrupt_record_that_is_passed_over_is_an_incident(
+    train: Callable[..., Outcome], unvalidated: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    shard = spoil_record(unvalidated, to=data)
+    outcome = train(tmp_path / "run", "steps=30", "input.corrupt_records=1", data=data)
+    assert outcome.code == 0, outcome.err
+    (row,) = lines(tmp_path / "run", "incidents.jsonl")
+    assert row["kind"] == "corrupt record"
+    assert 0 <= row["step"] <= 30
+    assert row["record"].startswith(f"{shard}: the record of ")
+    assert "skipped, 1 of 1" in row["record"]
+    assert "".join(row["record"].split()) in "".join(outcome.err.split())  # which the terminal may have wrapped

@@ -1,0 +1,48 @@
+"""Signals: the first is noted, a second ends the process, whatever the main thread is at."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.trainer.monitoring.test_gpu_stats import wait_for
+from trainer.training.signals import Signals
+
+# the main thread is in C, as it is while XLA compiles: no handler of Python's would run before it returns
+BUSY = """
+import ctypes, time
+from trainer.training.signals import Signals
+with Signals(lambda line: print(line, flush=True), leaving="soon"):
+    print("ready", flush=True)
+    ctypes.CDLL(None).sleep(60)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_first_signal_is_noted_and_the_handlers_are_put_back(number: signal.Signals) -> None:
+    before, said = signal.getsignal(number), []
+    with Signals(said.append, leaving="soon") as signals:
+        assert signals.asked is None
+        os.kill(os.getpid(), number)
+        wait_for(lambda: signals.asked is not None)
+        assert signals.asked == number
+    assert signal.getsignal(number) == before
+    (line,) = said
+    assert line == f"{number.name}: leaving soon; once more to leave at once"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_the_process_at_once(number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert "once more to leave at once" in process.stdout.readline()
+        assert process.poll() is None
+        process.send_signal(number)
+        assert process.wait(10) == 128 + number

@@ -1,0 +1,256 @@
+"""What validation judges: the network that speaks, the same way each time, all batches as if they were one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from tests.trainer import toy
+from tests.trainer.batches import DEVICE, make_stream
+from tests.trainer.events import steps_shown
+from tests.trainer.models import random_batch, smallest, teacher_force
+from trainer.config.train_config import TrainConfig
+from trainer.data.pipeline import Stream
+from trainer.data.reference_length import Lengths
+from trainer.model.decoder import LOG_VARIANCE_RANGE, within
+from trainer.monitoring.logger import Monitor
+from trainer.monitoring.plots import mels_picture
+from trainer.monitoring.samples import Sample
+from trainer.training import validation
+from trainer.training.incidents import Incidents
+from trainer.training.losses import LossConfig
+from trainer.training.train_step import Evaluated, EvaluationStep
+from trainer.training.validation import Validation, validate
+
+BATCH = random_batch(frames=[24, 17], token_counts=[6, 4], width=24, tokens=6)
+
+
+def terms(*, seed: int = 1, **options: object) -> dict[str, float]:
+    evaluated = EvaluationStep(smallest(**options), losses=LossConfig(), seed=seed)(BATCH)
+    return {name: float(term) for name, term in evaluated.terms.items()}
+
+
+@pytest.mark.usefixtures("op_by_op")
+def test_evaluation_drops_the_pre_net_and_samples_but_nothing_that_is_dropped_in_training_alone() -> None:
+    found = terms()
+    assert terms() == found
+    assert terms(dropout=0.5) == found
+    assert terms(reference_dropout=0.9) == found
+    assert terms(seed=2) != found
+    without = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[1]
+    assert abs(found["mel"] - float(without["mel"])) > 1e-3
+
+
+@pytest.mark.usefixtures("op_by_op")
+def test_evaluation_in_bfloat16_says_what_it_says_in_float32_within_a_percent_and_always_the_same() -> None:
+    exact, rounded, again = (terms(precision=one) for one in ("float32", "bfloat16", "bfloat16"))
+    assert rounded == pytest.approx(exact, rel=0.01)
+    assert again == rounded != exact
+
+
+def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
+    rng = np.random.default_rng(0)
+    things = {name: [rng.uniform(size=size) for size in (3, 50, 1)] for name in ("mel", "kl", "flux", "stop")}
+    things["guided_attention"] = [rng.uniform(size=size) for size in (7, 2, 5)]
+    decoded = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
+    evaluated = [
+        Evaluated(
+            {name: tf.constant(each[number].mean()) for name, each in things.items()},
+            {name: tf.constant(float(len(each[number]))) for name, each in things.items()},
+            decoded,
+        )
+        for number in range(3)
+    ]
+    losses = LossConfig(kl=0.3)
+    validated = validate([BATCH] * 3, step=lambda _: evaluated.pop(), losses=losses)
+    assert validated is not None
+    means = {name: np.concatenate(each).mean() for name, each in things.items()}
+    wanted = {**means, "loss": means["mel"] + 0.3 * means["kl"] + 0.02 * means["flux"] + 0.5 * means["stop"]}
+    assert validated.losses == pytest.approx(wanted)
+    assert validate([], step=lambda _: evaluated.pop(), losses=losses) is None
+
+
+def test_batches_whose_clips_were_all_skipped_as_corrupt_are_no_picture_and_no_validation() -> None:
+    decoded = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
+    values = {name: tf.constant(1.0) for name in ("mel", "kl", "flux", "stop", "guided_attention")}
+    nothing = Evaluated(dict.fromkeys(values, tf.constant(0.0)), dict.fromkeys(values, tf.constant(0.0)), decoded)
+    empty, half = ({**BATCH, "frames": tf.constant(frames)} for frames in ([0, 0], [0, 17]))
+
+    def step(batch: dict) -> Evaluated:
+        return nothing if batch is empty else Evaluated(values, values, decoded)
+
+    assert validate([empty], step=step, losses=LossConfig()) is None
+    validated = validate([empty, half], step=step, losses=LossConfig())
+    assert validated is not None
+    alone = validate([half], step=step, losses=LossConfig())
+    assert alone is not None
+    assert validated.losses == alone.losses
+    for name, picture in validated.pictures.items():
+        np.testing.assert_array_equal(picture, alone.pictures[name])
+    second = BATCH["mel"][1, :17].numpy()
+    target = validated.pictures["target_over_prediction"]
+    np.testing.assert_array_equal(target, mels_picture(second, np.asarray(decoded.mel[1, :17], np.float32)))
+
+
+class Average:
+    """An optimizer that knows whether its averages are in use."""
+
+    is_in_use = False
+
+    @contextlib.contextmanager
+    def averaged(self) -> Iterator[None]:
+        self.is_in_use = True
+        yield
+        self.is_in_use = False
+
+
+class Speech:
+    """In the place of free running: what it is given to say."""
+
+    programs = 0
+
+    def __init__(self, speak: Callable[[], list[Sample]]):
+        self.speak = speak
+
+    def overhear(self, batches: Iterator, *, stream: Stream) -> Iterator:
+        return iter(batches)
+
+
+def hold(at: list[int], *, average: Average, dataset: Dataset, run: Path, **config: object) -> None:
+    """A validation of a toy after each of some steps."""
+    stream, plan, _ = make_stream(dataset, buckets=1)
+    held = Validation(
+        toy.Toy(80),  # type: ignore[arg-type]
+        average,  # type: ignore[arg-type]
+        config=TrainConfig.model_validate(config),
+        dataset=dataset,
+        lengths=Lengths.of(dataset, max_frames=None),
+        run=run,
+        incidents=Incidents(run),
+    )
+    with Monitor(run, step=0, steps=10, validate_every=1) as monitor:
+        for step in at:
+            loss = held.hold(
+                stream,
+                buckets=plan.buckets,
+                device=DEVICE,
+                step=step,
+                monitor=monitor,
+                tell=print,
+                is_cut_short=lambda: False,
+            )
+            assert loss is not None
+
+
+def test_losses_and_speech_are_those_of_the_moving_average(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    average, seen = Average(), []
+
+    class Watched(toy.EvaluationStep):
+        def __call__(self, batch: dict) -> SimpleNamespace:
+            seen.append(("judged", average.is_in_use))
+            return super().__call__(batch)
+
+    def speak() -> list[Sample]:
+        seen.append(("spoken", average.is_in_use))
+        return []
+
+    monkeypatch.setattr(validation, "EvaluationStep", Watched)
+    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(speak))
+    hold([1000], average=average, dataset=dataset, run=tmp_path)
+    assert {what for what, _ in seen} == {"judged", "spoken"}
+    assert all(is_in_use for _, is_in_use in seen)
+    assert not average.is_in_use
+
+
+def test_clips_are_spoken_at_every_so_many_validations_and_after_the_last_step(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mel, sound = np.arange(8.0 * 80).reshape(8, 80), np.zeros(256, np.int16)
+    said = Sample("one", "Yes.", mel, mel, np.eye(2), np.True_, sound, sound)
+    monkeypatch.setattr(validation, "EvaluationStep", toy.EvaluationStep)
+    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(lambda: [said]))
+    settings = {"steps": 50, "validate_every": 10, "free_running": {"every": 2}}
+    hold([10, 20, 30, 40, 50], average=Average(), dataset=dataset, run=tmp_path, **settings)
+    shown = steps_shown(tmp_path)
+    assert shown["alignment"] == shown["target_over_prediction"] == shown["validation/mel"] == [10, 20, 30, 40, 50]
+    spoken = {tag: steps for tag, steps in shown.items() if tag.startswith(("spoken/", "validation/free_"))}
+    assert {tag.partition("/")[0] for tag in spoken} == {"spoken", "validation"}
+    assert all(steps == [20, 40, 50] for steps in spoken.values())
+
+
+def test_a_device_that_is_full_while_clips_are_spoken_costs_that_speech_alone(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    average = Average()
+
+    def full() -> list[Sample]:
+        assert average.is_in_use
+        raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
+
+    monkeypatch.setattr(validation, "EvaluationStep", toy.EvaluationStep)
+    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(full))
+    hold([20], average=average, dataset=dataset, run=tmp_path, steps=50, validate_every=20, free_running={"every": 1})
+    assert not average.is_in_use
+    row = json.loads((tmp_path / "incidents.jsonl").read_text(encoding="utf-8"))
+    assert (row["kind"], row["step"], row["clips_spoken"]) == ("out of memory", 20, TrainConfig().free_running.clips)
+    (judged,) = map(json.loads, (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
+    assert judged["loss"] > 0
+    assert not [name for name in judged if name.startswith("free_")]
+
+
+def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    def judged_by(frames_per_batch: int = 1500, max_frames: int = 800, **config: object) -> str:
+        settings = TrainConfig.model_validate(config)
+        _, plan, asked = make_stream(dataset, buckets=1, frames_per_batch=frames_per_batch, max_frames=max_frames)
+        stream = Stream(dataset, split="train", plan=plan, config=asked, seed=settings.seed)
+        held = Validation(
+            toy.Toy(80),  # type: ignore[arg-type]
+            None,  # type: ignore[arg-type]
+            config=settings,
+            dataset=dataset,
+            lengths=Lengths.of(dataset, max_frames=None),
+            run=tmp_path,
+            incidents=Incidents(tmp_path),
+        )
+        return held.judged_by(stream)
+
+    usual = judged_by()
+    for same in (
+        judged_by(frames_per_batch=1000),
+        judged_by(loss={"adaptive": True, "guided_attention": {"weight": 1.0}}),
+        judged_by(seed=3, level="basic"),
+    ):
+        assert same == usual
+    for other in (
+        judged_by(max_frames=300),
+        judged_by(loss={"kl": 0.2}),
+        judged_by(loss={"mel_kind": "huber"}),
+        judged_by(model={"crop_frames": 33}),
+    ):
+        assert other != usual
+
+
+def test_a_log_variance_out_of_its_range_is_led_back_into_it() -> None:
+    low, high = LOG_VARIANCE_RANGE
+    values = tf.constant([-40.0, low - 1.0, -3.0, 0.0, 1.0, high + 1.0, 40.0])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        bent = within(values, low, high)
+    slopes = tape.gradient(bent, values).numpy()
+    assert (bent.numpy() >= low).all()
+    assert (bent.numpy() <= high).all()
+    assert (np.diff(bent) >= 0).all()
+    np.testing.assert_allclose(bent[2:5], values[2:5], atol=0.06)
+    assert (slopes[1:-1] > 0.2).all()

@@ -1,0 +1,285 @@
+"""Checkpoints: one safetensors file each, all of a run's state or none of it.
+
+    RUN/run.json                                  config, contract, vocabulary: what the weights belong to
+    RUN/vocab.json                                the dataset's compact vocabulary
+    RUN/checkpoints/step-00000200.safetensors     weights, optimizer, step, position in the stream, contract
+    RUN/checkpoints/best.safetensors              the one of the lowest validation loss, by one more name
+
+No pickle: a checkpoint from a stranger can be wrong, but it cannot run code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import keras
+import numpy as np
+import safetensors
+
+from shared.errors import UserError
+from shared.files import link_file, new_file, sync
+from trainer.data.position import Position
+from trainer.optim.adamw import AdamW
+from trainer.optim.ema import average_name
+from trainer.optim.loss_scale import LossScale
+from trainer.optim.plateau import PlateauState
+
+_NAME = re.compile(r"step-(\d{8})\.safetensors")
+_BEST = "best.safetensors"
+
+# safetensors' names of numpy's types
+_DTYPES = {"float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "uint32": "U32", "bool": "BOOL"}
+
+State = Mapping[str, keras.Variable]
+
+
+class Saved(NamedTuple):
+    """A checkpoint on disk."""
+
+    step: int
+    path: Path
+
+    def __str__(self) -> str:
+        return f"the {'best checkpoint' if self.path.name == _BEST else 'checkpoint'}, of step {self.step}"
+
+
+class Progress(NamedTuple):
+    """Where a run stands: updates made, and the batch to come in a stream of this order."""
+
+    step: int
+    position: Position
+    order: str  # fingerprint of everything that decides the order of batches
+    best_loss: float | None = None  # lowest raw validation loss so far
+    owes_validation: bool = False  # of this step; a signal cut it short
+    went_back: bool = False  # to a checkpoint, because steps in a row were no numbers
+    plateau: PlateauState = PlateauState()
+    best_step: int | None = None  # the step of the best loss
+    schedule: str = ""  # level and schedule that the learning rate follows, as JSON
+    watched: str = ""  # settings by which plateaus are seen, as JSON
+    steps: int = 0  # over which the schedule is laid
+    judged: str = ""  # of what the validation loss is: terms, their weights and the clips
+
+
+class Snapshot(NamedTuple):
+    """All of a run's state at one step, in the host's memory."""
+
+    arrays: dict[str, np.ndarray]
+    progress: Progress
+    contract: str
+
+
+def named_state(model: keras.Model, optimizer: AdamW | None = None) -> State:
+    """Every variable that a checkpoint holds, by name."""
+    named = {f"model/{variable.path}": variable for variable in model.variables}
+    assert len(named) == len(model.variables), "two weights of one name: one of them would be lost"
+    if optimizer is not None:
+        named |= {f"optimizer/{name}": variable for name, variable in optimizer.state().items()}
+    return named
+
+
+def copy_arrays(state: State) -> dict[str, np.ndarray]:
+    """The values of now, which later steps leave alone: Keras copies a variable when it is made an array."""
+    return {name: np.asarray(variable) for name, variable in state.items()}
+
+
+def saved_checkpoints(run: Path) -> list[Saved]:
+    """The checkpoints of a run, oldest first."""
+    folder = run / "checkpoints"
+    found = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(Saved(int(match[1]), path) for match, path in found if match)
+
+
+def remove_leftovers(run: Path) -> None:
+    """What a process that was killed while it saved has left under temporary names."""
+    for path in (run / "checkpoints").glob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
+def choose_checkpoint(run: Path, wanted: str | None) -> Saved:
+    """One to speak with: "best", "last", or that of a step; None is the best where there is one, and else the last.
+
+    Raises:
+        UserError: it is not there.
+    """
+    saved, best = saved_checkpoints(run), run / "checkpoints" / _BEST
+    named = {str(one.step): one for one in saved}
+    if saved:
+        named["last"] = saved[-1]
+    if best.is_file() and (wanted is None or wanted not in named):
+        named["best"] = Saved(read_progress(best).step, best)
+        named.setdefault(str(named["best"].step), named["best"])
+    if not named:
+        raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
+    chosen = wanted or ("best" if "best" in named else "last")
+    if chosen not in named:
+        raise UserError(f"{run}: no checkpoint {chosen}; wanted one of {', '.join(named)}")
+    return named[chosen]
+
+
+def remove_checkpoints(run: Path, *, after: int) -> None:
+    """Those of later steps.
+
+    Raises:
+        UserError: the disk fails.
+    """
+    for saved in saved_checkpoints(run):
+        if saved.step > after:
+            try:
+                saved.path.unlink(missing_ok=True)
+            except OSError as error:
+                raise UserError(f"{saved.path}: cannot be removed ({error.strerror}); do so and run again") from error
+
+
+def link_best(path: Path) -> None:
+    """Give a checkpoint the name of the best.
+
+    Raises:
+        UserError: the disk fails.
+    """
+    try:
+        link_file(path, path.with_name(_BEST))
+    except OSError as error:
+        raise UserError(
+            f"{path.with_name(_BEST)}: cannot be written ({error.strerror}); make room, run again"
+        ) from error
+
+
+def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None) -> Path:
+    """Write a checkpoint whole; the last `kept`, if any, and the best are left; the snapshot is used up.
+
+    What earlier calls without `kept`, or with a greater one, left over goes first, so that a call with it makes no more
+    than `kept` + 2. It is the best where its own step is said to be; where a kill comes before it has that name, a
+    resumption mends it.
+
+    Raises:
+        UserError: the disk is full or fails; the last `kept` before this one are intact.
+    """
+    folder = run / "checkpoints"
+    path = folder / f"step-{snapshot.progress.step:08d}.safetensors"
+    metadata = {"progress": json.dumps(snapshot.progress), "contract": snapshot.contract}
+    _prune(run, kept=kept)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with new_file(path) as file:
+            _write_arrays(file, snapshot.arrays, metadata=metadata)
+        if snapshot.progress.best_step == snapshot.progress.step:
+            link_file(path, folder / _BEST)
+        sync(folder)
+    except OSError as error:
+        raise UserError(
+            f"{path}: cannot be written ({error.strerror}); the last checkpoint before it is intact; "
+            "make room and run the same command again"
+        ) from error
+    _prune(run, kept=kept)
+    return path
+
+
+def _prune(run: Path, *, kept: int | None) -> None:
+    with contextlib.suppress(OSError):  # what cannot be removed now will be after the next one
+        for old in saved_checkpoints(run)[:-kept] if kept else ():
+            old.path.unlink(missing_ok=True)
+
+
+def read_progress(path: Path) -> Progress:
+    """Where the run stood.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    with _opened(path) as file:
+        return _progress(file)
+
+
+def holds_averages(path: Path) -> bool:
+    """Whether there are moving averages of the weights in it.
+
+    Raises:
+        UserError: the file is damaged.
+    """
+    with _opened(path) as file:
+        return any(name.startswith("optimizer/") and name.endswith(average_name("")) for name in file.keys())  # noqa: SIM118 (no mapping)
+
+
+def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None = None, contract: str) -> Progress:
+    """Put a checkpoint's values into the model, and into the optimizer where one is given; one array at a time.
+
+    Without an optimizer the weights are their moving averages, where the run had any. An optimizer that has averages
+    or a loss scale where the run had none before begins them at the weights, and as a fresh run does.
+
+    Raises:
+        UserError: the file is damaged, or is of another model, or of data with another contract.
+    """
+    with _opened(path) as file:
+        progress, found = _progress(file), file.metadata()["contract"]
+        if found != contract:
+            raise UserError(f"{path}: of contract {found}, wanted {contract}: other mels or tokens")
+        state = named_state(model, optimizer)
+        sources = _sources(state, names=set(file.keys()), averaged=optimizer is None)
+        _assign(file, [(source, state[name]) for name, source in sources.items()], path=path)
+    return progress
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[safetensors.safe_open]:
+    try:
+        with safetensors.safe_open(path, framework="numpy", backend="pread") as file:
+            yield file
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error}); mend that and run again") from error
+    except (ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
+        raise UserError(
+            f"{path}: not a readable checkpoint ({error}); remove it to go on from the one before"
+        ) from error
+
+
+def _progress(file: safetensors.safe_open) -> Progress:
+    progress = Progress(*json.loads(file.metadata()["progress"]))
+    return progress._replace(position=Position(*progress.position), plateau=PlateauState(*progress.plateau))
+
+
+def _sources(state: State, *, names: set[str], averaged: bool) -> dict[str, str]:
+    """Under which name the value of each variable is in a file of these names; none of what begins anew."""
+    averages = {name: f"optimizer/{average_name(name.removeprefix('model/'))}" for name in state}
+    weights = {average: name for name, average in averages.items()}
+    sources = {}
+    for name in state:
+        first, second = (averages[name], name) if averaged else (name, weights.get(name, name))
+        sources[name] = first if first in names else second
+    fresh = {f"optimizer/{name}" for name in LossScale.NAMES} - names
+    return {name: source for name, source in sources.items() if name not in fresh}
+
+
+def _assign(file: safetensors.safe_open, pairs: Sequence[tuple[str, keras.Variable]], *, path: Path) -> None:
+    """Nothing is assigned where anything is amiss."""
+    names = set(file.keys())
+    for name, variable in pairs:
+        found = tuple(file.get_slice(name).get_shape()) if name in names else "absent"
+        if found != tuple(variable.shape):
+            raise UserError(
+                f"{path}: {name} is {found}, wanted {tuple(variable.shape)}: a checkpoint of another model; "
+                "train into another RUN"
+            )
+    for name, variable in pairs:
+        variable.assign(file.get_tensor(name))
+
+
+def _write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray], *, metadata: dict[str, str]) -> None:
+    """safetensors' format, each array from where it lies and then given up.
+
+    The library's own writers copy everything first, or make a file of their own that only its owner may read.
+    """
+    sizes = itertools.accumulate((array.nbytes for array in arrays.values()), initial=0)
+    header: dict[str, object] = {"__metadata__": metadata}
+    for (name, array), (begin, end) in zip(arrays.items(), itertools.pairwise(sizes), strict=True):
+        header[name] = {"dtype": _DTYPES[array.dtype.name], "shape": array.shape, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    file.write(len(text).to_bytes(8, "little") + text)
+    for name in list(arrays):
+        file.write(np.ascontiguousarray(arrays.pop(name)).reshape(-1).view(np.uint8).data)

@@ -1,0 +1,1 @@
+"""Every setting of the trainer; this package imports pydantic and no TensorFlow."""

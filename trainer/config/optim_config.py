@@ -1,0 +1,23 @@
+"""How weights are updated: what a user may choose."""
+
+from __future__ import annotations
+
+import pydantic
+
+from shared.config import Config
+from trainer.optim.schedules import Cosine, Schedule
+
+
+class OptimizerConfig(Config):
+    """How weights are updated."""
+
+    learning_rate: float = pydantic.Field(3e-4, gt=0)  # at its peak
+    warmup_steps: int = pydantic.Field(1_000, ge=0)
+    schedule: Schedule = Cosine()
+    weight_decay: float = pydantic.Field(0.01, ge=0)
+    beta_1: float = pydantic.Field(0.9, gt=0, lt=1)
+    beta_2: float = pydantic.Field(0.98, gt=0, lt=1)
+    epsilon: float = pydantic.Field(1e-8, gt=0)
+    clip_norm: float = pydantic.Field(1.0, gt=0)  # of all gradients together
+    ema_decay: float = pydantic.Field(0.0, ge=0, lt=1)  # of a moving average of the weights; 0: there is none
+    accumulation: int = pydantic.Field(1, ge=1)  # parts of a batch, one after another: less memory, the same update

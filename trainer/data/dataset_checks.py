@@ -1,0 +1,137 @@
+"""What training refuses to start with: Python in the graph, a folder that is no dataset, files that are not those that
+were published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.files import file_sha256
+from shared.layout import Layout
+from shared.storage_path import Place
+from shared.publication import read_sums
+
+PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
+
+
+def graphs(dataset: tf.data.Dataset) -> Iterator[tf.compat.v1.GraphDef]:
+    """Those of all functions of the input, each with the functions within it.
+
+    A whole dataset's graph, as TensorFlow writes it down, holds every tensor that a function captured: columns of all
+    records, in a message that can hold 2 GiB.
+    """
+    for function in dataset._functions():
+        yield function.function.graph.as_graph_def()
+    for source in dataset._inputs():
+        yield from graphs(source)
+
+
+def python_ops(dataset: tf.data.Dataset) -> list[str]:
+    """Names of the operations in the input's functions that would call back into Python."""
+    nodes = (
+        node
+        for graph in graphs(dataset)
+        for part in (graph.node, *(function.node_def for function in graph.library.function))
+        for node in part
+    )
+    return [node.name for node in nodes if node.op in PYTHON_OPS]
+
+
+def refuse_python_ops(dataset: tf.data.Dataset) -> None:
+    """Raises UserError where the graph would wait for Python's interpreter lock at each batch."""
+    if found := python_ops(dataset):
+        raise UserError(
+            f"the input graph calls Python in {', '.join(found)}; training does not start with such a graph"
+        )
+
+
+def open_dataset(data: Path) -> Dataset:
+    """A dataset to train on.
+
+    Raises:
+        UserError: there is none, it is one level down, shards of another one lie in it, it has nothing to train on, or
+            what describes it is not what was published.
+    """
+    try:
+        dataset = Dataset.open(data)
+    except UserError as error:
+        below = sorted(path.parent.name for path in data.glob("*/_SUCCESS"))
+        if not below or Layout(data).info.exists():
+            raise
+        one = "a dataset" if len(below) == 1 else f"{len(below)} datasets"
+        raise UserError(
+            f"{data}: a folder of {one} ({_some(below)}), none itself; train on one, DATA={data / below[0]}"
+        ) from error
+    _refuse_changes(dataset)
+    _refuse_strangers(dataset)
+    if not any(shard.records for shard in dataset.info.shards_of("train")):
+        raise UserError(
+            f"{data}: no training record in {_count(len(dataset.info.shards), 'shard')}; "
+            "is validation_fraction too high, or were all rejected (`make report` tells)?"
+        )
+    return dataset
+
+
+def _refuse_changes(dataset: Dataset) -> None:
+    """Hold dataset.json against `_SUCCESS`, and vocabulary and manifests against dataset.json; shards by their size.
+
+    Training would go on with most changes: another number in the vocabulary gives a token another's embedding.
+    """
+    layout, info = dataset
+    stated = read_sums(layout.success).get(layout.info.name)
+    if stated is None:
+        raise UserError(f"{layout.success}: no sha256 of {layout.info.name} in it; {_remedy(layout)}")
+    _refuse_change(layout.info, sha256=stated, layout=layout)
+    _refuse_change(layout.vocabulary, sha256=info.vocabulary_sha256, layout=layout)
+    for shard in info.shards:
+        _refuse_change(layout.manifest(shard.name), sha256=shard.manifest_sha256, layout=layout)
+
+
+def _refuse_change(path: Place, *, sha256: str, layout: Layout) -> None:
+    try:
+        found = file_sha256(path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}); {_remedy(layout)}") from error
+    if found != sha256:
+        raise UserError(f"{path}: not the file that was published: sha256 {found}, wanted {sha256}; {_remedy(layout)}")
+
+
+def _remedy(layout: Layout) -> str:
+    return f"run `make validate DATA={layout.root}`, then `make repair DATA={layout.root}`"
+
+
+def _refuse_strangers(dataset: Dataset) -> None:
+    """Training would pass over them in silence, where someone copied two datasets into one folder."""
+    known = {dataset.layout.shard(shard.name) for shard in dataset.info.shards}
+    strangers = sorted(path.name for path in (dataset.layout.root / "shards").glob("*.tfrecord") if path not in known)
+    if strangers:
+        raise UserError(
+            f"{dataset.layout.root}: {_count(len(strangers), 'file')} in shards/ of another dataset "
+            f"({_some(strangers)}), which dataset.json does not list; move them away: two datasets are joined by "
+            "naming both as sources of one build"
+        )
+
+
+def refuse_missing_shards(dataset: Dataset, *, split: str) -> None:
+    """Raises UserError where a shard of the split is absent or has not the size that dataset.json gives it."""
+    remedy = _remedy(dataset.layout)
+    for shard in dataset.info.shards_of(split):
+        path = dataset.layout.shard(shard.name)
+        try:
+            found = path.stat().st_size
+        except OSError as error:
+            raise UserError(f"{path}: a shard cannot be read ({error.strerror}); {remedy}") from error
+        if found != shard.bytes:
+            raise UserError(f"{path}: a shard of {found} bytes, wanted {shard.bytes}; {remedy}")
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

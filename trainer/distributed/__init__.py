@@ -1,0 +1,1 @@
+"""Several GPUs and several hosts: TF_CONFIG, collectives, devices, memory of devices."""

@@ -1,0 +1,156 @@
+"""What a run tells: raw figures to `metrics.jsonl` and TensorBoard, what stands in the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from shared.errors import UserError
+from shared.files import write_bytes
+from trainer.monitoring.compilation import Compilations
+from trainer.monitoring.plots import alignment_picture, mels_picture
+from trainer.monitoring.samples import Samples
+from trainer.monitoring.terminal import Terminal
+
+
+class Monitor:
+    """The outputs of one run; rows of an earlier run beyond its checkpoint, which is `step`, are dropped.
+
+    Every method that writes raises UserError where the disk is full or fails. TensorFlow drops events that find no room
+    without a word: the next row, which finds none either, tells of it.
+    """
+
+    def __init__(self, run: Path, *, step: int, steps: int, validate_every: int, owes_validation: bool = False):
+        self._path, self._events = run / "metrics.jsonl", run / "tensorboard"
+        with _written(self._path):
+            damaged = _drop_after(self._path, step=step, owes_validation=owes_validation)
+            self._file = _open_rows(self._path)
+        with _written(self._events):
+            self._writer = tf.summary.create_file_writer(str(self._events))
+            _purge_after(self._writer, step=step)
+        self._terminal = Terminal(step=step, steps=steps, validate_every=validate_every)
+        self.announce = Compilations(self.say).announce
+        if damaged:
+            self.say(f"{self._path}: damaged rows dropped: {damaged}")
+
+    def __enter__(self) -> Monitor:
+        self._terminal.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._terminal.__exit__()
+        self._file.close()
+        self._writer.close()
+
+    def say(self, message: str) -> None:
+        """A line above the view."""
+        self._terminal.say(message)
+
+    def advance(self, step: int) -> None:
+        self._terminal.advance(step)
+
+    def go_back(self, step: int) -> None:
+        """Take back all rows of later steps."""
+        self._file.close()
+        with _written(self._path):
+            _drop_after(self._path, step=step, owes_validation=False)
+            self._file = _open_rows(self._path)
+        with _written(self._events):
+            _purge_after(self._writer, step=step)
+        self.advance(step)
+
+    def log(self, kind: str, *, step: int, values: dict[str, float]) -> None:
+        """One row of raw figures, `kind` being train or validation; JSON has null for what is no number."""
+        with _written(self._path):
+            _write_row(self._file, {"step": step, "kind": kind, **with_null(values)})
+        with _written(self._events), self._writer.as_default(step=step):
+            for name, value in values.items():
+                tf.summary.scalar(f"{kind}/{name}", value)
+        self._terminal.show(kind, step=step, values=values)
+
+    def picture(self, name: str, *, step: int, image: np.ndarray) -> None:
+        """A picture [height, width] with values in [0, 1]."""
+        with _written(self._events), self._writer.as_default(step=step):
+            tf.summary.image(name, image[None, :, :, None])
+
+    def samples(self, samples: Samples) -> None:
+        """What was spoken, to see and to hear."""
+        step = samples.step
+        for number, one in enumerate(samples.all):
+            self.picture(f"spoken/{number}/target_over_spoken", step=step, image=mels_picture(one.target, one.spoken))
+            self.picture(f"spoken/{number}/alignment", step=step, image=alignment_picture(one.alignment))
+            self.sound(f"spoken/{number}/spoken", step=step, samples=one.spoken_sound, rate_hz=samples.rate_hz)
+            self.sound(f"spoken/{number}/target", step=step, samples=one.target_sound, rate_hz=samples.rate_hz)
+
+    def sound(self, name: str, *, step: int, samples: np.ndarray, rate_hz: int) -> None:
+        """A sound [S] int16."""
+        with _written(self._events), self._writer.as_default(step=step):
+            tf.summary.audio(name, samples[None, :, None] / np.float32(32768.0), rate_hz)
+
+
+@contextlib.contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """Raises UserError where the disk, or TensorFlow of the disk, says that it cannot be done."""
+    try:
+        yield
+    except (OSError, tf.errors.OpError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.message.partition("\n")[0]
+        raise UserError(
+            f"{path}: cannot be written ({reason}); checkpoints are intact; make room and run the same command again"
+        ) from error
+
+
+def _open_rows(path: Path) -> io.FileIO:
+    """For rows to be added, each written at once: closing it has nothing left to write."""
+    return path.open("ab", buffering=0)
+
+
+def _write_row(file: io.FileIO, row: dict[str, object]) -> None:
+    data = f"{json.dumps(row)}\n".encode()
+    while data:  # a disk that is about to be full takes a part
+        data = data[file.write(data) :]
+
+
+def _drop_after(path: Path, *, step: int, owes_validation: bool) -> int:
+    """Keep whole rows up to `step`, but not of its validation where that is owed; how many damaged were dropped."""
+    if not path.exists():
+        return 0
+    lines = path.read_bytes().splitlines(keepends=True)
+    moments = [_moment_of(line) for line in lines]
+    end = (step, not owes_validation)
+    kept = (line for line, found in zip(lines, moments, strict=True) if found is not None and found <= end)
+    write_bytes(path, b"".join(kept))
+    return moments.count(None)
+
+
+def _moment_of(line: bytes) -> tuple[int, bool] | None:
+    """The step of a row, and whether it is of the validation after it; None where the row is not whole."""
+    try:
+        row = json.loads(line) if line.endswith(b"\n") else {}
+        step, kind = row["step"], row["kind"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return (step, kind == "validation") if isinstance(step, int) else None
+
+
+def _purge_after(writer: tf.summary.SummaryWriter, *, step: int) -> None:
+    """Have TensorBoard forget what files before this one say of later steps: a session that starts at a step does.
+
+    Its data server forgets those of a tag once another row of the tag is written, its reader in Python at once.
+    """
+    start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
+    event = tf.compat.v1.Event(wall_time=time.time(), step=step + 1, session_log=start)
+    tf.raw_ops.ImportEvent(writer=writer._resource, event=event.SerializeToString())
+
+
+def with_null(values: dict[str, float]) -> dict[str, float | None]:
+    """Figures as JSON has them: null is what is no number."""
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}

@@ -1,0 +1,89 @@
+"""What a run came to: `RUN/summary.json`, and the same in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pydantic
+
+from shared.errors import UserError
+from shared.files import write_json
+from trainer.monitoring.gpu_stats import Use
+from trainer.monitoring.step_timer import Apart
+
+
+class Programs(pydantic.BaseModel):
+    """XLA programs compiled, against the shapes that batches have."""
+
+    model_config = pydantic.ConfigDict(frozen=True)
+
+    train: int
+    validation: int
+    speech: int = 0  # free running, at most one
+    shapes: int
+
+    def __str__(self) -> str:
+        speech = f", {self.speech} for speech" if self.speech else ""
+        return (
+            f"XLA programs compiled: {self.train} for training, {self.validation} for validation{speech} "
+            f"(bucket shapes: {self.shapes})"
+        )
+
+
+class Summary(pydantic.BaseModel):
+    """The content of `RUN/summary.json`: one session, from its start or resumption to its last step."""
+
+    model_config = pydantic.ConfigDict(frozen=True)
+
+    first_step: int
+    last_step: int
+    device: str
+    allocator: str
+    # seconds; training is what none of the others is
+    training_s: float
+    first_batch_s: float
+    compilation_s: float
+    aside_s: float  # validation and checkpoints
+    figures: dict[str, float]  # of the training time
+    gpus: list[Use]
+    memory_mib: float | None  # of the process, in RAM, at the end
+    programs: Programs
+    verdict: str
+    apart: tuple[Apart, ...] = pydantic.Field(exclude=True)  # what figures and GPUs are without
+
+    @pydantic.field_serializer("gpus")
+    def _named(self, gpus: list[Use]) -> list[dict[str, int | str | float | None]]:
+        return [one._asdict() for one in gpus]
+
+    def lines(self) -> list[str]:
+        """For the terminal."""
+        lines = [
+            f"steps {self.first_step} to {self.last_step}: training {_duration(self.training_s)}; apart from it first "
+            f"batch {_duration(self.first_batch_s)}, compilation {_duration(self.compilation_s)}, "
+            f"validation and checkpoints {_duration(self.aside_s)}"
+        ]
+        if self.figures:
+            lines.append(
+                "{frames_per_second:,.0f} frames/s, {clips_per_second:,.1f} clips/s; a step computes "
+                "{compute_median_ms:.1f} ms (95 %: {compute_p95_ms:.1f}, longest {compute_max_ms:.1f}), waits for data "
+                "{wait_median_ms:.1f} ms (95 %: {wait_p95_ms:.1f}, longest {wait_max_ms:.1f})".format(**self.figures)
+            )
+        return [*lines, *map(str, self.gpus), str(self.programs), self.verdict]
+
+
+def write_summary(summary: Summary, *, run: Path) -> None:
+    """Write `RUN/summary.json`.
+
+    Raises:
+        UserError: the disk is full or fails.
+    """
+    path = run / "summary.json"
+    try:
+        write_json(path, summary)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}); make room") from error
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(seconds, 60)
+    return f"{rest:.1f} s" if minutes < 1 else f"{minutes:.0f} min {rest:.0f} s"

@@ -1,0 +1,169 @@
+"""What a run shows while it goes on: a view that renews itself in a terminal, plain lines where stderr is none."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import time
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from trainer.monitoring.eta import Pace
+
+PARTS = ("mel", "kl", "flux", "stop", "guided_attention", "voice")  # of the loss
+LINE_EVERY_S = 10.0  # where there is no terminal
+LABELS_WIDTH = len("validation") + 2
+
+Values = dict[str, float]
+
+
+class Terminal:
+    """The view; shown while it is entered."""
+
+    def __init__(
+        self,
+        *,
+        step: int,
+        steps: int,
+        validate_every: int,
+        console: Console | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._console, self._clock, self._line_s = console or Console(stderr=True), clock, -LINE_EVERY_S
+        self._progress = Progress(
+            TextColumn("step {task.completed:,} of {task.total:,}"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn("{task.percentage:.1f} %"),
+            TextColumn("{task.description}"),
+            console=self._console,
+            expand=True,
+            get_time=clock,
+        )
+        self._pace, self._noted = Pace(steps=steps, validate_every=validate_every), step
+        self._task = self._progress.add_task("", total=steps, completed=step)
+        self._groups: dict[str, list[str]] = {}
+        self._live = Live(get_renderable=self._render, console=self._console, refresh_per_second=2)
+
+    def __enter__(self) -> Terminal:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def say(self, message: str) -> None:
+        """A line above the view."""
+        self._console.print(message, highlight=False, markup=False, soft_wrap=True)
+
+    def advance(self, step: int) -> None:
+        self._progress.update(self._task, completed=step)
+
+    def show(self, kind: str, *, step: int, values: Values) -> None:
+        """Figures of training or validation."""
+        self._time(values, step=step)
+        self._groups |= validation_groups(values, step=step) if kind == "validation" else train_groups(values)
+        now_s = self._clock()
+        if not self._console.is_terminal and (kind == "validation" or now_s - self._line_s >= LINE_EVERY_S):
+            self._line_s = now_s
+            self.say(self._line(kind, step=step))
+
+    def _time(self, values: Values, *, step: int) -> None:
+        if "steps_per_second" in values:
+            self._pace.note_steps(max(1, step - self._noted), per_second=values["steps_per_second"])
+            self._noted = step
+        if "validation_s" in values:
+            self._pace.note_validation(values["validation_s"])
+
+    def _line(self, kind: str, *, step: int) -> str:
+        wanted = ("validation", "speech") if kind == "validation" else ("loss", "rate", "speed")
+        told = "; ".join(", ".join(self._groups[name]) for name in wanted if self._groups.get(name))
+        begin = "validation" if kind == "validation" else f"step {step:,} of {self._total:,}, {self._time_left()}"
+        return f"{begin}: {told}"
+
+    @property
+    def _total(self) -> int:
+        return int(self._progress.tasks[0].total or 0)
+
+    def _time_left(self) -> str:
+        return str(self._pace.left(int(self._progress.tasks[0].completed)) or "time left unknown")
+
+    def _render(self) -> Group:
+        gone = timedelta(seconds=round(self._progress.tasks[0].elapsed or 0))
+        self._progress.update(self._task, description=f"{gone} gone, {self._time_left()}")
+        table = Table.grid(padding=(0, 2))
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column()
+        for name, words in self._groups.items():
+            if words:
+                table.add_row(name, Text(_wrapped(words, width=self._console.width - LABELS_WIDTH)))
+        return Group(self._progress, table)
+
+
+def _wrapped(words: list[str], *, width: int) -> str:
+    """Lines that break between figures only."""
+    whole = "  ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words)
+    return textwrap.fill(whole, max(width, 1), break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def train_groups(values: Values) -> dict[str, list[str]]:
+    """Words by group; a stretch in which every step compiled has no rates."""
+    speed = []
+    if "stall" in values:
+        speed = [
+            f"{values['frames_per_second']:,.0f} frames/s",
+            f"{values['clips_per_second']:,.1f} clips/s",
+            f"stall {values['stall']:.1%}",
+        ]
+    if "memory_mib" in values:
+        speed.append(f"memory {values['memory_mib']:,.0f} MiB")
+    return {
+        "loss": _losses(values),
+        "rate": _present(values, learning_rate="learning rate {:.2e}", gradient_norm="gradient norm {:.3g}"),
+        "speed": speed,
+        "GPU": [word for number in gpu_numbers(values) for word in _gpu(values, f"gpu{number}")],
+    }
+
+
+def validation_groups(values: Values, *, step: int) -> dict[str, list[str]]:
+    """Words by group; speech only where clips were spoken."""
+    groups = {"validation": [f"step {step:,}", *_losses(values)]}
+    spoken = _present(
+        values,
+        free_mel_distance_db="mel {:.1f} dB off",
+        free_length_error="length {:.0%} off",
+        free_moves="attention moves on {:.0%}",
+        free_ended="ended {:.0%}",
+    )
+    return {**groups, "speech": [f"step {step:,}", *spoken]} if spoken else groups
+
+
+def _losses(values: Values) -> list[str]:
+    parts = [f"{name.replace('_', ' ')} {values[name]:.3f}" for name in PARTS if name in values]
+    return [f"loss {values['loss']:.4f}", *parts]
+
+
+def gpu_numbers(names: Iterable[str]) -> list[int]:
+    """Of the GPUs that figures of such names tell of, in order."""
+    found = (re.match(r"gpu(\d+)_", name) for name in names)
+    return sorted({int(match[1]) for match in found if match})
+
+
+def _gpu(values: Values, name: str) -> list[str]:
+    keys = {
+        f"{name}_utilisation": "{:.0f} % busy",
+        f"{name}_memory_peak_mib": "{:,.0f} MiB",
+        f"{name}_power_w": "{:.0f} W",
+    }
+    words = _present(values, **keys)
+    return [f"{name.removeprefix('gpu')}: {words[0]}", *words[1:]] if words else []
+
+
+def _present(values: Values, **forms: str) -> list[str]:
+    return [form.format(values[name]) for name, form in forms.items() if name in values]

@@ -1,1 +1,0 @@
-"""`RUN/summary.html`: a run on one page, made from the files that lie beside it."""

@@ -1,0 +1,1 @@
+"""What this machine offers TensorFlow: allocator, GPU support, start-up, error messages."""

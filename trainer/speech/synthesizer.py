@@ -1,0 +1,221 @@
+"""A sentence in the voice of a reference clip, from a run's checkpoint to a wav file."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+import tensorflow as tf
+
+from preprocess.audio import decode_audio, read_audio_file, resample
+from preprocess.mel import log_mel
+from preprocess.processing import process
+from preprocess.text import prepare_text
+from preprocess.tokens import Tokenizer
+from preprocess.utterance import Rejected
+from shared.dataset import Contract
+from shared.errors import UserError
+from shared.features import FeatureSpec
+from shared.files import write_bytes
+from shared.languages import resolve_language
+from shared.vocabulary import Vocabulary
+from trainer.checkpoint.checkpoint import Saved, choose_checkpoint
+from trainer.checkpoint.run_dir import RunInfo, open_run, trained_model
+from trainer.config.speech_bounds import MAX_REFERENCE_S, MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
+from trainer.model.reference_crop import loudest_part
+from trainer.model.xtts import XTTS, Generated
+from trainer.speech.griffin_lim import griffin_lim
+
+
+class Sentence(NamedTuple):
+    """What to say, and in whose voice."""
+
+    text: str
+    language: str  # FLORES-200, or a name that means just one of them
+    reference: Path | None  # None leaves the choice of a voice to the model
+
+
+class Speech(NamedTuple):
+    """Samples [S] float32, the mel that they are of, [F, M] float32 in ln magnitude, and how they came to an end."""
+
+    samples: np.ndarray
+    mel: np.ndarray
+    rate_hz: int
+    ending: str
+
+    @property
+    def duration_s(self) -> float:
+        return len(self.samples) / self.rate_hz
+
+
+class Spoken(NamedTuple):
+    """What was written, and by which checkpoint."""
+
+    speech: Speech
+    checkpoint: Saved
+
+
+def synthesize_file(
+    sentence: Sentence,
+    *,
+    run: Path,
+    out: Path,
+    tokenizer: str | None,
+    max_duration_s: float,
+    seed: int,
+    checkpoint: str | None = None,
+    mel: Path | None = None,
+    tokens: Path | None = None,
+    crop: Path | None = None,
+    tell: Callable[[str], object],
+) -> Spoken:
+    """Speak into a wav file, mono PCM16; it is scaled down where it would clip.
+
+    Args:
+        checkpoint: "best", "last" or a step; None is the best where there is one, and else the last.
+        mel: where the mel goes too, [F, M] float32 in ln magnitude, for a vocoder.
+        tokens: where what was said goes too, dense ids [1, T] int32, for an export's signature.
+        crop: where what was heard of the reference goes too, [1, C, M] float32, for the same.
+        tell: hears what comes next, and how long it may take.
+
+    Raises:
+        UserError: no trained run, no such checkpoint, text or reference unusable, a file not writable.
+    """
+    if not MIN_SPEECH_S <= max_duration_s <= MAX_SPEECH_S:
+        raise UserError(f"{max_duration_s} seconds of speech: wanted {MIN_SPEECH_S:g} to {MAX_SPEECH_S:.0f}")
+    info = open_run(run)
+    sentence = sentence._replace(language=resolve_language(sentence.language))
+    dense = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
+    heard = _crop(sentence.reference, tokens=len(dense), info=info, run=run, tell=tell)
+    if len(dense) > info.lengths.tokens:
+        tell(
+            f"the text: {len(dense)} tokens, in training {info.lengths.tokens} at most; where words are lost, speak it "
+            "sentence by sentence"
+        )
+    saved = choose_checkpoint(run, checkpoint)
+    model, progress = trained_model(run, saved, info=info)  # the best may be another by now
+    tell(f"compiling, then speaking {max_duration_s:g} s at most; for a large model on CPUs this takes minutes")
+    speech = speak(
+        model,
+        tokens=dense,
+        crop=heard,
+        spec=info.contract.features,
+        max_duration_s=max_duration_s,
+        seed=seed,
+        xla=info.config.xla,
+    )
+    _write_wav(out, speech)
+    for path, array in ((mel, speech.mel), (tokens, dense[None]), (crop, heard[None])):
+        if path is not None:
+            _write_array(path, array)
+    return Spoken(speech, saved._replace(step=progress.step))
+
+
+def speak(
+    model: XTTS,
+    *,
+    tokens: np.ndarray,
+    crop: np.ndarray,
+    spec: FeatureSpec,
+    max_duration_s: float,
+    seed: int,
+    xla: bool,
+) -> Speech:
+    """Speech for dense tokens [T] in the voice of a mel crop [C, M]; without any frame in a voice of the model's."""
+    frames_per_step = model.config.frames_per_step
+    max_steps = max(1, int(max_duration_s * spec.frames_per_second / frames_per_step))
+
+    @tf.function(jit_compile=xla or None, autograph=False)
+    def generate() -> Generated:
+        return model.generate(
+            tf.constant(tokens[None], tf.int32),
+            token_counts=tf.constant([len(tokens)]),
+            crop=tf.constant(np.pad(crop, [(0, 1), (0, 0)])[None]),
+            crop_frames=tf.constant([len(crop)]),
+            max_steps=max_steps,
+            seed=seed,
+        )
+
+    generated = generate()
+    steps = int(generated.steps[0])
+    mel = generated.mel.numpy()[0, : steps * frames_per_step]
+    more = "; --seconds allows more" if max_duration_s < MAX_SPEECH_S else ""
+    cut_off = f"cut off at {max_duration_s} s: no end was predicted{more}"
+    ending = "ended by itself" if generated.stopped[0] else cut_off
+    return Speech(griffin_lim(mel, spec=spec, seed=seed), mel, spec.sample_rate_hz, ending)
+
+
+def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | None) -> np.ndarray:
+    """Dense ids [T] int32, by the tokenizer that made the shards."""
+    opened = Tokenizer(tokenizer or info.contract.tokenizer.location)
+    if opened.identity.sha256 != info.contract.tokenizer.sha256:
+        raise UserError(
+            f"tokenizer {opened.identity.location}: not the one that the shards of {run} were made with "
+            f"(sha256 {info.contract.tokenizer.sha256}); name that one with --tokenizer"
+        )
+    text = prepare_text(sentence.text, language=sentence.language).text
+    if not text:
+        raise UserError("the text: nothing is left of it after its preparation; wanted something to say")
+    pieces = opened.encode_pieces(text, language=sentence.language)
+    vocabulary = Vocabulary.load(run / "vocab.json")
+    if pieces[0][0] not in vocabulary:
+        spoken = ", ".join(vocabulary.languages)
+        raise UserError(f"{run} was not trained on {sentence.language}; it speaks {spoken}")
+    if len(pieces) > MAX_TOKENS:
+        raise UserError(
+            f"the text: {len(pieces):,} tokens, wanted at most {MAX_TOKENS:,}; speak it sentence by sentence"
+        )
+    return np.array(vocabulary.encode(pieces), np.int32)
+
+
+def _crop(path: Path | None, *, tokens: int, info: RunInfo, run: Path, tell: Callable[[str], object]) -> np.ndarray:
+    """What is heard of the reference for a text of so many tokens, or no frames, [C, M] float32."""
+    if path is not None:
+        mel = _reference_mel(path, contract=info.contract)
+        most = info.lengths.heard_frames(tokens, crop_frames=info.config.model.crop_frames)
+        heard = loudest_part(mel, frames=most).numpy()
+        if len(heard) < len(mel):
+            rate = info.contract.features.frames_per_second
+            tell(f"reference {path}: of {len(mel) / rate:.1f} s the loudest {len(heard) / rate:.1f} s are heard")
+        return heard
+    if info.config.model.reference_dropout == 0:
+        raise UserError(
+            f"{run} was trained with model.reference_dropout=0, so it speaks in the voice of a --reference only"
+        )
+    return np.zeros([0, info.contract.features.n_mels], np.float32)
+
+
+def _reference_mel(path: Path, *, contract: Contract) -> np.ndarray:
+    """Of a clip, [F, M] float32, prepared as the shards were."""
+    spec = contract.features
+    try:
+        decoded = decode_audio(read_audio_file(str(path)), max_duration_s=MAX_REFERENCE_S)
+        signal = process(resample(decoded, rate_hz=spec.sample_rate_hz), steps=contract.processing)
+        return log_mel(signal.samples, spec=spec)
+    except (Rejected, ValueError) as error:
+        raise UserError(f"reference {path}: {error}; wanted a clip of a voice, some seconds long") from error
+
+
+def _write_wav(path: Path, speech: Speech) -> None:
+    buffer = io.BytesIO()
+    peak = max(1.0, float(np.abs(speech.samples).max(initial=0.0)))
+    soundfile.write(buffer, speech.samples / peak, speech.rate_hz, format="WAV", subtype="PCM_16")
+    _write(path, buffer.getvalue())
+
+
+def _write_array(path: Path, array: np.ndarray) -> None:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    _write(path, buffer.getvalue())
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, content)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from error

@@ -1,0 +1,1 @@
+"""Commands beside training: doctor, profile, export, evaluate, pictures of the input."""

@@ -1,0 +1,93 @@
+"""Is all there that a training needs, and what to do where not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pynvml
+import tensorflow as tf
+
+from shared.errors import UserError
+from shared.health_check import Check, looked_at, room_at
+from trainer.model.xtts import POLICIES
+from trainer.monitoring.gpu_stats import remedy
+from trainer.platform.gpu_precision import slow_precision
+from trainer.platform.gpu_support import check_capability
+from trainer.platform.process import usable_cores
+from trainer.platform.tf_errors import faults_told, is_full
+
+ROOM_WANTED_GIB = 2.0
+
+
+def examine(run: Path) -> Iterator[Check]:
+    """What a training needs, one after another."""
+    yield Check("TensorFlow", tf.__version__)
+    yield looked_at("GPU", _gpus)
+    yield looked_at("XLA", _compiled)
+    yield Check("precision", _precisions())
+    yield looked_at("disk for RUN", lambda: _room(run))
+
+
+def _room(run: Path) -> str:
+    room = room_at(run, wanted_gib=ROOM_WANTED_GIB, variable="RUN")
+    return f"{room}; `make train` says at its start how much checkpoints take"
+
+
+def _gpus() -> str:
+    found = [tf.config.experimental.get_device_details(one) for one in tf.config.list_physical_devices("GPU")]
+    if found:
+        with faults_told():
+            tf.config.list_logical_devices()
+        return ", ".join(one.get("device_name", "unknown") for one in found)
+    if cards := _cards():
+        raise UserError(f"TensorFlow does not see {', '.join(cards)}: {remedy()}, or CUDA_VISIBLE_DEVICES hides it")
+    return f"none: training computes on {usable_cores()} cores, which suits `nano`"
+
+
+def _cards(nvml: Any = pynvml) -> list[str]:
+    """The GPUs that the driver knows; none where there is no driver.
+
+    Raises:
+        UserError: there is one, and it does not answer.
+    """
+    try:
+        nvml.nvmlInit()
+        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+        return [str(nvml.nvmlDeviceGetName(handle)) for handle in handles]
+    except nvml.NVMLError as error:
+        if error.value in (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED):
+            return []
+        raise UserError(
+            f"NVIDIA's driver does not answer ({error}); see `nvidia-smi`, or restart the machine"
+        ) from error
+
+
+def _compiled() -> str:
+    """Raises UserError where XLA lacks something, such as CUDA's libdevice, which only some functions need."""
+    check_capability()
+    try:
+        tf.function(_like_a_step, jit_compile=True)(tf.ones([64, 64])).numpy()
+    except tf.errors.OpError as error:
+        if is_full(error):
+            with faults_told():
+                raise
+        reason = error.message.partition("\n")[0]
+        raise UserError(f"cannot compile here ({reason}); xla=false trains without it, and slower") from error
+    return "compiles products, powers, logarithms and their gradients"
+
+
+def _like_a_step(x: tf.Tensor) -> tf.Tensor:
+    """A gradient through what libraries of kernels are looked up for."""
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.pow(tf.math.log1p(tf.exp(tf.tanh(x @ x))), 1.5)
+    return tape.gradient(y, x)
+
+
+def _precisions() -> str:
+    """Those that are computed in as fast as can be."""
+    if not tf.config.list_physical_devices("GPU"):
+        return "float32; in the others CPUs are slower"
+    return ", ".join(one for one in POLICIES if slow_precision(one) is None)

@@ -1,0 +1,167 @@
+"""A checkpoint judged by itself: the losses of a dataset's validation split, and some of its clips as they are spoken.
+
+The same figures as of a validation in training, by the same programs, whenever and on whatever clips one likes.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import tensorflow as tf
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from shared.errors import UserError
+from shared.files import write_json
+from shared.locks import reading
+from trainer.checkpoint.checkpoint import Saved, choose_checkpoint
+from trainer.checkpoint.run_dir import enter_run, open_run, trained_model
+from trainer.data.buckets import Bucket
+from trainer.data.dataset_checks import open_dataset
+from trainer.data.pipeline import Stream
+from trainer.distributed.collectives import Hosts
+from trainer.distributed.device_memory import OutOfMemory, bucket_of, fed_within_memory, within_memory
+from trainer.distributed.devices import Devices
+from trainer.monitoring.compilation import Compilations
+from trainer.monitoring.logger import with_null
+from trainer.platform.tf_errors import is_full
+from trainer.training.data_module import Feed
+from trainer.training.losses import LossConfig
+from trainer.training.synthesis_eval import FreeRunning, FreeRunningConfig, judge
+from trainer.training.train_step import Batch, EvaluationStep
+from trainer.training.validation import validate
+
+
+class Judgement(NamedTuple):
+    """Of a checkpoint."""
+
+    checkpoint: Saved
+    clips: int  # that the losses are over
+    losses: dict[str, float]  # raw; weighted and summed as `loss`
+    spoken: dict[str, float]  # nothing where no clip was
+
+
+def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken: int | None = None) -> Judgement:
+    """Judge a run's checkpoint, by the moving average of its weights where it has one.
+
+    Args:
+        data: of the run's contract and vocabulary; whose validation split judges.
+        checkpoint: "best", "last" or a step; None is the best where there is one, and else the last.
+        spoken: clips; None is as many as the run speaks at validation.
+
+    Raises:
+        UserError: no such checkpoint, or data of another contract or without a clip to judge by.
+    """
+    saved = choose_checkpoint(run, checkpoint)
+    with reading(data):
+        dataset, trained = open_dataset(data), open_run(run)
+        config = trained.config
+        info = enter_run(run, config=config, dataset=dataset)
+        feed = Feed(config, dataset=dataset, run=run, info=info, devices=info.devices)
+        stream, buckets = feed.validation, feed.validation_plan.buckets
+        model, progress = trained_model(run, saved, info=info)  # the best may be another by now
+        speaks = config.free_running if spoken is None else FreeRunningConfig(clips=spoken)
+        running = FreeRunning(
+            model, config=speaks, dataset=dataset, lengths=trained.lengths, seed=config.seed, xla=config.xla
+        )
+        step = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
+        for line in feed.validation_plan.sampled_lines:
+            _tell(line)
+        losses = _losses(stream, buckets=buckets, step=step, running=running, losses=config.loss)
+        clips = len({*stream.heard.tolist()} - {one.row for one in stream.damaged})
+        if speaks.clips:
+            _tell(f"speaking {min(speaks.clips, clips)} of the clips")
+        return Judgement(saved._replace(step=progress.step), clips, losses, _spoken(running))
+
+
+def _losses(
+    stream: Stream, *, buckets: tuple[Bucket, ...], step: EvaluationStep, running: FreeRunning, losses: LossConfig
+) -> dict[str, float]:
+    batches = _announced(fed_within_memory(stream.once(device=Devices(Hosts()).first, tell=_tell)), buckets=buckets)
+    shown = _shown(running.overhear(batches, stream=stream), clips=len(stream.heard))
+    try:
+        validated = validate(shown, step=lambda batch: within_memory(step, batch), losses=losses)
+    except OutOfMemory as event:
+        raise UserError(
+            f"out of memory in bucket {event.bucket} (clips×frames×tokens); free the device, or use the CPU: "
+            "CUDA_VISIBLE_DEVICES=-1"
+        ) from event
+    if validated is None:
+        raise UserError("no clip of the validation split is sound and short enough to judge by, or there is none")
+    return validated.losses
+
+
+def _spoken(running: FreeRunning) -> dict[str, float]:
+    """Nothing where no clip was, or where there is no memory for it."""
+    try:
+        samples = running.speak()
+    except tf.errors.OpError as error:
+        if not is_full(error):
+            raise
+        _tell("out of memory while clips were spoken: left out; ask for fewer with --clips")
+        return {}
+    return judge(samples) if samples else {}
+
+
+def _tell(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
+
+
+def _announced(batches: Iterable[Batch], *, buckets: tuple[Bucket, ...]) -> Iterator[Batch]:
+    """The batches, with a line before the program of each shape is compiled."""
+    compilations = Compilations(_tell)
+    for batch in batches:
+        compilations.announce("validation", bucket_of(batch), of=buckets)
+        yield batch
+
+
+def _shown(batches: Iterable[Batch], *, clips: int) -> Iterator[Batch]:
+    """The batches, with a line that says how many clips are judged, and the time that is left."""
+    columns = TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task("clips judged", total=clips)
+        for batch in batches:
+            yield batch
+            progress.advance(task, int(tf.math.count_nonzero(batch["frames"])))
+
+
+def write_judgement(judgement: Judgement, *, run: Path, data: Path) -> None:
+    """`RUN/evaluation.json`, with null for what is no number.
+
+    Raises:
+        UserError: it is not writable.
+    """
+    saved, path = judgement.checkpoint, run / "evaluation.json"
+    figures = {
+        group: with_null(values) for group, values in (("losses", judgement.losses), ("spoken", judgement.spoken))
+    }
+    facts = {"checkpoint": saved.path.name, "step": saved.step, "data": str(data), "clips": judgement.clips}
+    try:
+        write_json(path, {**facts, **figures})
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}); what it would say is above") from error
+
+
+def judgement_table(judgement: Judgement) -> Table:
+    """For people."""
+    table = Table("figure", "value")
+    table.columns[1].justify = "right"
+    for name, value in {**judgement.losses, **judgement.spoken}.items():
+        table.add_row(_words(name), f"{value:.4f}" if math.isfinite(value) else "no number")
+    return table
+
+
+def _words(name: str) -> str:
+    """Of a figure's name."""
+    spoken = {
+        "free_length_error": "spoken: length off by, share",
+        "free_mel_distance_db": "spoken: mel distance, dB",
+        "free_moves": "spoken: steps that move on, share",
+        "free_ended": "spoken: clips that ended, share",
+    }
+    return spoken.get(name, name.replace("_", " "))

@@ -1,0 +1,174 @@
+"""A run's model for elsewhere: TensorFlow's SavedModel, which needs none of this code, and plain weights.
+
+OUT/saved_model/           signature `synthesize`: tokens, crop, seed -> mel, steps, stopped, alignment
+OUT/weights.safetensors    every weight by name, float32
+OUT/config.json            model, contract, step, whether weights are the moving average (`averaged`), bounds
+OUT/vocab.json             the compact vocabulary: place of a token in it = its id here
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import safetensors.numpy
+import tensorflow as tf
+
+from shared.errors import UserError
+from shared.files import remove_tree, sync, temporaries_of, temporary_name, write_bytes, write_json
+from trainer.checkpoint.checkpoint import Saved, choose_checkpoint, holds_averages, named_state
+from trainer.checkpoint.run_dir import open_run, trained_model
+from trainer.data.reference_length import Lengths
+from trainer.model.reference_crop import loudest_part
+from trainer.model.xtts import XTTS
+
+KEPT_S = 24 * 3600.0  # what an export that was killed left
+NAMES = {"saved_model", "weights.safetensors", "config.json", "vocab.json"}
+
+
+class Exported(NamedTuple):
+    """What was written."""
+
+    checkpoint: Saved
+    parameters: int
+
+
+def export_run(
+    run: Path,
+    *,
+    out: Path,
+    max_duration_s: float,
+    max_tokens: int,
+    checkpoint: str | None = None,
+    tell: Callable[[str], object],
+) -> Exported:
+    """Write the model of a run's checkpoint, with the moving average of its weights where it has one.
+
+    `checkpoint` is "best", "last" or a step; None is the best where there is one, and else the last. `tell` hears what
+    comes next.
+
+    Raises:
+        UserError: no trained run, no such checkpoint, or `out` is not writable, or holds something else.
+    """
+    info, saved = open_run(run), choose_checkpoint(run, checkpoint)
+    contract = info.contract
+    model, progress = trained_model(run, saved, info=info)  # the best may be another by now
+    saved = saved._replace(step=progress.step)
+    steps = max(1, int(max_duration_s * contract.features.frames_per_second / model.config.frames_per_step))
+    weights = {name: np.asarray(variable, np.float32) for name, variable in named_state(model).items()}
+    config = {
+        "step": progress.step,
+        "averaged": holds_averages(saved.path),
+        "max_tokens": max_tokens,
+        "max_steps": steps,
+    }
+    try:
+        _check_replaceable(out)
+        tell(f"writing {saved}: the graph of a large model takes minutes")
+        with _new_folder(out) as folder:
+            module = synthesizer(
+                model,
+                lengths=info.lengths,
+                n_mels=contract.features.n_mels,
+                max_tokens=max_tokens,
+                max_steps=steps,
+            )
+            tf.saved_model.save(module, str(folder / "saved_model"), signatures={"synthesize": module.synthesize})
+            write_bytes(folder / "weights.safetensors", safetensors.numpy.save(weights))
+            write_bytes(folder / "vocab.json", (run / "vocab.json").read_bytes())
+            write_json(
+                folder / "config.json",
+                {**info.model_dump(mode="json", include={"contract", "lengths"}), **config}
+                | {"model": info.config.model.model_dump(mode="json")},
+            )
+    except OSError as error:
+        raise UserError(f"{out}: cannot be written ({error.strerror}); wanted a folder for the export") from error
+    return Exported(saved, sum(array.size for array in weights.values()))
+
+
+def _check_replaceable(out: Path) -> None:
+    """Raises UserError where something other than an export would be lost."""
+    if out.exists() and not (out.is_dir() and {path.name for path in out.iterdir()} <= NAMES):
+        raise UserError(f"{out}: holds something other than an export; name a folder that is new")
+
+
+@contextlib.contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """A folder under a temporary name, that gets its own once it is whole, in place of the export that had it.
+
+    What killed exports to the same name left goes then, after a day: until then it may be one that goes on.
+    """
+    out = out.resolve()
+    new, old = temporary_name(out), temporary_name(out)
+    try:
+        new.mkdir(parents=True)
+        yield new
+        for path in (*new.rglob("*"), new):
+            sync(path)
+        if out.exists():
+            out.rename(old)
+        new.rename(out)
+        sync(out.parent)
+        for left in temporaries_of(out):
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > KEPT_S:
+                    remove_tree(left)
+    finally:
+        if old.exists() and not out.exists():
+            old.rename(out)
+        for folder in (new, old):
+            if folder.exists():
+                remove_tree(folder)
+
+
+def synthesizer(model: XTTS, *, lengths: Lengths, n_mels: int, max_tokens: int, max_steps: int) -> tf.Module:
+    """A module whose `synthesize` speaks; free lengths up to the bounds are padded, for inside shapes are static.
+
+    It has the model's variables and not the model, which Keras would want to save in its own way.
+    """
+    limit, r = model.config.crop_frames, model.config.frames_per_step
+
+    def synthesize(tokens: tf.Tensor, crop: tf.Tensor, seed: tf.Tensor) -> dict[str, tf.Tensor]:
+        """Speak tokens [1, T] in the voice of a crop [1, C, M]; mel [1, F, M], steps [1], alignment [1, N, T].
+
+        `stopped` [1] is whether it came to an end by itself. Of a crop its loudest part is heard, as much as goes with
+        the text, as in `make synthesize`.
+        """
+        token_counts = tf.shape(tokens)[1]
+        heard = lengths.heard_frames(token_counts, crop_frames=limit)
+        crop = loudest_part(crop[0], frames=heard)[None]
+        crop_frames = tf.shape(crop)[1]
+        padded = tf.pad(tokens, [[0, 0], [0, max_tokens - token_counts]])
+        padded_crop = tf.pad(crop, [[0, 0], [0, limit - crop_frames], [0, 0]])
+        generated = model.generate(
+            tf.ensure_shape(padded, [1, max_tokens]),
+            token_counts=token_counts[None],
+            crop=tf.ensure_shape(padded_crop, [1, limit, n_mels]),
+            crop_frames=crop_frames[None],
+            max_steps=max_steps,
+            seed=seed,
+        )
+        steps = generated.steps[0]
+        return {
+            "mel": generated.mel[:, : steps * r],
+            "steps": generated.steps,
+            "stopped": generated.stopped,
+            "alignment": generated.alignment[:, :steps, :token_counts],
+        }
+
+    module = tf.Module(name="xtts")
+    module.held = [variable.value for variable in model.variables]
+    module.synthesize = tf.function(
+        synthesize,
+        autograph=False,
+        input_signature=[
+            tf.TensorSpec([1, None], tf.int32, "tokens"),
+            tf.TensorSpec([1, None, n_mels], tf.float32, "crop"),
+            tf.TensorSpec([], tf.int32, "seed"),
+        ],
+    )
+    return module

@@ -1,0 +1,274 @@
+"""What training costs on the devices at hand, measured before a run is begun.
+
+    each shape ── full batches: compiling, steps in a row, memory ──┐
+    the input ─── real batches, taken as fast as they come ─────────┴─► Profile
+    both together, recorded ──────────────────────────────────────────► OUT/plugins/profile
+
+Nothing is kept of what is trained here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from trainer.checkpoint.checkpoint import copy_arrays, named_state
+from trainer.checkpoint.run_dir import RunInfo
+from trainer.config.train_config import TrainConfig
+from trainer.data.buckets import Bucket
+from trainer.data.distributed_input import parts_of
+from trainer.data.position import Position
+from trainer.distributed.collectives import Hosts
+from trainer.distributed.device_memory import OutOfMemory, bucket_of, fed_within_memory, full_batch, within_memory
+from trainer.distributed.devices import Batch, Devices
+from trainer.platform.tf_errors import is_full
+from trainer.tools.flops import step_flops
+from trainer.training.learner import Learner
+from trainer.training.memory_probe import put_back
+from trainer.training.train_step import EvaluationStep
+
+# For so long the input is taken by itself, and on up to a chunk's first batch, before which it is read whole; but not
+# beyond the second.
+INPUT_S, MOST_INPUT_S = 3.0, 60.0
+
+MOST_RECORDED = 20  # steps; a long recording is cut, or takes minutes to open
+
+
+class ShapeCost(NamedTuple):
+    """Of a batch shape, shared by all devices; nothing is measured where it does not fit into their memory."""
+
+    bucket: Bucket
+    batches: int  # in epoch 0
+    fits: bool
+    compile_s: float = (
+        0.0  # the programs of training and, where there is anything to judge by in this shape, validation
+    )
+    step_s: float = 0.0  # mean of some in a row
+    flops_per_s: float = 0.0  # by formula, of a full batch
+    memory_mib: float | None = None  # most that steps have in use of the first GPU; None where there is none
+
+
+class Profile(NamedTuple):
+    """What was measured."""
+
+    devices: str
+    device_count: int
+    shapes: tuple[ShapeCost, ...]  # of which one fits at least
+    input_over_steps: float | None  # the input's rate over that of the steps; None where a batch does not fit
+    steps: int  # of the run
+    stores_mels: bool
+
+    @property
+    def compile_s(self) -> float:
+        """Of a shape, median."""
+        return statistics.median(one.compile_s for one in self.shapes if one.fits)
+
+    @property
+    def frames_s(self) -> float:
+        """Of 1,000 padded frames, median of the shapes."""
+        costs = (1000 * one.step_s / (one.bucket.clips * one.bucket.frames) for one in self.shapes if one.fits)
+        return statistics.median(costs)
+
+    @property
+    def batches(self) -> int:
+        """Of epoch 0."""
+        return sum(one.batches for one in self.shapes)
+
+    @property
+    def epoch_s(self) -> float | None:
+        """Of epoch 0, steps and waits for the input; None where a batch does not fit."""
+        if self.input_over_steps is None:
+            return None
+        return sum(one.batches * one.step_s for one in self.shapes) / min(1.0, self.input_over_steps)
+
+    @property
+    def run_s(self) -> float | None:
+        """Of all steps of the run, if shapes are mixed as in epoch 0."""
+        return None if self.epoch_s is None or not self.batches else self.steps * self.epoch_s / self.batches
+
+
+class Profiler:
+    """What would train in a run, on this host alone."""
+
+    def __init__(self, config: TrainConfig, *, dataset: Dataset, out: Path):
+        """Raises UserError where there is nothing to train on."""
+        self._config, self._dataset, self._out = config, dataset, out
+        info = RunInfo.of(config, dataset=dataset)
+        self._learner = Learner(config, dataset=dataset, run=out, info=info, hosts=Hosts())
+        self._devices, self._feed = self._learner.devices, self._learner.feed
+        self._specs = self._feed.train.element_spec, self._feed.validation.element_spec
+        self._evaluation = EvaluationStep(self._learner.model, losses=config.loss, seed=config.seed, xla=config.xla)
+
+    @property
+    def programs(self) -> int:
+        """Shapes of which the training step is compiled so far."""
+        return self._learner.programs
+
+    def measure(self, *, steps: int, tell: Callable[[str], object]) -> Profile:
+        """Each shape in so many steps, then the input; `tell` hears what comes next.
+
+        Raises:
+            UserError: no shape fits into memory, or the data cannot be read.
+        """
+        tell("the first batch")
+        next(self._batches(tell=tell))  # data that cannot be read are told before anything is compiled
+        shapes = tuple(self._shape_costs(steps=steps, tell=tell))
+        if not any(one.fits for one in shapes):
+            raise UserError("no shape fits into memory: lower model.size or input.max_frames, or free the device")
+        over_steps = None
+        if all(one.fits for one in shapes):
+            tell("the input by itself")
+            with _unless_full():
+                over_steps = self._input_over_steps({one.bucket: one.step_s for one in shapes}, tell=tell)
+        names, count = str(self._devices), self._devices.count
+        return Profile(names, count, shapes, over_steps, self._config.steps, self._feed.stores_mels)
+
+    def record(self, *, steps: int, tell: Callable[[str], object]) -> None:
+        """Steps of training for TensorBoard's profiler, as many more as batches lie ready; into OUT/plugins/profile.
+
+        Raises:
+            UserError: it cannot be written, or a batch does not fit.
+        """
+        steps = min(steps, MOST_RECORDED) + self._config.input.prefetch_batches
+        tell(f"recording {steps} steps")
+        batches = _without_positions(self._batches(tell=tell))
+        try:
+            self._train([next(batches)])
+            with _recording(self._out):
+                self._train(itertools.islice(batches, steps))
+        except OutOfMemory as event:
+            raise UserError(
+                f"out of memory in bucket {event.bucket} (clips×frames×tokens), nothing is recorded: with the batches "
+                "that lie ready it does not fit; lower input.prefetch_batches or input.frames_per_batch"
+            ) from event
+
+    def _shape_costs(self, *, steps: int, tell: Callable[[str], object]) -> Iterator[ShapeCost]:
+        _start_compiler(xla=self._config.xla)
+        state = named_state(self._learner.model, self._learner.optimizer)
+        before = copy_arrays(state)
+        trained, judged = (stream.first_epoch().batches for stream in (self._feed.train, self._feed.validation))
+        for number, bucket in enumerate(self._feed.plan.buckets):
+            tell(f"shape {number + 1} of {len(trained)}, {bucket} (clips×frames×tokens): compiling, {steps} steps")
+            cost = ShapeCost(bucket, 0, fits=False)
+            with _unless_full():
+                judged_s = self._validation_compile_s(bucket) if judged[number] else 0.0
+                stepped = self._step_cost(bucket, steps=steps)
+                cost = stepped._replace(compile_s=stepped.compile_s + judged_s)
+            if not cost.fits:
+                put_back(state, before)
+            yield cost._replace(batches=int(trained[number]))
+
+    def _step_cost(self, bucket: Bucket, *, steps: int) -> ShapeCost:
+        batch = self._devices.full_batch(bucket, like=self._specs[0])
+        first_s = _elapsed_s(lambda: self._train([batch]))
+        with _memory_of(self._devices) as memory_mib:
+            step_s = _elapsed_s(lambda: self._train(itertools.repeat(batch, steps))) / steps
+        flops = step_flops(self._config.model, bucket, n_mels=self._dataset.info.contract.features.n_mels)
+        compile_s = max(0.0, first_s - step_s)
+        return ShapeCost(bucket, 0, True, compile_s, step_s, flops / step_s, next(iter(memory_mib), None))
+
+    def _validation_compile_s(self, bucket: Bucket) -> float:
+        with tf.device(self._devices.first):
+            batch = full_batch(bucket.part(self._devices.count), like=self._specs[1])
+
+        def judge() -> None:
+            within_memory(self._evaluation, batch).terms["mel"].numpy()
+
+        return max(0.0, _elapsed_s(judge) - _elapsed_s(judge))
+
+    def _batches(self, *, tell: Callable[[str], object]) -> Iterator[Batch]:
+        return fed_within_memory(self._devices.batches(self._feed.train, Position(), tell=tell))
+
+    def _train(self, batches: Iterable[Batch]) -> None:
+        """Steps in a row, until the devices have done the last."""
+        values: dict[str, tf.Tensor] = {}
+        for number, batch in enumerate(batches):
+            with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
+                values = self._learner.train_on(batch)
+        values["loss"].numpy()
+
+    def _input_over_steps(self, step_s: dict[Bucket, float], *, tell: Callable[[str], object]) -> float:
+        """The time that steps take for the batches of some chunks, over the time in which these come."""
+        batches = self._batches(tell=tell)
+        chunk, computed_s, start_s = None, 0.0, 0.0
+        for batch in batches:
+            parts_of(batch["frames"])[0].numpy()  # it is on the device
+            if chunk is None:
+                start_s = time.perf_counter()
+            elapsed_s = time.perf_counter() - start_s
+            is_over = elapsed_s >= INPUT_S and _chunk_of(batch) != chunk
+            if is_over or elapsed_s >= MOST_INPUT_S:
+                break
+            chunk = _chunk_of(batch)
+            computed_s += step_s[self._feed.planned(bucket_of(batch))]
+        return computed_s / elapsed_s
+
+
+def _chunk_of(batch: Batch) -> tuple[int, ...]:
+    """Epoch and chunk."""
+    return tuple(map(int, batch["next"][:2]))
+
+
+@contextlib.contextmanager
+def _unless_full() -> Iterator[None]:
+    """Ends the block where a device's memory does not suffice."""
+    try:
+        yield
+    except OutOfMemory:
+        return
+    except tf.errors.OpError as error:
+        if not is_full(error):
+            raise
+
+
+def _without_positions(batches: Iterator[Batch]) -> Iterator[Batch]:
+    for batch in batches:
+        yield {name: value for name, value in batch.items() if name != "next"}
+
+
+def _start_compiler(*, xla: bool) -> None:
+    """The first program takes longer than others: libraries and kernels are looked up."""
+    tf.function(tf.linalg.matmul, jit_compile=xla or None)(tf.ones([64, 64]), tf.ones([64, 64])).numpy()
+
+
+@contextlib.contextmanager
+def _memory_of(devices: Devices) -> Iterator[list[float]]:
+    """The most that is in use of the first GPU until it is left, in MiB; nothing where it is none."""
+    found: list[float] = []
+    name = devices.first.removeprefix("/")
+    if devices.gpus:
+        tf.config.experimental.reset_memory_stats(name)
+    yield found
+    if devices.gpus:
+        found.append(tf.config.experimental.get_memory_info(name)["peak"] / 2**20)
+
+
+@contextlib.contextmanager
+def _recording(out: Path) -> Iterator[None]:
+    """Raises UserError where it cannot be written."""
+    tf.profiler.experimental.start(str(out))
+    try:
+        yield
+    except BaseException:
+        tf.profiler.experimental.stop(save=False)
+        raise
+    try:
+        tf.profiler.experimental.stop()
+    except tf.errors.OpError as error:
+        reason = error.message.partition("\n")[0]
+        raise UserError(f"{out}: the recording cannot be written ({reason}); the figures above stand") from error
+
+
+def _elapsed_s(work: Callable[[], object]) -> float:
+    start_s = time.perf_counter()
+    work()
+    return time.perf_counter() - start_s

@@ -1,0 +1,115 @@
+"""A profile for people, and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.table import Table
+
+from shared.errors import UserError
+from shared.files import write_json
+from trainer.config.train_config import TrainConfig
+from trainer.data.bucket_count import seconds_in_words
+from trainer.tools.profile import Profile, ShapeCost
+
+NARROW_INPUT = 1.5  # times as fast as the steps: what else a training does takes cores too
+
+
+def profile_table(profile: Profile) -> Table:
+    """A row for each shape."""
+    title = f"A step on {profile.devices}"
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("clips", "frames", "tokens", "batches\nepoch 0", "compiling\ns", "step\nms", "frames/s", "GFLOP/s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    if any(one.memory_mib is not None for one in profile.shapes):
+        table.add_column("GPU\nMiB", justify="right", no_wrap=True)
+    for one in profile.shapes:
+        table.add_row(*(f"{size:,}" for size in one.bucket), f"{one.batches:,}", *_measured(one))
+    return table
+
+
+def _measured(one: ShapeCost) -> Iterator[str]:
+    if not one.fits:
+        yield "–"
+        return
+    yield seconds_in_words(one.compile_s)
+    yield f"{1000 * one.step_s:,.0f}" if one.step_s >= 0.1 else f"{1000 * one.step_s:.1f}"
+    yield f"{one.bucket.clips * one.bucket.frames / one.step_s:,.0f}"
+    yield f"{1e-9 * one.flops_per_s:,.0f}"
+    if one.memory_mib is not None:
+        yield f"{one.memory_mib:,.0f}"
+
+
+def profile_lines(profile: Profile) -> Iterator[str]:
+    """What follows from the rows."""
+    for one in profile.shapes:
+        if not one.fits:
+            yield f"{one.bucket} does not fit into memory: {_outlook(one, devices=profile.device_count)}"
+    if profile.epoch_s is not None and profile.run_s is not None:
+        yield (
+            f"epoch 0: {profile.batches:,} batches, {_duration(profile.epoch_s)}; {profile.steps:,} steps: "
+            f"{_duration(profile.run_s)}, without compiling, validations and checkpoints"
+        )
+    yield (
+        "for the choice of the number of shapes: "
+        f"input.costs.compile_s={profile.compile_s:.3g} input.costs.frames_s={profile.frames_s:.3g}"
+    )
+    if profile.input_over_steps is not None:
+        yield f"the input by itself: {profile.input_over_steps:.1f} times as fast as the steps{_advice(profile)}"
+
+
+def _outlook(one: ShapeCost, *, devices: int) -> str:
+    if one.bucket.part(devices).clips > 1:
+        return "training would plan fewer clips in it"
+    return "training would end; lower input.max_frames or model.size, or free the device"
+
+
+def _advice(profile: Profile) -> str:
+    assert profile.input_over_steps is not None
+    if profile.input_over_steps >= NARROW_INPUT:
+        return ""
+    if not profile.stores_mels:
+        return ", computing mels; training would wait for it: store them instead (`mel_dtype=float16`)"
+    return "; training would wait for it: raise input.readers, or give it more cores or a faster disk"
+
+
+def _duration(seconds: float) -> str:
+    """In the largest unit of which there are ten, or in seconds."""
+    if seconds < 600:
+        return f"{seconds_in_words(seconds)} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 600 * 60 else f"{seconds / 3600:,.0f} h"
+
+
+def write_profile(profile: Profile, *, config: TrainConfig, data: Path, out: Path) -> None:
+    """`OUT/profile.json`.
+
+    Raises:
+        UserError: it is not writable.
+    """
+    path = out / "profile.json"
+    names = ("devices", "steps", "input_over_steps", "epoch_s", "run_s")
+    facts = {"data": str(data), "config": config.model_dump(mode="json")}
+    facts |= {name: getattr(profile, name) for name in names}
+    costs = {"compile_s": profile.compile_s, "frames_s": profile.frames_s}
+    shapes = [one.bucket._asdict() | dict(list(one._asdict().items())[1:]) for one in profile.shapes]
+    try:
+        write_json(path, {**facts, "costs": costs, "shapes": shapes})
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}); what it would say is above") from error
+
+
+def make_folder(out: Path, *, data: Path) -> None:
+    """For a profile, which a dataset is no place for.
+
+    Raises:
+        UserError: it is in the dataset, or cannot be made.
+    """
+    if data.resolve() in (out.resolve(), *out.resolve().parents):
+        raise UserError(
+            f"{out} is in the dataset {data}, which nothing may be added to; give another folder with --out"
+        )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{out}: cannot be made ({error.strerror}); wanted a folder for the profile") from error

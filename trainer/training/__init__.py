@@ -1,0 +1,1 @@
+"""The training loop: data, step, losses, validation, recovery."""

@@ -1,0 +1,186 @@
+"""Losses of the mel decoder (MELLE, arXiv:2407.08551, section 3.3), as means over valid frames and bands.
+
+The paper sums over frames and bands; a mean of each term does not grow with the clip. That keeps the ratios of all
+terms but the stop's, which has no bands: its weight is not to be compared with the paper's. The flux weighs 0.5 there
+(β), and here 0.02: with this the learn check speaks (docs/learning.md), others were not tried.
+Mels are standardised by the corpus' statistics.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import pydantic
+import tensorflow as tf
+
+from shared.config import Config
+from trainer.model.decoder import Decoded
+
+
+class GuidedAttentionConfig(Config):
+    """How attention is held to the diagonal, and until when: a speaker's pauses are not on it."""
+
+    weight: float = pydantic.Field(5.0, ge=0)
+    width: float = pydantic.Field(0.2, gt=0)  # of the free diagonal, in shares of the text
+    full_steps: int = pydantic.Field(20_000, ge=0)  # steps with the whole weight
+    falling_steps: int = pydantic.Field(20_000, ge=1)  # steps after those, in which it falls to 0
+
+    def weight_at(self, step: tf.Tensor | None) -> tf.Tensor:
+        """The weight of step `step` (0 is the first), skipped ones counted; None is after the last."""
+        if step is None:
+            return tf.constant(0.0)
+        fallen = (tf.cast(step, tf.float32) - self.full_steps) / self.falling_steps
+        return self.weight * (1.0 - tf.clip_by_value(fallen, 0.0, 1.0))
+
+
+class LossConfig(Config):
+    """The weight of each term."""
+
+    mel: float = pydantic.Field(1.0, ge=0)
+    mel_kind: Literal["l1_l2", "huber"] = "l1_l2"
+    huber_delta: float = pydantic.Field(1.0, gt=0)  # from here on a difference counts linearly; standardised mels
+    kl: float = pydantic.Field(0.1, ge=0)
+    flux: float = pydantic.Field(0.02, ge=0)
+    stop: float = pydantic.Field(0.5, ge=0)
+    stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # of some 50 to 200 steps of a clip one is the last
+    guided_attention: GuidedAttentionConfig = GuidedAttentionConfig()
+    voice: float = pydantic.Field(
+        0.0, ge=0
+    )  # 0 leaves it out altogether: it takes two more passes of the audio encoder
+    adaptive: bool = False  # weights become shares of the gradient: trainer/training/gradnorm.py
+
+    def weights_at(self, step: tf.Tensor | None) -> dict[str, tf.Tensor]:
+        """The weight of each term at step `step`; None is after the last."""
+        weights = {"mel": self.mel, "kl": self.kl, "flux": self.flux, "stop": self.stop}
+        if self.voice:
+            weights["voice"] = self.voice
+        constants = {name: tf.constant(weight) for name, weight in weights.items()}
+        return constants | {"guided_attention": self.guided_attention.weight_at(step)}
+
+
+class Target(NamedTuple):
+    """What should have been decoded."""
+
+    mel: tf.Tensor  # [B, F, M], standardised
+    frames: tf.Tensor  # [B] int32, valid frames
+    token_counts: tf.Tensor  # [B] int32
+    heard: tf.Tensor  # [B, F], True for frames that the conditioning crop showed; they say nothing and are left out
+
+
+class Voices(NamedTuple):
+    """Speaker embeddings."""
+
+    spoken: tf.Tensor  # of the output, [B, S]
+    wanted: tf.Tensor  # of the reference, [B, S]
+    given: tf.Tensor  # [B], False where there was no reference
+
+
+def term_counts(
+    frames: tf.Tensor, heard: tf.Tensor, given: tf.Tensor, *, frames_per_step: int, config: LossConfig
+) -> dict[str, tf.Tensor]:
+    """Of how many things each term is the mean: float32 scalars.
+
+    Args:
+        frames: [B] valid ones.
+        heard: [B, F] those that the crop showed.
+        given: [B] clips with a reference.
+    """
+    valid, steps = valid_frames(frames, heard), tf.reduce_sum(-(-frames // frames_per_step))
+    counts = {"mel": valid, "kl": valid, "flux": valid[:, 1:] & valid[:, :-1], "stop": steps, "guided_attention": steps}
+    if config.voice:
+        counts["voice"] = given
+    return {name: tf.reduce_sum(tf.cast(one, tf.float32)) for name, one in counts.items()}
+
+
+def valid_frames(frames: tf.Tensor, heard: tf.Tensor) -> tf.Tensor:
+    """The frames that losses see, [B, F]: within frames [B], and not heard [B, F]."""
+    return tf.sequence_mask(frames, heard.shape[1]) & ~heard
+
+
+def loss_terms(decoded: Decoded, *, target: Target, voices: Voices | None, config: LossConfig) -> dict[str, tf.Tensor]:
+    """Each term by itself, unweighted; float32 scalars. Without `voices` that of voices is left out."""
+    mel, frames = target.mel, target.frames
+    valid = valid_frames(frames, target.heard)
+    frames_per_step = mel.shape[1] // decoded.stop_logits.shape[1]
+    step_counts = -(-frames // frames_per_step)
+    mel_terms = [mel_loss(one, mel, valid, config=config) for one in (decoded.coarse, decoded.refined)]
+    terms = {
+        "mel": tf.add_n(mel_terms),
+        "kl": kl_loss(decoded.mean, decoded.log_variance, mel, valid),
+        "flux": flux_loss(decoded.mean, mel, valid),
+        "stop": stop_loss(decoded.stop_logits, step_counts, positive_weight=config.stop_positive_weight),
+        "guided_attention": guided_attention_loss(
+            decoded.alignment, step_counts, target.token_counts, width=config.guided_attention.width
+        ),
+    }
+    return terms if voices is None else {**terms, "voice": voice_loss(voices)}
+
+
+def weighted_sum(terms: dict[str, tf.Tensor], weights: dict[str, tf.Tensor]) -> tf.Tensor:
+    """The loss."""
+    return tf.add_n([weights[name] * term for name, term in terms.items()])
+
+
+def mel_loss(predicted: tf.Tensor, target: tf.Tensor, valid: tf.Tensor, *, config: LossConfig) -> tf.Tensor:
+    """L1 + L2 between mels [B, F, M] over valid frames [B, F], or the loss of Huber (1964)."""
+    size, delta = tf.abs(predicted - target), config.huber_delta
+    if config.mel_kind == "huber":
+        linear = delta * (size - 0.5 * delta)
+        return masked_mean(tf.where(size <= delta, 0.5 * tf.square(size), linear), valid)
+    return masked_mean(size + tf.square(size), valid)
+
+
+def kl_loss(mean: tf.Tensor, log_variance: tf.Tensor, target: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
+    """KL(N(μ, σ²) ‖ N(y, 1)) = ½ (σ² + (μ − y)² − 1 − ln σ²)."""
+    return masked_mean(0.5 * (tf.exp(log_variance) + tf.square(mean - target) - 1.0 - log_variance), valid)
+
+
+def flux_loss(mean: tf.Tensor, target: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
+    """−|μ_t − y_{t−1}|: rewards a frame that differs from the one before it, against standing still."""
+    return masked_mean(-tf.abs(mean[:, 1:] - target[:, :-1]), valid[:, 1:] & valid[:, :-1])
+
+
+def stop_loss(logits: tf.Tensor, step_counts: tf.Tensor, *, positive_weight: float) -> tf.Tensor:
+    """Weighted binary cross-entropy of stop logits [B, N]: 1 at the last of step_counts [B] steps, 0 before it."""
+    numbers = tf.range(logits.shape[1])[None, :]
+    labels = tf.cast(numbers == step_counts[:, None] - 1, tf.float32)
+    entropy = tf.nn.weighted_cross_entropy_with_logits(labels, logits, positive_weight)
+    return masked_mean(entropy[:, :, None], numbers < step_counts[:, None])
+
+
+def guided_attention_loss(
+    alignment: tf.Tensor, step_counts: tf.Tensor, token_counts: tf.Tensor, *, width: float
+) -> tf.Tensor:
+    """Share of the attention [B, N, T] off the diagonal, 0 to 1, as a mean over steps.
+
+    Each step's attention is weighted by 1 − exp(−(n / N − t / T)² / 2g²) (Tachibana et al., 2017, arXiv:1710.08969,
+    equation 6) with the true N and T of the clip. The paper divides by T too; a share does not fall with long texts.
+    """
+    steps, tokens = (tf.range(size, dtype=tf.float32) for size in alignment.shape[1:])
+    time = steps[None, :] / tf.cast(tf.maximum(step_counts, 1), tf.float32)[:, None]
+    place = tokens[None, :] / tf.cast(tf.maximum(token_counts, 1), tf.float32)[:, None]
+    distance = time[:, :, None] - place[:, None, :]
+    penalty = 1.0 - tf.exp(-tf.square(distance) / (2.0 * width**2))
+    off = tf.reduce_sum(alignment * penalty, -1, keepdims=True)
+    return masked_mean(off, tf.sequence_mask(step_counts, alignment.shape[1]))
+
+
+def voice_loss(voices: Voices) -> tf.Tensor:
+    """1 − cosine between the voice of the output and that of the reference, where one was given.
+
+    Gradients reach what made the output, and not the wanted voice nor the judge: an encoder that learned to judge from
+    this would learn to tell nobody from anybody.
+    """
+    spoken, wanted = (
+        tf.math.l2_normalize(tf.cast(one, tf.float32), -1, epsilon=1e-6)
+        for one in (voices.spoken, tf.stop_gradient(voices.wanted))
+    )
+    distance = 1.0 - tf.reduce_sum(spoken * wanted, -1)
+    return masked_mean(distance[:, None, None], voices.given[:, None])
+
+
+def masked_mean(values: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
+    """Mean of values [B, F, M] over valid positions [B, F]; 0 where there is none."""
+    values = tf.where(valid[:, :, None], values, 0.0)
+    count = tf.reduce_sum(tf.cast(valid, tf.float32)) * values.shape[-1]
+    return tf.reduce_sum(values) / tf.maximum(count, 1.0)
