@@ -110,7 +110,8 @@ def test_the_checker_lets_an_allowed_import_pass(path: str, source: str) -> None
 
 
 def test_a_beam_worker_does_not_load_tensorflow() -> None:
-    code = "import pipelines.build.prepare_shards, pipelines.build.build_dataset, pipelines.cli, sys; print('tensorflow' in sys.modules)"
+    names = "pipelines.build.prepare_shards, pipelines.build.build_dataset, pipelines.cli"
+    code = f"import {names}, sys; print('tensorflow' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert answer.stdout == "False\n"
 
