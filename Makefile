@@ -27,7 +27,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-trainer test-quick lint types bench bench-gpu schedules lock clean
+.PHONY: inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-trainer test-quick soak lint types bench bench-gpu schedules lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -120,7 +120,7 @@ learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: 2
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
 
-test: $(READY)  ## lint, types and every test, the trainer's beside the others; an hour, told at its end
+test: $(READY)  ## lint, types and every test, the trainer's beside the others; minutes, the longest are listed at the end
 	$(MAKE) lint types
 	$(MAKE) --jobs=2 --keep-going --output-sync=target test-data test-trainer
 
@@ -131,7 +131,10 @@ test-trainer: $(READY)  ## every test of the trainer, and of what learns
 	$(BIN)/pytest tests/trainer tests/learn
 
 test-quick: $(READY)  ## the tests that take seconds
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow and not soak"
+
+soak: $(READY)  ## repetition: the whole matrix, twenty kills, hundreds of faults; hours
+	$(BIN)/pytest -m soak
 
 lint: $(READY)  ## ruff
 	$(BIN)/ruff check .
