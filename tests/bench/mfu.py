@@ -22,14 +22,15 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import tensorflow as tf
 
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
+from trainer.config.loss_config import LossConfig
+from trainer.config.model_config import ModelConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.data.buckets import Bucket
 from trainer.distributed.device_memory import OutOfMemory, within_memory
-from trainer.model.xtts import XTTS, ModelConfig
+from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.platform.tf_setup import start_tensorflow
 from trainer.tools.flops import step_flops
-from trainer.training.losses import LossConfig
 from trainer.training.train_step import TrainStep
 
 FRAMES, TOKENS = 800, 128  # 9.3 s at hop 256 and 22,050 Hz

@@ -21,11 +21,12 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import numpy as np
 import tensorflow as tf
 
+from trainer.config.loss_config import LossConfig
+from trainer.config.model_config import ModelConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.data.buckets import Bucket
-from trainer.model.xtts import XTTS, ModelConfig
+from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
-from trainer.training.losses import LossConfig
 from trainer.training.train_step import EvaluationStep, TrainStep
 
 CLIPS = 4

@@ -118,10 +118,10 @@ def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
     import numpy as np
 
     from tests.trainer.models import random_batch
+    from trainer.config.loss_config import LossConfig
     from trainer.config.optim_config import OptimizerConfig
     from trainer.optim.adamw import AdamW
     from trainer.training import train_step as steps
-    from trainer.training.losses import LossConfig
 
     steps.Noise = same_at_every_step
     model = make(way, size=size)

@@ -25,12 +25,13 @@ import tensorflow as tf
 
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
 from trainer.checkpoint.checkpoint import State, copy_arrays, named_state
+from trainer.config.loss_config import LossConfig
+from trainer.config.model_config import ModelConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.data.buckets import Bucket
 from trainer.distributed.device_memory import OutOfMemory, within_memory
-from trainer.model.xtts import XTTS, ModelConfig
+from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
-from trainer.training.losses import LossConfig
 from trainer.training.train_step import Batch, TrainStep
 
 Strategy = tf.distribute.Strategy

@@ -9,11 +9,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from trainer.config.loss_config import LossConfig
+from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES, Size, Stack
 from trainer.model.decoder import Decoded
 from trainer.model.rng import Noise
-from trainer.model.xtts import XTTS, ModelConfig
-from trainer.training.losses import LossConfig
+from trainer.model.xtts import XTTS
 from trainer.training.train_step import Losses, judge, prepare
 
 M = 16

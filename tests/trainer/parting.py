@@ -27,9 +27,9 @@ def main(folder: Path) -> None:
 
 def buffers_bytes(parts: int, *, folder: Path) -> int:
     from tests.trainer.models import random_batch, smallest
+    from trainer.config.loss_config import LossConfig
     from trainer.config.optim_config import OptimizerConfig
     from trainer.optim.adamw import AdamW
-    from trainer.training.losses import LossConfig
     from trainer.training.train_step import TrainStep
 
     model = smallest()

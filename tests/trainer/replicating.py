@@ -57,9 +57,9 @@ def train(
     import tensorflow as tf
 
     from tests.trainer.models import smallest
+    from trainer.config.loss_config import LossConfig
     from trainer.config.optim_config import OptimizerConfig
     from trainer.optim.adamw import AdamW
-    from trainer.training.losses import LossConfig
     from trainer.training.train_step import TrainStep
 
     with strategy.scope() if strategy else tf.device("/CPU:0"):

@@ -15,11 +15,12 @@ from shared.locks import writing
 from shared.storage_path import Place
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import Progress, Saved, load_checkpoint, remove_leftovers
+from trainer.config.model_config import CHANGEABLE
 from trainer.config.speech_bounds import MAX_TOKENS
 from trainer.config.train_config import TrainConfig
 from trainer.data.plan import Ceiling
 from trainer.data.reference_length import UNKNOWN_PACE, Lengths
-from trainer.model.xtts import CHANGEABLE, XTTS
+from trainer.model.xtts import XTTS
 
 
 class RunInfo(pydantic.BaseModel):

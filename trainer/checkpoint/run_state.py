@@ -19,9 +19,10 @@ from trainer.checkpoint.checkpoint import (
     saved_checkpoints,
 )
 from trainer.checkpoint.disk_space import claim_room
+from trainer.config.plateau_config import PlateauConfig
 from trainer.data.position import Position
 from trainer.optim.adamw import AdamW
-from trainer.optim.plateau import PlateauConfig, PlateauState, Remedy, watch_plateau
+from trainer.optim.plateau import PlateauState, Remedy, watch_plateau
 
 
 class RunState:

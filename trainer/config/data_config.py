@@ -1,29 +1,49 @@
-"""How records become batches: what a user may choose."""
+"""Settings of the input: batch shapes, sampling, reading, and tolerance of corrupt records."""
 
 from __future__ import annotations
 
 import pydantic
 
 from shared.config import Config
-from trainer.data.bucket_count import CostConfig
-from trainer.data.sampling import MixingConfig
+
+
+class CostConfig(Config):
+    """Seconds that a batch shape and a frame cost on the training machine; they decide the number of shapes.
+
+    The defaults are for `model.size: normal` on one data-centre GPU, and are estimates. Compilation: pico's two
+    programs took 50 s of CPU time on a busy machine (`python -m tests.bench.shapes`); normal has five times its
+    blocks, and a server's core is about twice as fast. A step: 1.0 TFLOP for 1,000 frames, at 100 TFLOP/s.
+    `make profile` measures both.
+    """
+
+    compile_s: float = pydantic.Field(120.0, ge=0)  # of a shape's two programs, training and validation
+    frames_s: float = pydantic.Field(0.01, ge=0)  # of a step, for each 1,000 padded frames
+
+
+class MixingConfig(Config):
+    """Sampling temperatures of languages, of sources in each, of speakers in those; 1 leaves the shares as they are."""
+
+    languages: float = pydantic.Field(1.0, ge=1)
+    sources: float = pydantic.Field(1.0, ge=1)
+    speakers: float = pydantic.Field(1.0, ge=1)
+    max_repeats: float = pydantic.Field(8.0, ge=1)  # of a record in an epoch
 
 
 class InputConfig(Config):
-    """How records become batches."""
+    """The section `input`: how records become batches."""
 
-    buckets: int | None = pydantic.Field(None, ge=1, le=64)  # batch shapes, at most; None: as many as `costs` say pay
+    buckets: int | None = pydantic.Field(None, ge=1, le=64)  # batch shapes, at most; None: as many as `costs` justify
     frames_per_batch: int = pydantic.Field(16_000, ge=1)
     max_clips: int = pydantic.Field(64, ge=1)
     max_frames: int | None = pydantic.Field(None, ge=1)  # longer clips are left out, and reported
-    # of the validation split, which judge, one device doing it while the others wait; None: all
+    # clips of the validation split that are evaluated, by one device while the others wait; None: all
     validation_clips: int | None = pydantic.Field(None, ge=1)
     costs: CostConfig = CostConfig()
     mixing: MixingConfig = MixingConfig()
-    # shuffled together, and up to three times as much is held in memory: one chunk is cut while the next is read and
-    # taken apart; with less than this the padding of LJSpeech's epochs comes to a point above the plan's, for each
-    # chunk has its own half-full last batch
+    # Shuffled together. Up to three times as much is held in memory: one chunk is cut into batches while the next is
+    # read and parsed. With less than this, the padding of LJSpeech's epochs exceeds the plan's by up to a point,
+    # because each chunk ends in half-full batches of its own.
     chunk_bytes: int = pydantic.Field(512 << 20, ge=1)
     readers: int = pydantic.Field(4, ge=1)  # blocks read at a time; the order does not depend on it
     prefetch_batches: int = pydantic.Field(4, ge=1)
-    corrupt_records: int = pydantic.Field(0, ge=0)  # of a split, on each host: so many are skipped in a session
+    corrupt_records: int = pydantic.Field(0, ge=0)  # skipped in a session, at most: of each split, on each host

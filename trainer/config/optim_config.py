@@ -5,7 +5,7 @@ from __future__ import annotations
 import pydantic
 
 from shared.config import Config
-from trainer.optim.schedules import Cosine, Schedule
+from trainer.config.schedule_config import Cosine, Schedule
 
 
 class OptimizerConfig(Config):

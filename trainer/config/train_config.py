@@ -9,13 +9,13 @@ import pydantic
 
 from shared.config import Config, Document
 from trainer.config.data_config import InputConfig
+from trainer.config.loss_config import LossConfig
+from trainer.config.model_config import ModelConfig
 from trainer.config.optim_config import OptimizerConfig
+from trainer.config.plateau_config import PlateauConfig
 from trainer.config.presets import Level, laid_over, level_settings, without_what_is_none
 from trainer.config.recovery_config import RecoveryConfig
-from trainer.model.xtts import ModelConfig
-from trainer.optim.plateau import PlateauConfig
-from trainer.training.losses import LossConfig
-from trainer.training.synthesis_eval import FreeRunningConfig
+from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 
 
 class TrainConfig(Config):
@@ -28,7 +28,7 @@ class TrainConfig(Config):
     plateau: PlateauConfig | None = None  # what is done where the validation loss stands still; None: nothing
     loss: LossConfig = LossConfig()
     recovery: RecoveryConfig = RecoveryConfig()
-    free_running: FreeRunningConfig = FreeRunningConfig()
+    free_running: SynthesisEvalConfig = SynthesisEvalConfig()
     steps: int = pydantic.Field(200_000, ge=1)
     log_every: int = pydantic.Field(50, ge=1)  # steps, as those below
     validate_every: int = pydantic.Field(1_000, ge=1)

@@ -4,23 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pydantic
-
-from shared.config import Config
-
-
-class CostConfig(Config):
-    """What a shape and a frame cost on the machine that trains; decides the number of shapes where none is given.
-
-    The defaults are for `model.size: normal` on one data-centre GPU, and are estimates. Compilation: pico's two
-    programs took 50 s of CPU time on a busy machine (`python -m tests.bench.shapes`); normal has five times its
-    blocks, and a server's core is some twice as fast. A step: 1.0 TFLOP for 1,000 frames, at 100 TFLOP/s.
-    `make profile` measures both.
-    """
-
-    compile_s: float = pydantic.Field(120.0, ge=0)  # of a shape's two programs, training and validation
-    frames_s: float = pydantic.Field(0.01, ge=0)  # of a step, for each 1,000 padded frames
-
 
 class Choice(NamedTuple):
     """What a number of shapes costs a run."""

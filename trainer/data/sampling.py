@@ -16,19 +16,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import pydantic
 
-from shared.config import Config
+from trainer.config.data_config import MixingConfig
 from trainer.data.manifest_rows import Column, Rows
-
-
-class MixingConfig(Config):
-    """Temperatures of languages, of sources within each, of speakers within those; 1 leaves the shares as they are."""
-
-    languages: float = pydantic.Field(1.0, ge=1)
-    sources: float = pydantic.Field(1.0, ge=1)
-    speakers: float = pydantic.Field(1.0, ge=1)
-    max_repeats: float = pydantic.Field(8.0, ge=1)  # in an epoch
 
 
 class Portion(NamedTuple):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import keras
-import pydantic
 import tensorflow as tf
 
-from shared.config import Config
+from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
 from trainer.model.decoder import Decoded, Decoder, Memory
 from trainer.model.layers import Recipe
@@ -17,24 +16,6 @@ from trainer.model.rng import Noise
 from trainer.model.text_encoder import TextEncoder
 
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
-
-
-class ModelConfig(Config):
-    """Which XTTS."""
-
-    size: Literal["pico", "nano", "tiny", "small", "normal", "big"] = "normal"
-    frames_per_step: int = pydantic.Field(4, ge=1)  # r; 4 at hop 256 and 22,050 Hz are 21.53 steps/s, as XTTS-v2
-    crop_frames: int = pydantic.Field(256, ge=8)  # of the conditioning crop, at most
-    dropout: float = pydantic.Field(0.1, ge=0, lt=1)
-    reference_dropout: float = pydantic.Field(0.1, ge=0, lt=1)  # clips trained without a reference of their voice
-    precision: Literal["float32", "bfloat16", "float16"] = "bfloat16"
-    positions: Literal["sinusoidal", "rotary"] = "sinusoidal"
-    style_tokens: int = pydantic.Field(0, ge=0)  # of GST, 10 in its paper; 0 is without
-    rematerialise: bool = False  # less memory for activations, a third more computation
-
-
-# these leave the weights as they are, and so may change between two parts of a run
-CHANGEABLE = {"precision", "dropout", "reference_dropout", "crop_frames", "rematerialise"}
 
 
 class Generated(NamedTuple):

@@ -13,10 +13,11 @@ import keras
 import tensorflow as tf
 
 from trainer.config.optim_config import OptimizerConfig
+from trainer.config.schedule_config import Schedule
 from trainer.optim.assignment import assign
 from trainer.optim.ema import MovingAverage
 from trainer.optim.loss_scale import LossScale
-from trainer.optim.schedules import Schedule, scheduled_fraction
+from trainer.optim.schedules import scheduled_fraction
 
 _COUNTERS = (
     "iterations",  # steps, whatever became of them

@@ -10,22 +10,9 @@ from __future__ import annotations
 import math
 from typing import Literal, NamedTuple
 
-import pydantic
-
-from shared.config import Config
+from trainer.config.plateau_config import PlateauConfig
 
 WAY_ON = "plateau=null, other settings of plateau, or another schedule, and enough steps, train on"
-
-
-class PlateauConfig(Config):
-    """When a validation loss stands still, and what to do then."""
-
-    action: Literal["lower", "restart"] = "lower"  # the rate from then on, or its schedule from its beginning
-    factor: float = pydantic.Field(0.5, gt=0, le=1)  # on the rate, by either action
-    patience: int = pydantic.Field(10, ge=1)  # validations without a gain that make a plateau
-    least_gain: float = pydantic.Field(0.002, ge=0, lt=1)  # of the best loss's size, that counts as one
-    settling: int = pydantic.Field(2, ge=0)  # validations after an action that are not judged
-    most_actions: int = pydantic.Field(4, ge=0)  # the plateau after these ends the run; 0: the first one does
 
 
 class PlateauState(NamedTuple):

@@ -21,6 +21,8 @@ from shared.files import write_json
 from shared.locks import reading
 from trainer.checkpoint.checkpoint import Saved, choose_checkpoint
 from trainer.checkpoint.run_dir import enter_run, open_run, trained_model
+from trainer.config.loss_config import LossConfig
+from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.buckets import Bucket
 from trainer.data.dataset_checks import open_dataset
 from trainer.data.pipeline import Stream
@@ -31,8 +33,7 @@ from trainer.monitoring.compilation import Compilations
 from trainer.monitoring.logger import with_null
 from trainer.platform.tf_errors import is_full
 from trainer.training.data_module import Feed
-from trainer.training.losses import LossConfig
-from trainer.training.synthesis_eval import FreeRunning, FreeRunningConfig, judge
+from trainer.training.synthesis_eval import FreeRunning, judge
 from trainer.training.train_step import Batch, EvaluationStep
 from trainer.training.validation import validate
 
@@ -65,7 +66,7 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         feed = Feed(config, dataset=dataset, run=run, info=info, devices=info.devices)
         stream, buckets = feed.validation, feed.validation_plan.buckets
         model, progress = trained_model(run, saved, info=info)  # the best may be another by now
-        speaks = config.free_running if spoken is None else FreeRunningConfig(clips=spoken)
+        speaks = config.free_running if spoken is None else SynthesisEvalConfig(clips=spoken)
         running = FreeRunning(
             model, config=speaks, dataset=dataset, lengths=trained.lengths, seed=config.seed, xla=config.xla
         )

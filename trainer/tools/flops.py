@@ -9,11 +9,11 @@ appendix B). Padding counts, for it is computed with; of causal attention all NÂ
 
 from __future__ import annotations
 
+from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES, Size, Stack
 from trainer.data.buckets import Bucket
 from trainer.model.decoder import POSTNET_KERNEL, POSTNET_LAYERS
 from trainer.model.reference_encoder import CROP_KERNEL, CROP_STRIDE, NUM_LATENTS, RESAMPLER_LAYERS, STYLE_WIDTH
-from trainer.model.xtts import ModelConfig
 
 
 def step_flops(config: ModelConfig, bucket: Bucket, *, n_mels: int) -> int:

@@ -8,54 +8,12 @@ Mels are standardised by the corpus' statistics.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import pydantic
 import tensorflow as tf
 
-from shared.config import Config
+from trainer.config.loss_config import GuidedAttentionConfig, LossConfig
 from trainer.model.decoder import Decoded
-
-
-class GuidedAttentionConfig(Config):
-    """How attention is held to the diagonal, and until when: a speaker's pauses are not on it."""
-
-    weight: float = pydantic.Field(5.0, ge=0)
-    width: float = pydantic.Field(0.2, gt=0)  # of the free diagonal, in shares of the text
-    full_steps: int = pydantic.Field(20_000, ge=0)  # steps with the whole weight
-    falling_steps: int = pydantic.Field(20_000, ge=1)  # steps after those, in which it falls to 0
-
-    def weight_at(self, step: tf.Tensor | None) -> tf.Tensor:
-        """The weight of step `step` (0 is the first), skipped ones counted; None is after the last."""
-        if step is None:
-            return tf.constant(0.0)
-        fallen = (tf.cast(step, tf.float32) - self.full_steps) / self.falling_steps
-        return self.weight * (1.0 - tf.clip_by_value(fallen, 0.0, 1.0))
-
-
-class LossConfig(Config):
-    """The weight of each term."""
-
-    mel: float = pydantic.Field(1.0, ge=0)
-    mel_kind: Literal["l1_l2", "huber"] = "l1_l2"
-    huber_delta: float = pydantic.Field(1.0, gt=0)  # from here on a difference counts linearly; standardised mels
-    kl: float = pydantic.Field(0.1, ge=0)
-    flux: float = pydantic.Field(0.02, ge=0)
-    stop: float = pydantic.Field(0.5, ge=0)
-    stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # of some 50 to 200 steps of a clip one is the last
-    guided_attention: GuidedAttentionConfig = GuidedAttentionConfig()
-    voice: float = pydantic.Field(
-        0.0, ge=0
-    )  # 0 leaves it out altogether: it takes two more passes of the audio encoder
-    adaptive: bool = False  # weights become shares of the gradient: trainer/training/gradnorm.py
-
-    def weights_at(self, step: tf.Tensor | None) -> dict[str, tf.Tensor]:
-        """The weight of each term at step `step`; None is after the last."""
-        weights = {"mel": self.mel, "kl": self.kl, "flux": self.flux, "stop": self.stop}
-        if self.voice:
-            weights["voice"] = self.voice
-        constants = {name: tf.constant(weight) for name, weight in weights.items()}
-        return constants | {"guided_attention": self.guided_attention.weight_at(step)}
 
 
 class Target(NamedTuple):
@@ -114,6 +72,23 @@ def loss_terms(decoded: Decoded, *, target: Target, voices: Voices | None, confi
         ),
     }
     return terms if voices is None else {**terms, "voice": voice_loss(voices)}
+
+
+def loss_weights(config: LossConfig, *, step: tf.Tensor | None) -> dict[str, tf.Tensor]:
+    """The weight of each term at step `step` (0 is the first; skipped steps count); None: after the last step."""
+    weights = {"mel": config.mel, "kl": config.kl, "flux": config.flux, "stop": config.stop}
+    if config.voice:
+        weights["voice"] = config.voice
+    constants = {name: tf.constant(weight) for name, weight in weights.items()}
+    return constants | {"guided_attention": guided_attention_weight(config.guided_attention, step=step)}
+
+
+def guided_attention_weight(config: GuidedAttentionConfig, *, step: tf.Tensor | None) -> tf.Tensor:
+    """The weight of the guided-attention loss at step `step`; None: after the last step, where it is 0."""
+    if step is None:
+        return tf.constant(0.0)
+    fallen = (tf.cast(step, tf.float32) - config.full_steps) / config.falling_steps
+    return config.weight * (1.0 - tf.clip_by_value(fallen, 0.0, 1.0))
 
 
 def weighted_sum(terms: dict[str, tf.Tensor], weights: dict[str, tf.Tensor]) -> tf.Tensor:

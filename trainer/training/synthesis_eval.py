@@ -11,12 +11,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-import pydantic
 import tensorflow as tf
 
-from shared.config import Config
 from shared.dataset import Dataset
 from shared.features import FeatureSpec
+from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import Lengths
 from trainer.model.xtts import XTTS, Generated
@@ -32,18 +31,18 @@ ITERATIONS = 32  # of Griffin-Lim: enough to judge by, half the time of the best
 Batch = dict[str, tf.Tensor]
 
 
-class FreeRunningConfig(Config):
-    """What is spoken at validation."""
-
-    clips: int = pydantic.Field(4, ge=0, le=16)  # of the validation split; with 0 nothing is spoken
-    every: int = pydantic.Field(1, ge=1)  # validations
-
-
 class FreeRunning:
     """Finds the clips while a validation streams by, then speaks them."""
 
     def __init__(
-        self, model: XTTS, *, config: FreeRunningConfig, dataset: Dataset, lengths: Lengths, seed: int, xla: bool = True
+        self,
+        model: XTTS,
+        *,
+        config: SynthesisEvalConfig,
+        dataset: Dataset,
+        lengths: Lengths,
+        seed: int,
+        xla: bool = True,
     ):
         self._model, self._count, self._seed, self._lengths = model, config.clips, seed, lengths
         self._dataset, self._spec = dataset, dataset.info.contract.features

@@ -20,13 +20,14 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from shared.errors import UserError
+from trainer.config.loss_config import LossConfig
 from trainer.model.decoder import Decoded
 from trainer.model.reference_crop import Crop, choose_crop, unheard_part
 from trainer.model.rng import Noise
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW, norm_of
 from trainer.training.gradnorm import BALANCED, balance, spoilt_unless
-from trainer.training.losses import LossConfig, Target, Voices, loss_terms, term_counts, weighted_sum
+from trainer.training.losses import Target, Voices, loss_terms, loss_weights, term_counts, weighted_sum
 
 Batch = dict[str, tf.Tensor]
 Losses = dict[str, tf.Tensor]
@@ -231,7 +232,7 @@ def judge(
     Returns:
         What was decoded; each term of the loss as it is, their weighted sum as `loss` and, where weights adapt, these.
     """
-    weights = losses.weights_at(step)
+    weights = loss_weights(losses, step=step)
     if step is None or not losses.adaptive:
         decoded, terms = _judge(model, lesson, losses=losses, noise=noise, of=of)
         return decoded, {"loss": weighted_sum(terms, weights), **terms}

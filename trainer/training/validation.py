@@ -14,6 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Dataset
+from trainer.config.loss_config import LossConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.data.pipeline import Stream
@@ -27,7 +28,7 @@ from trainer.monitoring.samples import Samples, write_samples
 from trainer.optim.adamw import AdamW
 from trainer.platform.tf_errors import is_full
 from trainer.training.incidents import Incidents
-from trainer.training.losses import LossConfig
+from trainer.training.losses import loss_weights
 from trainer.training.synthesis_eval import FreeRunning, judge
 from trainer.training.train_step import Batch, Evaluated, EvaluationStep
 
@@ -147,7 +148,7 @@ def validate(batches: Iterable[Batch], *, step: Callable[[Batch], Evaluated], lo
     if pictures is None:
         return None
     terms = {name: total / max(counts[name], 1.0) for name, total in sums.items()}
-    loss = sum(float(weight) * terms[name] for name, weight in losses.weights_at(None).items())
+    loss = sum(float(weight) * terms[name] for name, weight in loss_weights(losses, step=None).items())
     return Validated({"loss": loss, **terms}, pictures)
 
 

@@ -11,10 +11,11 @@ import pytest
 from trainer.checkpoint import checkpoint as checkpoints
 from trainer.checkpoint.checkpoint import choose_checkpoint, holds_averages, load_checkpoint, saved_checkpoints
 from trainer.checkpoint.run_state import RunState
+from trainer.config.plateau_config import PlateauConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.position import Position
 from trainer.optim.adamw import AdamW
-from trainer.optim.plateau import PlateauConfig, PlateauState
+from trainer.optim.plateau import PlateauState
 
 STILL = PlateauConfig(patience=1, settling=0, most_actions=0)
 

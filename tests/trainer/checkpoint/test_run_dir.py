@@ -14,8 +14,8 @@ from shared.errors import UserError
 from shared.features import PRESETS
 from shared.locks import Owner, writing
 from trainer.checkpoint.run_dir import RunInfo, enter_run, open_run, training_in, write_run
+from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
-from trainer.model.xtts import ModelConfig
 
 CONFIG = TrainConfig(model=ModelConfig(size="pico"))
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.trainer.models import perturbed_pico
+from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES, Size, Stack
-from trainer.model.xtts import XTTS, ModelConfig
+from trainer.model.xtts import XTTS
 
 
 def parameters(model: XTTS) -> int:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies
 
-from trainer.data.sampling import MixingConfig, mixed_rates, portions
+from trainer.data.sampling import mixed_rates, portions
+from trainer.config.data_config import MixingConfig
 from trainer.data.manifest_rows import Column, Rows
 
 RECORDS = strategies.lists(

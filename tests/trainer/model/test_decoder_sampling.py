@@ -13,11 +13,12 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import SILENCE, VOCABULARY, M, decode, disturbable, random_batch, random_mel
+from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import Stack
 from trainer.model.decoder import MIN_STD
 from trainer.model.layers import Block, MemoryBlock, Recipe, causal_mask, key_mask
 from trainer.model.rng import Noise
-from trainer.model.xtts import XTTS, ModelConfig
+from trainer.model.xtts import XTTS
 
 R, C = 4, 12
 

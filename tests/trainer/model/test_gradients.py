@@ -9,10 +9,10 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import random_batch, random_mel, teacher_force
+from trainer.config.loss_config import LossConfig
 from trainer.config.model_sizes import SIZES
 from trainer.model.rng import Noise
 from trainer.model.xtts import XTTS
-from trainer.training.losses import LossConfig
 
 F, T = 24, 10
 

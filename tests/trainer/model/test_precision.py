@@ -10,11 +10,12 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import M, disturbable, random_batch, random_mel, teacher_force
+from trainer.config.loss_config import LossConfig
+from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import Stack
 from trainer.model.layers import Attention, key_mask
 from trainer.model.rng import Noise
-from trainer.model.xtts import XTTS, ModelConfig
-from trainer.training.losses import LossConfig
+from trainer.model.xtts import XTTS
 
 F, T = 64, 24
 HALVES = ("bfloat16", "float16")

@@ -10,9 +10,9 @@ import tensorflow as tf
 
 from shared.features import PRESETS
 from tests.trainer.models import M, random_mel
+from trainer.config.model_config import ModelConfig
 from trainer.model.reference_crop import SHARED_FRAMES, Crop, choose_crop, unheard_part
 from trainer.model.rng import Noise
-from trainer.model.xtts import ModelConfig
 from trainer.training.train_step import prepare
 
 FRAMES = [40, 39, 17, 3, 2, 1, 0]

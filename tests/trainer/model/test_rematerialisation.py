@@ -10,11 +10,11 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import random_batch, teacher_force
+from trainer.config.loss_config import LossConfig
 from trainer.config.model_sizes import Stack
 from trainer.model.layers import Encoder, KeysValues, MemoryBlock, Recipe, causal_mask, key_mask
 from trainer.model.rng import Noise
 from trainer.model.xtts import XTTS
-from trainer.training.losses import LossConfig
 
 B, N, LAYERS = 3, 7, 2
 STACK = Stack(64, LAYERS)

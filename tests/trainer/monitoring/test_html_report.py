@@ -17,6 +17,7 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.monitoring.gpu_stats import Use
 from trainer.monitoring.html_report import render, write_page
@@ -24,7 +25,7 @@ from trainer.monitoring.line_charts import HEIGHT, MAX_POINTS, WIDTH, Asked, dra
 from trainer.monitoring.samples import Sample, Samples, write_samples
 from trainer.monitoring.session import Session
 from trainer.optim.adamw import AdamW
-from trainer.training.losses import LossConfig
+from trainer.training.losses import loss_weights
 from trainer.training.synthesis_eval import judge
 
 EVIL = '<script>alert("&")</script>'
@@ -135,7 +136,7 @@ def test_every_figure_that_the_page_is_to_show_has_its_line(tmp_path: Path) -> N
 
 
 def test_the_figures_that_the_page_is_to_show_are_logged_by_these_names() -> None:
-    terms = LossConfig(voice=1.0).weights_at(None)
+    terms = loss_weights(LossConfig(voice=1.0), step=None)
     optimizer = AdamW(OptimizerConfig(), steps=10, variables=[keras.Variable([1.0])], scales_loss=True)
     applied = optimizer.apply([tf.constant([1.0])], loss=tf.constant(1.0))
     with Session(gpus=0) as session:

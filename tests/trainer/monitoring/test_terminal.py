@@ -7,8 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
+from trainer.config.loss_config import LossConfig
 from trainer.monitoring.terminal import PARTS, Terminal
-from trainer.training.losses import LossConfig
+from trainer.training.losses import loss_weights
 
 TRAIN = {
     **{"loss": 5.4321, "mel": 2.5, "kl": 0.25, "flux": -0.85, "stop": 0.19, "guided_attention": 0.51},
@@ -80,7 +81,7 @@ def test_lines_without_a_terminal_come_ten_seconds_apart() -> None:
 
 
 def test_every_term_of_the_loss_has_its_place() -> None:
-    assert sorted(PARTS) == sorted(LossConfig(voice=1.0).weights_at(None))
+    assert sorted(PARTS) == sorted(loss_weights(LossConfig(voice=1.0), step=None))
 
 
 def test_a_stretch_without_rates_shows_the_rest() -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.optim.plateau import PlateauConfig, PlateauState, Remedy, watch_plateau
+from trainer.config.plateau_config import PlateauConfig
+from trainer.optim.plateau import PlateauState, Remedy, watch_plateau
 
 CONFIG = PlateauConfig(patience=3, settling=1, most_actions=2, factor=0.5, least_gain=0.01)
 

@@ -21,9 +21,10 @@ from tests.bench.schedules import draw
 from trainer.config.model_sizes import SIZES
 from trainer.config.optim_config import OptimizerConfig
 from trainer.config.presets import Level, level_settings
+from trainer.config.schedule_config import Schedule
 from trainer.config.train_config import TrainConfig
 from trainer.optim.adamw import AdamW
-from trainer.optim.schedules import Schedule, scheduled_fraction
+from trainer.optim.schedules import scheduled_fraction
 
 STEPS = 200_000
 LEVELS = get_args(Level)

@@ -20,8 +20,8 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.trainer import runs
 from trainer.checkpoint.run_dir import enter_run, open_run, write_run
+from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
-from trainer.model.xtts import ModelConfig
 from trainer.speech.griffin_lim import griffin_lim
 from trainer.speech.synthesizer import Speech, _write_wav
 

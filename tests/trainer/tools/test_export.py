@@ -21,10 +21,11 @@ from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import Progress, Snapshot, copy_arrays, named_state, write_checkpoint
 from trainer.checkpoint.run_dir import enter_run, make_model, write_run
+from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.position import Position
 from trainer.data.reference_length import Lengths
-from trainer.model.xtts import XTTS, Generated, ModelConfig
+from trainer.model.xtts import XTTS, Generated
 from trainer.optim.ema import average_name
 from trainer.tools.export import KEPT_S, _check_replaceable, _new_folder, synthesizer
 

@@ -10,13 +10,13 @@ import pytest
 from tests.bench.hlo import hlo_flops
 from tests.trainer.config.test_model_sizes import UNEVEN
 from tests.trainer.models import M, perturbed_pico, random_batch
+from trainer.config.loss_config import LossConfig
+from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
 from trainer.config.optim_config import OptimizerConfig
 from trainer.data.buckets import Bucket
-from trainer.model.xtts import ModelConfig
 from trainer.optim.adamw import AdamW
 from trainer.tools.flops import step_flops
-from trainer.training.losses import LossConfig
 from trainer.training.train_step import TrainStep
 
 

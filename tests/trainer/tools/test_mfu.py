@@ -15,11 +15,11 @@ from tests.bench import gpu, mfu
 from tests.bench.shapes import N_MELS
 from tests.commands import runner
 from tests.trainer.models import NARROW
+from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
 from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.distributed.device_memory import OutOfMemory
-from trainer.model.xtts import ModelConfig
 from trainer.monitoring.gpu_stats import Use as GpuUse
 from trainer.monitoring.step_timer import Apart
 from trainer.monitoring.summary import Programs, Summary

@@ -9,12 +9,12 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import random_batch, smallest, teacher_force
+from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.model.rng import Noise
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.training.gradnorm import MAX_RATIO, balance
-from trainer.training.losses import LossConfig
 from trainer.training.train_step import TrainStep
 
 WEIGHTS = {"mel": 1.0, "kl": 0.1, "stop": 0.5, "guided_attention": 5.0}

@@ -8,16 +8,17 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import M, random_mel
+from trainer.config.loss_config import GuidedAttentionConfig, LossConfig
 from trainer.model.decoder import Decoded
 from trainer.training.losses import (
-    GuidedAttentionConfig,
-    LossConfig,
     Target,
     Voices,
     flux_loss,
     guided_attention_loss,
+    guided_attention_weight,
     kl_loss,
     loss_terms,
+    loss_weights,
     masked_mean,
     mel_loss,
     stop_loss,
@@ -61,7 +62,7 @@ def losses(
 ) -> dict[str, float]:
     target = Target(tf.constant(mel), tf.constant(frames, tf.int32), tf.constant(COUNTS, tf.int32), tf.constant(HEARD))
     terms = loss_terms(output, target=target, voices=None, config=config)
-    terms["loss"] = weighted_sum(terms, config.weights_at(tf.constant(0)))
+    terms["loss"] = weighted_sum(terms, loss_weights(config, step=tf.constant(0)))
     return {name: float(value) for name, value in terms.items()}
 
 
@@ -166,13 +167,16 @@ def test_guided_attention_is_small_on_the_diagonal_and_nearly_1_in_the_wrong_cor
 
 def test_guidance_stays_falls_and_ends() -> None:
     config = GuidedAttentionConfig(weight=4.0, full_steps=100, falling_steps=200)
-    found = [float(config.weight_at(tf.constant(step, tf.int64))) for step in (0, 100, 150, 299, 300, 10**6)]
+    found = [
+        float(guided_attention_weight(config, step=tf.constant(step, tf.int64)))
+        for step in (0, 100, 150, 299, 300, 10**6)
+    ]
     assert found == pytest.approx([4.0, 4.0, 3.0, 0.02, 0.0, 0.0])
-    assert float(config.weight_at(None)) == 0.0
+    assert float(guided_attention_weight(config, step=None)) == 0.0
 
 
 def test_in_validation_the_guidance_is_shown_and_not_counted() -> None:
-    early, late = (LossConfig().weights_at(step) for step in (tf.constant(0), None))
+    early, late = (loss_weights(LossConfig(), step=step) for step in (tf.constant(0), None))
     assert (float(early.pop("guided_attention")), float(late.pop("guided_attention"))) == (5.0, 0.0)
     assert early == late
 
@@ -180,9 +184,9 @@ def test_in_validation_the_guidance_is_shown_and_not_counted() -> None:
 def test_each_term_has_the_weight_that_its_field_says() -> None:
     given = {"mel": 0.9, "kl": 0.8, "flux": 0.7, "stop": 0.6, "voice": 0.4}
     config = LossConfig(**given, guided_attention=GuidedAttentionConfig(weight=0.5))
-    found = {name: float(weight) for name, weight in config.weights_at(tf.constant(0)).items()}
+    found = {name: float(weight) for name, weight in loss_weights(config, step=tf.constant(0)).items()}
     assert found == pytest.approx({**given, "guided_attention": 0.5})
-    assert "voice" not in LossConfig().weights_at(tf.constant(0))
+    assert "voice" not in loss_weights(LossConfig(), step=tf.constant(0))
 
 
 def test_each_term_is_of_the_output_and_with_the_options_that_it_should_be() -> None:

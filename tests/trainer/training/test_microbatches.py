@@ -12,10 +12,10 @@ import pytest
 
 from tests.trainer.models import random_batch, same_for_all, smallest
 from tests.trainer.parting import PARTS
+from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.optim.adamw import AdamW
 from trainer.training import train_step as steps
-from trainer.training.losses import LossConfig
 from trainer.training.train_step import TrainStep
 
 BATCH = random_batch(frames=[24, 17, 9, 24, 12], token_counts=[10, 4, 7, 8, 3], width=24, tokens=10)

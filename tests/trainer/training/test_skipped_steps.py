@@ -10,12 +10,12 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import disturbable, random_batch
+from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.training import incidents
 from trainer.training.incidents import SkippedSteps
-from trainer.training.losses import LossConfig
 from trainer.training.train_step import TrainStep
 
 CONFIG = OptimizerConfig(learning_rate=0.01, warmup_steps=0, ema_decay=0.9)

@@ -13,6 +13,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.conftest import built
+from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import Lengths
 from trainer.model.xtts import Generated
@@ -20,7 +21,7 @@ from trainer.monitoring.logger import Monitor
 from trainer.monitoring.samples import Sample, Samples, read_samples, write_samples
 from trainer.training import synthesis_eval as free_running
 from trainer.training.eval_prompts import Clip, choose_clips, reference_crops
-from trainer.training.synthesis_eval import FreeRunning, FreeRunningConfig, forward_share, judge
+from trainer.training.synthesis_eval import FreeRunning, forward_share, judge
 
 R = 4
 
@@ -60,7 +61,7 @@ def validation(dataset: Dataset, *, frames_per_batch: int) -> Stream:
 
 
 def echoing(dataset: Dataset, *, stops_after: int, clips: int) -> FreeRunning:
-    lengths, config = Lengths.of(dataset, max_frames=None), FreeRunningConfig(clips=clips)
+    lengths, config = Lengths.of(dataset, max_frames=None), SynthesisEvalConfig(clips=clips)
     return FreeRunning(Echo(stops_after=stops_after), config=config, dataset=dataset, lengths=lengths, seed=1)  # type: ignore[arg-type]
 
 

@@ -12,12 +12,12 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from tests.trainer.models import random_batch, smallest, teacher_force
+from trainer.config.loss_config import GuidedAttentionConfig, LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.model.rng import HALVES, Noise
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.training import train_step as steps
-from trainer.training.losses import GuidedAttentionConfig, LossConfig
 from trainer.training.train_step import Lesson, TrainStep, count, judge, prepare
 
 R = 4

@@ -17,6 +17,7 @@ from tests.trainer import toy
 from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.events import steps_shown
 from tests.trainer.models import random_batch, smallest, teacher_force
+from trainer.config.loss_config import LossConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import Lengths
@@ -26,7 +27,6 @@ from trainer.monitoring.plots import mels_picture
 from trainer.monitoring.samples import Sample
 from trainer.training import validation
 from trainer.training.incidents import Incidents
-from trainer.training.losses import LossConfig
 from trainer.training.train_step import Evaluated, EvaluationStep
 from trainer.training.validation import Validation, validate
 

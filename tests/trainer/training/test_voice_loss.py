@@ -8,9 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from tests.trainer.models import random_batch, random_mel, teacher_force
+from trainer.config.loss_config import LossConfig
 from trainer.model.rng import Noise
 from trainer.model.xtts import XTTS
-from trainer.training.losses import LossConfig
 
 
 def gradients_of_voice(model: XTTS) -> dict[str, float]:

@@ -1,0 +1,33 @@
+"""Settings of the training loss: the weight and the form of each term."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pydantic
+
+from shared.config import Config
+
+
+class GuidedAttentionConfig(Config):
+    """How strongly attention is held to the diagonal, and until when: a speaker's pauses are not on it."""
+
+    weight: float = pydantic.Field(5.0, ge=0)
+    width: float = pydantic.Field(0.2, gt=0)  # of the free diagonal, as a share of the text
+    full_steps: int = pydantic.Field(20_000, ge=0)  # steps with the whole weight
+    falling_steps: int = pydantic.Field(20_000, ge=1)  # steps after those, in which the weight falls to 0
+
+
+class LossConfig(Config):
+    """The section `loss`: the weight of each term."""
+
+    mel: float = pydantic.Field(1.0, ge=0)
+    mel_kind: Literal["l1_l2", "huber"] = "l1_l2"
+    huber_delta: float = pydantic.Field(1.0, gt=0)  # larger differences count linearly; unit: standardised mels
+    kl: float = pydantic.Field(0.1, ge=0)
+    flux: float = pydantic.Field(0.02, ge=0)
+    stop: float = pydantic.Field(0.5, ge=0)
+    stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # one of a clip's 50 to 200 steps is the last one
+    guided_attention: GuidedAttentionConfig = GuidedAttentionConfig()
+    voice: float = pydantic.Field(0.0, ge=0)  # 0 omits the term, which takes two more passes of the reference encoder
+    adaptive: bool = False  # weights become shares of the gradient: trainer/training/gradnorm.py

@@ -1,0 +1,27 @@
+"""Settings of the network: its size, its input crops, regularisation and precision."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pydantic
+
+from shared.config import Config
+
+
+class ModelConfig(Config):
+    """The section `model`."""
+
+    size: Literal["pico", "nano", "tiny", "small", "normal", "big"] = "normal"
+    frames_per_step: int = pydantic.Field(4, ge=1)  # r; 4 at hop 256 and 22,050 Hz are 21.53 steps/s, as in XTTS-v2
+    crop_frames: int = pydantic.Field(256, ge=8)  # longest crop of the reference that the network is given
+    dropout: float = pydantic.Field(0.1, ge=0, lt=1)
+    reference_dropout: float = pydantic.Field(0.1, ge=0, lt=1)  # share of clips that are trained without a reference
+    precision: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    positions: Literal["sinusoidal", "rotary"] = "sinusoidal"
+    style_tokens: int = pydantic.Field(0, ge=0)  # global style tokens, 10 in their paper; 0: none
+    rematerialise: bool = False  # recompute activations in the backward pass: less memory, a third more computation
+
+
+# settings that leave the shapes of the weights as they are, so that a resumed run may change them
+CHANGEABLE = {"precision", "dropout", "reference_dropout", "crop_frames", "rematerialise"}
