@@ -24,7 +24,7 @@ from pipelines.build.shard_selection import Scope
 from pipelines.build.staging import Staging
 from pipelines.build.write_shards import SettleShard, ShardReport
 from pipelines.config import BuildConfig, config_document
-from pipelines.execution.leftover_jobs import end_left_job, noted_job
+from pipelines.execution.leftover_jobs import end_leftover_job, registered_job
 from pipelines.execution.progress import show_progress
 from pipelines.execution.runners import choose_workers, new_job_name, run_graph
 from preprocess.record import Preparation
@@ -51,9 +51,9 @@ class Assembly:
         """The dataset in the making."""
         return self._staging.layout
 
-    def end_left_job(self) -> None:
+    def end_leftover_job(self) -> None:
         """See to the job of a driver that was killed: its shards may be of use here."""
-        end_left_job(self._lock, work=self._work if self._staging.has_left(measuring=self._measuring) else None)
+        end_leftover_job(self._lock, work=self._work if self._staging.has_left(measuring=self._measuring) else None)
 
     def assemble(self, plan: Plan, *, scope: Scope) -> list[ShardReport]:
         """Run the graph, with a progress bar; the reports of the planned shards.
@@ -65,12 +65,12 @@ class Assembly:
         label = f"{plan.listed} utterances, {sum(plan.shards.values())} shards, {workers} worker{'s' * (workers > 1)}"
         try:
             check_folders((self._data.staging, *self._data.folders), root=self._data.root)
-            self.end_left_job()
+            self.end_leftover_job()
             left = self._staging.make(measuring=self._measuring)
             name = new_job_name("build")
             with (
                 show_progress(self._staging.progress, label=label, total=plan.listed),
-                noted_job(self._lock, runner=self._runner, name=name, work=self._work),
+                registered_job(self._lock, runner=self._runner, name=name, work=self._work),
             ):
                 run_graph(
                     lambda pipeline: self._graph(pipeline, plan=plan, scope=scope, left=[one.root for one in left]),

@@ -20,7 +20,7 @@ from pipelines.build.shard_plan import Element
 from pipelines.build.shard_selection import Scope
 from pipelines.build.staging import FILE, INPUTS, MEASURED, Staging
 from pipelines.config import BuildConfig
-from pipelines.execution.progress_counter import Tally
+from pipelines.execution.progress_counter import ProgressCounter
 from preprocess.record import Preparation, Prepared, rejection
 from preprocess.text import PREPARATION
 from preprocess.tokens import Tokenizer
@@ -52,7 +52,7 @@ class MeasureShard(beam.DoFn):
     def process(self, element: tuple[str, Iterable[Element | None]]) -> Iterator[str]:
         stem, grouped = element
         elements = in_order(one for one in grouped if one is not None)
-        tally = Tally(self._staging.progress, name=stem)
+        tally = ProgressCounter(self._staging.progress, name=stem)
         try:
             if self._is_there(stem, elements):
                 tally.add(len(elements))
@@ -119,7 +119,7 @@ def contract_of(prepare: Preparation) -> Contract:
 
 
 def measure_shard(
-    elements: list[Element], *, stem: str, inputs: str, staging: Staging, prepare: Preparation, tally: Tally
+    elements: list[Element], *, stem: str, inputs: str, staging: Staging, prepare: Preparation, tally: ProgressCounter
 ) -> None:
     """Prepare each element, holding one in memory at a time; write records, rows and rejections."""
     rows: list[dict[str, Any]] = []

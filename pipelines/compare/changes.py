@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.tables.join import Pairs, pair_rows
-from pipelines.tables.load import WITH_RECORD, read_side, verdict_codes
+from pipelines.tables.load import WITH_RECORD, load_utterances, verdict_codes
 from pipelines.tables.record_diff import compare_records
 from shared.dataset import Dataset, ShardInfo
 from shared.tables import MANIFEST, in_order
@@ -77,7 +77,7 @@ def find_changes(a: Dataset, b: Dataset) -> Changes:
         UserError: a table or a shard cannot be read.
     """
     sides = zip((a, b), differing_shards(a, b), strict=True)
-    rows_a, rows_b = rows = tuple(read_side(one, stems=[shard.name for shard in shards]) for one, shards in sides)
+    rows_a, rows_b = rows = tuple(load_utterances(one, stems=[shard.name for shard in shards]) for one, shards in sides)
     ranks_a, ranks_b = map(verdict_codes, rows)
     pairs = pair_rows(rows_a[ID], rows_b[ID], ranks_a=ranks_a, ranks_b=ranks_b)
     has_record = np.maximum(ranks_a[pairs.a], ranks_b[pairs.b]) < len(WITH_RECORD)

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.stats
 
-from pipelines.tables.columns import Rows, read_rows
+from pipelines.tables.columns import DatasetRows, load_columns
 from pipelines.tables.join import Pairs, pair_rows
 from shared.dataset import Dataset
 
@@ -95,8 +95,8 @@ class Drift(NamedTuple):
 class Samples(NamedTuple):
     """The kept records of both datasets."""
 
-    a: Rows
-    b: Rows
+    a: DatasetRows
+    b: DatasetRows
     pairs: Pairs
 
     def values(self, measure: Measure, group: Group) -> tuple[np.ndarray, np.ndarray]:
@@ -130,7 +130,7 @@ def read_samples(a: Dataset, b: Dataset) -> Samples:
         UserError: a table cannot be read.
     """
     one, other = (
-        read_rows((shard.name for shard in side.info.shards), path_of=side.layout.manifest, columns=COLUMNS)
+        load_columns((shard.name for shard in side.info.shards), path_of=side.layout.manifest, columns=COLUMNS)
         for side in (a, b)
     )
     ids = (rows.table["utterance_id"] for rows in (one, other))

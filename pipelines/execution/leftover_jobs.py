@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import click
 
-from pipelines.execution.flink.jobs import Job, JobFailed, cancel_job, find_job, wait_for_job
+from pipelines.execution.flink.jobs import FlinkJob, JobFailed, cancel_job, find_job, wait_for_job
 from pipelines.execution.flink.rest import Unreachable
-from pipelines.execution.runners import master_of
+from pipelines.execution.runners import master_address
 from shared.errors import UserError
-from shared.locks import Job as NotedJob
+from shared.locks import Job as RegisteredJob
 from shared.locks import Lock
 
 # From its note to Flink's list a job takes seconds, and the job server may outlive the driver that asked it.
@@ -22,13 +22,13 @@ INTERVAL_S = 0.5
 
 
 @contextlib.contextmanager
-def noted_job(lock: Lock, *, runner: str, name: str, work: str) -> Iterator[None]:
+def registered_job(lock: Lock, *, runner: str, name: str, work: str) -> Iterator[None]:
     """Name the job in the lock before the body sends it, and until it is known to have ended."""
-    master = master_of(runner)
+    master = master_address(runner)
     if master is None:
         yield
         return
-    lock.set_job(NotedJob(master=master, name=name, work=work, since=datetime.datetime.now(datetime.UTC)))
+    lock.set_job(RegisteredJob(master=master, name=name, work=work, since=datetime.datetime.now(datetime.UTC)))
     may_arrive = True
     try:
         yield
@@ -43,7 +43,7 @@ def noted_job(lock: Lock, *, runner: str, name: str, work: str) -> Iterator[None
                 lock.set_job(None)
 
 
-def end_left_job(lock: Lock, *, work: str | None) -> None:
+def end_leftover_job(lock: Lock, *, work: str | None) -> None:
     """Wait for the end of the job that the lock names if its work is the one given, else cancel it.
 
     Raises:
@@ -61,7 +61,7 @@ def end_left_job(lock: Lock, *, work: str | None) -> None:
     lock.set_job(None)
 
 
-def _end(noted: NotedJob, *, is_of_use: bool) -> None:
+def _end(noted: RegisteredJob, *, is_of_use: bool) -> None:
     master, name, job = noted.master, noted.name, _arrived(noted)
     if job is None or job.ended:
         return
@@ -78,7 +78,7 @@ def _end(noted: NotedJob, *, is_of_use: bool) -> None:
         click.echo(f"{name} ended: {error}", err=True)
 
 
-def _arrived(noted: NotedJob) -> Job | None:
+def _arrived(noted: RegisteredJob) -> FlinkJob | None:
     """As Flink lists it; None where it does not, and will not any more."""
     age_s = (datetime.datetime.now(datetime.UTC) - noted.since).total_seconds()
     left_s = min(ARRIVAL_S - age_s, ARRIVAL_S)  # clocks differ from machine to machine

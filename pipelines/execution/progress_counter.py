@@ -11,7 +11,7 @@ INTERVAL_S = 0.5
 REMOTE_INTERVAL_S = 10.0
 
 
-class Tally:
+class ProgressCounter:
     """The worker's side: counts elements of one shard into one file, at most so often as `interval_s` has it."""
 
     def __init__(self, folder: Place, *, name: str):

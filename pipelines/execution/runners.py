@@ -17,8 +17,8 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms.environments import SubprocessSDKEnvironment
 
-from pipelines.execution.flink.environment import asked_master
-from pipelines.execution.flink.jobs import user_message
+from pipelines.execution.flink.environment import master_from_env
+from pipelines.execution.flink.jobs import user_error_message
 from pipelines.execution.flink.rest import Unreachable
 from shared.errors import UserError
 
@@ -38,17 +38,17 @@ def choose_workers(asked: int | None, *, utterances: int, runner: str = "local")
         UserError: there is no such cluster, or none that could take the job.
     """
     if runner == "flink":
-        from pipelines.execution.flink.checks import checked_slots
+        from pipelines.execution.flink.checks import count_slots
 
-        return checked_slots(asked_master())
+        return count_slots(master_from_env())
     if asked is not None:
         return asked
     return 1 if utterances < PROCESSES_PAY_FROM else os.cpu_count() or 1
 
 
-def master_of(runner: str) -> str | None:
+def master_address(runner: str) -> str | None:
     """Where the jobs of a runner live on when the process that sent them is gone; None for one that runs here."""
-    return asked_master() if runner == "flink" else None
+    return master_from_env() if runner == "flink" else None
 
 
 def new_job_name(command: str) -> str:
@@ -104,7 +104,7 @@ def _flink_pipeline(workers: int, name: str) -> beam.Pipeline:
     """On the Flink cluster asked for."""
     from pipelines.execution.flink.runner import flink_pipeline
 
-    return flink_pipeline(asked_master(), workers=workers, name=name)
+    return flink_pipeline(master_from_env(), workers=workers, name=name)
 
 
 RUNNERS: dict[str, Callable[[int, str], beam.Pipeline]] = {"local": _local_pipeline, "flink": _flink_pipeline}
@@ -112,7 +112,7 @@ RUNNERS: dict[str, Callable[[int, str], beam.Pipeline]] = {"local": _local_pipel
 
 def _user_message(error: BaseException) -> str | None:
     """The one line of a UserError, also where Beam carried it out of a DoFn."""
-    return user_message(f"UserError: {error}" if isinstance(error, UserError) else str(error))
+    return user_error_message(f"UserError: {error}" if isinstance(error, UserError) else str(error))
 
 
 def _end_when_a_worker_dies() -> None:

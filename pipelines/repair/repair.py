@@ -14,19 +14,19 @@ from pipelines.build.shard_selection import Scope
 from pipelines.build.write_shards import ShardReport
 from pipelines.config import BuildConfig
 from pipelines.repair.shard_diff import Difference, differences
-from pipelines.validation.dataset_files import Base, inspect_base, is_damaged_sum, stated_sums
+from pipelines.validation.dataset_files import DatasetFiles, check_dataset_files, is_damaged_sum, stated_sums
 from pipelines.validation.findings import Finding
 from pipelines.validation.integrity import (
     check_contract,
     damaged_files,
-    digest_of,
+    expected_sums,
     published_config,
+    sha256_unless_damaged,
+    shard_names,
+    shard_of_file,
     stated_inputs,
-    stem_of_file,
-    stems_of,
-    sums_of_shard,
 )
-from pipelines.validation.remedies import OF_THE_CORPUS
+from pipelines.validation.remedies import CORPUS_CHECKS
 from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
 from shared.errors import UserError
@@ -78,7 +78,7 @@ def repair_dataset(
     with writing(data, command="repair", break_lock=break_lock) as lock:
         layout = Layout(data)
         _check_quarantine(layout)
-        base = inspect_base(layout)
+        base = check_dataset_files(layout)
         wanted = published_config(layout, base=base, given=config)
         work = _Repair(wanted, layout=layout, base=base, runner=runner, lock=lock)
         return work.done(accept_changes=accept_changes)
@@ -95,17 +95,17 @@ def _check_quarantine(layout: Layout) -> None:
 class _Repair:
     """One repair, the lock in hand."""
 
-    def __init__(self, config: BuildConfig, *, layout: Layout, base: Base, runner: str, lock: Lock):
+    def __init__(self, config: BuildConfig, *, layout: Layout, base: DatasetFiles, runner: str, lock: Lock):
         self._config, self._layout, self._base = config, layout, base
         self._runner, self._lock = runner, lock
-        self._stems = stems_of(base, layout=layout)
+        self._stems = shard_names(base, layout=layout)
         self._prepare: Preparation = preparation(config)
         check_contract(contract_of(self._prepare), base=base, layout=layout)
         self._findings = validate_dataset(layout.root, runner=runner).findings
         files = damaged_files(self._stems, base=base, layout=layout)
         self._damaged = {path.relative_to(layout.root).as_posix() for path in files}
-        self._damaged.update(one.file for one in self._findings if one.check not in OF_THE_CORPUS)
-        self._bad = sorted({stem for name in self._damaged if (stem := stem_of_file(name)) in self._stems})
+        self._damaged.update(one.file for one in self._findings if one.check not in CORPUS_CHECKS)
+        self._bad = sorted({stem for name in self._damaged if (stem := shard_of_file(name)) in self._stems})
 
     def done(self, *, accept_changes: bool) -> Repair:
         if not self._damaged:
@@ -148,7 +148,7 @@ class _Repair:
         """Where the shards are as they were and dataset.json is not."""
         stated, made = self._base.sums.get(staged.info.name), file_sha256(staged.info)
         if stated is None:
-            stated = digest_of(self._layout.info) if self._base.is_original else None
+            stated = sha256_unless_damaged(self._layout.info) if self._base.is_original else None
         if stated is not None and made != stated and not is_damaged_sum(stated, found=made):
             message = "it comes out otherwise than it was published: the corpora or this software have changed"
             yield Difference(stem=staged.info.name, utterance_id=None, message=message)
@@ -161,7 +161,9 @@ class _Repair:
         differences: tuple[Difference, ...] = (),
     ) -> Repair:
         stated = _sums_by_file(self._base, layout=self._layout)
-        found = {name: digest_of(self._layout.root / name) for name in changed}  # None of a stray: it is put away
+        found = {
+            name: sha256_unless_damaged(self._layout.root / name) for name in changed
+        }  # None of a stray: it is put away
         success = self._layout.success.name
         return Repair(
             damaged=tuple(sorted(self._damaged)),
@@ -171,14 +173,14 @@ class _Repair:
             unsure=tuple(name for name in changed if name not in stated and found[name] and name != success),
             quarantine=quarantine,
             differences=differences,
-            remaining=tuple(one for one in self._findings if one.check in OF_THE_CORPUS),
+            remaining=tuple(one for one in self._findings if one.check in CORPUS_CHECKS),
         )
 
     def _differences(self, reports: Sequence[ShardReport], *, assembly: Assembly) -> Iterator[Difference]:
         """Where a rebuilt shard is not what either record says, and by which utterances if its tables still tell."""
         for report in reports:
             stem = report.info.name
-            sums = sums_of_shard(stem, base=self._base, layout=self._layout)
+            sums = expected_sums(stem, base=self._base, layout=self._layout)
             made = zip(sums, report.info.sha256_of_parts(), strict=True)
             if stem not in self._bad or all(not known or digest in known for known, digest in made):
                 continue
@@ -190,7 +192,7 @@ class _Repair:
             yield from found or [Difference(stem=stem, utterance_id=None, message=message)]
 
 
-def _sums_by_file(base: Base, *, layout: Layout) -> dict[str, set[str]]:
+def _sums_by_file(base: DatasetFiles, *, layout: Layout) -> dict[str, set[str]]:
     """What either record says that a file was; nothing of one that was never the dataset's."""
     stated = {} if base.info is None else stated_sums(base.info, layout=layout)
     names = base.sums.keys() | stated.keys()

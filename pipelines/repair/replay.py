@@ -21,12 +21,12 @@ from pipelines.build.shard_plan import Plan, plan_as_published
 from pipelines.build.shard_selection import Scope
 from pipelines.build.staging import Staging
 from pipelines.config import BuildConfig
-from pipelines.execution.leftover_jobs import noted_job
+from pipelines.execution.leftover_jobs import registered_job
 from pipelines.execution.progress import show_progress
-from pipelines.execution.progress_counter import Tally
+from pipelines.execution.progress_counter import ProgressCounter
 from pipelines.execution.runners import choose_workers, new_job_name, run_graph
 from pipelines.repair.shard_diff import Difference, differences
-from pipelines.validation.dataset_files import inspect_base
+from pipelines.validation.dataset_files import check_dataset_files
 from pipelines.validation.integrity import check_contract, damaged_files, published_config
 from pipelines.validation.recordings import recording_sha256
 from preprocess.utterance import SELECTION, Reason, Rejection, Utterance
@@ -81,7 +81,7 @@ def replay_dataset(
         dataset = Dataset.open(data)
         wanted = _sound_config(dataset, given=config)
         prepare = preparation(wanted)
-        check_contract(contract_of(prepare), base=inspect_base(dataset.layout), layout=dataset.layout)
+        check_contract(contract_of(prepare), base=check_dataset_files(dataset.layout), layout=dataset.layout)
         assembly = Assembly(wanted, prepare=prepare, data=data, runner=runner, lock=lock)
         return _replayed(dataset, wanted, assembly=assembly, runner=runner, lock=lock, accept_changes=accept_changes)
 
@@ -92,7 +92,7 @@ def _replayed(
     older = {shard.name: shard for shard in dataset.info.shards}
     plan = plan_as_published(older, config=config)
     candidates = Candidates(dataset, config=config, plan=plan)
-    assembly.end_left_job()
+    assembly.end_leftover_job()
     gained = _tried(candidates.elements, config=config, data=dataset.layout.root, runner=runner, lock=lock)
     anew = candidates.shards_of(gained)
     told = Replay(len(candidates.elements), tuple(sorted(gained)), (), (), None, ())
@@ -120,7 +120,7 @@ def _sound_config(dataset: Dataset, *, given: BuildConfig | None) -> BuildConfig
     Raises:
         UserError: one is.
     """
-    base, layout = inspect_base(dataset.layout), dataset.layout
+    base, layout = check_dataset_files(dataset.layout), dataset.layout
     damaged = [one.file for one in base.findings]
     stems = [shard.name for shard in dataset.info.shards]
     damaged += [path.relative_to(layout.root).as_posix() for path in damaged_files(stems, base=base, layout=layout)]
@@ -215,7 +215,7 @@ def _tried(
         work.tried.mkdir(parents=True)
         with (
             show_progress(work.progress, label="rejected utterances", total=len(elements)),
-            noted_job(lock, runner=runner, name=name, work=name),  # of no use to another
+            registered_job(lock, runner=runner, name=name, work=name),  # of no use to another
         ):
             run_graph(
                 lambda pipeline: (
@@ -248,7 +248,7 @@ class Try(beam.DoFn):
     def process(self, grouped: tuple[str, Iterable[Utterance]]) -> None:
         stem, utterances = grouped
         try:
-            tally, gained = Tally(self._staging.progress, name=stem), []
+            tally, gained = ProgressCounter(self._staging.progress, name=stem), []
             for utterance in utterances:
                 if not isinstance(self._prepare(utterance), Rejection):
                     gained.append(utterance.id)

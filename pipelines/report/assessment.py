@@ -15,7 +15,7 @@ import pydantic
 from pipelines.report.facts import SourceFacts, SplitFacts
 from pipelines.report.rejections import ReasonFacts
 from pipelines.report.texts import Company, LanguageTexts
-from pipelines.tables.columns import Rows
+from pipelines.tables.columns import DatasetRows
 from pipelines.validation.findings import ValidationReport
 from shared.dataset import Dataset
 from shared.files import file_sha256
@@ -47,7 +47,7 @@ class Verdict(NamedTuple):
 def judge(
     dataset: Dataset,
     *,
-    kept: Rows,
+    kept: DatasetRows,
     sources: Sequence[SourceFacts],
     splits: Sequence[SplitFacts],
     reasons: Sequence[ReasonFacts],
@@ -177,14 +177,14 @@ def _unread(texts: Sequence[LanguageTexts]) -> Iterator[Note]:
         yield Note(LOOK, "Some numbers are not written out", detail, "manifest/*.parquet · unread_numbers")
 
 
-def _noise(kept: Rows) -> Note:
+def _noise(kept: DatasetRows) -> Note:
     low, middle = np.percentile(kept.numbers("snr_db"), (5, 50)) if len(kept.table) else (0.0, 0.0)
     level = GOOD if middle >= GOOD_SNR_DB else LOOK
     detail = f"95\u202f% of the records have {low:.0f} dB or more"
     return Note(level, f"Median SNR {middle:.0f} dB", detail, "manifest/*.parquet · snr_db")
 
 
-def _bandwidth(kept: Rows, *, fmax_hz: float) -> Note:
+def _bandwidth(kept: DatasetRows, *, fmax_hz: float) -> Note:
     edge_hz = FULL_BANDWIDTH * fmax_hz
     narrow = float(np.mean(kept.numbers("bandwidth_hz") < edge_hz)) if len(kept.table) else 0.0
     level = GOOD if narrow <= FEW_NARROW else LOOK

@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.config import MAX_DECODE_S
 from pipelines.html.axes import Tick, round_step
 from pipelines.html.media import sound
-from pipelines.tables.columns import Rows
+from pipelines.tables.columns import DatasetRows
 from preprocess.audio import Signal, decode_audio, read_audio_file, resample
 from preprocess.mel import log_mel
 from preprocess.processing import process
@@ -82,7 +82,7 @@ class Gallery(NamedTuple):
         return float(low), max(float(high), float(low) + 1e-3)
 
 
-def gallery(dataset: Dataset, *, kept: Rows, withheld: Rows, reasons: dict[str, np.ndarray]) -> Gallery:
+def gallery(dataset: Dataset, *, kept: DatasetRows, withheld: DatasetRows, reasons: dict[str, np.ndarray]) -> Gallery:
     """The clips to show.
 
     Args:
@@ -99,7 +99,7 @@ def gallery(dataset: Dataset, *, kept: Rows, withheld: Rows, reasons: dict[str, 
     )
 
 
-def choose_typical(kept: Rows) -> list[int]:
+def choose_typical(kept: DatasetRows) -> list[int]:
     """A dozen rows, over sources, languages and speakers in turn.
 
     Records lie in the order of a hash of their ids, so the first ones are a sample, and always the same one.
@@ -125,7 +125,7 @@ def _varied(rows: np.ndarray, *, speakers: np.ndarray) -> list[int]:
     return [row for _, row in sorted(turns)]
 
 
-def choose_extremes(kept: Rows) -> list[tuple[int, str]]:
+def choose_extremes(kept: DatasetRows) -> list[tuple[int, str]]:
     """Rows, and what is extreme about each."""
     found: dict[int, list[str]] = {}
     for name, column, choose in EXTREMES:
@@ -134,7 +134,9 @@ def choose_extremes(kept: Rows) -> list[tuple[int, str]]:
     return [(row, ", ".join(names)) for row, names in found.items()]
 
 
-def _clips(dataset: Dataset, rows: Rows, chosen: list[tuple[int, str]], folder: str, records: str) -> Iterator[Clip]:
+def _clips(
+    dataset: Dataset, rows: DatasetRows, chosen: list[tuple[int, str]], folder: str, records: str
+) -> Iterator[Clip]:
     for number, label in chosen:
         row = rows.whole(number)
         stem, _ = rows.place(number)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pipelines.html.axes import choose_bins
 from pipelines.report.histograms import Band, Histogram, draw, limits_of
-from pipelines.tables.columns import Rows
+from pipelines.tables.columns import DatasetRows
 from shared.dataset import DatasetInfo, Selection
 
 SHOWN_LANGUAGES = 9
@@ -35,12 +35,12 @@ MEASURES = (
 )
 
 
-def histograms(info: DatasetInfo, *, kept: Rows, withheld: Rows) -> list[Histogram]:
+def histograms(info: DatasetInfo, *, kept: DatasetRows, withheld: DatasetRows) -> list[Histogram]:
     """One for each measure, over all that was measured."""
     return [_histogram(measure, selection=info.selection, kept=kept, withheld=withheld) for measure in MEASURES]
 
 
-def _histogram(measure: Measure, *, selection: Selection, kept: Rows, withheld: Rows) -> Histogram:
+def _histogram(measure: Measure, *, selection: Selection, kept: DatasetRows, withheld: DatasetRows) -> Histogram:
     ours, aside = kept.numbers(measure.column), withheld.numbers(measure.column)
     limits = limits_of(measure.column, checks=selection.checks)
     wanted = [limit.value for limit in limits]
@@ -49,7 +49,9 @@ def _histogram(measure: Measure, *, selection: Selection, kept: Rows, withheld: 
     return draw(ours, withheld=aside, bins=bins, title=title, unit=unit, column=column, limits=limits)
 
 
-def rates_by_language(info: DatasetInfo, *, kept: Rows, withheld: Rows, codes: list[str]) -> list[Histogram]:
+def rates_by_language(
+    info: DatasetInfo, *, kept: DatasetRows, withheld: DatasetRows, codes: list[str]
+) -> list[Histogram]:
     """Characters per second of each of the first languages on one axis, with the bands of their sources."""
     allowed = info.selection.characters_per_second
     shown = codes[:SHOWN_LANGUAGES]
@@ -71,7 +73,7 @@ def rates_by_language(info: DatasetInfo, *, kept: Rows, withheld: Rows, codes: l
     ]
 
 
-def rates_of(code: str, *, rows: Rows) -> np.ndarray:
+def rates_of(code: str, *, rows: DatasetRows) -> np.ndarray:
     """Characters per second of one language."""
     codes, names = rows.codes("language")
     return rows.numbers(RATE)[codes == names.index(code)] if code in names else np.zeros(0)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.tables.columns import Rows
+from pipelines.tables.columns import DatasetRows
 from shared.dataset import DatasetInfo, SourceInfo
 from shared.layout import SPLITS
 
@@ -67,7 +67,7 @@ class Speakers(NamedTuple):
     median_s: float
 
 
-def source_facts(info: DatasetInfo, *, kept: Rows) -> list[SourceFacts]:
+def source_facts(info: DatasetInfo, *, kept: DatasetRows) -> list[SourceFacts]:
     """A row for each source, in the order of their names."""
     seconds = sums(kept.table, "source")
     return [_source(name, info.sources[name], seconds=seconds.get((name,), 0.0)) for name in sorted(info.sources)]
@@ -89,7 +89,7 @@ def _source(name: str, source: SourceInfo, *, seconds: float) -> SourceFacts:
     )
 
 
-def split_facts(kept: Rows) -> list[SplitFacts]:
+def split_facts(kept: DatasetRows) -> list[SplitFacts]:
     """Training, then validation."""
     return [_split(name, kept.table.filter(pc.equal(kept.table["split"], name))) for name in SPLITS]
 
@@ -104,7 +104,7 @@ def _split(name: str, table: pa.Table) -> SplitFacts:
     )
 
 
-def language_facts(kept: Rows, *, rejected: Rows) -> list[LanguageFacts]:
+def language_facts(kept: DatasetRows, *, rejected: DatasetRows) -> list[LanguageFacts]:
     """A row for each language, the longest first; those of which nothing was kept come last."""
     by_split = sums(kept.table, "language", "split")
     refused = dict(zip(*_value_counts(rejected.table["language"]), strict=True))
@@ -131,7 +131,7 @@ def language_facts(kept: Rows, *, rejected: Rows) -> list[LanguageFacts]:
     return sorted(facts, key=lambda row: (-row.seconds, -row.rejected, row.code))
 
 
-def speaker_facts(kept: Rows) -> Speakers:
+def speaker_facts(kept: DatasetRows) -> Speakers:
     """The speakers who are heard longest."""
     grouped = kept.table.group_by("speaker", use_threads=False).aggregate(
         [("duration_s", "sum"), ("duration_s", "count"), ("language", "distinct")]

@@ -17,7 +17,7 @@ from pipelines.report.distributions import SHOWN_LANGUAGES, histograms, rates_by
 from pipelines.report.facts import language_facts, source_facts, speaker_facts, split_facts
 from pipelines.report.rejections import rejection_facts, withheld_by_reason
 from pipelines.report.texts import company_facts, text_facts
-from pipelines.tables.columns import MEASURES, VERDICTS, Rows, read_rows
+from pipelines.tables.columns import RECORD_COLUMNS, REJECTION_COLUMNS, DatasetRows, load_columns
 from preprocess.checks import CheckConfig
 from shared.dataset import Dataset, DatasetInfo
 
@@ -52,9 +52,9 @@ def facts(dataset: Dataset) -> dict[str, Any]:
     """What the template names."""
     info, layout = dataset.info, dataset.layout
     stems = [shard.name for shard in info.shards]
-    kept = read_rows(stems, path_of=layout.manifest, columns=MEASURES)
-    withheld = read_rows(stems, path_of=layout.withheld_manifest, columns=MEASURES)
-    rejected = read_rows(stems, path_of=layout.rejected, columns=VERDICTS)
+    kept = load_columns(stems, path_of=layout.manifest, columns=RECORD_COLUMNS)
+    withheld = load_columns(stems, path_of=layout.withheld_manifest, columns=RECORD_COLUMNS)
+    rejected = load_columns(stems, path_of=layout.rejected, columns=REJECTION_COLUMNS)
     sources, splits = source_facts(info, kept=kept), split_facts(kept)
     languages, reasons = language_facts(kept, rejected=rejected), rejection_facts(rejected)
     speakers, texts = speaker_facts(kept), text_facts(kept, withheld=withheld)
@@ -102,7 +102,7 @@ def copy_bits(info: DatasetInfo) -> int:
     return int(info.selection.checks.get("min_duplicate_bits") or usual)
 
 
-def _pictures(dataset: Dataset, *, kept: Rows, withheld: Rows, rejected: Rows) -> dict[str, Any]:
+def _pictures(dataset: Dataset, *, kept: DatasetRows, withheld: DatasetRows, rejected: DatasetRows) -> dict[str, Any]:
     found = gallery(dataset, kept=kept, withheld=withheld, reasons=withheld_by_reason(rejected))
     low, high = found.range
     return {

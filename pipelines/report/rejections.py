@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.tables.columns import Rows
+from pipelines.tables.columns import DatasetRows
 from preprocess.utterance import LEFT_OUT, SELECTION
 
 EXAMPLES = 5
@@ -32,7 +32,7 @@ class ReasonFacts(NamedTuple):
         return self.reason not in LEFT_OUT
 
 
-def rejection_facts(rejected: Rows) -> list[ReasonFacts]:
+def rejection_facts(rejected: DatasetRows) -> list[ReasonFacts]:
     """A row for each reason, the most frequent first."""
     facts = [
         ReasonFacts(reason, withheld, len(rows), list(_examples(rejected, rows)))
@@ -41,7 +41,7 @@ def rejection_facts(rejected: Rows) -> list[ReasonFacts]:
     return sorted(facts, key=lambda row: (-row.utterances, row.reason))
 
 
-def rows_by_reason(rejected: Rows) -> dict[tuple[str, bool], np.ndarray]:
+def rows_by_reason(rejected: DatasetRows) -> dict[tuple[str, bool], np.ndarray]:
     """The rows of each reason, for those with a record and those without."""
     reasons, names = rejected.codes("reason")
     stages, stage_names = rejected.codes("stage")
@@ -54,14 +54,14 @@ def rows_by_reason(rejected: Rows) -> dict[tuple[str, bool], np.ndarray]:
     return {key: rows for key, rows in found.items() if len(rows)}
 
 
-def withheld_by_reason(rejected: Rows) -> dict[str, np.ndarray]:
+def withheld_by_reason(rejected: DatasetRows) -> dict[str, np.ndarray]:
     """Rows of the withheld manifest by their reason: the rejected with a record, counted in their order."""
     found = {reason: rows for (reason, has_record), rows in rows_by_reason(rejected).items() if has_record}
     every = np.sort(np.concatenate([*found.values(), np.zeros(0, np.int64)]))
     return {reason: np.searchsorted(every, rows) for reason, rows in found.items()}
 
 
-def _examples(rejected: Rows, rows: np.ndarray) -> Iterator[Example]:
+def _examples(rejected: DatasetRows, rows: np.ndarray) -> Iterator[Example]:
     """Some of these rows, spread evenly."""
     chosen = np.unique(np.linspace(0, len(rows) - 1, min(EXAMPLES, len(rows))).round().astype(int))
     for row in rows[chosen].tolist():

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.report.facts import total
-from pipelines.tables.columns import Rows
+from pipelines.tables.columns import DatasetRows
 
 SHOWN_CHARACTERS = 40
 
@@ -61,7 +61,7 @@ class Company(NamedTuple):
     withheld_copies: int
 
 
-def text_facts(kept: Rows, *, withheld: Rows) -> list[LanguageTexts]:
+def text_facts(kept: DatasetRows, *, withheld: DatasetRows) -> list[LanguageTexts]:
     """A row for each language, the one with most unknown tokens first."""
     tables = {code: (ours, aside) for code, ours, aside in _by_language(kept.table, withheld.table)}
     facts = [_language(code, kept=ours, withheld=aside) for code, (ours, aside) in tables.items()]
@@ -103,7 +103,7 @@ def _positive(column: pa.ChunkedArray) -> int:
     return int(total(pc.greater(column, 0)))
 
 
-def company_facts(kept: Rows, *, withheld: Rows, copy_bits: int) -> Company:
+def company_facts(kept: DatasetRows, *, withheld: DatasetRows, copy_bits: int) -> Company:
     """Repeats, leaks and copies; two recordings that differ in fewer than `copy_bits` are copies."""
     repeats = kept.numbers("text_repeats")
     return Company(

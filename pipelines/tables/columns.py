@@ -15,7 +15,7 @@ from shared.storage_path import Place
 from shared.tables import table_source
 
 # What the page needs to know of every record.
-MEASURES = (
+RECORD_COLUMNS = (
     "language",
     "speaker",
     "duration_s",
@@ -31,10 +31,10 @@ MEASURES = (
     "text_repeats",
     "text_leaks",
 )
-VERDICTS = ("stage", "reason", "language")
+REJECTION_COLUMNS = ("stage", "reason", "language")
 
 
-class Rows(NamedTuple):
+class DatasetRows(NamedTuple):
     """The rows of many shards, one behind another, with `source` and `split`, which the shard's name says."""
 
     table: pa.Table
@@ -59,22 +59,22 @@ class Rows(NamedTuple):
     def whole(self, row: int) -> dict[str, Any]:
         """Every column of one row."""
         stem, index = self.place(row)
-        return read_table(self.path_of(stem)).slice(index, 1).to_pylist()[0]
+        return load_table(self.path_of(stem)).slice(index, 1).to_pylist()[0]
 
 
-def read_rows(stems: Iterable[str], *, path_of: Callable[[str], Place], columns: tuple[str, ...]) -> Rows:
+def load_columns(stems: Iterable[str], *, path_of: Callable[[str], Place], columns: tuple[str, ...]) -> DatasetRows:
     """The columns of the tables of all these shards.
 
     Raises:
         UserError: one of them cannot be read.
     """
     stems = list(stems)
-    tables = [_named(read_table(path_of(stem), columns=columns), stem=stem) for stem in stems]
+    tables = [_named(load_table(path_of(stem), columns=columns), stem=stem) for stem in stems]
     starts = np.cumsum([0, *(len(table) for table in tables)])
-    return Rows(pa.concat_tables(tables), stems, starts, path_of)
+    return DatasetRows(pa.concat_tables(tables), stems, starts, path_of)
 
 
-def read_table(path: Place, *, columns: tuple[str, ...] | None = None) -> pa.Table:
+def load_table(path: Place, *, columns: tuple[str, ...] | None = None) -> pa.Table:
     """One table.
 
     Raises:

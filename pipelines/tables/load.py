@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.tables.columns import read_table
+from pipelines.tables.columns import load_table
 from preprocess.utterance import SELECTION
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -28,24 +28,24 @@ _VERDICT = pa.schema(
 )
 # What a row without a record knows.
 _KNOWN = ("utterance_id", "audio_path", "language", "reason", "message")
-ROWS = pa.schema([*(pa.field(one.name, one.type) for one in MANIFEST), *_VERDICT])
+UTTERANCE_SCHEMA = pa.schema([*(pa.field(one.name, one.type) for one in MANIFEST), *_VERDICT])
 
 
-def read_side(dataset: Dataset, *, stems: Iterable[str]) -> pa.Table:
-    """The rows of these shards, kept, withheld and rejected, in the columns of `ROWS`.
+def load_utterances(dataset: Dataset, *, stems: Iterable[str]) -> pa.Table:
+    """The rows of these shards, kept, withheld and rejected, in the columns of `UTTERANCE_SCHEMA`.
 
     Raises:
         UserError: a table cannot be read.
     """
     parts = [part for stem in stems for part in _parts(dataset, stem=stem)]
-    return pa.concat_tables(parts) if parts else ROWS.empty_table()
+    return pa.concat_tables(parts) if parts else UTTERANCE_SCHEMA.empty_table()
 
 
 def _parts(dataset: Dataset, *, stem: str) -> list[pa.Table]:
     layout = dataset.layout
-    kept = read_table(layout.manifest(stem), columns=tuple(MANIFEST.names))
-    withheld = read_table(layout.withheld_manifest(stem), columns=tuple(MANIFEST.names))
-    turned_away = read_table(layout.rejected(stem), columns=tuple(REJECTED.names))
+    kept = load_table(layout.manifest(stem), columns=tuple(MANIFEST.names))
+    withheld = load_table(layout.withheld_manifest(stem), columns=tuple(MANIFEST.names))
+    turned_away = load_table(layout.rejected(stem), columns=tuple(REJECTED.names))
     selected = pc.equal(turned_away["stage"], SELECTION)
     # the rejected with a record stand in the order of the withheld
     reasons, without = turned_away.filter(selected), turned_away.filter(pc.invert(selected))
@@ -67,13 +67,13 @@ def _place(stem: str, count: int) -> dict[str, pa.Array]:
 
 
 def _complete(table: pa.Table, more: dict[str, pa.Array], *, verdict: str) -> pa.Table:
-    """All columns of `ROWS`; null where nothing is known."""
+    """All columns of `UTTERANCE_SCHEMA`; null where nothing is known."""
     count = len(table)
     codes = pa.array(np.full(count, VERDICTS.index(verdict), np.int8))
     known = {name: table[name] for name in table.column_names} | more
     known["verdict"] = pa.DictionaryArray.from_arrays(codes, pa.array(VERDICTS))
-    columns = [known[one.name] if one.name in known else pa.nulls(count, one.type) for one in ROWS]
-    return pa.table(columns, schema=ROWS)
+    columns = [known[one.name] if one.name in known else pa.nulls(count, one.type) for one in UTTERANCE_SCHEMA]
+    return pa.table(columns, schema=UTTERANCE_SCHEMA)
 
 
 def verdict_codes(rows: pa.Table) -> np.ndarray:

@@ -38,7 +38,7 @@ MEL = {
 DAMAGED = {"utterance_id": pa.string(), "dataset": pa.string(), "file": pa.string(), "message": pa.string()}
 
 
-class Places:
+class RecordReader:
     """Where the records of one dataset stand."""
 
     def __init__(self, dataset: Dataset, rows: pa.Table, *, files: contextlib.ExitStack):
@@ -112,7 +112,7 @@ def compare_records(a: Dataset, b: Dataset, *, rows: tuple[pa.Table, pa.Table], 
     """
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in RecordChanges._fields}
     with contextlib.ExitStack() as files:
-        one, other = (Places(side, table, files=files) for side, table in zip((a, b), rows, strict=True))
+        one, other = (RecordReader(side, table, files=files) for side, table in zip((a, b), rows, strict=True))
         codes: dict[str, int] = {}
         differ = one.identities(pairs.a, codes=codes) != other.identities(pairs.b, codes=codes)
         for row_a, row_b in zip(pairs.a[differ].tolist(), pairs.b[differ].tolist(), strict=True):
@@ -127,7 +127,7 @@ def compare_records(a: Dataset, b: Dataset, *, rows: tuple[pa.Table, pa.Table], 
     )
 
 
-def _changes(one: Places, row_a: int, other: Places, row_b: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def _changes(one: RecordReader, row_a: int, other: RecordReader, row_b: int) -> Iterator[tuple[str, dict[str, Any]]]:
     payloads = []
     for name, places, row in (("A", one, row_a), ("B", other, row_b)):
         try:
@@ -155,7 +155,7 @@ def _tokens(before: list, after: list) -> dict[str, int]:
     return {"tokens_a": len(before), "tokens_b": len(after), "first_difference": same}
 
 
-def mel_of(features: dict[str, Any], *, contract: Contract) -> np.ndarray:
+def decode_mel(features: dict[str, Any], *, contract: Contract) -> np.ndarray:
     """The mel of a decoded record, [F, M]; its moments, [3, M], where the dataset stores no mels.
 
     Raises:
@@ -168,7 +168,7 @@ def mel_of(features: dict[str, Any], *, contract: Contract) -> np.ndarray:
 
 def _mel(features: tuple[dict[str, Any], dict[str, Any]], *, contracts: tuple[Contract, Contract]) -> dict[str, Any]:
     one, other = contracts
-    before, after = mel_of(features[0], contract=one), mel_of(features[1], contract=other)
+    before, after = decode_mel(features[0], contract=one), decode_mel(features[1], contract=other)
     frames = {"frames_a": features[0]["frames"][0], "frames_b": features[1]["frames"][0]}
     if before.shape != after.shape or before.size == 0 or one.stores_mels != other.stores_mels:
         return {**frames, "max_abs": None, "mean_abs": None}

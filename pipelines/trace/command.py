@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.report.clips import Changed, read_original
-from pipelines.tables.record_diff import mel_of
+from pipelines.tables.record_diff import decode_mel
 from pipelines.trace.lookup import Row, find_rows
 from pipelines.trace.reproduce import SAME, prepare_again
 from pipelines.trace.spectrogram import write_spectrogram
@@ -57,7 +57,9 @@ def _draw(dataset: Dataset, accounts: list[tuple[Account, bytes | None]], *, mel
     assert payload is not None
     assert record is not None
     title = f"{account.utterance_id}   {record.file}:{record.index}"
-    drawn = mel_of(decode(payload), contract=contract) if contract.stores_mels else _again(account, contract=contract)
+    drawn = (
+        decode_mel(decode(payload), contract=contract) if contract.stores_mels else _again(account, contract=contract)
+    )
     write_spectrogram(drawn, spec=contract.features, title=title, path=mel)
 
 

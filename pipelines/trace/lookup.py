@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.tables.columns import read_table
-from pipelines.tables.load import read_side
+from pipelines.tables.columns import load_table
+from pipelines.tables.load import load_utterances
 from pipelines.trace.suggestions import nearest_ids
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -46,7 +46,7 @@ def find_rows(dataset: Dataset, what: str) -> list[Row]:
 def _of_id(dataset: Dataset, utterance_id: str) -> Iterator[Row]:
     """Its shard in each split follows from the id."""
     stems = [shard.name for shard in dataset.info.shards if _may_hold(Stem.parse(shard.name), utterance_id)]
-    rows = read_side(dataset, stems=stems)
+    rows = load_utterances(dataset, stems=stems)
     yield from rows.filter(pc.equal(rows["utterance_id"], utterance_id)).to_pylist()
 
 
@@ -60,10 +60,10 @@ def _of_audio(dataset: Dataset, path: str) -> Iterator[Row]:
     wanted, name = _absolute(path), Path(path).name
     for shard in dataset.info.shards if name else []:
         files = (dataset.layout.manifest(shard.name), dataset.layout.rejected(shard.name))
-        paths = [read_table(file, columns=("audio_path",))["audio_path"] for file in files]
+        paths = [load_table(file, columns=("audio_path",))["audio_path"] for file in files]
         if not any(pc.any(pc.ends_with(column, name)).as_py() for column in paths):
             continue
-        rows = read_side(dataset, stems=[shard.name])
+        rows = load_utterances(dataset, stems=[shard.name])
         likely = rows.filter(pc.ends_with(rows["audio_path"], name)).to_pylist()
         yield from (row for row in likely if _absolute(row["audio_path"]) == wanted)
 
@@ -78,7 +78,7 @@ def _at_place(dataset: Dataset, place: re.Match[str]) -> Row:
     stem, folder, number = place["stem"], place["folder"] or "shards", int(place["number"])
     if stem not in {shard.name for shard in dataset.info.shards}:
         raise UserError(f"{dataset.layout.root}: has no shard {stem}; dataset.json lists those that it has")
-    rows = read_side(dataset, stems=[stem])
+    rows = load_utterances(dataset, stems=[stem])
     rows = rows.filter(pc.equal(rows["verdict"].cast(pa.string()), _VERDICT_OF_FOLDER[folder]))
     file = f"{folder}/{stem}.tfrecord"
     index = number if place["kind"] == ":" else _index_at(rows, number)
@@ -117,7 +117,7 @@ def _why_unknown(dataset: Dataset, what: str) -> str:
 def _all_ids(dataset: Dataset) -> pa.ChunkedArray:
     layout = dataset.layout
     tables = [
-        read_table(file, columns=("utterance_id",))
+        load_table(file, columns=("utterance_id",))
         for shard in dataset.info.shards
         for file in (layout.manifest(shard.name), layout.rejected(shard.name))
     ]

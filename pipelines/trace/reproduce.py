@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.config import MAX_DECODE_S
-from pipelines.tables.record_diff import mel_of
+from pipelines.tables.record_diff import decode_mel
 from pipelines.trace.lookup import Row
 from preprocess.record import Preparation
 from preprocess.tokens import Tokenizer
@@ -57,7 +57,7 @@ def _preparation(contract: Contract) -> Preparation:
 
 def _difference(before: dict[str, Any], after: dict[str, Any], *, contract: Contract) -> str:
     changed = [field.name for field in FIELDS if before.get(field.name) != after.get(field.name)]
-    old, new = (mel_of(features, contract=contract) for features in (before, after))
+    old, new = (decode_mel(features, contract=contract) for features in (before, after))
     text = f"other bytes now, in {', '.join(changed)}"
     if "mel" in changed and old.shape == new.shape:
         distance = np.abs(old.astype(np.float64) - new.astype(np.float64))

@@ -10,7 +10,7 @@ from typing import Any
 import pydantic
 
 from pipelines.tables.load import KEPT, WITH_RECORD
-from pipelines.tables.record_diff import mel_of
+from pipelines.tables.record_diff import decode_mel
 from pipelines.trace.lookup import Row
 from preprocess.checks import ALL_BOUNDS
 from preprocess.utterance import Reason
@@ -142,7 +142,7 @@ def _checked(path: Place, *, row: Row, contract: Contract) -> bytes:
     features = decode(frame.payload)
     if features["utterance_id"] != [row["utterance_id"].encode()]:
         raise ValueError(f"record {index} is of another utterance: {features['utterance_id']}")
-    rows = len(mel_of(features, contract=contract))
+    rows = len(decode_mel(features, contract=contract))
     if features["frames"] != [row["frames"]] or rows != mel_rows(row["frames"], mel_dtype=contract.mel_dtype):
         raise ValueError(f"record {index} has {features['frames']} frames, the manifest says {row['frames']}")
     return frame.payload

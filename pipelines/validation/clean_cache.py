@@ -2,7 +2,7 @@
 
     DATA/validation/trusted.jsonl     sha256 of all that follows
                                       {"version": …, "judged_by": …}
-                                      {"stem": …, "stated": …, "state": …, …}      a line per shard: see `Trust`
+                                      {"stem": …, "stated": …, "state": …, …}      a line per shard: see `CachedVerdict`
 
 A shard is trusted where each of its files has the size, time and inode that it had before it was read (in an object
 store, which has no inodes, the size and time), and each of its recordings too where no mels are stored, dataset.json
@@ -46,7 +46,7 @@ def _state(path: Place) -> str:
     return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ino}"
 
 
-class Trust(NamedTuple):
+class CachedVerdict(NamedTuple):
     """What is known of one shard from an earlier inspection."""
 
     stated: str
@@ -75,7 +75,7 @@ def _judged_by(info: DatasetInfo) -> str:
     return hashlib.sha256(facts.encode()).hexdigest()
 
 
-def read_trust(layout: Layout, *, info: DatasetInfo) -> dict[str, Trust]:
+def read_clean_cache(layout: Layout, *, info: DatasetInfo) -> dict[str, CachedVerdict]:
     """What may be trusted, by stem; nothing where the file is absent, damaged, or of other checks."""
     try:
         digest, content = (layout.validation / NAME).read_bytes().split(b"\n", 1)
@@ -87,10 +87,10 @@ def read_trust(layout: Layout, *, info: DatasetInfo) -> dict[str, Trust]:
     if json.loads(head) != _head(info):
         return {}
     rows = (json.loads(line) for line in lines)
-    return {row.pop("stem"): Trust(**row) for row in rows}
+    return {row.pop("stem"): CachedVerdict(**row) for row in rows}
 
 
-def write_trust(layout: Layout, *, info: DatasetInfo, clean: Iterable[ShardVerdict]) -> None:
+def write_clean_cache(layout: Layout, *, info: DatasetInfo, clean: Iterable[ShardVerdict]) -> None:
     """Remember the shards of which nothing was found.
 
     Raises:
@@ -105,7 +105,7 @@ def write_trust(layout: Layout, *, info: DatasetInfo, clean: Iterable[ShardVerdi
 
 def _line(verdict: ShardVerdict, shard: ShardInfo) -> str:
     sums = verdict.sums.model_dump_json()
-    trust = Trust(stated=_stated(shard), state=verdict.state, sums=sums, recordings=verdict.recordings)
+    trust = CachedVerdict(stated=_stated(shard), state=verdict.state, sums=sums, recordings=verdict.recordings)
     return json.dumps({"stem": verdict.stem, **trust._asdict()})
 
 

@@ -29,10 +29,10 @@ MAX_NAMED = 4
 
 ID, RECORDING, TEXT = "id", "recording", "text"
 
-Group = tuple[str, int]
+GroupKey = tuple[str, int]
 
 
-class Hashes(NamedTuple):
+class ShardHashes(NamedTuple):
     """Hashes of one kind that a shard brings into a group."""
 
     stem: str
@@ -41,19 +41,21 @@ class Hashes(NamedTuple):
     missing: bool = False  # the shard's manifest is damaged: nothing follows from what is not in this group
 
 
-def groups_for(records: int) -> int:
+def count_groups(records: int) -> int:
     """Into how many groups the hashes of one kind are divided: their first byte decides."""
     return min(1 + records // HASHES_PER_GROUP, 256)
 
 
-def hashes_of(table: pa.Table | None, *, ids: bytes | None, stem: str, groups: int) -> Iterator[tuple[Group, Hashes]]:
+def shard_hashes(
+    table: pa.Table | None, *, ids: bytes | None, stem: str, groups: int
+) -> Iterator[tuple[GroupKey, ShardHashes]]:
     """Everything that one shard brings: hashes of its ids as they were read, or else as the manifest has them."""
     if ids is None and table is not None:
         yield from _divided(ID, _id_keys(table), stem=stem, groups=groups)
     elif ids is not None:
         yield from _divided(ID, np.frombuffer(ids, np.uint8).reshape(-1, KEY_BYTES), stem=stem, groups=groups)
     if table is None:
-        yield from (((TEXT, number), Hashes(stem, False, b"", missing=True)) for number in range(groups))
+        yield from (((TEXT, number), ShardHashes(stem, False, b"", missing=True)) for number in range(groups))
         return
     leaks, texts = np.array(table["text_leaks"].to_pylist(), bool), _text_keys(table)
     yield from _divided(RECORDING, _recording_keys(table), stem=stem, groups=groups)
@@ -63,11 +65,11 @@ def hashes_of(table: pa.Table | None, *, ids: bytes | None, stem: str, groups: i
 
 def _divided(
     kind: str, packed: np.ndarray, *, stem: str, groups: int, flagged: bool = False
-) -> Iterator[tuple[Group, Hashes]]:
+) -> Iterator[tuple[GroupKey, ShardHashes]]:
     """Hashes, [N, KEY_BYTES] uint8, by their groups."""
     group = packed[:, 0].astype(np.int64) * groups >> 8
     for number in np.unique(group).tolist():
-        yield (kind, number), Hashes(stem, flagged, packed[group == number].tobytes())
+        yield (kind, number), ShardHashes(stem, flagged, packed[group == number].tobytes())
 
 
 def _id_keys(table: pa.Table) -> np.ndarray:
@@ -95,7 +97,7 @@ def _text_keys(table: pa.Table) -> np.ndarray:
     return keys.view(np.uint8)
 
 
-def contradictions(grouped: tuple[Group, Iterable[Hashes]], layout: Layout) -> Iterator[Finding]:
+def find_conflicts(grouped: tuple[GroupKey, Iterable[ShardHashes]], layout: Layout) -> Iterator[Finding]:
     """What stands where it must not, by the hashes of one group."""
     (kind, _), brought = grouped
     hashes = sorted(brought)
@@ -119,7 +121,7 @@ def _stands_twice(sizes: np.ndarray) -> np.ndarray:
 
 
 def _stands_in_both(
-    hashes: list[Hashes], origin: np.ndarray, starts: np.ndarray, sizes: np.ndarray, *, kind: str
+    hashes: list[ShardHashes], origin: np.ndarray, starts: np.ndarray, sizes: np.ndarray, *, kind: str
 ) -> np.ndarray:
     """[N] bool, those in training that validation has too; of texts, those of which the manifest says otherwise."""
     held_out = np.array([Stem.parse(one.stem).split == "validation" for one in hashes], bool)[origin]

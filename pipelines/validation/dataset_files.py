@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pipelines.validation.findings import Finding
-from pipelines.validation.shard_inspection import stated_checks
+from pipelines.validation.shard_inspection import published_checks
 from shared.dataset import Dataset, DatasetInfo, read_info
 from shared.errors import UserError
 from shared.files import file_sha256
@@ -28,7 +28,7 @@ MIN_RIGHT_DIGITS = 32
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
-class Base(NamedTuple):
+class DatasetFiles(NamedTuple):
     """What is known before the shards."""
 
     info: DatasetInfo | None  # None where dataset.json cannot be read
@@ -37,7 +37,7 @@ class Base(NamedTuple):
     findings: list[Finding]
 
 
-def inspect_base(layout: Layout) -> Base:
+def check_dataset_files(layout: Layout) -> DatasetFiles:
     """Everything about the files that describe the dataset.
 
     Raises:
@@ -54,7 +54,7 @@ def inspect_base(layout: Layout) -> Base:
     if layout.info.is_file():
         try:
             info = read_info(layout.info)
-            stated_checks(info)
+            published_checks(info)
         except UserError as error:
             if is_original and sums:
                 raise  # it is what was published, by another version
@@ -65,7 +65,7 @@ def inspect_base(layout: Layout) -> Base:
     findings += _changed(layout.config, sums=sums)
     findings += _vocabulary(layout, info=info, is_original=is_original, sums=sums)
     findings += _success(layout, info=info if is_original else None, sums=sums)
-    return Base(info, is_original, sums, _unlike(findings))
+    return DatasetFiles(info, is_original, sums, _unlike(findings))
 
 
 def stated_sums(info: DatasetInfo, *, layout: Layout) -> dict[str, str]:

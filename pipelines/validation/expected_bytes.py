@@ -13,14 +13,14 @@ import functools
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pipelines.validation.manifest_rows import Row
+from pipelines.validation.manifest_rows import ManifestRow
 from shared.dataset import Contract
 from shared.languages import CODES, language_id
 from shared.records import MEL_DTYPES, mel_rows, opening, varint
 from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, header_of
 
 
-class Outline(NamedTuple):
+class FrameTemplate(NamedTuple):
     """The bytes of a frame around mel and tokens but for its last checksum, and where those end in it."""
 
     head: bytes
@@ -30,8 +30,8 @@ class Outline(NamedTuple):
     tail: bytes
 
 
-class Outlines:
-    """Outlines of the records of one dataset."""
+class FrameTemplates:
+    """Templates of the records of one dataset."""
 
     def __init__(self, *, contract: Contract, speakers: Mapping[str, int]):
         """`speakers` holds the id of each; of many only those are looked at that rows have."""
@@ -39,7 +39,7 @@ class Outlines:
         self._row_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
         self._speakers, self._entries = speakers, dict[str, bytes]()
 
-    def of(self, row: Row) -> Outline | None:
+    def of(self, row: ManifestRow) -> FrameTemplate | None:
         """The outline of a row's frame; None where it can have no such record."""
         speaker = self._speaker(row.speaker)
         payload_bytes = row.length_bytes - HEADER_BYTES - FOOTER_BYTES
@@ -54,7 +54,7 @@ class Outlines:
         tail = _before_name(len(name)) + name
         mel_end, tokens_end = len(head) + mel_bytes, HEADER_BYTES + payload_bytes - len(tail)
         tokens = _tokens_opening(tokens_end - mel_end - len(middle))
-        return Outline(head, mel_end, middle + tokens, tokens_end, tail) if tokens else None
+        return FrameTemplate(head, mel_end, middle + tokens, tokens_end, tail) if tokens else None
 
     def _speaker(self, name: str) -> bytes | None:
         if name not in self._entries and name in self._speakers:

@@ -11,7 +11,7 @@ import numpy as np
 BLOCK_BYTES = 1 << 19
 
 
-class Window:
+class HashingReader:
     """A place in a file that moves towards its end; memory is one block, or one record where that is longer."""
 
     def __init__(self, file: BinaryIO):

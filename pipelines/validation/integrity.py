@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pipelines.config import BuildConfig, config_document
-from pipelines.validation.dataset_files import Base, is_damaged_sum
+from pipelines.validation.dataset_files import DatasetFiles, is_damaged_sum
 from shared.config import load_config
 from shared.dataset import Contract, ShardInfo
 from shared.errors import UserError
@@ -23,7 +23,7 @@ from shared.storage_path import Place, RemotePlace
 _OF_THE_FILE = (errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EIO)
 
 
-def stems_of(base: Base, *, layout: Layout) -> list[str]:
+def shard_names(base: DatasetFiles, *, layout: Layout) -> list[str]:
     """The names of the shards.
 
     Raises:
@@ -32,22 +32,22 @@ def stems_of(base: Base, *, layout: Layout) -> list[str]:
     if base.is_original:
         return sorted(_stated(base))
     stems = _stems_with_sums(base, layout=layout)
-    on_disk = {path.stem for path in layout.shard("any").parent.glob("*.tfrecord") if stem_of_file(path.name)}
+    on_disk = {path.stem for path in layout.shard("any").parent.glob("*.tfrecord") if shard_of_file(path.name)}
     if not stems or on_disk - set(stems):
         message = "neither dataset.json nor _SUCCESS tells any more what was published"
         raise UserError(f"{layout.root}: {message}; run `make preprocess` with the config it was built with")
     return stems
 
 
-def tells_all(base: Base, *, layout: Layout) -> bool:
+def has_complete_listing(base: DatasetFiles, *, layout: Layout) -> bool:
     """Whether one of the two records is whole, so that what it does not list is none of the dataset's."""
     has_sums = not any(one.file == layout.success.name for one in base.findings)
     return base.is_original or (has_sums and bool(_stems_with_sums(base, layout=layout)))
 
 
-def _stems_with_sums(base: Base, *, layout: Layout) -> list[str]:
+def _stems_with_sums(base: DatasetFiles, *, layout: Layout) -> list[str]:
     """The shards that `_SUCCESS` tells; none where some of its lines are missing."""
-    stems = sorted({stem for name in base.sums if (stem := stem_of_file(name))})
+    stems = sorted({stem for name in base.sums if (stem := shard_of_file(name))})
     names = {path.relative_to(layout.root).as_posix() for stem in stems for path in layout.parts(stem)}
     return stems if _are_complete(stems) and names <= base.sums.keys() else []
 
@@ -61,7 +61,7 @@ def _are_complete(stems: Iterable[str]) -> bool:
     return len(places) == len(set(places)) and all(found == set(range(n)) for (_, _, n), found in numbers.items())
 
 
-def sums_of_shard(stem: str, *, base: Base, layout: Layout) -> list[set[str]]:
+def expected_sums(stem: str, *, base: DatasetFiles, layout: Layout) -> list[set[str]]:
     """What either record says of each of a shard's files, in the order of `Layout.parts`."""
     names = [path.relative_to(layout.root).as_posix() for path in layout.parts(stem)]
     found = [{base.sums[name]} if name in base.sums else set() for name in names]
@@ -71,17 +71,17 @@ def sums_of_shard(stem: str, *, base: Base, layout: Layout) -> list[set[str]]:
     return found
 
 
-def stated_inputs(stem: str, *, base: Base) -> str | None:
+def stated_inputs(stem: str, *, base: DatasetFiles) -> str | None:
     """What the shard was made from, where that is known for certain."""
     return _stated(base)[stem].inputs if base.is_original else None
 
 
-def _stated(base: Base) -> dict[str, ShardInfo]:
+def _stated(base: DatasetFiles) -> dict[str, ShardInfo]:
     """What `dataset.json` says, true or not, by the names of the shards."""
     return {} if base.info is None else {shard.name: shard for shard in base.info.shards}
 
 
-def stem_of_file(name: str) -> str | None:
+def shard_of_file(name: str) -> str | None:
     """The shard that a file of a dataset belongs to."""
     stem = Path(name).stem
     try:
@@ -91,19 +91,19 @@ def stem_of_file(name: str) -> str | None:
     return stem
 
 
-def damaged_files(stems: Iterable[str], *, base: Base, layout: Layout) -> list[Place]:
+def damaged_files(stems: Iterable[str], *, base: DatasetFiles, layout: Layout) -> list[Place]:
     """The shards' files that are gone, or not what either record says."""
     wanted = [
         pair
         for stem in stems
-        for pair in zip(layout.parts(stem), sums_of_shard(stem, base=base, layout=layout), strict=True)
+        for pair in zip(layout.parts(stem), expected_sums(stem, base=base, layout=layout), strict=True)
     ]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock
-        digests = pool.map(digest_of, [path for path, _ in wanted])
+        digests = pool.map(sha256_unless_damaged, [path for path, _ in wanted])
         return [path for (path, sums), digest in zip(wanted, digests, strict=True) if digest not in sums]
 
 
-def digest_of(path: Place) -> str | None:
+def sha256_unless_damaged(path: Place) -> str | None:
     """The sha256 of a file; None where it is gone, no file, or on a part of the disk that has failed.
 
     Raises:
@@ -121,7 +121,7 @@ def digest_of(path: Place) -> str | None:
         ) from error
 
 
-def published_config(layout: Layout, *, base: Base, given: BuildConfig | None) -> BuildConfig:
+def published_config(layout: Layout, *, base: DatasetFiles, given: BuildConfig | None) -> BuildConfig:
     """The config that the dataset was built with: as it lies there, or the one given, if it is that.
 
     Raises:
@@ -140,7 +140,7 @@ def published_config(layout: Layout, *, base: Base, given: BuildConfig | None) -
     return load_config(layout.config, of=BuildConfig)
 
 
-def check_contract(contract: Contract, *, base: Base, layout: Layout) -> None:
+def check_contract(contract: Contract, *, base: DatasetFiles, layout: Layout) -> None:
     """Raises UserError where what is made now would mean something else than what is there."""
     if base.info is not None and base.info.fingerprint != contract.fingerprint:
         ours, theirs = contract.model_dump(), base.info.contract.model_dump()

@@ -16,7 +16,7 @@ from shared.tables import table_source
 COMPARED_COLUMNS = ("utterance_id", "audio_sha256", "original_text", "text_leaks")
 
 
-class Row(NamedTuple):
+class ManifestRow(NamedTuple):
     """What a manifest says of one record and a record says of itself, then where it stands."""
 
     utterance_id: str
@@ -30,10 +30,10 @@ class Row(NamedTuple):
     length_bytes: int
 
 
-def read_rows(table: pa.Table) -> list[Row]:
+def parse_rows(table: pa.Table) -> list[ManifestRow]:
     """All rows, in order."""
-    columns = [table[name].to_pylist() for name in Row._fields]
-    return list(map(Row._make, zip(*columns, strict=True)))
+    columns = [table[name].to_pylist() for name in ManifestRow._fields]
+    return list(map(ManifestRow._make, zip(*columns, strict=True)))
 
 
 def misplaced(table: pa.Table, *, stem: Stem) -> dict[int, str]:
@@ -53,7 +53,7 @@ def misplaced(table: pa.Table, *, stem: Stem) -> dict[int, str]:
     return wrong
 
 
-def read_table(path: Place, *, more: tuple[str, ...] = ()) -> pa.Table | None:
+def read_compared_columns(path: Place, *, more: tuple[str, ...] = ()) -> pa.Table | None:
     """The columns of a manifest that tell what must not stand twice, and `more`; None where it cannot be read."""
     try:
         return pq.ParquetFile(table_source(path)).read(columns=[*COMPARED_COLUMNS, *more], use_threads=False)

@@ -49,15 +49,15 @@ def are_moments(values: np.ndarray, *, low: float, high: float) -> bool:
     return bool(is_sound.all())
 
 
-def band_sums(contract: Contract, *, low: float, high: float) -> BandSums | MomentSums:
+def mel_sums_for(contract: Contract, *, low: float, high: float) -> MelSums | MomentSums:
     """What adds up the records of a dataset; values in [low, high] are sound."""
     n_mels = contract.features.n_mels
     if contract.stores_mels:
-        return BandSums(n_mels=n_mels, mel_dtype=contract.mel_dtype, low=low, high=high)
+        return MelSums(n_mels=n_mels, mel_dtype=contract.mel_dtype, low=low, high=high)
     return MomentSums(n_mels=n_mels, low=low, high=high)
 
 
-class BandSums:
+class MelSums:
     """Per band, over all frames added: sum and sum of squares, [M] float64 each."""
 
     def __init__(self, *, n_mels: int, mel_dtype: str, low: float, high: float):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipelines.validation.manifest_rows import Row
+from pipelines.validation.manifest_rows import ManifestRow
 from pipelines.validation.mel_sums import are_moments
 from shared.dataset import Contract
 from shared.hashing import KEY_BITS
@@ -31,7 +31,7 @@ class RecordError(Exception):
         self.check, self.message, self.wanted = check, message, wanted
 
 
-class Facts(NamedTuple):
+class ParsedRecord(NamedTuple):
     """What a record says, under the names of the manifest's columns; then its mel."""
 
     utterance_id: str
@@ -44,7 +44,7 @@ class Facts(NamedTuple):
     mel: np.ndarray | None  # its bytes, [N] uint8; None once they were looked at
 
 
-def read_facts(payload: bytes, *, contract: Contract, speakers: dict[int, str]) -> Facts:
+def parse_record(payload: bytes, *, contract: Contract, speakers: dict[int, str]) -> ParsedRecord:
     """The facts of a record, each checked by itself.
 
     Raises:
@@ -57,7 +57,7 @@ def read_facts(payload: bytes, *, contract: Contract, speakers: dict[int, str]) 
     speaker = features["speaker"][0]
     if speaker not in speakers:
         raise RecordError("speaker", f"{speaker} is not among the speakers of dataset.json")
-    return Facts(
+    return ParsedRecord(
         utterance_id=_text(features, "utterance_id"),
         frames=features["frames"][0],
         tokens=len(tokens),
@@ -130,7 +130,7 @@ def _text(features: dict[str, list[Any]], name: str) -> str:
     return text
 
 
-def are_in_place(utterance_ids: list[str], *, stem: Stem, keys: list[int]) -> bool:
+def are_in_order(utterance_ids: list[str], *, stem: Stem, keys: list[int]) -> bool:
     """Whether `check_place` has nothing to say of any of the ids of a file: shards follow the order of keys."""
     prefix, placed = f"{stem.source}/", list(zip(keys, utterance_ids, strict=True))
     return (
@@ -150,7 +150,7 @@ def check_place(utterance_id: str, *, stem: Stem, key: int, previous: tuple[int,
         raise RecordError("order", f"it does not come after {previous[1]}")
 
 
-def check_row(row: Row | None, *, facts: Facts, offset_bytes: int, length_bytes: int) -> None:
+def check_row(row: ManifestRow | None, *, facts: ParsedRecord, offset_bytes: int, length_bytes: int) -> None:
     """Raises RecordError where the manifest's row of this index says something else than the record."""
     if row is None:
         raise RecordError("manifest", "the manifest has no row for it")

@@ -9,20 +9,20 @@ from pipelines.validation.recordings import CHECK as RECORDING
 from shared.storage_path import Place
 
 # What is so in the corpus: the bytes are those that were published.
-OF_THE_CORPUS = frozenset({"duplicate", "leak", RECORDING})
+CORPUS_CHECKS = frozenset({"duplicate", "leak", RECORDING})
 
 
-def mend_of(finding: Finding, *, data: Place) -> str:
+def fix_for(finding: Finding, *, data: Place) -> str:
     """The command, after what is to be done before it."""
     folder = shlex.quote(str(data))
     build = f"make preprocess CONFIG={shlex.quote(str(data / 'config.yaml'))} DATA={folder}"
     if finding.check == RECORDING:
         return f"put the recordings back, or build without them: {build}"
-    if finding.check in OF_THE_CORPUS:
+    if finding.check in CORPUS_CHECKS:
         return f"take one of the two out of the corpus or hold both out (held_out), then {build}"
     return f"make repair DATA={folder}"
 
 
-def with_mend(finding: Finding, *, data: Place) -> Finding:
+def with_fix(finding: Finding, *, data: Place) -> Finding:
     """The finding, complete."""
-    return finding.model_copy(update={"mend": mend_of(finding, data=data)})
+    return finding.model_copy(update={"mend": fix_for(finding, data=data)})

@@ -1,4 +1,4 @@
-"""Inspection of one shard: every byte of its files and every claim that is made of them."""
+"""Checks every byte of one shard and every statement that dataset.json and the tables make about it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pydantic
 
-from pipelines.execution.progress_counter import Tally
+from pipelines.execution.progress_counter import ProgressCounter
 from pipelines.validation.clean_cache import state_of
 from pipelines.validation.findings import Findings, ShardVerdict
-from pipelines.validation.manifest_rows import Row, misplaced, read_rows
+from pipelines.validation.manifest_rows import ManifestRow, misplaced, parse_rows
 from pipelines.validation.recordings import CHECK as RECORDING
 from pipelines.validation.recordings import check_recordings, recordings_state
-from pipelines.validation.shard_reader import Fault, RecordsFile
+from pipelines.validation.shard_reader import InvalidRecord, ShardReader
 from preprocess.checks import ALL_BOUNDS, CheckConfig, failures, unknown_fraction
 from preprocess.utterance import SELECTION, Reason
 from shared.dataset import DatasetInfo, ShardInfo, SpeakerInfo
@@ -31,7 +31,7 @@ from shared.tables import MANIFEST, REJECTED, check_extent
 SMALL_BYTES = 1 << 13
 
 
-def stated_checks(info: DatasetInfo) -> CheckConfig:
+def published_checks(info: DatasetInfo) -> CheckConfig:
     """The thresholds that dataset.json states.
 
     Raises:
@@ -60,8 +60,8 @@ def _table(data: bytes, *, is_damaged: bool, rows: int) -> pa.Table:
 _small_table = functools.lru_cache(64)(_table)  # of most shards nothing is withheld or rejected: one empty table of all
 
 
-class Records(NamedTuple):
-    """Records and the manifest of them: those of the shard, or those that were withheld from it."""
+class RecordFile(NamedTuple):
+    """A file of records and its manifest: those of the shard, or those that were withheld from it."""
 
     path: Place
     manifest: Place
@@ -91,15 +91,15 @@ def _own_speakers(withheld: pa.Table | None) -> dict[str, int]:
     return {name: speaker_id(name) for name in names if name is not None}
 
 
-class Inspection:
+class ShardInspection:
     """One shard under inspection."""
 
-    def __init__(self, shard: ShardInfo, *, layout: Layout, info: DatasetInfo, tally: Tally):
-        self._shard, self._tally, self._layout, self._info = shard, tally, layout, info
+    def __init__(self, shard: ShardInfo, *, layout: Layout, info: DatasetInfo, counter: ProgressCounter):
+        self._shard, self._counter, self._layout, self._info = shard, counter, layout, info
         self._stem = Stem.parse(shard.name)
         self._findings = Findings(root=layout.root, stem=shard.name)
         self._damaged: set[Place] = set()  # files whose sha256 is not the stated one
-        self.keys = b""  # of the ids of the sound records, see `RecordsFile.keys`
+        self.keys = b""  # of the ids of the sound records, see `ShardReader.keys`
         self.manifest: pa.Table | None = None  # where it is the published one
 
     def verdict(self) -> ShardVerdict:
@@ -110,8 +110,8 @@ class Inspection:
             if not path.is_file():
                 self._damaged.add(path)
                 self._findings.add(path, "missing", "the file is not there")
-        kept = Records(layout.shard(stem), layout.manifest(stem), shard.sha256, shard.records)
-        aside = Records(layout.withheld(stem), layout.withheld_manifest(stem), shard.withheld_sha256, shard.withheld)
+        kept = RecordFile(layout.shard(stem), layout.manifest(stem), shard.sha256, shard.records)
+        aside = RecordFile(layout.withheld(stem), layout.withheld_manifest(stem), shard.withheld_sha256, shard.withheld)
         manifest = self._table(kept.manifest, schema=MANIFEST, sha256=shard.manifest_sha256, rows=kept.records)
         sha256, rows = shard.withheld_manifest_sha256, shard.withheld
         withheld = self._table(aside.manifest, schema=MANIFEST, sha256=sha256, rows=rows)
@@ -127,7 +127,7 @@ class Inspection:
             self._check_selection(manifest)
             self.manifest = None if kept.manifest in self._damaged else manifest
         self.keys = bytes(file.keys)
-        self._tally.flush()
+        self._counter.flush()
         return ShardVerdict(
             stem=stem,
             findings=list(self._findings),
@@ -169,15 +169,15 @@ class Inspection:
         if path.is_file() and (found := path.stat().st_size) != self._shard.bytes:
             self._findings.add(path, "size", f"{found} bytes", wanted=self._shard.bytes)
 
-    def _inspect(self, part: Records, table: pa.Table | None, *, others: Mapping[str, int]) -> RecordsFile:
+    def _inspect(self, part: RecordFile, table: pa.Table | None, *, others: Mapping[str, int]) -> ShardReader:
         """Every record of a file, against its row; of the dataset's speakers or of `others`."""
         speakers = SpeakerIds(self._info.speakers, others=others)
-        rows = None if table is None else read_rows(table)
-        file = RecordsFile(stem=self._stem, rows=rows, contract=self._info.contract, speakers=speakers)
+        rows = None if table is None else parse_rows(table)
+        file = ShardReader(stem=self._stem, rows=rows, contract=self._info.contract, speakers=speakers)
         if not part.path.is_file():
             return file
         try:
-            faults = file.inspect(part.path, tally=self._tally)
+            faults = file.inspect(part.path, counter=self._counter)
             self._check_sha256(part.path, found=file.sha256, wanted=part.sha256)
         except OSError as error:
             self._damaged.add(part.path)
@@ -189,18 +189,18 @@ class Inspection:
             self._check_rows(table, rows, file=file, part=part)
         return file
 
-    def _add(self, fault: Fault, part: Records) -> None:
+    def _add(self, fault: InvalidRecord, part: RecordFile) -> None:
         index, utterance_id, error = fault
         path = self._disputed(part) if error.check == "manifest" else part.path
         self._findings.add(
             path, error.check, error.message, index=index, utterance_id=utterance_id, wanted=error.wanted
         )
 
-    def _disputed(self, part: Records) -> Place:
+    def _disputed(self, part: RecordFile) -> Place:
         """Which file is wrong where record and row differ: the one whose bytes are not the published ones."""
         return part.manifest if part.manifest in self._damaged and part.path not in self._damaged else part.path
 
-    def _check_rows(self, table: pa.Table, rows: list[Row], *, file: RecordsFile, part: Records) -> None:
+    def _check_rows(self, table: pa.Table, rows: list[ManifestRow], *, file: ShardReader, part: RecordFile) -> None:
         """Rows that are not where they should be, and rows without a record."""
         if len(rows) != part.records:
             self._findings.add(part.manifest, "rows", f"{len(rows)} rows", wanted=part.records)
@@ -232,7 +232,7 @@ class Inspection:
                 message = f"{len(selected)} rows of the stage {SELECTION}, which are not those of the withheld records"
                 self._findings.add(blamed, "withheld", message, wanted=len(withheld))
 
-    def _check_recordings(self, table: pa.Table | None, *, part: Records) -> str:
+    def _check_recordings(self, table: pa.Table | None, *, part: RecordFile) -> str:
         """Where they are the data: what is said of one is said of its record. Their state before they are read."""
         if table is None or part.manifest in self._damaged or self._info.contract.stores_mels:
             return ""
@@ -250,11 +250,11 @@ class Inspection:
         columns = {name: table[name].to_numpy() for name in names}
         columns["unknown_fraction"] = unknown_fraction(columns)
         path = self._layout.manifest(self._shard.name)
-        for row, _, message in failures(columns, checks=stated_checks(self._info), bounds=ALL_BOUNDS):
+        for row, _, message in failures(columns, checks=published_checks(self._info), bounds=ALL_BOUNDS):
             utterance_id = table["utterance_id"][row].as_py()
             self._findings.add(path, "selection", message, index=row, utterance_id=utterance_id)
 
-    def _check_sums(self, file: RecordsFile) -> None:
+    def _check_sums(self, file: ShardReader) -> None:
         """What dataset.json says of the shard as a whole."""
         path, sums = self._layout.shard(self._shard.name), file.sums()
         if not file.sha256:

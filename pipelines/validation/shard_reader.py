@@ -11,21 +11,21 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from pipelines.execution.progress_counter import Tally
-from pipelines.validation.expected_bytes import Outlines
+from pipelines.execution.progress_counter import ProgressCounter
+from pipelines.validation.expected_bytes import FrameTemplates
 from pipelines.validation.findings import ShardSums
-from pipelines.validation.hashing_reader import Window
-from pipelines.validation.manifest_rows import Row
-from pipelines.validation.mel_sums import band_sums
+from pipelines.validation.hashing_reader import HashingReader
+from pipelines.validation.manifest_rows import ManifestRow
+from pipelines.validation.mel_sums import mel_sums_for
 from pipelines.validation.record_checks import (
-    Facts,
+    ParsedRecord,
     RecordError,
-    are_in_place,
+    are_in_order,
     check_place,
     check_row,
     check_tokens,
     mel_range,
-    read_facts,
+    parse_record,
 )
 from shared.dataset import Contract
 from shared.hashing import key
@@ -39,7 +39,7 @@ from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
 KEY_BYTES = 16
 
 
-class Fault(NamedTuple):
+class InvalidRecord(NamedTuple):
     """A record that is not as it should be."""
 
     record: int  # its index
@@ -47,21 +47,21 @@ class Fault(NamedTuple):
     error: RecordError
 
 
-class RecordsFile:
+class ShardReader:
     """The records of one shard, or those that were withheld from it."""
 
-    def __init__(self, *, stem: Stem, rows: list[Row] | None, contract: Contract, speakers: Mapping[str, int]):
+    def __init__(self, *, stem: Stem, rows: list[ManifestRow] | None, contract: Contract, speakers: Mapping[str, int]):
         """`rows` is None where there is no manifest to hold the records against."""
         self._stem, self._rows, self._contract = stem, rows, contract
         self._speakers = speakers
-        self._outlines = Outlines(contract=contract, speakers=speakers)
+        self._outlines = FrameTemplates(contract=contract, speakers=speakers)
         low, high = mel_range(contract)
-        self._bands = band_sums(contract, low=low, high=high)
+        self._bands = mel_sums_for(contract, low=low, high=high)
         self._placed: list[tuple[int, str]] = []  # index and id of each record that has an id
         self._pieces: list[bytes] = []  # packed tokens of the records that were told by their outline
         self._piece_rows: list[int] = []
-        self._faults: list[Fault] = []
-        self._sound: list[Row | Facts] = []
+        self._faults: list[InvalidRecord] = []
+        self._sound: list[ManifestRow | ParsedRecord] = []
         self.tokens = 0  # of sound records
         self.sha256 = ""
         self.keys = bytearray()  # `KEY_BYTES` of the hash of each of these ids, in the order of the file
@@ -71,19 +71,19 @@ class RecordsFile:
         """Of speakers by id, which only records are asked for that are not told by their rows."""
         return {number: name for name, number in self._speakers.items()}
 
-    def inspect(self, path: Place, *, tally: Tally) -> list[Fault]:
+    def inspect(self, path: Place, *, counter: ProgressCounter) -> list[InvalidRecord]:
         """Every fault, by index.
 
         Raises:
             OSError: the file cannot be read to its end.
         """
         with _unbuffered(path) as file:
-            window, size_bytes = Window(file), _size(file)
+            window, size_bytes = HashingReader(file), _size(file)
             index, offset = 0, 0
             while offset < size_bytes:
                 offset = self._inspect_frame(window, index=index, offset_bytes=offset, size_bytes=size_bytes)
                 index += 1
-                tally.add()
+                counter.add()
             self.sha256 = window.sha256()
         self._inspect_places()
         self._inspect_tokens()
@@ -104,10 +104,10 @@ class RecordsFile:
         """The ids of the sound records."""
         return {one.utterance_id for one in self._sound}
 
-    def _row(self, index: int) -> Row | None:
+    def _row(self, index: int) -> ManifestRow | None:
         return self._rows[index] if self._rows is not None and index < len(self._rows) else None
 
-    def _inspect_frame(self, window: Window, *, index: int, offset_bytes: int, size_bytes: int) -> int:
+    def _inspect_frame(self, window: HashingReader, *, index: int, offset_bytes: int, size_bytes: int) -> int:
         """Inspect the record here; where the next one is, or the size of the file."""
         row = self._row(index)
         if row is not None and row.offset_bytes == offset_bytes and self._is_as_its_row(window, row=row):
@@ -128,12 +128,12 @@ class RecordsFile:
             self._take_apart(body[:length], index=index, offset_bytes=offset_bytes)
         except CorruptFrame as error:
             fault = RecordError("framing", f"{error.reason} (at byte {offset_bytes})")
-            self._faults.append(Fault(index, row and row.utterance_id, fault))
+            self._faults.append(InvalidRecord(index, row and row.utterance_id, fault))
             if not following and (ahead := self._row(index + 1)) is not None:
                 following = ahead.offset_bytes  # past a broken length the manifest leads on
         return following if offset_bytes < following < size_bytes else size_bytes
 
-    def _is_as_its_row(self, window: Window, *, row: Row) -> bool:
+    def _is_as_its_row(self, window: HashingReader, *, row: ManifestRow) -> bool:
         """Whether the record is what the encoder makes of its row; its mel is summed then, its tokens put aside."""
         outline = self._outlines.of(row)
         if outline is None:
@@ -158,7 +158,7 @@ class RecordsFile:
         row = self._row(index)
         name = row.utterance_id if row is not None else None
         try:
-            facts = read_facts(payload.tobytes(), contract=self._contract, speakers=self._names)
+            facts = parse_record(payload.tobytes(), contract=self._contract, speakers=self._names)
             name = facts.utterance_id
             self._sound.append(facts._replace(mel=None))
             assert facts.mel is not None
@@ -169,21 +169,21 @@ class RecordsFile:
                 length = HEADER_BYTES + len(payload) + FOOTER_BYTES
                 check_row(row, facts=facts, offset_bytes=offset_bytes, length_bytes=length)
         except RecordError as error:
-            self._faults.append(Fault(index, name, error))
+            self._faults.append(InvalidRecord(index, name, error))
 
     def _inspect_places(self) -> None:
         """Whether the records stand in the order of their ids' hashes, and in the shard that those decide."""
         names = [name for _, name in self._placed]
         keys = [key(name, purpose="order") for name in names]
         self.keys += b"".join(order.to_bytes(KEY_BYTES, "big") for order in keys)
-        if are_in_place(names, stem=self._stem, keys=keys):
+        if are_in_order(names, stem=self._stem, keys=keys):
             return
         previous, told = (-1, ""), {fault.record: fault for fault in self._faults}
         for (index, name), order in zip(self._placed, keys, strict=True):
             try:
                 check_place(name, stem=self._stem, key=order, previous=previous)
             except RecordError as error:  # says more than that the record differs from the row of its index
-                told[index] = Fault(index, name, error)
+                told[index] = InvalidRecord(index, name, error)
             previous = (order, name)
         self._faults = list(told.values())
 
@@ -195,7 +195,7 @@ class RecordsFile:
             try:
                 _check_piece(self._pieces[number], row=row)
             except RecordError as error:
-                self._faults.append(Fault(index, row.utterance_id, error))
+                self._faults.append(InvalidRecord(index, row.utterance_id, error))
         # each ends with a byte below 0x80
         self.tokens += int(np.count_nonzero(np.frombuffer(b"".join(self._pieces), np.uint8) < 0x80))
         self._pieces.clear()
@@ -215,7 +215,7 @@ def _unbuffered(path: Place) -> BinaryIO:
     return path.open("rb", buffering=0) if isinstance(path, Path) else path.open("rb")
 
 
-def _wrong_tokens(pieces: list[bytes], *, rows: list[Row]) -> list[int]:
+def _wrong_tokens(pieces: list[bytes], *, rows: list[ManifestRow]) -> list[int]:
     """The packed tokens that are not `[language] pieces </s>`, or not as many as the row says."""
     if not pieces or not all(piece and piece[-1] < 0x80 for piece in pieces):
         return list(range(len(pieces)))
@@ -240,7 +240,7 @@ def _wrong_tokens(pieces: list[bytes], *, rows: list[Row]) -> list[int]:
     return np.flatnonzero(~sound).tolist()
 
 
-def _check_piece(piece: bytes, *, row: Row) -> None:
+def _check_piece(piece: bytes, *, row: ManifestRow) -> None:
     """Raises RecordError where the packed tokens of a record are not what its row says."""
     try:
         tokens = unpack(piece).tolist()

@@ -73,7 +73,7 @@ def _add(total: dict[str, list[int]], more: dict[str, list[int]]) -> None:
         total[split] = [ours + theirs for ours, theirs in zip(held, values, strict=True)]
 
 
-class AddUp(beam.CombineFn):
+class SumTotals(beam.CombineFn):
     """ShardVerdict -> Totals."""
 
     def create_accumulator(self) -> Totals:

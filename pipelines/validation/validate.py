@@ -23,21 +23,21 @@ import apache_beam as beam
 import click
 
 from pipelines.execution.progress import show_progress
-from pipelines.execution.progress_counter import Tally
+from pipelines.execution.progress_counter import ProgressCounter
 from pipelines.execution.runners import choose_workers, new_job_name, run_graph
 from pipelines.validation.blame import with_sums, without_doubtful
-from pipelines.validation.clean_cache import Trust, read_trust, write_trust
-from pipelines.validation.cross_shard import Group, Hashes, contradictions, groups_for, hashes_of
-from pipelines.validation.dataset_files import Base, inspect_base
+from pipelines.validation.clean_cache import CachedVerdict, read_clean_cache, write_clean_cache
+from pipelines.validation.cross_shard import GroupKey, ShardHashes, count_groups, find_conflicts, shard_hashes
+from pipelines.validation.dataset_files import DatasetFiles, check_dataset_files
 from pipelines.validation.findings import Finding, ShardVerdict, ValidationReport
-from pipelines.validation.integrity import tells_all
-from pipelines.validation.manifest_rows import read_table
+from pipelines.validation.integrity import has_complete_listing
+from pipelines.validation.manifest_rows import read_compared_columns
 from pipelines.validation.recordings import recordings_state
-from pipelines.validation.remedies import with_mend
+from pipelines.validation.remedies import with_fix
 from pipelines.validation.reports import write_report
-from pipelines.validation.shard_inspection import Inspection
-from pipelines.validation.totals import AddUp, Totals, check_totals
-from pipelines.validation.workdir import workspace
+from pipelines.validation.shard_inspection import ShardInspection
+from pipelines.validation.totals import SumTotals, Totals, check_totals
+from pipelines.validation.workdir import new_workdir
 from shared.dataset import ShardInfo
 from shared.errors import UserError
 from shared.files import file_sha256, write_bytes, write_json
@@ -51,13 +51,13 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 RECORDS_PER_UTTERANCE = 50
 
 
-class Task(NamedTuple):
+class ValidationInputs(NamedTuple):
     """What the graph needs to know."""
 
     layout: Layout
-    base: Base
+    base: DatasetFiles
     work: Place
-    trust: dict[str, Trust]
+    trust: dict[str, CachedVerdict]
 
     @property
     def shards(self) -> list[ShardInfo]:
@@ -86,11 +86,11 @@ def validate_dataset(
     started_s = time.monotonic()
     layout = Layout(data)
     with _told(str(data)):
-        base = inspect_base(layout)
+        base = check_dataset_files(layout)
     try:
         with _workplace(data, is_local=runner == "local") as (work, is_kept):
-            trust = read_trust(layout, info=base.info) if changed and base.info and base.is_original else {}
-            task = Task(layout, base, work, trust)
+            trust = read_clean_cache(layout, info=base.info) if changed and base.info and base.is_original else {}
+            task = ValidationInputs(layout, base, work, trust)
             _run(task, runner=runner, workers=workers)
             report = _report(task, started_s=started_s, is_kept=is_kept)
         if is_kept:
@@ -108,7 +108,7 @@ def _workplace(data: Place, *, is_local: bool) -> Iterator[tuple[Place, bool]]:
     """
     with contextlib.ExitStack() as stack:
         try:
-            work, is_kept = stack.enter_context(workspace(Layout(data).validation)), True
+            work, is_kept = stack.enter_context(new_workdir(Layout(data).validation)), True
         except OSError as error:
             if error.errno not in _READ_ONLY or not is_local or not isinstance(data, Path):
                 raise
@@ -117,7 +117,7 @@ def _workplace(data: Place, *, is_local: bool) -> Iterator[tuple[Place, bool]]:
         yield work, is_kept
 
 
-def _run(task: Task, *, runner: str, workers: int | None) -> None:
+def _run(task: ValidationInputs, *, runner: str, workers: int | None) -> None:
     shards, records = task.shards, task.records
     with show_progress(task.work / PROGRESS, label=f"{records} records, {len(shards)} shards", total=records):
         run_graph(
@@ -128,7 +128,7 @@ def _run(task: Task, *, runner: str, workers: int | None) -> None:
         )
 
 
-def validation_graph(pipeline: beam.Pipeline, task: Task) -> None:
+def validation_graph(pipeline: beam.Pipeline, task: ValidationInputs) -> None:
     """Verdicts, totals and findings as files in the work folder: the driver can read those on any runner."""
     base, layout, work = task.base, task.layout, task.work
     if base.info is None:
@@ -144,63 +144,69 @@ def validation_graph(pipeline: beam.Pipeline, task: Task) -> None:
         pipeline
         | beam.Create([(shard, task.trust.get(shard.name)) for shard in task.shards])
         | beam.Reshuffle()
-        | beam.ParDo(InspectShard(task, groups=groups_for(task.records))).with_outputs("hashes", main="verdicts")
+        | beam.ParDo(InspectShards(task, groups=count_groups(task.records))).with_outputs("hashes", main="verdicts")
     )
     across = (
-        inspected.hashes  # (group, Hashes)
+        inspected.hashes  # (group, ShardHashes)
         | beam.GroupByKey()
-        | beam.FlatMap(contradictions, layout=layout)  # Finding
+        | beam.FlatMap(find_conflicts, layout=layout)  # Finding
     )
     totals = (
         inspected.verdicts  # ShardVerdict
-        | beam.CombineGlobally(AddUp())  # Totals
+        | beam.CombineGlobally(SumTotals())  # Totals
         | beam.Map(_write_totals, work=work)
         | beam.FlatMap(check_totals, info=base.info, file=layout.info.name)  # Finding
     )
     _ = (across, totals) | beam.Flatten() | beam.Map(_write_finding, work=work)
 
 
-class InspectShard(beam.DoFn):
+class InspectShards(beam.DoFn):
     """(ShardInfo, what may be trusted) -> its verdict, once that is written; `hashes` of what must not stand twice."""
 
-    def __init__(self, task: Task, *, groups: int):
+    def __init__(self, task: ValidationInputs, *, groups: int):
         assert task.base.info is not None
         self._layout, self._work, self._info = task.layout, task.work, task.base.info
         self._doubted_sums = None if task.base.is_original else task.base.sums
         self._groups = groups
 
-    def process(self, element: tuple[ShardInfo, Trust | None]) -> Iterator[ShardVerdict | beam.pvalue.TaggedOutput]:
+    def process(
+        self, element: tuple[ShardInfo, CachedVerdict | None]
+    ) -> Iterator[ShardVerdict | beam.pvalue.TaggedOutput]:
         shard, trust = element
         with _told(shard.name):
-            tally = Tally(self._work / PROGRESS, name=shard.name)
-            verdict, hashes = self._trusted(shard, trust=trust, tally=tally) or self._inspected(shard, tally=tally)
+            counter = ProgressCounter(self._work / PROGRESS, name=shard.name)
+            verdict, hashes = self._trusted(shard, trust=trust, counter=counter) or self._inspected(
+                shard, counter=counter
+            )
             write_json(self._work / f"{shard.name}.verdict", verdict, durable=False)
         yield verdict.model_copy(update={"findings": []})
         for group, packed in hashes:
             yield beam.pvalue.TaggedOutput("hashes", (group, packed))
 
     def _trusted(
-        self, shard: ShardInfo, *, trust: Trust | None, tally: Tally
-    ) -> tuple[ShardVerdict, list[tuple[Group, Hashes]]] | None:
+        self, shard: ShardInfo, *, trust: CachedVerdict | None, counter: ProgressCounter
+    ) -> tuple[ShardVerdict, list[tuple[GroupKey, ShardHashes]]] | None:
         verdict = trust and trust.verdict(shard, layout=self._layout)
         are_data = not self._info.contract.stores_mels  # the recordings
         more = ("audio_path",) if are_data else ()
-        table = read_table(self._layout.manifest(shard.name), more=more) if verdict else None
+        table = read_compared_columns(self._layout.manifest(shard.name), more=more) if verdict else None
         if verdict is None or table is None:
             return None
         if are_data and recordings_state(table) != verdict.recordings:
             return None
-        tally.add(verdict.sums.records)
-        tally.flush()
-        return verdict, list(hashes_of(table, ids=None, stem=shard.name, groups=self._groups))
+        counter.add(verdict.sums.records)
+        counter.flush()
+        return verdict, list(shard_hashes(table, ids=None, stem=shard.name, groups=self._groups))
 
-    def _inspected(self, shard: ShardInfo, *, tally: Tally) -> tuple[ShardVerdict, list[tuple[Group, Hashes]]]:
-        inspection = Inspection(shard, layout=self._layout, info=self._info, tally=tally)
+    def _inspected(
+        self, shard: ShardInfo, *, counter: ProgressCounter
+    ) -> tuple[ShardVerdict, list[tuple[GroupKey, ShardHashes]]]:
+        inspection = ShardInspection(shard, layout=self._layout, info=self._info, counter=counter)
         verdict = inspection.verdict()
         if self._doubted_sums is not None:
             left = without_doubtful(verdict.findings, sums=self._doubted_sums, info=self._layout.info.name)
             verdict = verdict.model_copy(update={"findings": list(left)})
-        hashes = hashes_of(inspection.manifest, ids=inspection.keys, stem=shard.name, groups=self._groups)
+        hashes = shard_hashes(inspection.manifest, ids=inspection.keys, stem=shard.name, groups=self._groups)
         return verdict, list(hashes)
 
 
@@ -244,7 +250,7 @@ def _write_totals(totals: Totals, work: Place) -> Totals:
     return totals
 
 
-def _report(task: Task, *, started_s: float, is_kept: bool) -> ValidationReport:
+def _report(task: ValidationInputs, *, started_s: float, is_kept: bool) -> ValidationReport:
     """Everything that was found, and, where that is kept, what may be trusted from now on."""
     base, layout, work = task.base, task.layout, task.work
     across = [Finding.model_validate_json(path.read_bytes()) for path in sorted(work.glob("*.finding"))]
@@ -255,7 +261,7 @@ def _report(task: Task, *, started_s: float, is_kept: bool) -> ValidationReport:
     if is_kept and base.info is not None and base.is_original:
         bad = {one.stem for one in findings}
         clean = (verdict for verdict in map(_verdict, verdicts) if verdict.stem not in bad)
-        write_trust(layout, info=base.info, clean=clean)
+        write_clean_cache(layout, info=base.info, clean=clean)
     totals = json.loads((work / "totals.json").read_bytes()) if base.info else {"records": 0, "trusted": 0}
     return ValidationReport(
         fingerprint=base.info.fingerprint if base.info else "",
@@ -263,7 +269,7 @@ def _report(task: Task, *, started_s: float, is_kept: bool) -> ValidationReport:
         seconds=round(time.monotonic() - started_s, 3),
         shards=len(task.shards),
         bytes=sum(shard.bytes for shard in task.shards),
-        findings=[with_mend(one, data=layout.root) for one in findings],
+        findings=[with_fix(one, data=layout.root) for one in findings],
         **totals,
     )
 
@@ -272,10 +278,10 @@ def _verdict(path: Place) -> ShardVerdict:
     return ShardVerdict.model_validate_json(path.read_bytes())
 
 
-def _strays(task: Task) -> Iterator[Finding]:
+def _strays(task: ValidationInputs) -> Iterator[Finding]:
     """What lies among the shards and tables and is not listed, where dataset.json or `_SUCCESS` still lists all."""
     layout = task.layout
-    if not tells_all(task.base, layout=layout):
+    if not has_complete_listing(task.base, layout=layout):
         return
     listed = {path for shard in task.shards for path in layout.parts(shard.name)}
     listed |= {layout.root / name for name in task.base.sums}

@@ -22,7 +22,7 @@ KEPT_S = 24 * 3600.0  # where nobody can say whether its owner lives
 
 
 @contextlib.contextmanager
-def workspace(parent: Place) -> Iterator[Place]:
+def new_workdir(parent: Place) -> Iterator[Place]:
     """An empty folder below `parent`, gone at the end; those that nobody holds any more are swept first.
 
     Who uses one holds a lock on a file in it, which the system gives back however a process ends; in an object store

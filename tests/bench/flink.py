@@ -29,7 +29,7 @@ from pipelines.config import BuildConfig
 from pipelines.execution.flink.cluster import Cluster
 from pipelines.execution.flink.install import install
 from pipelines.execution.flink.processes import free_port
-from pipelines.execution.flink.rest import ask
+from pipelines.execution.flink.rest import rest_request
 from pipelines.execution.runners import choose_workers, run_graph
 from tests.bench.build import bare_loop
 from tests.bench.corpus import bench_config
@@ -139,8 +139,8 @@ def stages(cluster: Cluster) -> str:
     began_s = time.time()
     empty_job(cluster)
     ended_s = time.time()
-    newest = max(ask(cluster.master, "/jobs/overview")["jobs"], key=lambda one: one["start-time"])
-    job = ask(cluster.master, f"/jobs/{newest['jid']}")
+    newest = max(rest_request(cluster.master, "/jobs/overview")["jobs"], key=lambda one: one["start-time"])
+    job = rest_request(cluster.master, f"/jobs/{newest['jid']}")
     at_s = {name: job[f"{name}-time"] / 1000 for name in ("start", "end")}
     first_s = min(one["end-time"] for one in job["vertices"] if "Impulse" not in one["name"]) / 1000
     told = {

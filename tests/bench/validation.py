@@ -22,13 +22,13 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from pipelines.build.build_dataset import build_dataset
-from pipelines.execution.progress_counter import Tally
-from pipelines.validation.cross_shard import hashes_of
-from pipelines.validation.hashing_reader import Window
-from pipelines.validation.manifest_rows import read_rows
-from pipelines.validation.mel_sums import band_sums
+from pipelines.execution.progress_counter import ProgressCounter
+from pipelines.validation.cross_shard import shard_hashes
+from pipelines.validation.hashing_reader import HashingReader
+from pipelines.validation.manifest_rows import parse_rows
+from pipelines.validation.mel_sums import mel_sums_for
 from pipelines.validation.record_checks import mel_range
-from pipelines.validation.shard_inspection import Inspection
+from pipelines.validation.shard_inspection import ShardInspection
 from shared.dataset import Dataset
 from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, check_body, payload_length
 from tests.bench.corpus import bench_config
@@ -94,7 +94,7 @@ def _read(path: Path) -> None:
 
 def _frames(path: Path) -> str:
     with path.open("rb", buffering=0) as file:
-        window, offset, size_bytes = Window(file), 0, path.stat().st_size
+        window, offset, size_bytes = HashingReader(file), 0, path.stat().st_size
         while offset < size_bytes:
             length = payload_length(bytes(window.view(offset, HEADER_BYTES)), index=0, offset_bytes=offset)
             body = window.view(offset + HEADER_BYTES, length + FOOTER_BYTES)
@@ -108,21 +108,21 @@ def _bands(dataset: Dataset) -> bool:
     contract, shards = dataset.info.contract, dataset.info.shards
     records, frames = sum(shard.records for shard in shards), sum(shard.frames for shard in shards)
     low, high = mel_range(contract)
-    bands, mean_frames = band_sums(contract, low=low, high=high), frames // records
+    bands, mean_frames = mel_sums_for(contract, low=low, high=high), frames // records
     mel = np.linspace(-11, 2, mean_frames * contract.features.n_mels).astype("<f2").view(np.uint8)
     return all([bands.add(mel, frames=mean_frames) for _ in range(records)])
 
 
 def _rows(path: Path) -> int:
-    return len(read_rows(pq.ParquetFile(path).read(use_threads=False)))
+    return len(parse_rows(pq.ParquetFile(path).read(use_threads=False)))
 
 
 def _inspect(dataset: Dataset, number: int, tallies: Path) -> None:
     shard = dataset.info.shards[number]
-    tally = Tally(tallies, name=shard.name)
-    inspection = Inspection(shard, layout=dataset.layout, info=dataset.info, tally=tally)
+    tally = ProgressCounter(tallies, name=shard.name)
+    inspection = ShardInspection(shard, layout=dataset.layout, info=dataset.info, counter=tally)
     assert not inspection.verdict().findings
-    assert list(hashes_of(inspection.manifest, ids=inspection.keys, stem=shard.name, groups=1))
+    assert list(shard_hashes(inspection.manifest, ids=inspection.keys, stem=shard.name, groups=1))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pipelines.execution.flink import launcher
 from pipelines.execution.flink.cluster import Cluster
-from pipelines.execution.flink.rest import ask
+from pipelines.execution.flink.rest import rest_request
 
 WORKER = "myxtts-flink-worker"
 
@@ -46,7 +46,7 @@ def kill_a_task_manager(cluster: Cluster) -> None:
     while killed.alive:  # its memory is large
         time.sleep(0.01)
     assert cluster.up()
-    while ask(cluster.master, "/overview")["taskmanagers"] != len(cluster.processes().task_managers):
+    while rest_request(cluster.master, "/overview")["taskmanagers"] != len(cluster.processes().task_managers):
         time.sleep(0.2)  # Flink still counts the one that it has not missed yet
 
 
@@ -68,12 +68,12 @@ def after_some_progress(staging: Path, action: Callable[[], None], *, from_: int
 
 def failures(cluster: Cluster, job_id: str) -> list[str]:
     """What Flink remembers of the failures that a job recovered from."""
-    history = ask(cluster.master, f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
+    history = rest_request(cluster.master, f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
     return [str(one["stacktrace"]) for one in history]
 
 
 def newest_job(cluster: Cluster) -> str:
-    return str(max(ask(cluster.master, "/jobs/overview")["jobs"], key=lambda one: one["start-time"])["jid"])
+    return str(max(rest_request(cluster.master, "/jobs/overview")["jobs"], key=lambda one: one["start-time"])["jid"])
 
 
 def wait_for_no_worker() -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.execution.progress_counter import Tally
+from pipelines.execution.progress_counter import ProgressCounter
 from pipelines.validation.findings import Finding
-from pipelines.validation.shard_inspection import Inspection
+from pipelines.validation.shard_inspection import ShardInspection
 from shared.dataset import Dataset
 from shared.records import FIELDS, decode
 from shared.tfrecord import frame, read_frames
@@ -137,5 +137,5 @@ def inspect(data: Path, *, stem: str, progress: Path) -> list[Finding]:
     """The findings of one shard, without Beam."""
     dataset = Dataset.open(data)
     (shard,) = (one for one in dataset.info.shards if one.name == stem)
-    tally = Tally(progress, name=stem)
-    return Inspection(shard, layout=dataset.layout, info=dataset.info, tally=tally).verdict().findings
+    counter = ProgressCounter(progress, name=stem)
+    return ShardInspection(shard, layout=dataset.layout, info=dataset.info, counter=counter).verdict().findings

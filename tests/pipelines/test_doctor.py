@@ -88,9 +88,9 @@ def test_a_cluster_that_cannot_take_the_job_is_refused(
 ) -> None:
     monkeypatch.delenv("FLINK_JOB_SERVER_JAR", raising=False)
     whole = {"taskmanagers": 1, "slots-available": 0} | overview
-    monkeypatch.setattr(answers, "ask", lambda master, path: whole)
+    monkeypatch.setattr(answers, "rest_request", lambda master, path: whole)
     with pytest.raises(UserError, match=wanted):
-        checks.checked_slots("flink:8081")
+        checks.count_slots("flink:8081")
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,9 @@ def test_a_cluster_that_begins_a_lost_job_too_soon_or_never_is_told(
     settings: dict[str, str], wanted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [{"key": key, "value": value} for key, value in settings.items()]
-    monkeypatch.setattr(answers, "ask", lambda master, path: rows)
+    monkeypatch.setattr(answers, "rest_request", lambda master, path: rows)
     with pytest.raises(UserError, match=wanted):
-        restarts.checked_restarts("flink:8081")
+        restarts.check_restart_strategy("flink:8081")
 
 
 @pytest.mark.parametrize(
@@ -127,5 +127,5 @@ def test_a_cluster_that_waits_long_enough_is_well(
 ) -> None:
     settings = {"restart-strategy.type": strategy, f"restart-strategy.{strategy}.{key}": delay}
     rows = [{"key": key, "value": value} for key, value in settings.items()]
-    monkeypatch.setattr(answers, "ask", lambda master, path: rows)
-    assert restarts.checked_restarts("flink:8081") == f"{strategy}, after {delay}"
+    monkeypatch.setattr(answers, "rest_request", lambda master, path: rows)
+    assert restarts.check_restart_strategy("flink:8081") == f"{strategy}, after {delay}"

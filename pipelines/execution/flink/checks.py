@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pipelines.execution.flink.cluster import Cluster
-from pipelines.execution.flink.environment import asked_job_server_jar, asked_master, asked_worker_pool
+from pipelines.execution.flink.environment import job_server_jar_from_env, master_from_env, worker_pool_from_env
 from pipelines.execution.flink.install import installation
 from pipelines.execution.flink.java import java_home, maven
-from pipelines.execution.flink.processes import listens
+from pipelines.execution.flink.processes import is_port_open
 from pipelines.execution.flink.responses import class_path, overview
 from pipelines.execution.flink.rest import Unreachable
-from pipelines.execution.flink.restart_strategy import checked_restarts
+from pipelines.execution.flink.restart_strategy import check_restart_strategy
 from pipelines.execution.flink.versions import sums, versions
 from shared.errors import UserError
 
@@ -43,7 +43,7 @@ def worker_command() -> str:
     return str(command)
 
 
-def checked_slots(master: str) -> int:
+def count_slots(master: str) -> int:
     """How many tasks the cluster takes at a time.
 
     Raises:
@@ -51,7 +51,7 @@ def checked_slots(master: str) -> int:
     """
     whole = overview(master)
     found, line = whole.version, versions().flink_line
-    if not found.startswith(f"{line}.") and asked_job_server_jar() is None:
+    if not found.startswith(f"{line}.") and job_server_jar_from_env() is None:
         raise UserError(
             f"the cluster at {master} is Flink {found}, the job server here is for {line}; set FLINK_JOB_SERVER_JAR to "
             f"Beam's one-file job server for Flink {found.rpartition('.')[0]}"
@@ -61,7 +61,7 @@ def checked_slots(master: str) -> int:
     return whole.slots
 
 
-def checked_job_server_jar(master: str) -> Path | None:
+def check_job_server_jar(master: str) -> Path | None:
     """The user's own job server, which takes its jars to the cluster with each job.
 
     There they must not be: a TaskManager that has the same classes from two places takes no job any more.
@@ -69,13 +69,13 @@ def checked_job_server_jar(master: str) -> Path | None:
     Raises:
         UserError: there is no such file, or the cluster has Beam's jars.
     """
-    jar = asked_job_server_jar()
-    if jar is not None and runs_beam(master):
+    jar = job_server_jar_from_env()
+    if jar is not None and has_beam_jars(master):
         raise UserError(f"the cluster at {master} has Beam's jars on its class path; unset FLINK_JOB_SERVER_JAR")
     return jar
 
 
-def runs_beam(master: str) -> bool:
+def has_beam_jars(master: str) -> bool:
     """Whether the cluster's own class path holds Beam's runner.
 
     Raises:
@@ -89,14 +89,14 @@ def runs_beam(master: str) -> bool:
 
 
 def _worker() -> str:
-    pool = asked_worker_pool()
+    pool = worker_pool_from_env()
     if pool is None:
         return worker_command()
     return f"of the pool at {pool} beside each TaskManager, which is not asked from here"
 
 
 def _maven() -> str:
-    if asked_job_server_jar() is not None:
+    if job_server_jar_from_env() is not None:
         return "not needed with FLINK_JOB_SERVER_JAR"
     if installation().exists:
         return "not needed any more"
@@ -104,7 +104,7 @@ def _maven() -> str:
 
 
 def _files() -> str:
-    if asked_job_server_jar() is not None:
+    if job_server_jar_from_env() is not None:
         return "not needed with FLINK_JOB_SERVER_JAR"
     found = installation()
     if not found.exists:
@@ -117,12 +117,12 @@ def _files() -> str:
 
 def _cluster() -> str:
     """Its version and slots, or who else is at its port."""
-    master = asked_master()
+    master = master_from_env()
     try:
-        return f"Flink {overview(master).version} at {master}, {checked_slots(master)} slots"
+        return f"Flink {overview(master).version} at {master}, {count_slots(master)} slots"
     except Unreachable as error:
         host, _, port = master.rpartition(":")
-        if host == "localhost" and listens(int(port)):
+        if host == "localhost" and is_port_open(int(port)):
             raise UserError(
                 f"port {port} is another program's; FLINK_MASTER=localhost:PORT names a free one"
             ) from error
@@ -132,21 +132,21 @@ def _cluster() -> str:
 def _restarts() -> str:
     """What the cluster does when a worker or a TaskManager is lost."""
     try:
-        return checked_restarts(asked_master())
+        return check_restart_strategy(master_from_env())
     except Unreachable:
         return "not known yet"  # why is told above
 
 
 def _job_server() -> str:
     """That of the cluster, or what would be started."""
-    jar = asked_job_server_jar()
+    jar = job_server_jar_from_env()
     if jar is not None:
         with contextlib.suppress(Unreachable):  # told above
-            checked_job_server_jar(asked_master())
+            check_job_server_jar(master_from_env())
         return f"{jar}, started for each run"
-    found = Cluster(asked_master(), files=installation()).processes()
+    found = Cluster(master_from_env(), files=installation()).processes()
     if found.job_server is None:
         return "none runs; one is started for each run, and Beam's jars travel with it"
-    if not listens(int(found.endpoint.rpartition(":")[2])):
+    if not is_port_open(int(found.endpoint.rpartition(":")[2])):
         raise UserError(f"process {found.job_server.pid} does not listen; `make flink-down flink-up`")
     return f"{found.endpoint} (process {found.job_server.pid})"

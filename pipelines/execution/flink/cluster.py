@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import pydantic
 
 from pipelines.execution.flink import job_server
-from pipelines.execution.flink.environment import checked_master, cluster_folder
+from pipelines.execution.flink.environment import check_master, cluster_folder
 from pipelines.execution.flink.install import Installation
-from pipelines.execution.flink.java import FRUGAL, OPENS, java_home
-from pipelines.execution.flink.processes import Started, end_all, free_port, listens, start
+from pipelines.execution.flink.java import ADD_OPENS, JVM_FLAGS, java_home
+from pipelines.execution.flink.processes import ProcessHandle, free_port, is_port_open, start_process, terminate_all
 from pipelines.execution.flink.responses import overview
 from pipelines.execution.flink.rest import Unreachable
 from pipelines.execution.flink.restart_strategy import DELAY_S
@@ -49,11 +49,11 @@ class Processes(pydantic.BaseModel):
     """What runs of a cluster; kept in its folder."""
 
     endpoint: str = ""  # host:port of the job server
-    job_manager: Started | None = None
-    job_server: Started | None = None
-    task_managers: list[Started] = []
+    job_manager: ProcessHandle | None = None
+    job_server: ProcessHandle | None = None
+    task_managers: list[ProcessHandle] = []
 
-    def all(self) -> list[Started]:
+    def all(self) -> list[ProcessHandle]:
         """Those that take work first."""
         others = (self.job_server, self.job_manager)
         return [*self.task_managers, *(one for one in others if one is not None)]
@@ -110,14 +110,14 @@ class Cluster:
 
     def _new_job_manager(self) -> Processes:
         port = int(self.master.rpartition(":")[2])
-        if listens(port):
+        if is_port_open(port):
             raise UserError(f"port {port} is taken by another program; FLINK_MASTER=localhost:PORT names another one")
         shutil.rmtree(self.folder / "tmp", ignore_errors=True)
         for name in ("conf", "log", "pid", "tmp"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         shutil.copy(self._files.log_config, self.folder / "conf")
         config = CONFIG.format(
-            opts=" ".join([*OPENS, *FRUGAL, RARE_TICKS]),
+            opts=" ".join([*ADD_OPENS, *JVM_FLAGS, RARE_TICKS]),
             rpc_port=free_port(),
             rest_port=port,
             folder=self.folder,
@@ -135,18 +135,18 @@ class Cluster:
     def _add_job_server(self, found: Processes) -> None:
         port = free_port()
         words = job_server.command(
-            job_server.home_class_path(self._files),
+            job_server.bundled_class_path(self._files),
             log_config=self._files.log_config,
             master=self.master,
             port=port,
             folder=self.folder,
         )
         log = self.folder / "log" / "job-server.out"
-        found.job_server = start(words, marker=str(self.folder), log=log, environment=os.environ)
+        found.job_server = start_process(words, marker=str(self.folder), log=log, environment=os.environ)
         found.endpoint = f"localhost:{port}"
         self._keep(found)
 
-    def _flink(self, script: str, *place: str) -> Started:
+    def _flink(self, script: str, *place: str) -> ProcessHandle:
         """Flink's own script becomes the Java process that it prepares."""
         own = {
             "JAVA_HOME": str(java_home()),
@@ -159,10 +159,10 @@ class Cluster:
         marker = f"-Dmyxtts.cluster={self.folder}"
         words = [str(self._files.root / "bin" / f"{script}.sh"), "start-foreground", *place, marker]
         log = self.folder / "log" / f"{script}.out"
-        return start(words, marker=marker, log=log, environment=os.environ | own)
+        return start_process(words, marker=marker, log=log, environment=os.environ | own)
 
     def _wait(self, found: Processes) -> None:
-        """Until REST counts a slot for each TaskManager and the job server listens."""
+        """Until REST counts a slot for each TaskManager and the port of the job server is open."""
         end_s = time.monotonic() + START_S
         while self._slots() < len(found.task_managers):
             dead = len(self.processes().all()) < len(found.all())
@@ -183,7 +183,7 @@ class Cluster:
             return 0
 
     def _end(self, found: Processes) -> None:
-        end_all(found.all())
+        terminate_all(found.all())
 
     def _keep(self, found: Processes) -> None:
         write_json(self._state, found)
@@ -201,7 +201,7 @@ def local_master(master: str) -> str:
     Raises:
         UserError: a cluster cannot be started there from here.
     """
-    checked = checked_master(master)
+    checked = check_master(master)
     if checked.rpartition(":")[0] not in ("localhost", "127.0.0.1"):
         raise UserError(f"{master}: a cluster is started and ended on this machine only; wanted localhost:PORT")
     return checked

@@ -75,8 +75,8 @@ def _refuse_while_jobs_run(master: str) -> None:
 def status(master: str) -> None:
     """Cluster, slots, TaskManagers, job server, running jobs."""
     from pipelines.execution.flink.cluster import Cluster
-    from pipelines.execution.flink.environment import checked_master
+    from pipelines.execution.flink.environment import check_master
     from pipelines.execution.flink.install import installation
     from pipelines.execution.flink.status import status_lines
 
-    click.echo("\n".join(status_lines(Cluster(checked_master(master), files=installation()))))
+    click.echo("\n".join(status_lines(Cluster(check_master(master), files=installation()))))

@@ -21,12 +21,12 @@ def cluster_folder(master: str) -> Path:
     return state / "myxtts" / f"flink-{master.replace(':', '-')}"
 
 
-def asked_master() -> str:
+def master_from_env() -> str:
     """host:port of the cluster's REST service: FLINK_MASTER, else that of `make flink-up`."""
-    return checked_master(os.environ.get("FLINK_MASTER") or DEFAULT_MASTER)
+    return check_master(os.environ.get("FLINK_MASTER") or DEFAULT_MASTER)
 
 
-def checked_master(master: str) -> str:
+def check_master(master: str) -> str:
     """
     Raises:
         UserError: it is no host:port.
@@ -37,7 +37,7 @@ def checked_master(master: str) -> str:
     return bare
 
 
-def asked_worker_pool() -> str | None:
+def worker_pool_from_env() -> str | None:
     """host:port where each TaskManager finds a pool of Python workers that is its own: FLINK_ENVIRONMENT=EXTERNAL:…
 
     None where TaskManagers start workers themselves.
@@ -62,7 +62,7 @@ def _is_host_and_port(text: str) -> bool:
     return bool(host) and port.isdecimal() and 0 < int(port) < 65_536
 
 
-def asked_job_server_jar() -> Path | None:
+def job_server_jar_from_env() -> Path | None:
     """The one-file job server, where the user has one: FLINK_JOB_SERVER_JAR.
 
     Raises:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from pipelines.execution.flink.environment import cache_folder
 from pipelines.execution.flink.java import java_home, maven
-from pipelines.execution.flink.versions import POM, set_name, sums, versions
+from pipelines.execution.flink.versions import POM, installation_name, sums, versions
 from shared.errors import UserError
 from shared.files import file_sha256
 
@@ -62,7 +62,7 @@ class Installation:
 
 def installation() -> Installation:
     """Where the wanted versions lie, once they are installed."""
-    return Installation(cache_folder() / set_name())
+    return Installation(cache_folder() / installation_name())
 
 
 def install(say: Say) -> Installation:

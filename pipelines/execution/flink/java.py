@@ -13,7 +13,7 @@ from pipelines.execution.flink.versions import versions
 from shared.errors import UserError
 
 # Flink's own start scripts open these for it on Java 17; Beam's job server reflects on the same.
-OPENED = (
+OPENED_PACKAGES = (
     *(
         "java.lang",
         "java.lang.invoke",
@@ -26,11 +26,11 @@ OPENED = (
     ),
     *("java.util", "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch"),
 )
-OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
+ADD_OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES]
 
 # These processes share the machine with the Python workers, which do the work: threads that compile hot Java code or
 # collect garbage side by side would take the cores from them.
-FRUGAL = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def java_home() -> Path:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pipelines.execution.flink.install import Installation
-from pipelines.execution.flink.java import FRUGAL, OPENS, java_home
-from pipelines.execution.flink.processes import free_port, listens
+from pipelines.execution.flink.java import ADD_OPENS, JVM_FLAGS, java_home
+from pipelines.execution.flink.processes import free_port, is_port_open
 from shared.errors import UserError
 
 DRIVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 START_S = 120.0
 
 # Ends with the process that holds the other end of its stdin, however that one ends.
-_LEASH = '"$@" </dev/null & cat >/dev/null; kill $!; wait $!'
+CHILD_SCRIPT = '"$@" </dev/null & cat >/dev/null; kill $!; wait $!'
 
 
 def command(class_path: str, *, log_config: Path | None, master: str, port: int, folder: Path) -> list[str]:
@@ -26,8 +26,8 @@ def command(class_path: str, *, log_config: Path | None, master: str, port: int,
     return [
         str(java_home() / "bin" / "java"),
         "-Xmx512m",
-        *OPENS,
-        *FRUGAL,
+        *ADD_OPENS,
+        *JVM_FLAGS,
         *([f"-Dlog4j.configurationFile=file:{log_config}"] if log_config else []),
         f"-Dlog.file={folder / 'log' / 'job-server.log'}",
         "-Dconsole.log.level=OFF",
@@ -38,19 +38,19 @@ def command(class_path: str, *, log_config: Path | None, master: str, port: int,
     ]
 
 
-def home_class_path(files: Installation) -> str:
+def bundled_class_path(files: Installation) -> str:
     """For a cluster of ours, whose own class path has all jars: none of them travel."""
     return f"{files.jars}/*"
 
 
-def travelling_class_path(files: Installation) -> str:
+def submitted_class_path(files: Installation) -> str:
     """For somebody else's cluster: Beam's jars travel with each job, Flink's and its log's are there."""
     own = [*sorted(files.jars.glob("flink-dist-*.jar")), *sorted(files.jars.glob("log4j-*.jar"))]
     return os.pathsep.join([f"{files.runner_jars}/*", *map(str, own)])
 
 
 @contextlib.contextmanager
-def leashed_job_server(master: str, *, folder: Path, class_path: str, log_config: Path | None = None) -> Iterator[str]:
+def child_job_server(master: str, *, folder: Path, class_path: str, log_config: Path | None = None) -> Iterator[str]:
     """A job server for the time of the body; host:port of it. It ends with this process too, if that is killed.
 
     Raises:
@@ -61,7 +61,11 @@ def leashed_job_server(master: str, *, folder: Path, class_path: str, log_config
     words = command(class_path, log_config=log_config, master=master, port=port, folder=folder)
     with (folder / "log" / "job-server.out").open("ab") as out:
         leash = subprocess.Popen(
-            ["sh", "-c", _LEASH, "sh", *words], stdin=subprocess.PIPE, stdout=out, stderr=out, start_new_session=True
+            ["sh", "-c", CHILD_SCRIPT, "sh", *words],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=out,
+            start_new_session=True,
         )
         assert leash.stdin is not None
         try:
@@ -78,7 +82,7 @@ def wait_until_it_listens(port: int, *, log: Path, alive: Callable[[], bool]) ->
         UserError: it has ended, or takes too long.
     """
     end_s = time.monotonic() + START_S
-    while not listens(port):
+    while not is_port_open(port):
         if not alive() or time.monotonic() > end_s:
             raise UserError(f"Beam's job server did not start; its log is in {log}")
         time.sleep(0.1)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pipelines.execution.flink.responses import job_status, listed_jobs
-from pipelines.execution.flink.rest import Conflict, Unknown, Unreachable, ask
+from pipelines.execution.flink.rest import Conflict, NotFound, Unreachable, rest_request
 from shared.errors import UserError
 
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELED", "SUSPENDED"})
@@ -22,7 +22,7 @@ PATIENCE, MAX_INTERVAL_S = (
 )  # pauses grow to this share of what a job has taken so far, at most so many seconds
 
 
-class Job(NamedTuple):
+class FlinkJob(NamedTuple):
     """As Flink lists it; `state` is Flink's word: RUNNING, RESTARTING, FINISHED, FAILED, CANCELED, …"""
 
     id: str
@@ -38,7 +38,7 @@ class JobFailed(RuntimeError):
     """The job ended otherwise than well; the text holds what Flink says of the reason."""
 
 
-def find_job(master: str, *, name: str) -> Job | None:
+def find_job(master: str, *, name: str) -> FlinkJob | None:
     """The newest job of that name, None where the cluster knows none (it forgets ended ones after an hour).
 
     Raises:
@@ -48,22 +48,22 @@ def find_job(master: str, *, name: str) -> Job | None:
     if not listed:
         return None
     newest = max(listed, key=lambda one: one.start_ms)
-    return Job(newest.jid, name, newest.state)
+    return FlinkJob(newest.jid, name, newest.state)
 
 
-def running_jobs(master: str) -> list[Job]:
+def running_jobs(master: str) -> list[FlinkJob]:
     """Those that have not ended.
 
     Raises:
         Unreachable: the cluster cannot be asked.
     """
-    jobs = [Job(one.jid, one.name, one.state) for one in listed_jobs(master)]
+    jobs = [FlinkJob(one.jid, one.name, one.state) for one in listed_jobs(master)]
     return [job for job in jobs if not job.ended]
 
 
 def wait_for_job(
-    master: str, job: Job, *, follow: Callable[[Job], None] = lambda job: None, interval_s: float = INTERVAL_S
-) -> Job:
+    master: str, job: FlinkJob, *, follow: Callable[[FlinkJob], None] = lambda job: None, interval_s: float = INTERVAL_S
+) -> FlinkJob:
     """Poll until the job has ended well, calling `follow` with what it is at each poll.
 
     A mistake of the user's, which Flink would try again and again, ends it at once.
@@ -71,7 +71,7 @@ def wait_for_job(
     Raises:
         UserError: one was raised in the job.
         Unreachable: the cluster has not answered for half a minute.
-        Unknown: it has forgotten the job, or was started anew.
+        NotFound: it has forgotten the job, or was started anew.
         JobFailed: the job failed or was cancelled.
     """
     job = _watch(master, job, follow=follow, interval_s=interval_s)
@@ -81,29 +81,29 @@ def wait_for_job(
     return job
 
 
-def cancel_job(master: str, job: Job, *, interval_s: float = INTERVAL_S) -> Job:
+def cancel_job(master: str, job: FlinkJob, *, interval_s: float = INTERVAL_S) -> FlinkJob:
     """Cancel, and wait until it has ended: after that nothing of it writes any more. An ended one stays as it is.
 
     Raises:
-        Unreachable, Unknown: as `wait_for_job`.
+        Unreachable, NotFound: as `wait_for_job`.
     """
     job = _now(master, job)
     if not job.ended:
         with contextlib.suppress(Conflict):  # it has just ended by itself
-            ask(master, f"/jobs/{job.id}?mode=cancel", method="PATCH")
+            rest_request(master, f"/jobs/{job.id}?mode=cancel", method="PATCH")
     while not job.ended:
         time.sleep(interval_s)
         job = _now(master, job)
     return job
 
 
-def _watch(master: str, job: Job, *, follow: Callable[[Job], None], interval_s: float) -> Job:
+def _watch(master: str, job: FlinkJob, *, follow: Callable[[FlinkJob], None], interval_s: float) -> FlinkJob:
     """A long job is asked after less often, and one that runs for nothing but its state: each answer takes its time."""
     began_s = answered_s = time.monotonic()
     while True:
         try:
             job = _now(master, job)
-            mistake = None if job.state in UNDISTURBED else user_message(_reasons(master, job))
+            mistake = None if job.state in UNDISTURBED else user_error_message(_reasons(master, job))
             answered_s = time.monotonic()
         except Unreachable:
             if time.monotonic() - answered_s > SILENCE_S:
@@ -118,22 +118,22 @@ def _watch(master: str, job: Job, *, follow: Callable[[Job], None], interval_s: 
         time.sleep(min(max(interval_s, PATIENCE * (time.monotonic() - began_s)), MAX_INTERVAL_S))
 
 
-def _now(master: str, job: Job) -> Job:
+def _now(master: str, job: FlinkJob) -> FlinkJob:
     """What else Flink says of a job is up to 3 s old (`web.refresh-interval`), and a hundred times as long."""
     return job._replace(state=job_status(master, job.id))
 
 
-def _reasons(master: str, job: Job) -> str:
+def _reasons(master: str, job: FlinkJob) -> str:
     """Every failure that Flink remembers of the job, also those that it recovered from."""
     try:
-        answer = ask(master, f"/jobs/{job.id}/exceptions")
-    except Unknown:
+        answer = rest_request(master, f"/jobs/{job.id}/exceptions")
+    except NotFound:
         return ""
     entries = answer.get("exceptionHistory", {}).get("entries", [])
     return "\n".join([answer.get("root-exception") or "", *(one.get("stacktrace") or "" for one in entries)]).strip()
 
 
-def user_message(text: str) -> str | None:
+def user_error_message(text: str) -> str | None:
     """The one line of a UserError that a runner carried out of a DoFn, maybe within a traceback's text."""
     found = re.findall(r"UserError: (.*)", text)
     return found[-1].split(" [while running")[0].strip() if found else None

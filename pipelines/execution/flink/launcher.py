@@ -25,12 +25,12 @@ def main() -> None:
     parser.add_argument("--provision_endpoint", required=True)
     asked, _ = parser.parse_known_args()
     os.chdir(os.environ.get(FOLDER, "."))
-    os.environ.update(provisioned(asked.provision_endpoint, worker_id=asked.id))
+    os.environ.update(read_provision_info(asked.provision_endpoint, worker_id=asked.id))
     sys.argv[1:] = []
     worker.main()
 
 
-def provisioned(endpoint: str, *, worker_id: str) -> dict[str, str]:
+def read_provision_info(endpoint: str, *, worker_id: str) -> dict[str, str]:
     """What the provision service says, as the environment variables that Beam's worker reads."""
     import grpc
     from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc

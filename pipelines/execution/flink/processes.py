@@ -15,7 +15,7 @@ import pydantic
 EXEC_S = 2.0
 
 
-class Started(pydantic.BaseModel):
+class ProcessHandle(pydantic.BaseModel):
     """A process; `marker` stands in its command line, so that a number given anew is not mistaken for it."""
 
     pid: int
@@ -26,7 +26,7 @@ class Started(pydantic.BaseModel):
         return self.marker in _command_line(self.pid)
 
 
-def end_all(processes: Sequence[Started], *, patience_s: float = 10.0) -> None:
+def terminate_all(processes: Sequence[ProcessHandle], *, patience_s: float = 10.0) -> None:
     """Ask them to end, then make them; back when they have."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for one in processes:
@@ -37,23 +37,23 @@ def end_all(processes: Sequence[Started], *, patience_s: float = 10.0) -> None:
             time.sleep(0.05)
 
 
-def start(words: Sequence[str], *, marker: str, log: Path, environment: Mapping[str, str]) -> Started:
+def start_process(words: Sequence[str], *, marker: str, log: Path, environment: Mapping[str, str]) -> ProcessHandle:
     """In a session of its own, which the end of this one's terminal does not reach."""
     with log.open("ab") as out:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=dict(environment), start_new_session=True
         )
-    return Started(pid=process.pid, marker=marker)
+    return ProcessHandle(pid=process.pid, marker=marker)
 
 
 def free_port() -> int:
-    """A port that nobody listens at just now."""
+    """A free TCP port of this machine."""
     with socket.socket() as found:
         found.bind(("localhost", 0))
         return int(found.getsockname()[1])
 
 
-def listens(port: int) -> bool:
+def is_port_open(port: int) -> bool:
     """Whether somebody does, here."""
     with socket.socket() as asked:
         asked.settimeout(1.0)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pydantic
 
-from pipelines.execution.flink.rest import Unknown, Unreachable, ask
+from pipelines.execution.flink.rest import NotFound, Unreachable, rest_request
 
 
 class Overview(pydantic.BaseModel):
@@ -18,7 +18,7 @@ class Overview(pydantic.BaseModel):
     free_slots: int = pydantic.Field(alias="slots-available")
 
 
-class Listed(pydantic.BaseModel):
+class JobEntry(pydantic.BaseModel):
     """A job, in Flink's words."""
 
     jid: str
@@ -28,7 +28,7 @@ class Listed(pydantic.BaseModel):
 
 
 class _Listing(pydantic.BaseModel):
-    jobs: list[Listed]
+    jobs: list[JobEntry]
 
 
 class _Setting(pydantic.BaseModel):
@@ -52,7 +52,7 @@ def overview(master: str) -> Overview:
     return _certain(master, "/overview", of=Overview)
 
 
-def listed_jobs(master: str) -> list[Listed]:
+def listed_jobs(master: str) -> list[JobEntry]:
     """Those that run, and those that ended within the last hour."""
     return _certain(master, "/jobs/overview", of=_Listing).jobs
 
@@ -71,17 +71,17 @@ def job_status(master: str, job_id: str) -> str:
     """Flink's word for the state of a job.
 
     Raises:
-        Unknown: it knows no such job.
+        NotFound: it knows no such job.
     """
     path = f"/jobs/{job_id}/status"
-    return _checked(ask(master, path), of=_Status, master=master, path=path).status
+    return _checked(rest_request(master, path), of=_Status, master=master, path=path).status
 
 
 def _certain(master: str, path: str, *, of: type[Answer]) -> Answer:
     """The answer to a question that every cluster can answer."""
     try:
-        answer = ask(master, path)
-    except Unknown as error:
+        answer = rest_request(master, path)
+    except NotFound as error:
         raise _no_flink(master, path) from error
     return _checked(answer, of=of, master=master, path=path)
 

@@ -18,7 +18,7 @@ class Unreachable(UserError):
     """Nothing that answers as Flink does, or its job server: nobody can say how a job fares."""
 
 
-class Unknown(UserError):
+class NotFound(UserError):
     """It answers, and knows nothing of what was asked for."""
 
 
@@ -26,11 +26,11 @@ class Conflict(UserError):
     """What was asked for does not go with the state that the thing is in."""
 
 
-def ask(master: str, path: str, *, method: str = "GET") -> Any:
+def rest_request(master: str, path: str, *, method: str = "GET") -> Any:
     """The answer of the cluster at `master` (host:port) to a path such as /overview.
 
     Raises:
-        Unknown: it has no such thing.
+        NotFound: it has no such thing.
         Conflict: it has, but in another state.
         Unreachable: it does not answer, or not as Flink would.
     """
@@ -40,7 +40,7 @@ def ask(master: str, path: str, *, method: str = "GET") -> Any:
             return json.loads(answer.read() or b"null")
     except urllib.error.HTTPError as error:
         if error.code == http.HTTPStatus.NOT_FOUND:
-            raise Unknown(f"Flink at {master} knows nothing of {path}") from error
+            raise NotFound(f"Flink at {master} knows nothing of {path}") from error
         if error.code == http.HTTPStatus.CONFLICT:
             raise Conflict(f"Flink at {master} refuses {method} {path}: {error.reason}") from error
         raise Unreachable(f"Flink at {master} answers {path} with {error.code} {error.reason}") from error

@@ -28,7 +28,7 @@ _UNITS_S = {
 }
 
 
-def checked_restarts(master: str) -> str:
+def check_restart_strategy(master: str) -> str:
     """The cluster's strategy, in its own words.
 
     Raises:

@@ -18,12 +18,12 @@ from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from pipelines.execution.flink import launcher
-from pipelines.execution.flink.checks import checked_job_server_jar, runs_beam, worker_command
+from pipelines.execution.flink.checks import check_job_server_jar, has_beam_jars, worker_command
 from pipelines.execution.flink.cluster import Cluster
-from pipelines.execution.flink.environment import asked_worker_pool, cluster_folder
+from pipelines.execution.flink.environment import cluster_folder, worker_pool_from_env
 from pipelines.execution.flink.install import install
-from pipelines.execution.flink.job_server import home_class_path, leashed_job_server, travelling_class_path
-from pipelines.execution.flink.jobs import SILENCE_S, Job, cancel_job, find_job, wait_for_job
+from pipelines.execution.flink.job_server import bundled_class_path, child_job_server, submitted_class_path
+from pipelines.execution.flink.jobs import SILENCE_S, FlinkJob, cancel_job, find_job, wait_for_job
 from pipelines.execution.flink.rest import Unreachable
 from pipelines.execution.flink.restart_strategy import WORKER_KEPT_S
 
@@ -52,7 +52,7 @@ def flink_pipeline(master: str, *, workers: int, name: str) -> beam.Pipeline:
 
 def _environment() -> list[str]:
     """Who starts Python workers: each TaskManager, or the pool that is its neighbour."""
-    pool = asked_worker_pool()
+    pool = worker_pool_from_env()
     if pool is not None:
         return ["--environment_type=EXTERNAL", f"--environment_config={pool}"]
     config = {"command": worker_command(), "env": {launcher.FOLDER: str(Path.cwd())}}
@@ -135,7 +135,7 @@ class FlinkResult(PipelineResult):
         if job is not None:
             cancel_job(self._master, job)
 
-    def _arrived(self) -> Job | None:
+    def _arrived(self) -> FlinkJob | None:
         """Once Flink lists it; None where the job server says that it has ended, and Flink has never had it."""
         answered_s, state = time.monotonic(), PipelineState.UNKNOWN
         while True:
@@ -170,12 +170,12 @@ def _unreachable(error: Exception, *, name: str, master: str) -> Unreachable:
 
 def job_server(master: str) -> contextlib.AbstractContextManager[str]:
     """host:port of a job server for that cluster: its own, if it is one of ours, or one for the time of the job."""
-    folder, jar = cluster_folder(master), checked_job_server_jar(master)
+    folder, jar = cluster_folder(master), check_job_server_jar(master)
     if jar is not None:
-        return leashed_job_server(master, folder=folder, class_path=str(jar))
+        return child_job_server(master, folder=folder, class_path=str(jar))
     files = install(lambda line: click.echo(line, err=True))
     ours = Cluster(master, files=files).processes()
     if ours.job_server is not None:
         return contextlib.nullcontext(ours.endpoint)
-    class_path = home_class_path(files) if runs_beam(master) else travelling_class_path(files)
-    return leashed_job_server(master, folder=folder, class_path=class_path, log_config=files.log_config)
+    class_path = bundled_class_path(files) if has_beam_jars(master) else submitted_class_path(files)
+    return child_job_server(master, folder=folder, class_path=class_path, log_config=files.log_config)

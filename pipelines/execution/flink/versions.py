@@ -38,7 +38,7 @@ def sums() -> dict[str, str]:
     return {name: digest for digest, name in rows}
 
 
-def set_name() -> str:
+def installation_name() -> str:
     """A name that changes with any version or sum."""
     digest = hashlib.sha256(POM.read_bytes() + SUMS.read_bytes()).hexdigest()
     return f"flink-{versions().flink}-beam-{versions().beam}-{digest[:8]}"

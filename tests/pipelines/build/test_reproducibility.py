@@ -12,7 +12,7 @@ import pytest
 from pipelines.build.prepare_shards import in_order, measure_shard, preparation
 from pipelines.build.staging import Staging
 from pipelines.config import BuildConfig
-from pipelines.execution.progress_counter import Tally
+from pipelines.execution.progress_counter import ProgressCounter
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.config import load_config
 from tests.pipelines import builds
@@ -57,7 +57,7 @@ def test_a_shard_does_not_depend_on_the_order_in_which_its_utterances_arrive(tmp
     for number, order in enumerate(itertools.permutations(elements)):
         staging = Staging(tmp_path / str(number))
         staging.make(measuring="alike")
-        tally = Tally(staging.progress, name=stem)
+        tally = ProgressCounter(staging.progress, name=stem)
         measure_shard(in_order(order), stem=stem, inputs="x", staging=staging, prepare=prepare, tally=tally)
         files = (staging.records(stem), staging.rows(stem), staging.refused(stem))
         contents.append(tuple(path.read_bytes() for path in files))

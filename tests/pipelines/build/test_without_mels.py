@@ -99,7 +99,7 @@ def test_everything_but_the_mels_is_as_in_a_dataset_that_stores_them(data: Path,
 def test_it_validates_clean_and_its_records_are_told_by_their_outlines(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("pipelines.validation.shard_reader.read_facts")
+    monkeypatch.delattr("pipelines.validation.shard_reader.parse_record")
     assert validate_dataset(copied, workers=1).findings == []
 
 

@@ -157,8 +157,8 @@ def test_copies_are_equal_and_nothing_of_them_is_read(
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("read")
 
-    monkeypatch.setattr("pipelines.tables.load.read_table", refuse)
-    monkeypatch.setattr("pipelines.compare.drift.read_rows", refuse)
+    monkeypatch.setattr("pipelines.tables.load.load_table", refuse)
+    monkeypatch.setattr("pipelines.compare.drift.load_columns", refuse)
     monkeypatch.setattr("pipelines.tables.record_diff.read_frame", refuse)
     outcome = command("compare", small, spoiled)
     assert outcome.code == 0
@@ -177,13 +177,13 @@ def test_records_in_shards_that_are_the_same_are_not_read(tmp_path: Path, monkey
     soundfile.write(clip, 0.7 * samples, rate_hz, subtype="PCM_16")
     b = Dataset.open(builds.build(tmp_path / "b", config=builds.LJSPEECH_CONFIG, overrides=words))
     read: collections.Counter[str] = collections.Counter()
-    original = records.Places.payload
+    original = records.RecordReader.payload
 
-    def counted(self: records.Places, row: int) -> bytes:
+    def counted(self: records.RecordReader, row: int) -> bytes:
         read[str(self.path(row))] += 1
         return original(self, row)
 
-    monkeypatch.setattr(records.Places, "payload", counted)
+    monkeypatch.setattr(records.RecordReader, "payload", counted)
     compare_datasets(a, b)
     same = {one.sha256 for one in a.info.shards if one.records} & {one.sha256 for one in b.info.shards}
     untouched = {str(side.layout.shard(one.name)) for side in (a, b) for one in side.info.shards if one.sha256 in same}

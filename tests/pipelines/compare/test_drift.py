@@ -12,7 +12,7 @@ import pytest
 from pipelines.compare.drift import ALPHA, COLUMNS, MEASURES, QUANTILES, Drift, Samples, find_drifts
 from pipelines.compare.histogram_overlay import overlay
 from pipelines.html.axes import VIEW
-from pipelines.tables.columns import Rows
+from pipelines.tables.columns import DatasetRows
 from pipelines.tables.join import pair_rows
 
 Columns = dict[str, np.ndarray]
@@ -35,9 +35,9 @@ def corpus(count: int, *, seed: int, level_spread_db: float = 4.0) -> Columns:
     }
 
 
-def rows(columns: Columns) -> Rows:
+def rows(columns: Columns) -> DatasetRows:
     assert {*COLUMNS} <= {*columns}
-    return Rows(pa.table(columns), [], np.zeros(1), Path)
+    return DatasetRows(pa.table(columns), [], np.zeros(1), Path)
 
 
 def drifts(a: Columns, b: Columns) -> list[Drift]:

@@ -11,12 +11,12 @@ import pytest
 from pipelines.execution import progress
 from pipelines.execution import progress_counter as tallies
 from pipelines.execution.progress import show_progress
-from pipelines.execution.progress_counter import Tally
+from pipelines.execution.progress_counter import ProgressCounter
 
 
 def test_tallies_of_several_shards_add_up(tmp_path: Path) -> None:
     for name, count in (("a", 3), ("b", 0), ("c", 40)):
-        tally = Tally(tmp_path / "progress", name=name)
+        tally = ProgressCounter(tmp_path / "progress", name=name)
         for _ in range(count):
             tally.add()
         tally.flush()
@@ -27,7 +27,7 @@ def test_a_tally_writes_twice_a_second_at_most(tmp_path: Path, monkeypatch: pyte
     now_s, writes = [100.0], []
     monkeypatch.setattr(tallies.time, "monotonic", lambda: now_s[0])
     monkeypatch.setattr(Path, "write_text", lambda path, text: writes.append(int(text)))
-    tally = Tally(tmp_path, name="a")
+    tally = ProgressCounter(tmp_path, name="a")
     for _ in range(100):
         tally.add()
         now_s[0] += 0.1
@@ -38,7 +38,7 @@ def test_a_tally_writes_twice_a_second_at_most(tmp_path: Path, monkeypatch: pyte
 def test_the_bar_ends_at_the_sum_of_all_tallies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with show_progress(tmp_path / "progress", label="7 utterances", total=7):
         for name, count in (("a", 3), ("b", 4)):
-            tally = Tally(tmp_path / "progress", name=name)
+            tally = ProgressCounter(tmp_path / "progress", name=name)
             for _ in range(count):
                 tally.add()
             tally.flush()
@@ -55,7 +55,7 @@ def test_a_tally_may_be_read_at_any_moment_of_its_writing(
     raised: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", raised.append)
     with show_progress(tmp_path / "progress", label="many", total=1):
-        tally, end_s = Tally(tmp_path / "progress", name="a"), time.monotonic() + 0.5
+        tally, end_s = ProgressCounter(tmp_path / "progress", name="a"), time.monotonic() + 0.5
         while time.monotonic() < end_s:
             tally.flush()
     assert raised == []

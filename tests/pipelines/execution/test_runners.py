@@ -63,7 +63,7 @@ def test_a_local_worker_takes_nothing_from_the_folder_that_it_runs_in(impostors:
 # The launcher up to where Beam's worker would take over, which unpickles what imports the other packages.
 LAUNCHED = """
 from pipelines.execution.flink import launcher
-launcher.provisioned = lambda *asked, **names: {}
+launcher.read_provision_info = lambda *asked, **names: {}
 launcher.worker.main = lambda: __import__("importlib").import_module("preprocess.record")
 launcher.main()
 print(__import__("os").getcwd())

@@ -25,7 +25,7 @@ from pipelines.html.media import frequency_ticks
 from pipelines.report import refresh_report, write_report
 from pipelines.report.clips import CLIPS, choose_typical
 from pipelines.report.facts import SHOWN_SPEAKERS, speaker_facts
-from pipelines.tables.columns import MEASURES, read_rows
+from pipelines.tables.columns import RECORD_COLUMNS, load_columns
 from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -265,7 +265,7 @@ def test_many_speakers_end_in_a_sum(disturbed: Path) -> None:
         write_table(path, pa.Table.from_pylist(copies, schema=MANIFEST))
     dataset = Dataset.open(disturbed)
     stems = [shard.name for shard in dataset.info.shards]
-    speakers = speaker_facts(read_rows(stems, path_of=dataset.layout.manifest, columns=MEASURES))
+    speakers = speaker_facts(load_columns(stems, path_of=dataset.layout.manifest, columns=RECORD_COLUMNS))
     kept = rows_of(disturbed, "manifest")
     assert len(speakers.shown) == SHOWN_SPEAKERS
     assert speakers.others == len(kept) - SHOWN_SPEAKERS
@@ -277,7 +277,7 @@ def test_many_speakers_end_in_a_sum(disturbed: Path) -> None:
 def test_clips_are_spread_over_languages(sample: Path) -> None:
     dataset = Dataset.open(sample)
     stems = [shard.name for shard in dataset.info.shards]
-    kept = read_rows(stems, path_of=dataset.layout.manifest, columns=MEASURES)
+    kept = load_columns(stems, path_of=dataset.layout.manifest, columns=RECORD_COLUMNS)
     shown = [kept.whole(row) for row in choose_typical(kept)]
     languages = collections.Counter(row["language"] for row in shown)
     assert sorted(languages.values()) == [4, 4, 4]

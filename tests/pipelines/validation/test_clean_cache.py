@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.validation.validate import validate_dataset
-from pipelines.validation.workdir import LOCK, PREFIX, workspace
+from pipelines.validation.workdir import LOCK, PREFIX, new_workdir
 from tests.pipelines import damage
 
 
@@ -120,9 +120,9 @@ def test_a_folder_of_a_killed_run_is_swept_and_one_in_use_is_not(tmp_path: Path)
     left = tmp_path / f"{PREFIX}left"
     left.mkdir()
     (left / "some.verdict").write_text("{}")
-    with workspace(tmp_path) as mine:
+    with new_workdir(tmp_path) as mine:
         assert not left.exists()
-        with workspace(tmp_path) as other:
+        with new_workdir(tmp_path) as other:
             assert mine.is_dir()
             assert other != mine
         assert mine.is_dir()
@@ -141,6 +141,6 @@ def test_where_there_are_no_locks_a_folder_is_swept_after_a_day(
         folder.mkdir()
         (folder / LOCK).touch()
         os.utime(folder / LOCK, (time.time() - age_s,) * 2)
-    with workspace(tmp_path) as mine:
+    with new_workdir(tmp_path) as mine:
         assert {path.name for path in tmp_path.iterdir()} == {mine.name, f"{PREFIX}new"}
     assert [path.name for path in tmp_path.iterdir()] == [f"{PREFIX}new"]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.execution.progress_counter import Tally
+from pipelines.execution.progress_counter import ProgressCounter
 from pipelines.validation import shard_reader as records
-from pipelines.validation.expected_bytes import Outlines
-from pipelines.validation.manifest_rows import read_rows
-from pipelines.validation.shard_reader import RecordsFile
+from pipelines.validation.expected_bytes import FrameTemplates
+from pipelines.validation.manifest_rows import parse_rows
+from pipelines.validation.shard_reader import ShardReader
 from shared.dataset import Dataset
 from shared.layout import Stem
 from shared.records import decode
@@ -24,9 +24,9 @@ def test_the_outline_of_a_row_surrounds_the_mel_and_the_tokens_of_its_record(sam
     for data in (sample, ljspeech):
         dataset = Dataset.open(data)
         speakers = {name: speaker.id for name, speaker in dataset.info.speakers.items()}
-        outlines = Outlines(contract=dataset.info.contract, speakers=speakers)
+        outlines = FrameTemplates(contract=dataset.info.contract, speakers=speakers)
         for stem in damage.stems(data):
-            rows = read_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
+            rows = parse_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
             for row, payload in zip(rows, damage.payloads(data, stem=stem), strict=True):
                 outline, framed = outlines.of(row), frame(payload)
                 assert outline is not None
@@ -37,11 +37,11 @@ def test_the_outline_of_a_row_surrounds_the_mel_and_the_tokens_of_its_record(sam
 
 
 def test_no_sound_record_is_taken_apart(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(records, "read_facts")
+    monkeypatch.delattr(records, "parse_record")
     dataset = Dataset.open(sample)
     speakers = {name: speaker.id for name, speaker in dataset.info.speakers.items()}
     for stem in damage.stems(sample):
-        rows = read_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
-        file = RecordsFile(stem=Stem.parse(stem), rows=rows, contract=dataset.info.contract, speakers=speakers)
-        assert file.inspect(dataset.layout.shard(stem), tally=Tally(tmp_path, name=stem)) == []
+        rows = parse_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
+        file = ShardReader(stem=Stem.parse(stem), rows=rows, contract=dataset.info.contract, speakers=speakers)
+        assert file.inspect(dataset.layout.shard(stem), counter=ProgressCounter(tmp_path, name=stem)) == []
         assert file.sums().records == len(rows)

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.validation import hashing_reader as window
-from pipelines.validation.mel_sums import BandSums
+from pipelines.validation.mel_sums import MelSums
 
 LOW, HIGH = -11.533, 12.0
 
 
-def bands(mel_dtype: str) -> BandSums:
-    return BandSums(n_mels=80, mel_dtype=mel_dtype, low=LOW, high=HIGH)
+def bands(mel_dtype: str) -> MelSums:
+    return MelSums(n_mels=80, mel_dtype=mel_dtype, low=LOW, high=HIGH)
 
 
 def as_bytes(mel: np.ndarray) -> np.ndarray:
@@ -61,7 +61,7 @@ def test_a_value_that_is_not_finite_or_out_of_range_is_seen_and_not_added(dtype:
 def test_a_window_shows_the_bytes_of_the_file_and_hashes_them_all(content: bytes, steps: list[tuple[int, int]]) -> None:
     window.BLOCK_BYTES, block_bytes = 64, window.BLOCK_BYTES
     try:
-        view, offset = window.Window(io.BytesIO(content)), 0
+        view, offset = window.HashingReader(io.BytesIO(content)), 0
         for step, size in steps:
             offset += step
             assert view.view(offset, size).tobytes() == content[offset : offset + size]

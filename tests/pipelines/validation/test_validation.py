@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.validation.dataset_files import inspect_base
+from pipelines.validation.dataset_files import check_dataset_files
 from pipelines.validation.findings import Finding
 from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
@@ -217,7 +217,7 @@ def test_every_edited_value_of_dataset_json_is_its_own_fault(spoiled: Path) -> N
     for place in faults.leaves(json.loads(original)):
         (spoiled / "dataset.json").write_bytes(original)
         damage.edit_info(spoiled, change=lambda info, place=place: faults.edit(info, place))
-        assert {one.file for one in inspect_base(Layout(spoiled)).findings} == {"dataset.json"}, place
+        assert {one.file for one in check_dataset_files(Layout(spoiled)).findings} == {"dataset.json"}, place
 
 
 def test_a_damaged_sum_is_the_fault_of_the_sums(spoiled: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_damaged_sum_is_the_fault_of_the_sums(spoiled: Path) -> None:
     original = path.read_text()
     for position in range(0, len(original), 7):
         path.write_text(original[:position] + ("0" if original[position] != "0" else "1") + original[position + 1 :])
-        assert {one.file for one in inspect_base(Layout(spoiled)).findings} == {"_SUCCESS"}, position
+        assert {one.file for one in check_dataset_files(Layout(spoiled)).findings} == {"_SUCCESS"}, position
 
 
 @pytest.mark.slow

@@ -20,12 +20,12 @@ from apache_beam.runners.worker.worker_pool_main import BeamFnExternalWorkerPool
 from google.protobuf import json_format
 
 from pipelines.execution.flink import launcher
-from pipelines.execution.flink.checks import runs_beam
+from pipelines.execution.flink.checks import has_beam_jars
 from pipelines.execution.flink.cluster import Cluster, local_master
 from pipelines.execution.flink.install import installation
-from pipelines.execution.flink.job_server import _LEASH
-from pipelines.execution.flink.processes import Started, end_all, free_port, listens, start
-from pipelines.execution.flink.rest import ask
+from pipelines.execution.flink.job_server import CHILD_SCRIPT
+from pipelines.execution.flink.processes import ProcessHandle, free_port, is_port_open, start_process, terminate_all
+from pipelines.execution.flink.rest import rest_request
 from pipelines.execution.flink.runner import job_server
 from pipelines.execution.runners import run_graph
 from shared.errors import UserError
@@ -65,7 +65,7 @@ def test_up_status_doctor_and_down(
         assert again.out == f"it was up\n{up.out}"
         assert "1 of 1" in command("flink", "status").out
         assert command("doctor", "--runner", "flink", "--data", tmp_path / "data").code == 0
-        assert ask(flink.master, "/overview")["taskmanagers"] >= 1
+        assert rest_request(flink.master, "/overview")["taskmanagers"] >= 1
 
         assert parent_of_a_worker(tmp_path / "own") == cluster_processes()[0].pid
         with worker_pool() as pool:
@@ -76,10 +76,10 @@ def test_up_status_doctor_and_down(
     assert ended == "3 processes ended\n"
     assert running(mark) == []
     assert command("flink", "down").out == "nothing was running\n"
-    assert not listens(int(master.rpartition(":")[2]))
+    assert not is_port_open(int(master.rpartition(":")[2]))
 
 
-def cluster_processes() -> list[Started]:
+def cluster_processes() -> list[ProcessHandle]:
     return Cluster(os.environ["FLINK_MASTER"], files=installation()).processes().task_managers
 
 
@@ -114,7 +114,7 @@ def test_a_cluster_that_nothing_here_knows_of_gets_a_job_server_for_the_time_of_
 ) -> None:
     """That of the tests; Beam's jars stay here, as it has them."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert runs_beam(flink.master)
+    assert has_beam_jars(flink.master)
     assert "FlinkJobServerDriver" in "".join(command_lines_during_a_job(tmp_path))
     assert running(str(tmp_path)) == []
     monkeypatch.setenv("FLINK_JOB_SERVER_JAR", __file__)
@@ -130,7 +130,7 @@ def test_a_plain_flink_cluster_gets_beams_jars_with_the_job(
     monkeypatch.setenv("FLINK_MASTER", f"localhost:{free_port()}")
     cluster = plain_cluster(os.environ["FLINK_MASTER"], jars=tmp_path / "jars")
     try:
-        assert not runs_beam(cluster.master)
+        assert not has_beam_jars(cluster.master)
         assert "/runner/*" in "".join(command_lines_during_a_job(tmp_path))
     finally:
         cluster.down()
@@ -167,7 +167,7 @@ def _write_job_servers(path: str, *, word: str) -> None:
 
 def test_a_leash_ends_what_it_holds_however_its_holder_ends(tmp_path: Path) -> None:
     word = f"sleep {1e6 + os.getpid():.0f}"
-    leash = subprocess.Popen(["sh", "-c", _LEASH, "sh", *word.split()], stdin=subprocess.PIPE)
+    leash = subprocess.Popen(["sh", "-c", CHILD_SCRIPT, "sh", *word.split()], stdin=subprocess.PIPE)
     wait_until(lambda: len(running(word)) == 2)
     assert leash.stdin is not None
     leash.stdin.close()
@@ -199,12 +199,12 @@ def test_a_cluster_is_started_on_this_machine_only() -> None:
 
 
 def test_a_process_is_known_by_its_command_line_not_by_its_number_alone(tmp_path: Path) -> None:
-    ours = start(["sleep", "1000"], marker="sleep 1000", log=tmp_path / "log", environment=os.environ)
+    ours = start_process(["sleep", "1000"], marker="sleep 1000", log=tmp_path / "log", environment=os.environ)
     wait_until(lambda: ours.alive)
-    stranger = Started(pid=ours.pid, marker="java")
-    end_all([stranger], patience_s=0.1)
+    stranger = ProcessHandle(pid=ours.pid, marker="java")
+    terminate_all([stranger], patience_s=0.1)
     assert ours.alive
-    end_all([ours])
+    terminate_all([ours])
     assert not ours.alive
 
 
@@ -212,11 +212,13 @@ def test_a_process_that_becomes_another_is_alive_all_the_while(tmp_path: Path) -
     """Flink's scripts do so three times."""
     script = tmp_path / "again.sh"
     script.write_text('[ $1 = 0 ] && exec sleep $2 || exec sh "$0" $(($1 - 1)) $2\n')
-    ours = start(["sh", str(script), "400", "4567"], marker="4567", log=tmp_path / "log", environment=os.environ)
+    ours = start_process(
+        ["sh", str(script), "400", "4567"], marker="4567", log=tmp_path / "log", environment=os.environ
+    )
     seen = []
     while "sleep" not in Path(f"/proc/{ours.pid}/cmdline").read_text():
         seen.append(ours.alive)
-    end_all([ours])
+    terminate_all([ours])
     assert len(seen) > 20
     assert all(seen)
 
@@ -245,7 +247,7 @@ def provision() -> Iterator[str]:
 
 
 def test_the_launcher_hands_on_what_the_provision_service_says(provision: str) -> None:
-    found = launcher.provisioned(provision, worker_id="3-1")
+    found = launcher.read_provision_info(provision, worker_id="3-1")
     assert found.pop("PIPELINE_OPTIONS").split() == ["{", '"beam:option:job_name:v1":', '"ours"', "}"]
     assert found == {
         "WORKER_ID": "3-1",

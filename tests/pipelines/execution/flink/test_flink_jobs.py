@@ -18,22 +18,22 @@ import apache_beam as beam
 import pytest
 
 from pipelines.execution.flink import jobs
-from pipelines.execution.flink.checks import checked_slots, runs_beam
+from pipelines.execution.flink.checks import count_slots, has_beam_jars
 from pipelines.execution.flink.cluster import Cluster
-from pipelines.execution.flink.environment import DEFAULT_MASTER, asked_master, checked_master
+from pipelines.execution.flink.environment import DEFAULT_MASTER, check_master, master_from_env
 from pipelines.execution.flink.jobs import (
-    Job,
+    FlinkJob,
     JobFailed,
     cancel_job,
     find_job,
     running_jobs,
-    user_message,
+    user_error_message,
     wait_for_job,
 )
 from pipelines.execution.flink.processes import free_port
-from pipelines.execution.flink.rest import Unknown, Unreachable, ask
-from pipelines.execution.flink.restart_strategy import checked_restarts
-from pipelines.execution.runners import master_of, run_graph
+from pipelines.execution.flink.rest import NotFound, Unreachable, rest_request
+from pipelines.execution.flink.restart_strategy import check_restart_strategy
+from pipelines.execution.runners import master_address, run_graph
 from shared.errors import UserError
 from tests.commands import Outcome
 from tests.pipelines import builds, clusters
@@ -76,7 +76,7 @@ def service() -> Iterator[Service]:
     found.server.server_close()
 
 
-OURS = Job("j", "ours", "RUNNING")
+OURS = FlinkJob("j", "ours", "RUNNING")
 
 
 def listed(*states: str, name: str = "ours") -> dict[str, object]:
@@ -94,9 +94,9 @@ def states(*found: str) -> list[object]:
 
 def test_of_several_jobs_of_a_name_the_newest_is_found(service: Service) -> None:
     service.answers["/jobs/overview"] = listed("FAILED", "RUNNING")
-    assert find_job(service.master, name="ours") == Job("j1", "ours", "RUNNING")
+    assert find_job(service.master, name="ours") == FlinkJob("j1", "ours", "RUNNING")
     assert find_job(service.master, name="theirs") is None
-    assert running_jobs(service.master) == [Job("j1", "ours", "RUNNING")]
+    assert running_jobs(service.master) == [FlinkJob("j1", "ours", "RUNNING")]
 
 
 def test_a_job_is_followed_to_its_good_end(service: Service) -> None:
@@ -146,20 +146,20 @@ def test_a_cluster_that_is_silent_for_long_is_given_up(monkeypatch: pytest.Monke
 def test_a_service_that_is_not_flink_is_told(service: Service) -> None:
     service.answers["/overview"] = b"<html>"
     with pytest.raises(Unreachable):
-        ask(service.master, "/overview")
-    with pytest.raises(Unknown, match="knows nothing of /jobs/x"):
-        ask(service.master, "/jobs/x")
+        rest_request(service.master, "/overview")
+    with pytest.raises(NotFound, match="knows nothing of /jobs/x"):
+        rest_request(service.master, "/jobs/x")
 
 
 @pytest.mark.parametrize("answer", [None, b"[1]", {}, {"name": "elasticsearch"}, {"jobs": 3}, "up", b'[{"key": 1}]'])
 @pytest.mark.parametrize(
     "question",
     [
-        checked_slots,
+        count_slots,
         running_jobs,
         lambda master: find_job(master, name="ours"),
-        checked_restarts,
-        runs_beam,
+        check_restart_strategy,
+        has_beam_jars,
         lambda master: wait_for_job(master, OURS, interval_s=0),
     ],
 )
@@ -169,7 +169,7 @@ def test_another_service_at_the_port_is_not_taken_for_flink(
     monkeypatch.setattr(jobs, "SILENCE_S", 0.0)
     paths = ("/overview", "/jobs/overview", "/jobmanager/config", "/jobmanager/environment")
     service.answers = dict.fromkeys((*paths, "/jobs/j/status"), answer)
-    told = (Unreachable, Unknown) if answer is None else Unreachable
+    told = (Unreachable, NotFound) if answer is None else Unreachable
     with pytest.raises(told, match=f"what answers at {service.master} is not Flink|knows nothing of /jobs/j"):
         question(service.master)
 
@@ -195,21 +195,21 @@ def test_status_and_doctor_tell_of_another_service_in_a_line(
     ],
 )
 def test_the_line_of_a_mistake_is_found_in_a_traceback(text: str, wanted: str | None) -> None:
-    assert user_message(text) == wanted
+    assert user_error_message(text) == wanted
 
 
 def test_the_master_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FLINK_MASTER", raising=False)
-    assert asked_master() == DEFAULT_MASTER
+    assert master_from_env() == DEFAULT_MASTER
     monkeypatch.setenv("FLINK_MASTER", "http://flink.example:80/")
-    assert asked_master() == master_of("flink") == "flink.example:80"
-    assert master_of("local") is None
+    assert master_from_env() == master_address("flink") == "flink.example:80"
+    assert master_address("local") is None
 
 
 @pytest.mark.parametrize("master", ["flink", "flink:", ":8081", "flink:0", "flink:70000", "flink:x"])
 def test_an_address_that_is_none_is_refused(master: str) -> None:
     with pytest.raises(UserError, match=r"wanted host:port"):
-        checked_master(master)
+        check_master(master)
 
 
 def _sleep(element: int, *, seconds: float) -> None:
@@ -232,7 +232,7 @@ def sleeping_job(name: str, *, seconds: float) -> None:
     )
 
 
-def started_elsewhere(cluster: Cluster, *, seconds: float) -> tuple[subprocess.Popen[bytes], Job]:
+def started_elsewhere(cluster: Cluster, *, seconds: float) -> tuple[subprocess.Popen[bytes], FlinkJob]:
     """A driver in a process of its own, and its job, once that has a worker."""
     name = f"test-{uuid.uuid4().hex}"
     driver = subprocess.Popen([sys.executable, "-c", SLEEPER, name, str(seconds)])

@@ -26,9 +26,9 @@ from pipelines.execution import leftover_jobs as orphans
 from pipelines.execution.flink import install as installing
 from pipelines.execution.flink import job_server as servers
 from pipelines.execution.flink import rest, runner
-from pipelines.execution.flink.processes import listens
+from pipelines.execution.flink.processes import is_port_open
 from pipelines.execution.flink.runner import FlinkResult, FlinkRunner, flink_pipeline
-from pipelines.execution.leftover_jobs import end_left_job, noted_job
+from pipelines.execution.leftover_jobs import end_leftover_job, registered_job
 from pipelines.execution.runners import run_graph
 from shared.errors import UserError
 from shared.locks import Job, Lock, Owner, writing
@@ -170,7 +170,7 @@ def test_a_job_server_of_ones_own_wants_java_alone(
     monkeypatch.setattr(installing, "maven", refusing("no Maven"))
     service.answers["/jobmanager/environment"] = {"classpath": ["/opt/flink/lib/flink-dist-1.20.0.jar"]}
     with runner.job_server(service.master) as endpoint:
-        assert listens(int(endpoint.rpartition(":")[2]))
+        assert is_port_open(int(endpoint.rpartition(":")[2]))
     assert not (tmp_path / "cache").exists()
     assert str(jar) in (tmp_path / "words").read_text().split()
 
@@ -229,7 +229,7 @@ def test_a_job_that_may_be_on_its_way_stays_in_the_lock(
     with (
         pytest.raises(error),
         writing(tmp_path, command="build") as lock,
-        noted_job(lock, runner="flink", name="ours", work="w"),
+        registered_job(lock, runner="flink", name="ours", work="w"),
     ):
         raise error
     noted = left_behind(tmp_path)
@@ -244,7 +244,11 @@ def test_a_job_that_was_not_sent_or_has_ended_is_noted_no_more(
 ) -> None:
     service.answers["/jobs/overview"] = NOWHERE
     expected = pytest.raises(error) if error else contextlib.nullcontext()
-    with expected, writing(tmp_path, command="build") as lock, noted_job(lock, runner="flink", name="ours", work="w"):
+    with (
+        expected,
+        writing(tmp_path, command="build") as lock,
+        registered_job(lock, runner="flink", name="ours", work="w"),
+    ):
         if error:
             raise error
     assert left_behind(tmp_path) is None
@@ -267,7 +271,7 @@ def test_a_job_that_arrives_after_its_driver_was_killed_is_waited_for(service: S
         "/jobs/j0/status": states("RUNNING", "FINISHED"),
         "/jobs/j0/exceptions": {},
     }
-    end_left_job(lock, work="w")
+    end_leftover_job(lock, work="w")
     assert service.asked.count("GET /jobs/j0/status") == 2
     assert not was_cancelled(service)
 
@@ -276,7 +280,7 @@ def test_a_job_that_arrives_after_its_driver_was_killed_is_waited_for(service: S
 def test_a_job_of_other_work_is_cancelled(work: str | None, service: Service, lock: Lock) -> None:
     service.answers["/jobs/overview"] = [NOWHERE, listed("RUNNING")]
     runs_until_cancelled(service)
-    end_left_job(lock, work=work)
+    end_leftover_job(lock, work=work)
     assert was_cancelled(service)
 
 
@@ -285,10 +289,10 @@ def test_a_job_that_never_arrives_is_given_up(
 ) -> None:
     monkeypatch.setattr(orphans, "ARRIVAL_S", 0.5)
     service.answers["/jobs/overview"] = NOWHERE
-    end_left_job(lock, work="w")
+    end_leftover_job(lock, work="w")
     assert len(service.asked) > 3
     assert "ours may be on its way" in capsys.readouterr().err
     service.asked.clear()
     monkeypatch.setattr(orphans, "ARRIVAL_S", 0.0)  # as for one that was noted long ago
-    end_left_job(lock, work="w")
+    end_leftover_job(lock, work="w")
     assert len(service.asked) == 1
