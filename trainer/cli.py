@@ -28,7 +28,7 @@ def _local(context: click.Context, parameter: click.Parameter, value: str) -> Pa
     return Path(value)
 
 
-def _tell(line: str) -> None:
+def _log(line: str) -> None:
     click.echo(line, err=True)
 
 
@@ -84,10 +84,10 @@ def doctor(run: Path) -> None:
     """Check that all is there that a training needs; exit 0 if so, else 1."""
     # a training may be running on it; devices, and whether they are compiled for, are looked at later
     start_tensorflow(gpus="as needed", is_alone=False, compiles=False)
-    from trainer.tools.doctor import examine
+    from trainer.tools.doctor import check_environment
 
     checks = []
-    for one in examine(run):
+    for one in check_environment(run):
         click.echo(one)
         checks.append(one)
     sys.exit(any(one.trouble for one in checks))
@@ -107,16 +107,16 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     from trainer.data.dataset_checks import open_dataset
     from trainer.data.inspection import inspect_input
     from trainer.monitoring.input_tables import inspection_tables
-    from trainer.tools.inspection_plot import check_picture, draw
+    from trainer.tools.inspection_plot import check_plot_path, write_plot
 
     asked = load_config(config, of=TrainConfig, overrides=overrides)
     if out is not None:
-        check_picture(out)
+        check_plot_path(out)
     with reading(data):
         inspection = inspect_input(asked, dataset=open_dataset(data))
     Console(highlight=False).print(inspection_tables(inspection, config=asked))
     if out is not None:
-        draw(inspection, path=out, title=str(data))
+        write_plot(inspection, path=out, title=str(data))
         click.echo(f"\npicture: {out}")
 
 
@@ -143,15 +143,15 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
     from trainer.data.dataset_checks import open_dataset
     from trainer.platform.tf_errors import faults_told
     from trainer.tools.profile import Profiler
-    from trainer.tools.profile_table import make_folder, profile_lines, profile_table, write_profile
+    from trainer.tools.profile_table import make_output_folder, profile_lines, profile_table, write_profile
 
     asked = load_config(config, of=TrainConfig, overrides=overrides)
 
     with reading(data), faults_told():
         dataset = open_dataset(data)
-        make_folder(out, data=data)
+        make_output_folder(out, data=data)
         profiler = Profiler(asked, dataset=dataset, out=out)
-        found = profiler.measure(steps=steps, tell=_tell)
+        found = profiler.measure(steps=steps, log=_log)
         Console(highlight=False).print(profile_table(found))
         for line in profile_lines(found):
             click.echo(line)
@@ -159,7 +159,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
         if found.input_over_steps is None:
             click.echo("nothing is recorded: a batch does not fit into memory")
             return
-        profiler.record(steps=steps, tell=_tell)
+        profiler.record(steps=steps, log=_log)
         click.echo(f"recorded: {out}/plugins/profile; to look at it: pip install xprof; xprof --logdir {out}")
 
 
@@ -203,12 +203,12 @@ def synthesize(
     """Speak a text, in the voice of a reference clip."""
     start_tensorflow(gpus="as needed")  # a training may be running on it
     from trainer.platform.tf_errors import faults_told
-    from trainer.speech.synthesizer import Sentence, synthesize_file
+    from trainer.speech.synthesizer import SynthesisRequest, synthesize_file
 
-    sentence = Sentence(text=text, language=language, reference=reference)
+    request = SynthesisRequest(text=text, language=language, reference=reference)
     with faults_told():
         speech, saved = synthesize_file(
-            sentence,
+            request,
             run=run,
             out=out,
             tokenizer=tokenizer,
@@ -218,7 +218,7 @@ def synthesize(
             mel=mel,
             tokens=tokens,
             crop=crop,
-            tell=_tell,
+            log=_log,
         )
     click.echo(f"{out}: {speech.duration_s:.2f} s at {speech.rate_hz} Hz, {speech.ending}; by {saved}")
 
@@ -234,13 +234,13 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
     from rich.console import Console
 
     from trainer.platform.tf_errors import faults_told
-    from trainer.tools.evaluate import evaluate_run, judgement_table, write_judgement
+    from trainer.tools.evaluate import eval_table, evaluate_run, write_eval_result
 
     with faults_told():
-        judgement = evaluate_run(run, data=data, checkpoint=checkpoint, spoken=clips)
-    click.echo(f"{run}: {judgement.checkpoint}, on {judgement.clips:,} clips of {data}")
-    Console(highlight=False).print(judgement_table(judgement))
-    write_judgement(judgement, run=run, data=data)
+        result = evaluate_run(run, data=data, checkpoint=checkpoint, spoken=clips)
+    click.echo(f"{run}: {result.checkpoint}, on {result.clips:,} clips of {data}")
+    Console(highlight=False).print(eval_table(result))
+    write_eval_result(result, run=run, data=data)
 
 
 @cli.command()
@@ -264,7 +264,7 @@ def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, 
 
     with faults_told():
         exported = export_run(
-            run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens, checkpoint=checkpoint, tell=_tell
+            run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens, checkpoint=checkpoint, log=_log
         )
     click.echo(f"{out}: {exported.checkpoint}, {exported.parameters:,} parameters")
 

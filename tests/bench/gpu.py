@@ -74,7 +74,7 @@ def _make_data(folder: Path) -> Path:
 
 
 def _train(data: Path, folder: Path, *, size: str, steps: int, allocator: str) -> tuple[Any, float | None]:
-    """The training's summary, and the mean utilisation by nvidia-smi outside of what the summary sets apart."""
+    """The training's summary, and the mean utilisation by nvidia-smi outside of what the summary excludes."""
     from trainer.config.train_config import TrainConfig
     from trainer.monitoring.gpu_stats import SAMPLE_PERIOD_S
     from trainer.training.train import train
@@ -89,12 +89,12 @@ def _train(data: Path, folder: Path, *, size: str, steps: int, allocator: str) -
         finally:
             watcher.terminate()
     assert ended.summary is not None
-    apart = ended.summary.apart  # the first batch opens it, the last checkpoint ends it
+    excluded = ended.summary.excluded  # the first batch opens it, the last checkpoint ends it
     counted = [
         value
         for at_s, value in samples
-        if apart[0].start_s <= at_s <= apart[-1].end_s
-        and not any(one.start_s <= at_s <= one.end_s + SAMPLE_PERIOD_S for one in apart)
+        if excluded[0].start_s <= at_s <= excluded[-1].end_s
+        and not any(one.start_s <= at_s <= one.end_s + SAMPLE_PERIOD_S for one in excluded)
     ]
     return ended.summary, statistics.fmean(counted) if counted else None
 

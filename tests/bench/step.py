@@ -47,7 +47,7 @@ from trainer.config.model_sizes import SIZES, Size
 from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.model.xtts import XTTS
-from trainer.monitoring.logger import Monitor
+from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.session import Session
 from trainer.optim.adamw import AdamW
 from trainer.platform.allocator import tune_allocator
@@ -223,18 +223,18 @@ def telling_s(values: dict[str, tf.Tensor]) -> float:
     log_every, rows = learn_check().log_every, (tf.zeros([LEARN_CHECK.clips], tf.int32),)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Monitor(Path(folder), step=0, steps=TOLD, validate_every=TOLD) as monitor,
+        RunLogger(Path(folder), step=0, steps=TOLD, validate_every=TOLD) as monitor,
         Session(gpus=0) as session,
     ):
         skipped, start_s = SkippedSteps(0), time.perf_counter()
-        for step in session.watch.batches(iter(range(1, TOLD + 1))):
-            session.watch.hand_over(values["counts"], compiled=False)
+        for step in session.timer.batches(iter(range(1, TOLD + 1))):
+            session.timer.record_step(values["counts"], compiled=False)
             skipped.note(step, values, rows=rows)
             monitor.advance(step)
             if step % log_every == 0:
                 skipped.look()
                 figures = {name: float(value) for name, value in values.items() if name != "counts"}
-                monitor.log("train", step=step, values=figures | session.figures())
+                monitor.log_metrics("train", step=step, values=figures | session.metrics())
         return (time.perf_counter() - start_s) / TOLD
 
 

@@ -137,17 +137,17 @@ def _idle(batches: Iterator[Any]) -> dict[str, float]:
 
 def _stall(batches: Iterator[Any]) -> dict[str, float]:
     """With steps that sleep, each waited for."""
-    from trainer.monitoring.step_timer import Stopwatch
+    from trainer.monitoring.step_timer import StepTimer
 
     slept_s, started_s = 0.0, time.monotonic()
-    with Stopwatch(asynchronous=False) as watch:
-        for _, batch in zip(range(STEPS), watch.batches(batches), strict=False):
+    with StepTimer(asynchronous=False) as timer:
+        for _, batch in zip(range(STEPS), timer.batches(batches), strict=False):
             began_s = time.monotonic()
             time.sleep(STEP_S)
             slept_s += time.monotonic() - began_s
             frames = batch["frames"].numpy()
-            watch.hand_over((frames.sum(), (frames > 0).sum()), compiled=False)
-        figures = watch.read().figures()
+            timer.record_step((frames.sum(), (frames > 0).sum()), compiled=False)
+        figures = timer.read().metrics()
     elapsed_s = time.monotonic() - started_s
     return {
         "step_ms": 1000 * slept_s / STEPS,

@@ -7,18 +7,18 @@ from collections.abc import Callable, Sequence
 from trainer.data.buckets import Bucket
 
 
-class Compilations:
+class CompilationLogger:
     """Those of a session; the first batch of a shape is what has its program compiled."""
 
-    def __init__(self, tell: Callable[[str], object]):
-        self._tell = tell
+    def __init__(self, log: Callable[[str], object]):
+        self._log = log
         self._begun: set[tuple[str, Bucket]] = set()
 
-    def announce(self, program: str, bucket: Bucket, *, of: Sequence[Bucket]) -> None:
+    def log_once(self, program: str, bucket: Bucket, *, of: Sequence[Bucket]) -> None:
         """Before a program, such as that of training, is called with a batch of a bucket, or with a part of it."""
         whole = next((one for one in of if one[1:] == bucket[1:]), bucket)
         if (program, whole) in self._begun:
             return
         self._begun.add((program, whole))
         number = sum((program, one) in self._begun for one in of)
-        self._tell(f"compiling {program}: shape {number} of {len(of)}, {whole} (clips×frames×tokens)")
+        self._log(f"compiling {program}: shape {number} of {len(of)}, {whole} (clips×frames×tokens)")

@@ -16,7 +16,7 @@ AUDIO_FORMAT = "MP3" if "MP3" in soundfile.available_formats() else "FLAC"
 MAX_SOUND_S = 20.0
 
 
-def sound(samples: np.ndarray, *, rate_hz: int) -> str:
+def audio_uri(samples: np.ndarray, *, rate_hz: int) -> str:
     """A sound [S] int16, its first seconds where it is long."""
     file = io.BytesIO()
     kept = samples[: int(MAX_SOUND_S * rate_hz)]
@@ -24,7 +24,7 @@ def sound(samples: np.ndarray, *, rate_hz: int) -> str:
     return _data_uri(file.getvalue(), kind=f"audio/{AUDIO_FORMAT.lower()}")
 
 
-def picture(image: np.ndarray) -> str:
+def image_uri(image: np.ndarray) -> str:
     """A picture [height, width] with values in [0, 1], as a PNG in colours from dark to pale."""
     levels = (np.nan_to_num(np.clip(image, 0, 1)) * 255).astype(np.uint8)
     painted = Image.fromarray(np.ascontiguousarray(levels), mode="P")

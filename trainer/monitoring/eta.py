@@ -1,4 +1,4 @@
-"""When a run will be over: from what steps and validations took so far, compilations and waits for the disk apart."""
+"""Time left of a run, from the speed of its steps and validations so far, without compilation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 SPEED_OVER_S = 600.0  # of training, the last of it
 
 
-class Left(NamedTuple):
+class Eta(NamedTuple):
     """What a run has before it."""
 
     seconds: float
@@ -19,33 +19,33 @@ class Left(NamedTuple):
         return f"{timedelta(seconds=round(self.seconds))} left{'' if self.has_all else ' without validations'}"
 
 
-class Pace:
+class EtaEstimator:
     """Of a run of so many steps, which validates every so often."""
 
     def __init__(self, *, steps: int, validate_every: int):
         self._steps, self._validate_every = steps, validate_every
-        self._stretches: deque[tuple[int, float]] = deque()  # steps, seconds of training
+        self._windows: deque[tuple[int, float]] = deque()  # steps, seconds of training
         self._validation_s: float | None = None
 
-    def note_steps(self, count: int, *, per_second: float) -> None:
-        """A stretch of them, and their speed while they trained."""
-        self._stretches.append((count, count / per_second))
-        while sum(seconds for _, seconds in self._stretches) - self._stretches[0][1] >= SPEED_OVER_S:
-            self._stretches.popleft()
+    def add_steps(self, count: int, *, per_second: float) -> None:
+        """A window of them, and their speed while they trained."""
+        self._windows.append((count, count / per_second))
+        while sum(seconds for _, seconds in self._windows) - self._windows[0][1] >= SPEED_OVER_S:
+            self._windows.popleft()
 
-    def note_validation(self, seconds: float) -> None:
+    def add_validation(self, seconds: float) -> None:
         """How long one took, in which nothing was compiled."""
         self._validation_s = seconds
 
-    def left(self, step: int) -> Left | None:
+    def estimate(self, step: int) -> Eta | None:
         """After this step; None where no speed is known yet."""
-        if not self._stretches:
+        if not self._windows:
             return None
-        steps, seconds = map(sum, zip(*self._stretches, strict=True))
+        steps, seconds = map(sum, zip(*self._windows, strict=True))
         validations = (
             -(-self._steps // self._validate_every) - step // self._validate_every if step < self._steps else 0
         )
         training_s = (self._steps - step) * seconds / steps
         if self._validation_s is None:
-            return Left(training_s, has_all=validations == 0)
-        return Left(training_s + validations * self._validation_s, has_all=True)
+            return Eta(training_s, has_all=validations == 0)
+        return Eta(training_s + validations * self._validation_s, has_all=True)

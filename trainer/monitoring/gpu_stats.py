@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import pynvml
 import tensorflow as tf
 
-from trainer.monitoring.step_timer import Apart
+from trainer.monitoring.step_timer import ExcludedTime
 
 INTERVAL_S = 0.5
 SAMPLE_PERIOD_S = 1.0  # NVML's longest
@@ -28,8 +28,8 @@ SAMPLE_PERIOD_S = 1.0  # NVML's longest
 END_S = 5.0  # how long a driver that does not answer may hold up the end
 
 
-class Use(NamedTuple):
-    """What a GPU did over a stretch; None is what could not be had."""
+class GpuStats(NamedTuple):
+    """What a GPU did over a window; None is what could not be had."""
 
     number: int  # as TensorFlow counts
     name: str
@@ -38,7 +38,7 @@ class Use(NamedTuple):
     utilisation: float | None  # percent, mean
     power_w: float | None  # mean
 
-    def figures(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """What there is, by name."""
         values = {"utilisation": self.utilisation, "memory_peak_mib": self.memory_peak_mib, "power_w": self.power_w}
         return {f"gpu{self.number}_{name}": value for name, value in values.items() if value is not None}
@@ -112,7 +112,7 @@ class GpuSampler:
         if not self._used:
             names = ", ".join(device.name for device in devices)
             self._notice = "GPU utilisation is not measured: TensorFlow computes on the CPU, GPUs of this machine: " + (
-                f"{names} ({remedy()})" if names else "none that is visible"
+                f"{names} ({missing_gpu_advice()})" if names else "none that is visible"
             )
             return self
         if len(devices) != self._used:
@@ -133,40 +133,40 @@ class GpuSampler:
         with contextlib.suppress(self._nvml.NVMLError):
             self._nvml.nvmlShutdown()
 
-    def take_notice(self) -> str | None:
+    def pop_notice(self) -> str | None:
         """What there is to say about the sampling, once."""
         notice, self._notice = self._notice, None
         return notice
 
-    def read(self, apart: Sequence[Apart]) -> list[Use]:
-        """Each GPU's use since the last reading, outside of what is set apart."""
+    def read(self, excluded: Sequence[ExcludedTime]) -> list[GpuStats]:
+        """Each GPU's use since the last reading, outside of what is excluded."""
         uses = []
         for device in self._devices:
             samples = device.samples[:]
             del device.samples[: len(samples)]
-            stretch = _Tally()
+            window = _Tally()
             for sample in samples:
-                if not any(one.start_s <= sample.at_s <= one.end_s + SAMPLE_PERIOD_S for one in apart):
-                    stretch.add(sample)
+                if not any(one.start_s <= sample.at_s <= one.end_s + SAMPLE_PERIOD_S for one in excluded):
+                    window.add(sample)
                     device.total.add(sample)
             if samples:
-                uses.append(self._use(device, stretch))
+                uses.append(self._use(device, window))
         return uses
 
-    def totals(self) -> list[Use]:
+    def totals(self) -> list[GpuStats]:
         """Each GPU's use over all readings."""
         return [self._use(device, device.total) for device in self._devices]
 
-    def forget_memory(self) -> None:
+    def reset_peak_memory(self) -> None:
         """Tell of memory as if it had been used from now on only."""
         for device in self._devices:
             self._memory.reset_memory_stats(device.tensorflow_name)
 
-    def _use(self, device: _Device, tally: _Tally) -> Use:
+    def _use(self, device: _Device, tally: _Tally) -> GpuStats:
         utilisation = tally.utilisation_sum / tally.utilisations if tally.utilisations else None
         power_w = tally.power_sum / tally.powers if tally.powers else None
         peak_mib = self._memory.get_memory_info(device.tensorflow_name)["peak"] / 2**20
-        return Use(device.number, device.name, device.memory_total_mib, peak_mib, utilisation, power_w)
+        return GpuStats(device.number, device.name, device.memory_total_mib, peak_mib, utilisation, power_w)
 
     def _run(self) -> None:
         try:
@@ -219,7 +219,7 @@ class GpuSampler:
         return _Device(number, self._nvml.nvmlDeviceGetName(handle), total_mib, handle, [], _Tally())
 
 
-def remedy() -> str:
+def missing_gpu_advice() -> str:
     """What to do where TensorFlow sees no GPU of a machine that has one."""
     if importlib.util.find_spec("nvidia") is None:
         return "`make … GPU=1` adds CUDA's libraries"

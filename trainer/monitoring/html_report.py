@@ -10,27 +10,27 @@ import jinja2
 
 from shared.errors import UserError
 from shared.files import write_bytes
-from trainer.monitoring.data_uris import picture, sound
-from trainer.monitoring.line_charts import HEIGHT, WIDTH, Asked, draw, written
-from trainer.monitoring.plots import alignment_picture, mels_picture
+from trainer.monitoring.data_uris import audio_uri, image_uri
+from trainer.monitoring.line_charts import HEIGHT, WIDTH, ChartSpec, build_chart, format_number
+from trainer.monitoring.plots import alignment_image, mel_comparison_image
 from trainer.monitoring.samples import Sample, read_samples
-from trainer.monitoring.terminal import PARTS, gpu_numbers
+from trainer.monitoring.terminal import LOSS_TERMS, gpu_indices
 
-SHOWN_INCIDENTS = 50
+MAX_INCIDENTS = 50
 
 CHARTS = (
-    Asked("Loss in training", "with guided attention while that lasts", [("training", "train", "loss")]),
-    Asked("Loss in validation", "without guided attention", [("validation", "validation", "loss")]),
+    ChartSpec("Loss in training", "with guided attention while that lasts", [("training", "train", "loss")]),
+    ChartSpec("Loss in validation", "without guided attention", [("validation", "validation", "loss")]),
     *(
-        Asked(
+        ChartSpec(
             "KL" if part == "kl" else part.replace("_", " "),
             "",
             [("training", "train", part), ("validation", "validation", part)],
         )
-        for part in PARTS
+        for part in LOSS_TERMS
     ),
-    Asked("Spoken freely: distance of mels", "dB", [("warped in time", "validation", "free_mel_distance_db")]),
-    Asked(
+    ChartSpec("Spoken freely: distance of mels", "dB", [("warped in time", "validation", "free_mel_distance_db")]),
+    ChartSpec(
         "Spoken freely: lengths and attention",
         "%",
         [
@@ -40,26 +40,26 @@ CHARTS = (
         ],
         factor=100.0,
     ),
-    Asked("Learning rate", "", [("learning rate", "train", "learning_rate")]),
-    Asked("Gradient norm", "before clipping", [("gradient norm", "train", "gradient_norm")]),
-    Asked("Loss scale", "of float16", [("loss scale", "train", "loss_scale")]),
-    Asked(
+    ChartSpec("Learning rate", "", [("learning rate", "train", "learning_rate")]),
+    ChartSpec("Gradient norm", "before clipping", [("gradient norm", "train", "gradient_norm")]),
+    ChartSpec("Loss scale", "of float16", [("loss scale", "train", "loss_scale")]),
+    ChartSpec(
         "Weights of the loss",
         "where they adapt",
-        [(part.replace("_", " "), "train", f"{part}_weight") for part in PARTS],
+        [(part.replace("_", " "), "train", f"{part}_weight") for part in LOSS_TERMS],
     ),
-    Asked("Speed", "frames/s", [("frames", "train", "frames_per_second")]),
-    Asked("Stall", "% of the time without a batch", [("stall", "train", "stall")], factor=100.0),
-    Asked("Memory", "MiB", [("of the process", "train", "memory_mib")]),
+    ChartSpec("Speed", "frames/s", [("frames", "train", "frames_per_second")]),
+    ChartSpec("Stall", "% of the time without a batch", [("stall", "train", "stall")], factor=100.0),
+    ChartSpec("Memory", "MiB", [("of the process", "train", "memory_mib")]),
 )
-OF_GPUS = (
+GPU_CHARTS = (
     ("Memory of GPUs", "MiB", "memory_peak_mib"),
     ("Power of GPUs", "W", "power_w"),
     ("GPU", "% busy", "utilisation"),
 )
 
 
-def write_page(run: Path) -> None:
+def write_html_report(run: Path) -> None:
     """`RUN/summary.html`, anew.
 
     Raises:
@@ -67,12 +67,12 @@ def write_page(run: Path) -> None:
     """
     path = run / "summary.html"
     try:
-        write_bytes(path, render(run).encode())
+        write_bytes(path, render_html(run).encode())
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror}); make room") from error
 
 
-def render(run: Path) -> str:
+def render_html(run: Path) -> str:
     """The whole page."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("trainer.monitoring"),
@@ -81,15 +81,15 @@ def render(run: Path) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["tidy"] = written
-    environment.filters["duration"] = duration
-    return environment.get_template("page.html.j2").render(**facts(run))
+    environment.filters["tidy"] = format_number
+    environment.filters["duration"] = format_duration
+    return environment.get_template("page.html.j2").render(**template_values(run))
 
 
-def facts(run: Path) -> dict[str, Any]:
+def template_values(run: Path) -> dict[str, Any]:
     """What the template names."""
     rows, incidents, samples = _rows(run / "metrics.jsonl"), _rows(run / "incidents.jsonl"), read_samples(run)
-    charts = [chart for chart in (draw(asked, rows=rows) for asked in (*CHARTS, *_of_gpus(rows))) if chart]
+    charts = [chart for chart in (build_chart(spec, rows=rows) for spec in (*CHARTS, *_gpu_charts(rows))) if chart]
     return {
         "name": run.absolute().name,
         "root": str(run.absolute()),
@@ -97,18 +97,18 @@ def facts(run: Path) -> dict[str, Any]:
         "last": {kind: _last(rows, kind=kind) for kind in ("train", "validation")},
         "view": (WIDTH, HEIGHT),
         "charts": charts,
-        "incidents": [(row, _others(row)) for row in incidents[-SHOWN_INCIDENTS:][::-1]],
+        "incidents": [(row, _others(row)) for row in incidents[-MAX_INCIDENTS:][::-1]],
         "all_incidents": len(incidents),
         "samples": samples,
         "clips": [_clip(one, rate_hz=samples.rate_hz) for one in samples.all] if samples else [],
     }
 
 
-def _of_gpus(rows: list[dict[str, Any]]) -> list[Asked]:
-    numbers = gpu_numbers(name for row in rows for name in row)
+def _gpu_charts(rows: list[dict[str, Any]]) -> list[ChartSpec]:
+    numbers = gpu_indices(name for row in rows for name in row)
     return [
-        Asked(title, unit, [(f"GPU {number}", "train", f"gpu{number}_{figure}") for number in numbers])
-        for title, unit, figure in OF_GPUS
+        ChartSpec(title, unit, [(f"GPU {number}", "train", f"gpu{number}_{figure}") for number in numbers])
+        for title, unit, figure in GPU_CHARTS
     ]
 
 
@@ -144,14 +144,14 @@ def _clip(sample: Sample, *, rate_hz: int) -> dict[str, Any]:
         "text": sample.text,
         "ended": bool(sample.has_ended),
         "frames": (len(sample.target), len(sample.spoken)),
-        "mels": picture(mels_picture(sample.target, sample.spoken)),
-        "alignment": picture(alignment_picture(sample.alignment)),
-        "target_sound": sound(sample.target_sound, rate_hz=rate_hz),
-        "spoken_sound": sound(sample.spoken_sound, rate_hz=rate_hz),
+        "mels": image_uri(mel_comparison_image(sample.target, sample.spoken)),
+        "alignment": image_uri(alignment_image(sample.alignment)),
+        "target_sound": audio_uri(sample.target_sound, rate_hz=rate_hz),
+        "spoken_sound": audio_uri(sample.spoken_sound, rate_hz=rate_hz),
     }
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """In the largest units that tell something."""
     minutes, rest = divmod(seconds, 60)
     hours, whole = divmod(int(minutes), 60)

@@ -26,7 +26,7 @@ def inspection_tables(inspection: Inspection, *, config: TrainConfig) -> Group:
     return Group(*_parts(inspection, config=config))
 
 
-def mix_lines(mix: dict[str, list[Portion]]) -> list[str]:
+def sampling_lines(mix: dict[str, list[Portion]]) -> list[str]:
     """The expected shares and repeats as plain text, where there is more than one of anything."""
     if all(len(portions) == 1 for portions in mix.values()):
         return []

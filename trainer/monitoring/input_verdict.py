@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from trainer.config.data_config import InputConfig
-from trainer.monitoring.step_timer import Stretch
+from trainer.monitoring.step_timer import TimingWindow
 from trainer.platform.process import Reading, usable_cores
 
 MAX_STALL = 0.02
@@ -19,7 +19,7 @@ ALL_BUSY, IDLE = 0.8, 0.5  # of all cores; in cores
 STORED = 0.5  # the share of what is read from which on it is storage that reading waits for
 
 
-class Signs(NamedTuple):
+class InputStats(NamedTuple):
     """What was seen of the waiting."""
 
     steps: int
@@ -30,44 +30,44 @@ class Signs(NamedTuple):
     from_storage: float | None  # share of what was read; the rest came from memory or over the network
 
 
-def signs_of(stretch: Stretch, reading: Reading | None) -> Signs:
-    """The signs of a stretch in which so much was read."""
-    waited_s = float(stretch.waits_s.sum())
+def input_stats(window: TimingWindow, reading: Reading | None) -> InputStats:
+    """The signs of a window in which so much was read."""
+    waited_s = float(window.waits_s.sum())
     storage_mb_per_s, from_storage = None, None
     if reading is not None and reading.asked_bytes > 0:
-        storage_mb_per_s = reading.stored_bytes / 1e6 / stretch.seconds
+        storage_mb_per_s = reading.stored_bytes / 1e6 / window.seconds
         from_storage = min(1.0, reading.stored_bytes / reading.asked_bytes)
-    return Signs(
-        steps=len(stretch.waits_s),
-        stall=stretch.stall,
-        busy_cores=stretch.wait_cpu_s / waited_s if waited_s > 0 else 0.0,
+    return InputStats(
+        steps=len(window.waits_s),
+        stall=window.stall,
+        busy_cores=window.wait_cpu_s / waited_s if waited_s > 0 else 0.0,
         cores=usable_cores(),
         storage_mb_per_s=storage_mb_per_s,
         from_storage=from_storage,
     )
 
 
-def verdict(signs: Signs, *, config: InputConfig, stores_mels: bool) -> str:
+def assess_input(stats: InputStats, *, config: InputConfig, stores_mels: bool) -> str:
     """One line: whether the input keeps up, or why it seems not to, and what may mend it."""
-    if signs.steps < MIN_STEPS:
-        return f"stall {signs.stall:.1%}; steps that were timed: {signs.steps}, too few to judge the input by"
-    if signs.stall <= MAX_STALL:
-        return f"input keeps up: stall {signs.stall:.1%}, wanted at most {MAX_STALL:.0%}"
-    seen = f"while the step waited this process kept {signs.busy_cores:.1f} of {signs.cores} cores busy"
-    remedy = _remedy(signs, config) if stores_mels else _remedy_of_computed_mels(signs)
-    return f"input too slow: stall {signs.stall:.1%}, wanted at most {MAX_STALL:.0%}; {seen}{remedy}"
+    if stats.steps < MIN_STEPS:
+        return f"stall {stats.stall:.1%}; steps that were timed: {stats.steps}, too few to judge the input by"
+    if stats.stall <= MAX_STALL:
+        return f"input keeps up: stall {stats.stall:.1%}, wanted at most {MAX_STALL:.0%}"
+    seen = f"while the step waited this process kept {stats.busy_cores:.1f} of {stats.cores} cores busy"
+    remedy = _remedy(stats, config) if stores_mels else _remedy_of_computed_mels(stats)
+    return f"input too slow: stall {stats.stall:.1%}, wanted at most {MAX_STALL:.0%}; {seen}{remedy}"
 
 
-def _remedy(signs: Signs, config: InputConfig) -> str:
+def _remedy(stats: InputStats, config: InputConfig) -> str:
     readers = f"input.readers (now {config.readers})"
-    if signs.busy_cores >= ALL_BUSY * signs.cores:
+    if stats.busy_cores >= ALL_BUSY * stats.cores:
         return ": it needs more cores, or fewer other programs on these"
-    if signs.from_storage and signs.storage_mb_per_s and signs.from_storage > STORED:
+    if stats.from_storage and stats.storage_mb_per_s and stats.from_storage > STORED:
         return (
-            f", and storage gave {signs.storage_mb_per_s:.0f} MB/s: raise {readers}; "
+            f", and storage gave {stats.storage_mb_per_s:.0f} MB/s: raise {readers}; "
             "if that does not help, put the dataset on a faster disk"
         )
-    if signs.busy_cores >= IDLE:
+    if stats.busy_cores >= IDLE:
         return f": cores are free; raise {readers}"
     return (
         f", and little came from a local disk: either the data come over a network (raise {readers}, "
@@ -75,7 +75,7 @@ def _remedy(signs: Signs, config: InputConfig) -> str:
     )
 
 
-def _remedy_of_computed_mels(signs: Signs) -> str:
+def _remedy_of_computed_mels(stats: InputStats) -> str:
     """Recordings are read and transformed by all cores at once; no setting of the input makes that faster."""
-    cores = " and needs more cores" if signs.busy_cores >= ALL_BUSY * signs.cores else ""
+    cores = " and needs more cores" if stats.busy_cores >= ALL_BUSY * stats.cores else ""
     return f", computing mels{cores}: store them instead (`mel_dtype=float16` and `make preprocess`)"

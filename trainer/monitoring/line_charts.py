@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-MAX_POINTS = 1_000  # of a line; of more, the least and the greatest of each stretch are drawn
+MAX_POINTS = 1_000  # of a line; of more, the least and the greatest of each window are drawn
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 480, 220, 58, 12, 12, 30
 
 Row = dict[str, Any]
@@ -38,7 +38,7 @@ class Chart(NamedTuple):
     y_ticks: list[Tick]
 
 
-class Asked(NamedTuple):
+class ChartSpec(NamedTuple):
     """A chart that is wanted: (name on the page, kind of row, name in the row) of each line."""
 
     title: str
@@ -47,12 +47,12 @@ class Asked(NamedTuple):
     factor: float = 1.0
 
 
-def draw(asked: Asked, *, rows: Iterable[Row]) -> Chart | None:
+def build_chart(spec: ChartSpec, *, rows: Iterable[Row]) -> Chart | None:
     """None where no row has any of the figures; what is no number is left out."""
     every = list(rows)
     series = {
-        name: np.array(_points(every, kind=kind, key=key, factor=asked.factor), float)
-        for name, kind, key in asked.figures
+        name: np.array(_points(every, kind=kind, key=key, factor=spec.factor), float)
+        for name, kind, key in spec.figures
     }
     series = {name: points for name, points in series.items() if len(points)}
     if not series:
@@ -72,13 +72,13 @@ def draw(asked: Asked, *, rows: Iterable[Row]) -> Chart | None:
     for name, points in series.items():
         places = [(x(step), y(value)) for step, value in _thinned(points)]
         dots = places if len(places) == 1 else []
-        lines.append(Line(name, " ".join(f"{a},{b}" for a, b in places), dots, written(points[-1, 1])))
+        lines.append(Line(name, " ".join(f"{a},{b}" for a, b in places), dots, format_number(points[-1, 1])))
     return Chart(
-        asked.title,
-        asked.unit,
+        spec.title,
+        spec.unit,
         lines,
-        [Tick(x(value), written(value)) for value in x_ticks if first <= value <= last],
-        [Tick(y(value), written(value)) for value in y_ticks],
+        [Tick(x(value), format_number(value)) for value in x_ticks if first <= value <= last],
+        [Tick(y(value), format_number(value)) for value in y_ticks],
     )
 
 
@@ -88,13 +88,13 @@ def _points(rows: list[Row], *, kind: str, key: str, factor: float) -> list[tupl
 
 
 def _thinned(points: np.ndarray) -> np.ndarray:
-    """Points [n, 2]; of many, the least and the greatest value of each stretch, so that no peak is lost."""
+    """Points [n, 2]; of many, the least and the greatest value of each window, so that no peak is lost."""
     if len(points) <= MAX_POINTS:
         return points
     kept = set()
-    for stretch in np.array_split(np.arange(len(points)), MAX_POINTS // 2):
-        values = points[stretch, 1]
-        kept |= {int(stretch[values.argmin()]), int(stretch[values.argmax()])}
+    for window in np.array_split(np.arange(len(points)), MAX_POINTS // 2):
+        values = points[window, 1]
+        kept |= {int(window[values.argmin()]), int(window[values.argmax()])}
     return points[sorted(kept)]
 
 
@@ -108,7 +108,7 @@ def round_ticks(low: float, high: float, *, at_most: int) -> list[float]:
     return [round(number * step, 2 - exponent) for number in range(first, max(last, first + 1) + 1)]
 
 
-def written(value: float) -> str:
+def format_number(value: float) -> str:
     """A number as it stands on the page: 0.4, −23.5, 10,900, 1.5e−4."""
     text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return text.replace("-", "−")

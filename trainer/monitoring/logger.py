@@ -15,13 +15,13 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from shared.files import write_bytes
-from trainer.monitoring.compilation import Compilations
-from trainer.monitoring.plots import alignment_picture, mels_picture
+from trainer.monitoring.compilation import CompilationLogger
+from trainer.monitoring.plots import alignment_image, mel_comparison_image
 from trainer.monitoring.samples import Samples
 from trainer.monitoring.terminal import Terminal
 
 
-class Monitor:
+class RunLogger:
     """The outputs of one run; rows of an earlier run beyond its checkpoint, which is `step`, are dropped.
 
     Every method that writes raises UserError where the disk is full or fails. TensorFlow drops events that find no room
@@ -37,11 +37,11 @@ class Monitor:
             self._writer = tf.summary.create_file_writer(str(self._events))
             _purge_after(self._writer, step=step)
         self._terminal = Terminal(step=step, steps=steps, validate_every=validate_every)
-        self.announce = Compilations(self.say).announce
+        self.log_compilation = CompilationLogger(self.log).log_once
         if damaged:
-            self.say(f"{self._path}: damaged rows dropped: {damaged}")
+            self.log(f"{self._path}: damaged rows dropped: {damaged}")
 
-    def __enter__(self) -> Monitor:
+    def __enter__(self) -> RunLogger:
         self._terminal.__enter__()
         return self
 
@@ -50,14 +50,14 @@ class Monitor:
         self._file.close()
         self._writer.close()
 
-    def say(self, message: str) -> None:
+    def log(self, message: str) -> None:
         """A line above the view."""
-        self._terminal.say(message)
+        self._terminal.log(message)
 
     def advance(self, step: int) -> None:
         self._terminal.advance(step)
 
-    def go_back(self, step: int) -> None:
+    def rewind(self, step: int) -> None:
         """Take back all rows of later steps."""
         self._file.close()
         with _written(self._path):
@@ -67,7 +67,7 @@ class Monitor:
             _purge_after(self._writer, step=step)
         self.advance(step)
 
-    def log(self, kind: str, *, step: int, values: dict[str, float]) -> None:
+    def log_metrics(self, kind: str, *, step: int, values: dict[str, float]) -> None:
         """One row of raw figures, `kind` being train or validation; JSON has null for what is no number."""
         with _written(self._path):
             _write_row(self._file, {"step": step, "kind": kind, **with_null(values)})
@@ -76,21 +76,23 @@ class Monitor:
                 tf.summary.scalar(f"{kind}/{name}", value)
         self._terminal.show(kind, step=step, values=values)
 
-    def picture(self, name: str, *, step: int, image: np.ndarray) -> None:
+    def log_image(self, name: str, *, step: int, image: np.ndarray) -> None:
         """A picture [height, width] with values in [0, 1]."""
         with _written(self._events), self._writer.as_default(step=step):
             tf.summary.image(name, image[None, :, :, None])
 
-    def samples(self, samples: Samples) -> None:
+    def log_samples(self, samples: Samples) -> None:
         """What was spoken, to see and to hear."""
         step = samples.step
         for number, one in enumerate(samples.all):
-            self.picture(f"spoken/{number}/target_over_spoken", step=step, image=mels_picture(one.target, one.spoken))
-            self.picture(f"spoken/{number}/alignment", step=step, image=alignment_picture(one.alignment))
-            self.sound(f"spoken/{number}/spoken", step=step, samples=one.spoken_sound, rate_hz=samples.rate_hz)
-            self.sound(f"spoken/{number}/target", step=step, samples=one.target_sound, rate_hz=samples.rate_hz)
+            self.log_image(
+                f"spoken/{number}/target_over_spoken", step=step, image=mel_comparison_image(one.target, one.spoken)
+            )
+            self.log_image(f"spoken/{number}/alignment", step=step, image=alignment_image(one.alignment))
+            self.log_audio(f"spoken/{number}/spoken", step=step, samples=one.spoken_sound, rate_hz=samples.rate_hz)
+            self.log_audio(f"spoken/{number}/target", step=step, samples=one.target_sound, rate_hz=samples.rate_hz)
 
-    def sound(self, name: str, *, step: int, samples: np.ndarray, rate_hz: int) -> None:
+    def log_audio(self, name: str, *, step: int, samples: np.ndarray, rate_hz: int) -> None:
         """A sound [S] int16."""
         with _written(self._events), self._writer.as_default(step=step):
             tf.summary.audio(name, samples[None, :, None] / np.float32(32768.0), rate_hz)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def mels_picture(target: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+def mel_comparison_image(target: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     """A mel [F, M] in ln magnitude over another [G, M], both on the scale of the first."""
     low, high = float(target.min()), float(target.max())
     width = max(len(target), len(predicted))
@@ -20,6 +20,6 @@ def mels_picture(target: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     return np.clip((stacked - low) / max(high - low, 1e-6), 0, 1)
 
 
-def alignment_picture(alignment: np.ndarray) -> np.ndarray:
+def alignment_image(alignment: np.ndarray) -> np.ndarray:
     """The attention [N, T] of steps on tokens."""
     return alignment.T[::-1] / max(float(alignment.max()), 1e-6)

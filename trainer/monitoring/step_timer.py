@@ -14,7 +14,7 @@ While the loop is blocked in `next()` nothing more is handed over, so the moment
 read, some 0.1 ms; otherwise a read may be late by a step that was handed over meanwhile, which moves computing time
 from one step to its neighbour and leaves sums as they are.
 
-Set apart, and part of no rate or fraction: the wait for the first batch, steps in which XLA compiled a program, and
+Excluded, and part of no rate or fraction: the wait for the first batch, steps in which XLA compiled a program, and
 what is done aside of training (validation, checkpoints).
 """
 
@@ -33,10 +33,10 @@ READERS = 4  # steps that may be under way on the device and each have a thread 
 Counts = tuple[int, int]  # valid frames and clips of a step
 
 
-class Apart(NamedTuple):
-    """Time that is set apart, and why; from when to when by the clock."""
+class ExcludedTime(NamedTuple):
+    """Time that is excluded, and why; from when to when by the clock."""
 
-    reason: Literal["first batch", "compilation", "aside"]
+    reason: Literal["first batch", "compilation", "pause"]
     start_s: float
     end_s: float
 
@@ -59,8 +59,8 @@ class _Times(NamedTuple):
     counts: Counts
 
 
-class Stretch(NamedTuple):
-    """What a stretch of training took; `seconds` without what is set apart."""
+class TimingWindow(NamedTuple):
+    """What a window of training took; `seconds` without what is excluded."""
 
     seconds: float
     steps: int
@@ -70,7 +70,7 @@ class Stretch(NamedTuple):
     computes_s: np.ndarray  # [steps without a compilation] on the device
     stalled_s: float
     wait_cpu_s: float  # CPU time of all threads of the process during the waits
-    apart: tuple[Apart, ...]
+    excluded: tuple[ExcludedTime, ...]
 
     @property
     def stall(self) -> float:
@@ -82,11 +82,11 @@ class Stretch(NamedTuple):
         """The share of the time in which the loop was blocked, whether or not the device was busy meanwhile."""
         return float(self.waits_s.sum()) / self.seconds
 
-    def apart_s(self, reason: str) -> float:
+    def excluded_s(self, reason: str) -> float:
         """Seconds set apart for a reason."""
-        return sum(one.seconds for one in self.apart if one.reason == reason)
+        return sum(one.seconds for one in self.excluded if one.reason == reason)
 
-    def figures(self) -> dict[str, float]:
+    def metrics(self) -> dict[str, float]:
         """Rates, shares and milliseconds by name; nothing where each step compiled a program."""
         if not len(self.computes_s):
             return {}
@@ -102,23 +102,23 @@ class Stretch(NamedTuple):
         }
 
 
-def join(stretches: Sequence[Stretch]) -> Stretch:
-    """One stretch of several, one or more."""
-    return Stretch(
-        seconds=sum(one.seconds for one in stretches),
-        steps=sum(one.steps for one in stretches),
-        frames=sum(one.frames for one in stretches),
-        clips=sum(one.clips for one in stretches),
-        waits_s=np.concatenate([one.waits_s for one in stretches]),
-        computes_s=np.concatenate([one.computes_s for one in stretches]),
-        stalled_s=sum(one.stalled_s for one in stretches),
-        wait_cpu_s=sum(one.wait_cpu_s for one in stretches),
-        apart=tuple(one for stretch in stretches for one in stretch.apart),
+def merge_windows(windows: Sequence[TimingWindow]) -> TimingWindow:
+    """One window of several, one or more."""
+    return TimingWindow(
+        seconds=sum(one.seconds for one in windows),
+        steps=sum(one.steps for one in windows),
+        frames=sum(one.frames for one in windows),
+        clips=sum(one.clips for one in windows),
+        waits_s=np.concatenate([one.waits_s for one in windows]),
+        computes_s=np.concatenate([one.computes_s for one in windows]),
+        stalled_s=sum(one.stalled_s for one in windows),
+        wait_cpu_s=sum(one.wait_cpu_s for one in windows),
+        excluded=tuple(one for window in windows for one in window.excluded),
     )
 
 
-class Stopwatch:
-    """Times the steps of a loop: `batches`, then `hand_over` for each of them, and `read` every so often."""
+class StepTimer:
+    """Times the steps of a loop: `batches`, then `record_step` for each of them, and `read` every so often."""
 
     def __init__(self, *, asynchronous: bool, clock: Callable[[], float] = time.monotonic):
         """`asynchronous` where a step's call returns before the device has done it."""
@@ -128,7 +128,7 @@ class Stopwatch:
         self._got_s = self._done_s = self._since_s = clock()
         self._start_anew()
 
-    def __enter__(self) -> Stopwatch:
+    def __enter__(self) -> StepTimer:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -145,17 +145,17 @@ class Stopwatch:
                 return
             if is_first:
                 is_first, self._asked_s = False, None
-                self._apart.append(Apart("first batch", asked_s, self._got_s))
+                self._excluded.append(ExcludedTime("first batch", asked_s, self._got_s))
             else:
                 self._asked_s = asked_s
                 self._wait_cpu_s += time.process_time() - cpu_s
             yield batch
 
-    def hand_over(self, counts: Any, *, compiled: bool) -> None:
+    def record_step(self, counts: Any, *, compiled: bool) -> None:
         """Note the last batch's step, just called; its valid frames and clips [2] are read when they are there."""
         handed_s = self._clock()
         if compiled:
-            self._apart.append(Apart("compilation", self._got_s, handed_s))
+            self._excluded.append(ExcludedTime("compilation", self._got_s, handed_s))
         if self._asynchronous:
             done = self._readers.submit(self._observe, counts)
         else:
@@ -169,7 +169,7 @@ class Stopwatch:
         return self._clock(), read
 
     @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
+    def exclude(self) -> Iterator[None]:
         """Time that is no training, such as validation: what was handed over is waited for first."""
         if self._steps:
             self._steps[-1].done.result()
@@ -177,15 +177,15 @@ class Stopwatch:
         try:
             yield
         finally:
-            self._apart.append(Apart("aside", start_s, self._clock()))
+            self._excluded.append(ExcludedTime("pause", start_s, self._clock()))
 
-    def read(self) -> Stretch:
-        """The stretch since the last reading; waits for the device, so read where values are read anyhow."""
+    def read(self) -> TimingWindow:
+        """The window since the last reading; waits for the device, so read where values are read anyhow."""
         times = [self._judge(step) for step in self._steps]
         now_s = self._clock()
         counted = [one.counts for one in times if one.compute_s is not None]
-        stretch = Stretch(
-            seconds=max(now_s - self._since_s - sum(one.seconds for one in self._apart), 1e-9),
+        window = TimingWindow(
+            seconds=max(now_s - self._since_s - sum(one.seconds for one in self._excluded), 1e-9),
             steps=len(self._steps),
             frames=sum(frames for frames, _ in counted),
             clips=sum(clips for _, clips in counted),
@@ -193,11 +193,11 @@ class Stopwatch:
             computes_s=_array(one.compute_s for one in times),
             stalled_s=sum(one.stall_s for one in times),
             wait_cpu_s=self._wait_cpu_s,
-            apart=tuple(self._apart),
+            excluded=tuple(self._excluded),
         )
         self._since_s = now_s
         self._start_anew()
-        return stretch
+        return window
 
     def _judge(self, step: _Step) -> _Times:
         """A step's times, the steps before it having been judged."""
@@ -211,7 +211,7 @@ class Stopwatch:
 
     def _start_anew(self) -> None:
         self._steps: list[_Step] = []
-        self._apart: list[Apart] = []
+        self._excluded: list[ExcludedTime] = []
         self._wait_cpu_s = 0.0
 
 

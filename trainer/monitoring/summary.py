@@ -8,11 +8,11 @@ import pydantic
 
 from shared.errors import UserError
 from shared.files import write_json
-from trainer.monitoring.gpu_stats import Use
-from trainer.monitoring.step_timer import Apart
+from trainer.monitoring.gpu_stats import GpuStats
+from trainer.monitoring.step_timer import ExcludedTime
 
 
-class Programs(pydantic.BaseModel):
+class CompiledPrograms(pydantic.BaseModel):
     """XLA programs compiled, against the shapes that batches have."""
 
     model_config = pydantic.ConfigDict(frozen=True)
@@ -45,14 +45,14 @@ class Summary(pydantic.BaseModel):
     compilation_s: float
     aside_s: float  # validation and checkpoints
     figures: dict[str, float]  # of the training time
-    gpus: list[Use]
+    gpus: list[GpuStats]
     memory_mib: float | None  # of the process, in RAM, at the end
-    programs: Programs
+    programs: CompiledPrograms
     verdict: str
-    apart: tuple[Apart, ...] = pydantic.Field(exclude=True)  # what figures and GPUs are without
+    excluded: tuple[ExcludedTime, ...] = pydantic.Field(exclude=True)  # what figures and GPUs are without
 
     @pydantic.field_serializer("gpus")
-    def _named(self, gpus: list[Use]) -> list[dict[str, int | str | float | None]]:
+    def _named(self, gpus: list[GpuStats]) -> list[dict[str, int | str | float | None]]:
         return [one._asdict() for one in gpus]
 
     def lines(self) -> list[str]:

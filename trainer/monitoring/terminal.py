@@ -14,9 +14,9 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from trainer.monitoring.eta import Pace
+from trainer.monitoring.eta import EtaEstimator
 
-PARTS = ("mel", "kl", "flux", "stop", "guided_attention", "voice")  # of the loss
+LOSS_TERMS = ("mel", "kl", "flux", "stop", "guided_attention", "voice")  # of the loss
 LINE_EVERY_S = 10.0  # where there is no terminal
 LABELS_WIDTH = len("validation") + 2
 
@@ -45,7 +45,7 @@ class Terminal:
             expand=True,
             get_time=clock,
         )
-        self._pace, self._noted = Pace(steps=steps, validate_every=validate_every), step
+        self._eta, self._noted = EtaEstimator(steps=steps, validate_every=validate_every), step
         self._task = self._progress.add_task("", total=steps, completed=step)
         self._groups: dict[str, list[str]] = {}
         self._live = Live(get_renderable=self._render, console=self._console, refresh_per_second=2)
@@ -58,7 +58,7 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def say(self, message: str) -> None:
+    def log(self, message: str) -> None:
         """A line above the view."""
         self._console.print(message, highlight=False, markup=False, soft_wrap=True)
 
@@ -72,14 +72,14 @@ class Terminal:
         now_s = self._clock()
         if not self._console.is_terminal and (kind == "validation" or now_s - self._line_s >= LINE_EVERY_S):
             self._line_s = now_s
-            self.say(self._line(kind, step=step))
+            self.log(self._line(kind, step=step))
 
     def _time(self, values: Values, *, step: int) -> None:
         if "steps_per_second" in values:
-            self._pace.note_steps(max(1, step - self._noted), per_second=values["steps_per_second"])
+            self._eta.add_steps(max(1, step - self._noted), per_second=values["steps_per_second"])
             self._noted = step
         if "validation_s" in values:
-            self._pace.note_validation(values["validation_s"])
+            self._eta.add_validation(values["validation_s"])
 
     def _line(self, kind: str, *, step: int) -> str:
         wanted = ("validation", "speech") if kind == "validation" else ("loss", "rate", "speed")
@@ -92,7 +92,7 @@ class Terminal:
         return int(self._progress.tasks[0].total or 0)
 
     def _time_left(self) -> str:
-        return str(self._pace.left(int(self._progress.tasks[0].completed)) or "time left unknown")
+        return str(self._eta.estimate(int(self._progress.tasks[0].completed)) or "time left unknown")
 
     def _render(self) -> Group:
         gone = timedelta(seconds=round(self._progress.tasks[0].elapsed or 0))
@@ -113,7 +113,7 @@ def _wrapped(words: list[str], *, width: int) -> str:
 
 
 def train_groups(values: Values) -> dict[str, list[str]]:
-    """Words by group; a stretch in which every step compiled has no rates."""
+    """Words by group; a window in which every step compiled has no rates."""
     speed = []
     if "stall" in values:
         speed = [
@@ -127,7 +127,7 @@ def train_groups(values: Values) -> dict[str, list[str]]:
         "loss": _losses(values),
         "rate": _present(values, learning_rate="learning rate {:.2e}", gradient_norm="gradient norm {:.3g}"),
         "speed": speed,
-        "GPU": [word for number in gpu_numbers(values) for word in _gpu(values, f"gpu{number}")],
+        "GPU": [word for number in gpu_indices(values) for word in _gpu(values, f"gpu{number}")],
     }
 
 
@@ -145,11 +145,11 @@ def validation_groups(values: Values, *, step: int) -> dict[str, list[str]]:
 
 
 def _losses(values: Values) -> list[str]:
-    parts = [f"{name.replace('_', ' ')} {values[name]:.3f}" for name in PARTS if name in values]
+    parts = [f"{name.replace('_', ' ')} {values[name]:.3f}" for name in LOSS_TERMS if name in values]
     return [f"loss {values['loss']:.4f}", *parts]
 
 
-def gpu_numbers(names: Iterable[str]) -> list[int]:
+def gpu_indices(names: Iterable[str]) -> list[int]:
     """Of the GPUs that figures of such names tell of, in order."""
     found = (re.match(r"gpu(\d+)_", name) for name in names)
     return sorted({int(match[1]) for match in found if match})

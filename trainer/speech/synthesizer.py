@@ -31,7 +31,7 @@ from trainer.model.xtts import XTTS, Generated
 from trainer.speech.griffin_lim import griffin_lim
 
 
-class Sentence(NamedTuple):
+class SynthesisRequest(NamedTuple):
     """What to say, and in whose voice."""
 
     text: str
@@ -52,7 +52,7 @@ class Speech(NamedTuple):
         return len(self.samples) / self.rate_hz
 
 
-class Spoken(NamedTuple):
+class SynthesisResult(NamedTuple):
     """What was written, and by which checkpoint."""
 
     speech: Speech
@@ -60,7 +60,7 @@ class Spoken(NamedTuple):
 
 
 def synthesize_file(
-    sentence: Sentence,
+    request: SynthesisRequest,
     *,
     run: Path,
     out: Path,
@@ -71,8 +71,8 @@ def synthesize_file(
     mel: Path | None = None,
     tokens: Path | None = None,
     crop: Path | None = None,
-    tell: Callable[[str], object],
-) -> Spoken:
+    log: Callable[[str], object],
+) -> SynthesisResult:
     """Speak into a wav file, mono PCM16; it is scaled down where it would clip.
 
     Args:
@@ -80,7 +80,7 @@ def synthesize_file(
         mel: where the mel goes too, [F, M] float32 in ln magnitude, for a vocoder.
         tokens: where what was said goes too, dense ids [1, T] int32, for an export's signature.
         crop: where what was heard of the reference goes too, [1, C, M] float32, for the same.
-        tell: hears what comes next, and how long it may take.
+        log: receives a line before each long step.
 
     Raises:
         UserError: no trained run, no such checkpoint, text or reference unusable, a file not writable.
@@ -88,18 +88,18 @@ def synthesize_file(
     if not MIN_SPEECH_S <= max_duration_s <= MAX_SPEECH_S:
         raise UserError(f"{max_duration_s} seconds of speech: wanted {MIN_SPEECH_S:g} to {MAX_SPEECH_S:.0f}")
     info = open_run(run)
-    sentence = sentence._replace(language=resolve_language(sentence.language))
-    dense = _tokens(sentence, info=info, run=run, tokenizer=tokenizer)
-    heard = _crop(sentence.reference, tokens=len(dense), info=info, run=run, tell=tell)
+    request = request._replace(language=resolve_language(request.language))
+    dense = _tokens(request, info=info, run=run, tokenizer=tokenizer)
+    heard = _crop(request.reference, tokens=len(dense), info=info, run=run, log=log)
     if len(dense) > info.lengths.tokens:
-        tell(
+        log(
             f"the text: {len(dense)} tokens, in training {info.lengths.tokens} at most; where words are lost, speak it "
             "sentence by sentence"
         )
     saved = choose_checkpoint(run, checkpoint)
     model, progress = trained_model(run, saved, info=info)  # the best may be another by now
-    tell(f"compiling, then speaking {max_duration_s:g} s at most; for a large model on CPUs this takes minutes")
-    speech = speak(
+    log(f"compiling, then speaking {max_duration_s:g} s at most; for a large model on CPUs this takes minutes")
+    speech = synthesize(
         model,
         tokens=dense,
         crop=heard,
@@ -112,10 +112,10 @@ def synthesize_file(
     for path, array in ((mel, speech.mel), (tokens, dense[None]), (crop, heard[None])):
         if path is not None:
             _write_array(path, array)
-    return Spoken(speech, saved._replace(step=progress.step))
+    return SynthesisResult(speech, saved._replace(step=progress.step))
 
 
-def speak(
+def synthesize(
     model: XTTS,
     *,
     tokens: np.ndarray,
@@ -149,7 +149,7 @@ def speak(
     return Speech(griffin_lim(mel, spec=spec, seed=seed), mel, spec.sample_rate_hz, ending)
 
 
-def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | None) -> np.ndarray:
+def _tokens(request: SynthesisRequest, *, info: RunInfo, run: Path, tokenizer: str | None) -> np.ndarray:
     """Dense ids [T] int32, by the tokenizer that made the shards."""
     opened = Tokenizer(tokenizer or info.contract.tokenizer.location)
     if opened.identity.sha256 != info.contract.tokenizer.sha256:
@@ -157,14 +157,14 @@ def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | No
             f"tokenizer {opened.identity.location}: not the one that the shards of {run} were made with "
             f"(sha256 {info.contract.tokenizer.sha256}); name that one with --tokenizer"
         )
-    text = prepare_text(sentence.text, language=sentence.language).text
+    text = prepare_text(request.text, language=request.language).text
     if not text:
         raise UserError("the text: nothing is left of it after its preparation; wanted something to say")
-    pieces = opened.encode_pieces(text, language=sentence.language)
+    pieces = opened.encode_pieces(text, language=request.language)
     vocabulary = Vocabulary.load(run / "vocab.json")
     if pieces[0][0] not in vocabulary:
         spoken = ", ".join(vocabulary.languages)
-        raise UserError(f"{run} was not trained on {sentence.language}; it speaks {spoken}")
+        raise UserError(f"{run} was not trained on {request.language}; it speaks {spoken}")
     if len(pieces) > MAX_TOKENS:
         raise UserError(
             f"the text: {len(pieces):,} tokens, wanted at most {MAX_TOKENS:,}; speak it sentence by sentence"
@@ -172,7 +172,7 @@ def _tokens(sentence: Sentence, *, info: RunInfo, run: Path, tokenizer: str | No
     return np.array(vocabulary.encode(pieces), np.int32)
 
 
-def _crop(path: Path | None, *, tokens: int, info: RunInfo, run: Path, tell: Callable[[str], object]) -> np.ndarray:
+def _crop(path: Path | None, *, tokens: int, info: RunInfo, run: Path, log: Callable[[str], object]) -> np.ndarray:
     """What is heard of the reference for a text of so many tokens, or no frames, [C, M] float32."""
     if path is not None:
         mel = _reference_mel(path, contract=info.contract)
@@ -180,7 +180,7 @@ def _crop(path: Path | None, *, tokens: int, info: RunInfo, run: Path, tell: Cal
         heard = loudest_part(mel, frames=most).numpy()
         if len(heard) < len(mel):
             rate = info.contract.features.frames_per_second
-            tell(f"reference {path}: of {len(mel) / rate:.1f} s the loudest {len(heard) / rate:.1f} s are heard")
+            log(f"reference {path}: of {len(mel) / rate:.1f} s the loudest {len(heard) / rate:.1f} s are heard")
         return heard
     if info.config.model.reference_dropout == 0:
         raise UserError(

@@ -12,7 +12,7 @@ import tensorflow as tf
 from shared.errors import UserError
 from shared.health_check import Check, looked_at, room_at
 from trainer.model.xtts import POLICIES
-from trainer.monitoring.gpu_stats import remedy
+from trainer.monitoring.gpu_stats import missing_gpu_advice
 from trainer.platform.gpu_precision import slow_precision
 from trainer.platform.gpu_support import check_capability
 from trainer.platform.process import usable_cores
@@ -21,7 +21,7 @@ from trainer.platform.tf_errors import faults_told, is_full
 ROOM_WANTED_GIB = 2.0
 
 
-def examine(run: Path) -> Iterator[Check]:
+def check_environment(run: Path) -> Iterator[Check]:
     """What a training needs, one after another."""
     yield Check("TensorFlow", tf.__version__)
     yield looked_at("GPU", _gpus)
@@ -42,7 +42,9 @@ def _gpus() -> str:
             tf.config.list_logical_devices()
         return ", ".join(one.get("device_name", "unknown") for one in found)
     if cards := _cards():
-        raise UserError(f"TensorFlow does not see {', '.join(cards)}: {remedy()}, or CUDA_VISIBLE_DEVICES hides it")
+        raise UserError(
+            f"TensorFlow does not see {', '.join(cards)}: {missing_gpu_advice()}, or CUDA_VISIBLE_DEVICES hides it"
+        )
     return f"none: training computes on {usable_cores()} cores, which suits `nano`"
 
 

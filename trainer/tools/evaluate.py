@@ -29,7 +29,7 @@ from trainer.data.pipeline import Stream
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import OutOfMemory, bucket_of, fed_within_memory, within_memory
 from trainer.distributed.devices import Devices
-from trainer.monitoring.compilation import Compilations
+from trainer.monitoring.compilation import CompilationLogger
 from trainer.monitoring.logger import with_null
 from trainer.platform.tf_errors import is_full
 from trainer.training.data_module import Feed
@@ -38,7 +38,7 @@ from trainer.training.train_step import Batch, EvaluationStep
 from trainer.training.validation import validate
 
 
-class Judgement(NamedTuple):
+class EvalResult(NamedTuple):
     """Of a checkpoint."""
 
     checkpoint: Saved
@@ -47,7 +47,7 @@ class Judgement(NamedTuple):
     spoken: dict[str, float]  # nothing where no clip was
 
 
-def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken: int | None = None) -> Judgement:
+def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken: int | None = None) -> EvalResult:
     """Judge a run's checkpoint, by the moving average of its weights where it has one.
 
     Args:
@@ -72,18 +72,18 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         )
         step = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
         for line in feed.validation_plan.sampled_lines:
-            _tell(line)
+            _log(line)
         losses = _losses(stream, buckets=buckets, step=step, running=running, losses=config.loss)
         clips = len({*stream.heard.tolist()} - {one.row for one in stream.damaged})
         if speaks.clips:
-            _tell(f"speaking {min(speaks.clips, clips)} of the clips")
-        return Judgement(saved._replace(step=progress.step), clips, losses, _spoken(running))
+            _log(f"speaking {min(speaks.clips, clips)} of the clips")
+        return EvalResult(saved._replace(step=progress.step), clips, losses, _spoken(running))
 
 
 def _losses(
     stream: Stream, *, buckets: tuple[Bucket, ...], step: EvaluationStep, running: FreeRunning, losses: LossConfig
 ) -> dict[str, float]:
-    batches = _announced(fed_within_memory(stream.once(device=Devices(Hosts()).first, tell=_tell)), buckets=buckets)
+    batches = _announced(fed_within_memory(stream.once(device=Devices(Hosts()).first, tell=_log)), buckets=buckets)
     shown = _shown(running.overhear(batches, stream=stream), clips=len(stream.heard))
     try:
         validated = validate(shown, step=lambda batch: within_memory(step, batch), losses=losses)
@@ -104,20 +104,20 @@ def _spoken(running: FreeRunning) -> dict[str, float]:
     except tf.errors.OpError as error:
         if not is_full(error):
             raise
-        _tell("out of memory while clips were spoken: left out; ask for fewer with --clips")
+        _log("out of memory while clips were spoken: left out; ask for fewer with --clips")
         return {}
     return judge(samples) if samples else {}
 
 
-def _tell(words: str) -> None:
+def _log(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
 def _announced(batches: Iterable[Batch], *, buckets: tuple[Bucket, ...]) -> Iterator[Batch]:
     """The batches, with a line before the program of each shape is compiled."""
-    compilations = Compilations(_tell)
+    compilations = CompilationLogger(_log)
     for batch in batches:
-        compilations.announce("validation", bucket_of(batch), of=buckets)
+        compilations.log_once("validation", bucket_of(batch), of=buckets)
         yield batch
 
 
@@ -131,28 +131,26 @@ def _shown(batches: Iterable[Batch], *, clips: int) -> Iterator[Batch]:
             progress.advance(task, int(tf.math.count_nonzero(batch["frames"])))
 
 
-def write_judgement(judgement: Judgement, *, run: Path, data: Path) -> None:
+def write_eval_result(result: EvalResult, *, run: Path, data: Path) -> None:
     """`RUN/evaluation.json`, with null for what is no number.
 
     Raises:
         UserError: it is not writable.
     """
-    saved, path = judgement.checkpoint, run / "evaluation.json"
-    figures = {
-        group: with_null(values) for group, values in (("losses", judgement.losses), ("spoken", judgement.spoken))
-    }
-    facts = {"checkpoint": saved.path.name, "step": saved.step, "data": str(data), "clips": judgement.clips}
+    saved, path = result.checkpoint, run / "evaluation.json"
+    figures = {group: with_null(values) for group, values in (("losses", result.losses), ("spoken", result.spoken))}
+    facts = {"checkpoint": saved.path.name, "step": saved.step, "data": str(data), "clips": result.clips}
     try:
         write_json(path, {**facts, **figures})
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror}); what it would say is above") from error
 
 
-def judgement_table(judgement: Judgement) -> Table:
+def eval_table(result: EvalResult) -> Table:
     """For people."""
     table = Table("figure", "value")
     table.columns[1].justify = "right"
-    for name, value in {**judgement.losses, **judgement.spoken}.items():
+    for name, value in {**result.losses, **result.spoken}.items():
         table.add_row(_words(name), f"{value:.4f}" if math.isfinite(value) else "no number")
     return table
 

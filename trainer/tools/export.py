@@ -30,7 +30,7 @@ KEPT_S = 24 * 3600.0  # what an export that was killed left
 NAMES = {"saved_model", "weights.safetensors", "config.json", "vocab.json"}
 
 
-class Exported(NamedTuple):
+class ExportResult(NamedTuple):
     """What was written."""
 
     checkpoint: Saved
@@ -44,12 +44,12 @@ def export_run(
     max_duration_s: float,
     max_tokens: int,
     checkpoint: str | None = None,
-    tell: Callable[[str], object],
-) -> Exported:
+    log: Callable[[str], object],
+) -> ExportResult:
     """Write the model of a run's checkpoint, with the moving average of its weights where it has one.
 
-    `checkpoint` is "best", "last" or a step; None is the best where there is one, and else the last. `tell` hears what
-    comes next.
+    `checkpoint` is "best", "last" or a step; None is the best where there is one, and else the last. `log` receives a
+    line before each long step.
 
     Raises:
         UserError: no trained run, no such checkpoint, or `out` is not writable, or holds something else.
@@ -68,7 +68,7 @@ def export_run(
     }
     try:
         _check_replaceable(out)
-        tell(f"writing {saved}: the graph of a large model takes minutes")
+        log(f"writing {saved}: the graph of a large model takes minutes")
         with _new_folder(out) as folder:
             module = synthesizer(
                 model,
@@ -87,7 +87,7 @@ def export_run(
             )
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror}); wanted a folder for the export") from error
-    return Exported(saved, sum(array.size for array in weights.values()))
+    return ExportResult(saved, sum(array.size for array in weights.values()))
 
 
 def _check_replaceable(out: Path) -> None:

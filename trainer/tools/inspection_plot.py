@@ -18,7 +18,7 @@ MAX_BINS = 120
 _PLAN, _EPOCH, _STEPS = "#4878a8", "#d9822b", "#c03a2b"
 
 
-def check_picture(path: Path) -> None:
+def check_plot_path(path: Path) -> None:
     """Raises UserError where no picture can be written there."""
     if path.suffix not in FORMATS:
         raise UserError(f"{path}: not a picture's name; wanted one that ends in {', '.join(FORMATS)}")
@@ -26,7 +26,7 @@ def check_picture(path: Path) -> None:
         raise UserError(f"{path}: there is no folder {path.parent}; make it or choose another place")
 
 
-def draw(inspection: Inspection, *, path: Path, title: str) -> None:
+def write_plot(inspection: Inspection, *, path: Path, title: str) -> None:
     """Write the picture.
 
     Raises:

@@ -113,34 +113,34 @@ class Profiler:
         """Shapes of which the training step is compiled so far."""
         return self._learner.programs
 
-    def measure(self, *, steps: int, tell: Callable[[str], object]) -> Profile:
-        """Each shape in so many steps, then the input; `tell` hears what comes next.
+    def measure(self, *, steps: int, log: Callable[[str], object]) -> Profile:
+        """Each shape in so many steps, then the input; `log` receives a line before each long step.
 
         Raises:
             UserError: no shape fits into memory, or the data cannot be read.
         """
-        tell("the first batch")
-        next(self._batches(tell=tell))  # data that cannot be read are told before anything is compiled
-        shapes = tuple(self._shape_costs(steps=steps, tell=tell))
+        log("the first batch")
+        next(self._batches(log=log))  # data that cannot be read are told before anything is compiled
+        shapes = tuple(self._shape_costs(steps=steps, log=log))
         if not any(one.fits for one in shapes):
             raise UserError("no shape fits into memory: lower model.size or input.max_frames, or free the device")
         over_steps = None
         if all(one.fits for one in shapes):
-            tell("the input by itself")
+            log("the input by itself")
             with _unless_full():
-                over_steps = self._input_over_steps({one.bucket: one.step_s for one in shapes}, tell=tell)
+                over_steps = self._input_over_steps({one.bucket: one.step_s for one in shapes}, log=log)
         names, count = str(self._devices), self._devices.count
         return Profile(names, count, shapes, over_steps, self._config.steps, self._feed.stores_mels)
 
-    def record(self, *, steps: int, tell: Callable[[str], object]) -> None:
+    def record(self, *, steps: int, log: Callable[[str], object]) -> None:
         """Steps of training for TensorBoard's profiler, as many more as batches lie ready; into OUT/plugins/profile.
 
         Raises:
             UserError: it cannot be written, or a batch does not fit.
         """
         steps = min(steps, MOST_RECORDED) + self._config.input.prefetch_batches
-        tell(f"recording {steps} steps")
-        batches = _without_positions(self._batches(tell=tell))
+        log(f"recording {steps} steps")
+        batches = _without_positions(self._batches(log=log))
         try:
             self._train([next(batches)])
             with _recording(self._out):
@@ -151,13 +151,13 @@ class Profiler:
                 "that lie ready it does not fit; lower input.prefetch_batches or input.frames_per_batch"
             ) from event
 
-    def _shape_costs(self, *, steps: int, tell: Callable[[str], object]) -> Iterator[ShapeCost]:
+    def _shape_costs(self, *, steps: int, log: Callable[[str], object]) -> Iterator[ShapeCost]:
         _start_compiler(xla=self._config.xla)
         state = named_state(self._learner.model, self._learner.optimizer)
         before = copy_arrays(state)
         trained, judged = (stream.first_epoch().batches for stream in (self._feed.train, self._feed.validation))
         for number, bucket in enumerate(self._feed.plan.buckets):
-            tell(f"shape {number + 1} of {len(trained)}, {bucket} (clips×frames×tokens): compiling, {steps} steps")
+            log(f"shape {number + 1} of {len(trained)}, {bucket} (clips×frames×tokens): compiling, {steps} steps")
             cost = ShapeCost(bucket, 0, fits=False)
             with _unless_full():
                 judged_s = self._validation_compile_s(bucket) if judged[number] else 0.0
@@ -185,8 +185,8 @@ class Profiler:
 
         return max(0.0, _elapsed_s(judge) - _elapsed_s(judge))
 
-    def _batches(self, *, tell: Callable[[str], object]) -> Iterator[Batch]:
-        return fed_within_memory(self._devices.batches(self._feed.train, Position(), tell=tell))
+    def _batches(self, *, log: Callable[[str], object]) -> Iterator[Batch]:
+        return fed_within_memory(self._devices.batches(self._feed.train, Position(), tell=log))
 
     def _train(self, batches: Iterable[Batch]) -> None:
         """Steps in a row, until the devices have done the last."""
@@ -196,9 +196,9 @@ class Profiler:
                 values = self._learner.train_on(batch)
         values["loss"].numpy()
 
-    def _input_over_steps(self, step_s: dict[Bucket, float], *, tell: Callable[[str], object]) -> float:
+    def _input_over_steps(self, step_s: dict[Bucket, float], *, log: Callable[[str], object]) -> float:
         """The time that steps take for the batches of some chunks, over the time in which these come."""
-        batches = self._batches(tell=tell)
+        batches = self._batches(log=log)
         chunk, computed_s, start_s = None, 0.0, 0.0
         for batch in batches:
             parts_of(batch["frames"])[0].numpy()  # it is on the device

@@ -99,7 +99,7 @@ def write_profile(profile: Profile, *, config: TrainConfig, data: Path, out: Pat
         raise UserError(f"{path}: cannot be written ({error.strerror}); what it would say is above") from error
 
 
-def make_folder(out: Path, *, data: Path) -> None:
+def make_output_folder(out: Path, *, data: Path) -> None:
     """For a profile, which a dataset is no place for.
 
     Raises:

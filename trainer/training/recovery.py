@@ -10,7 +10,7 @@ from trainer.checkpoint.run_state import RunState
 from trainer.config.recovery_config import RecoveryConfig
 from trainer.data.buckets import Bucket
 from trainer.distributed.collectives import Hosts
-from trainer.monitoring.logger import Monitor
+from trainer.monitoring.logger import RunLogger
 from trainer.training.data_module import Feed
 from trainer.training.incidents import Incidents, SkippedSteps
 
@@ -31,7 +31,7 @@ class Rescue:
         feed: Feed,
         state: RunState,
         incidents: Incidents,
-        monitor: Monitor,
+        monitor: RunLogger,
         hosts: Hosts,
     ):
         self._config, self._feed, self._state, self._hosts = config, feed, state, hosts
@@ -60,7 +60,7 @@ class Rescue:
             self._incidents.add("skipped", step=one.step, **figures, utterances=names)
         if found:
             steps = ", ".join(str(one.step) for one in found[:SHOWN]) + (", …" if found[SHOWN:] else "")
-            self._monitor.say(
+            self._monitor.log(
                 f"loss or gradient was no number, no weight was changed: step {steps}; see incidents.jsonl"
             )
         if self._skipped.in_row >= self._config.skipped_in_row:
@@ -69,7 +69,7 @@ class Rescue:
     def tell_of_damage(self, words: str) -> None:
         """A corrupt record that was skipped."""
         self._incidents.add("corrupt record", step=self._state.progress.step, record=words)
-        self._monitor.say(words)
+        self._monitor.log(words)
 
     def restore(self, *, reason: str) -> None:
         """The last checkpoint: a step that ended amid its update may have lost weights, or changed some devices'."""
@@ -79,11 +79,11 @@ class Rescue:
         self._take_up()
         if (back := self._state.progress.step) < step:
             self._incidents.add("went back", step=step, to_step=back, reason=f"{reason} amid a step")
-            self._monitor.say(f"{reason} amid a step: back from step {step} to {back}, whose weights are whole")
+            self._monitor.log(f"{reason} amid a step: back from step {step} to {back}, whose weights are whole")
 
     def _take_up(self) -> None:
         self._skipped = SkippedSteps(self._state.skipped_in_row)
-        self._monitor.go_back(self._state.progress.step)
+        self._monitor.rewind(self._state.progress.step)
 
     def go_back(self) -> None:
         """To the last checkpoint from before the steps that were skipped, at a lower rate.
@@ -96,7 +96,7 @@ class Rescue:
         back = self._state.progress.step
         self._incidents.add("went back", step=step, to_step=back, skipped_in_row=skipped, rate_factor=factor)
         self._take_up()
-        self._monitor.say(f"{skipped} steps in a row were no numbers: back to step {back}, at {factor} of the rate")
+        self._monitor.log(f"{skipped} steps in a row were no numbers: back to step {back}, at {factor} of the rate")
 
     def lower(self, bucket: Bucket) -> None:
         """Fewer clips in a bucket that does not fit.
@@ -107,4 +107,4 @@ class Rescue:
         clips, step = self._feed.lower(bucket), self._state.progress.step
         self._state.enter_order(self._feed.train.fingerprint)
         self._incidents.add("out of memory", step=step, bucket=list(bucket), clips=clips)
-        self._monitor.say(f"out of memory in bucket {bucket} (clips×frames×tokens): {clips} clips there from now on")
+        self._monitor.log(f"out of memory in bucket {bucket} (clips×frames×tokens): {clips} clips there from now on")

@@ -21,10 +21,10 @@ from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import OutOfMemory, bucket_of, fed_within_memory
 from trainer.distributed.devices import Batch
 from trainer.model.xtts import XTTS
-from trainer.monitoring.html_report import write_page
-from trainer.monitoring.logger import Monitor
+from trainer.monitoring.html_report import write_html_report
+from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.session import Session
-from trainer.monitoring.summary import Programs, Summary, write_summary
+from trainer.monitoring.summary import CompiledPrograms, Summary, write_summary
 from trainer.optim.plateau import WAY_ON
 from trainer.platform.gpu_precision import slow_precision
 from trainer.platform.tf_errors import is_of_compiler
@@ -104,14 +104,14 @@ class Trainer:
         """Run to the last step; `notice` is told."""
         state = self._state
         with (
-            Monitor(
+            RunLogger(
                 self._run,
                 step=state.progress.step,
                 steps=self._config.steps,
                 validate_every=self._config.validate_every,
                 owes_validation=state.progress.owes_validation,
             ) as monitor,
-            Signals(monitor.say, leaving=self._hosts.leaving) as signals,
+            Signals(monitor.log, leaving=self._hosts.leaving) as signals,
             Session(gpus=self._devices.gpus, first_step=state.progress.step + 1) as session,
             state,
         ):
@@ -125,32 +125,32 @@ class Trainer:
             )
             on = _Ongoing(monitor, signals, session, rescue)
             slow = slow_precision(self._config.model.precision)
-            monitor.say(f"{self._devices}, {_count(self._model):,} parameters")
+            monitor.log(f"{self._devices}, {_count(self._model):,} parameters")
             for line in self._feed.lines():
-                monitor.say(line)
-            for line in filter(None, (allocator, session.take_notice(), slow, notice)):
-                monitor.say(line)
+                monitor.log(line)
+            for line in filter(None, (allocator, session.pop_notice(), slow, notice)):
+                monitor.log(line)
             if self._is_done and not state.progress.owes_validation:
                 self._leader.share_state()
                 return Trained(state.progress.step, state.is_over, None, None)
-            monitor.say(state.claim_room())
-            with session.watch.aside():
+            monitor.log(state.claim_room())
+            with session.timer.exclude():
                 self._leader.share_state()
                 if not self._is_done:
                     self._probe(on)
                 if state.progress.step == 0:
                     state.save()  # what a run that diverges at once goes back to
-            session.forget_memory()
+            session.reset_peak_memory()
             try:
                 self._go_on_to_the_end(on)
             except (Interrupted, UserError, tf.errors.OpError):
                 self._conclude_early(on, allocator=allocator)
                 raise
-            with session.watch.aside():
+            with session.timer.exclude():
                 self._leader.settle()
             summary = self._conclude(session, allocator=allocator)
             for line in summary.lines():
-                monitor.say(line)
+                monitor.log(line)
         return Trained(state.progress.step, state.is_over, self._loss, summary)
 
     @property
@@ -161,11 +161,11 @@ class Trainer:
     def _conclude(self, session: Session, *, allocator: str) -> Summary:
         """Sum the session up, in a document and on a page."""
         shapes = len(self._feed.plan.buckets)
-        summary = session.summarise(
+        summary = session.summarize(
             last_step=self._state.progress.step,
             device=str(self._devices),
             allocator=allocator,
-            programs=Programs(
+            programs=CompiledPrograms(
                 train=self._learner.programs,
                 validation=self._validation.evaluation.programs,
                 speech=self._validation.free_running.programs,
@@ -175,7 +175,7 @@ class Trainer:
             stores_mels=self._feed.stores_mels,
         )
         write_summary(summary, run=self._run)
-        write_page(self._run)
+        write_html_report(self._run)
         return summary
 
     def _conclude_early(self, on: _Ongoing, *, allocator: str) -> None:
@@ -183,7 +183,7 @@ class Trainer:
         try:
             self._conclude(on.session, allocator=allocator)
         except Exception as error:  # noqa: BLE001 (whatever it is, it is said, and the other reason is to be seen)
-            on.monitor.say(f"{self._run}: not summed up: {error or type(error).__name__}")
+            on.monitor.log(f"{self._run}: not summed up: {error or type(error).__name__}")
 
     def _lower(self, bucket: Bucket, *, on: _Ongoing) -> None:
         """Fewer clips in a bucket that does not fit.
@@ -202,7 +202,7 @@ class Trainer:
                 self._go_on(on)
                 break
             except OutOfMemory as event:
-                with on.session.watch.aside():
+                with on.session.timer.exclude():
                     self._lower(self._feed.planned(event.bucket), on=on)
                     self._state.save()
             except tf.errors.OpError as error:
@@ -210,7 +210,7 @@ class Trainer:
                     raise
                 self._leave_amid_step(on)
             except SkippedInRow:
-                with on.session.watch.aside():
+                with on.session.timer.exclude():
                     on.rescue.go_back()
                     self._leader.share_state()
 
@@ -234,7 +234,7 @@ class Trainer:
     def _probe(self, on: _Ongoing) -> None:
         """Try the largest batch, where that is wanted."""
         try:
-            self._learner.probe_memory(lower=lambda one: self._lower(one, on=on), announce=on.monitor.announce)
+            self._learner.probe_memory(lower=lambda one: self._lower(one, on=on), announce=on.monitor.log_compilation)
         except tf.errors.OpError as error:
             asked = self._signal_behind(error, on=on)
             if asked is None:
@@ -246,9 +246,9 @@ class Trainer:
 
     def _go_on(self, on: _Ongoing) -> None:
         """Step after step from where the run stands."""
-        watch, state = on.session.watch, self._state
+        timer, state = on.session.timer, self._state
         if state.progress.owes_validation:
-            with watch.aside():
+            with timer.exclude():
                 self._validate(on)
                 asked = self._agree(on, validated=True, is_to_save=True)
                 state.save()
@@ -258,15 +258,15 @@ class Trainer:
         batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.rescue.tell_of_damage)
         for step, batch in zip(
             range(state.progress.step + 1, self._config.steps + 1),
-            watch.batches(fed_within_memory(batches)),
+            timer.batches(fed_within_memory(batches)),
             strict=False,
         ):
             state.check()
             position = batch.pop("next")
-            on.monitor.announce("training", bucket_of(batch), of=self._feed.plan.buckets)
+            on.monitor.log_compilation("training", bucket_of(batch), of=self._feed.plan.buckets)
             programs = self._learner.programs
             values = self._train_on(batch, on=on)
-            watch.hand_over(values.pop("counts"), compiled=self._learner.programs > programs)
+            timer.record_step(values.pop("counts"), compiled=self._learner.programs > programs)
             on.rescue.note(step, values, rows=parts_of(batch["rows"]))
             state.advance(step, position=position)
             on.monitor.advance(step)
@@ -298,7 +298,7 @@ class Trainer:
         on.rescue.look()
         if config.is_due(step, config.log_every):
             self._log(on, values=values)
-        with on.session.watch.aside():
+        with on.session.timer.exclude():
             validated = config.is_due(step, config.validate_every)
             is_due = config.is_due(step, config.checkpoint_every)
             is_saved = validated and is_due  # what ends a process amid a long validation costs no steps before it
@@ -330,9 +330,9 @@ class Trainer:
 
     def _log(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> None:
         figures = {name: float(value) for name, value in values.items()}
-        on.monitor.log("train", step=self._state.progress.step, values=figures | on.session.figures())
-        if notice := on.session.take_notice():
-            on.monitor.say(notice)
+        on.monitor.log_metrics("train", step=self._state.progress.step, values=figures | on.session.metrics())
+        if notice := on.session.pop_notice():
+            on.monitor.log(notice)
         self._loss = figures["loss"]
 
     def _validate(self, on: _Ongoing) -> bool:
@@ -352,14 +352,14 @@ class Trainer:
             return False
         if loss is not None and (remedy := state.watch_plateau(loss)):
             self._incidents.add("plateau", step=step, action=remedy.kind, reason=remedy.reason)
-            on.monitor.say(f"step {step}: {remedy.reason}")
+            on.monitor.log(f"step {step}: {remedy.reason}")
         return state.note_validation(loss)
 
 
 class _Ongoing(NamedTuple):
     """What a run is told by and tells, while it goes on."""
 
-    monitor: Monitor
+    monitor: RunLogger
     signals: Signals
     session: Session
     rescue: Rescue

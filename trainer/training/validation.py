@@ -22,8 +22,8 @@ from trainer.data.reference_length import Lengths
 from trainer.distributed.device_memory import bucket_of, fed_within_memory, within_memory
 from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
-from trainer.monitoring.logger import Monitor
-from trainer.monitoring.plots import alignment_picture, mels_picture
+from trainer.monitoring.logger import RunLogger
+from trainer.monitoring.plots import alignment_image, mel_comparison_image
 from trainer.monitoring.samples import Samples, write_samples
 from trainer.optim.adamw import AdamW
 from trainer.platform.tf_errors import is_full
@@ -61,7 +61,7 @@ class Validation:
         buckets: Sequence[Bucket],
         device: str,
         step: int,
-        monitor: Monitor,
+        monitor: RunLogger,
         tell: Callable[[str], object],
         is_cut_short: Callable[[], bool],
     ) -> float | None:
@@ -75,7 +75,7 @@ class Validation:
         began_s, programs = time.monotonic(), self._programs
 
         def evaluate(batch: Batch) -> Evaluated:
-            monitor.announce("validation", bucket_of(batch), of=buckets)
+            monitor.log_compilation("validation", bucket_of(batch), of=buckets)
             return within_memory(self.evaluation, batch)
 
         batches = fed_within_memory(stream.once(device=device, tell=tell))
@@ -88,9 +88,9 @@ class Validation:
         values = validated.losses | self._speak(step, monitor=monitor)
         if self._programs == programs:
             values["validation_s"] = time.monotonic() - began_s
-        monitor.log("validation", step=step, values=values)
+        monitor.log_metrics("validation", step=step, values=values)
         for name, image in validated.pictures.items():
-            monitor.picture(name, step=step, image=image)
+            monitor.log_image(name, step=step, image=image)
         return validated.losses["loss"]
 
     def judged_by(self, stream: Stream) -> str:
@@ -103,13 +103,13 @@ class Validation:
     def _programs(self) -> int:
         return self.evaluation.programs + self.free_running.programs
 
-    def _speak(self, step: int, *, monitor: Monitor) -> dict[str, float]:
+    def _speak(self, step: int, *, monitor: RunLogger) -> dict[str, float]:
         """Speak the clips that always are spoken, where it is time; how well that was done."""
         config = self._config
         if not config.is_due(step, config.validate_every * config.free_running.every):
             return {}
         if config.free_running.clips and not self.free_running.programs:
-            monitor.say(f"compiling speech: {config.free_running.clips} clips")
+            monitor.log(f"compiling speech: {config.free_running.clips} clips")
         with self._optimizer.averaged():  # if there is no memory for that, weights are not to be trusted
             try:
                 spoken = self.free_running.speak()
@@ -117,12 +117,12 @@ class Validation:
                 if not is_full(error):
                     raise
                 self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
-                monitor.say("out of memory while clips were spoken: left out this time; lower free_running.clips")
+                monitor.log("out of memory while clips were spoken: left out this time; lower free_running.clips")
                 return {}
         if not spoken:
             return {}
         samples = Samples(step, self._rate_hz, spoken)
-        monitor.samples(samples)
+        monitor.log_samples(samples)
         write_samples(samples, run=self._run)
         return judge(spoken)
 
@@ -158,6 +158,6 @@ def _pictures(batch: Batch, decoded: Decoded, *, row: int) -> dict[str, np.ndarr
     r = decoded.mel.shape[1] // decoded.alignment.shape[1]
     target, predicted = (np.asarray(mel[row, :frames], np.float32) for mel in (batch["mel"], decoded.mel))
     return {
-        "target_over_prediction": mels_picture(target, predicted),
-        "alignment": alignment_picture(np.asarray(decoded.alignment[row])[: -(-frames // r), :tokens]),
+        "target_over_prediction": mel_comparison_image(target, predicted),
+        "alignment": alignment_image(np.asarray(decoded.alignment[row])[: -(-frames // r), :tokens]),
     }

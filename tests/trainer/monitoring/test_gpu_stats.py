@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from trainer.monitoring.gpu_stats import GpuSampler, Use, _Sample
-from trainer.monitoring.step_timer import Apart
+from trainer.monitoring.gpu_stats import GpuSampler, GpuStats, _Sample
+from trainer.monitoring.step_timer import ExcludedTime
 
 GIB = 2**30
 MIG = "MIG-12345678-aaaa"
@@ -92,14 +92,16 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
-def sampled(*percentages: float, power: bool = True, apart: tuple[Apart, ...] = ()) -> tuple[GpuSampler, list[Use]]:
+def sampled(
+    *percentages: float, power: bool = True, excluded: tuple[ExcludedTime, ...] = ()
+) -> tuple[GpuSampler, list[GpuStats]]:
     """What was read after these samples, one at each tick of a clock; then the driver is gone, so there are no more."""
     ticks, driver = iter(range(1_000)), Driver([*percentages, LOST], power=power)
     with GpuSampler(
         used=1, nvml=driver, memory=Memory(), interval_s=0.001, clock=lambda: float(next(ticks))
     ) as sampler:
         wait_for(lambda: not sampler._thread.is_alive())
-        return sampler, sampler.read(apart)
+        return sampler, sampler.read(excluded)
 
 
 def sampler_threads() -> list[threading.Thread]:
@@ -113,14 +115,14 @@ def _all_visible(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_mean_is_that_of_the_samples() -> None:
     _, (use,) = sampled(90, 100, 80)
-    assert use == Use(0, "card 0", 80 * 1024, 3 * 1024, 90.0, 250.0)  # of memory not what NVML sees, the pool
-    assert use.figures() == {"gpu0_utilisation": 90.0, "gpu0_memory_peak_mib": 3 * 1024, "gpu0_power_w": 250.0}
+    assert use == GpuStats(0, "card 0", 80 * 1024, 3 * 1024, 90.0, 250.0)  # of memory not what NVML sees, the pool
+    assert use.metrics() == {"gpu0_utilisation": 90.0, "gpu0_memory_peak_mib": 3 * 1024, "gpu0_power_w": 250.0}
     assert str(use) == "GPU 0 (card 0): 90.0 % busy, 3.0 of 80.0 GiB needed at most, 250 W"
 
 
 def test_samples_within_and_just_after_a_compilation_do_not_count() -> None:
     # ticks 0 1 2 3 4 5; set apart is 1 to 2, and tick 3 still looks back on it
-    _, (use,) = sampled(90, 0, 0, 40, 80, 100, apart=(Apart("compilation", 0.5, 2.5),))
+    _, (use,) = sampled(90, 0, 0, 40, 80, 100, excluded=(ExcludedTime("compilation", 0.5, 2.5),))
     assert use.utilisation == 90.0
 
 
@@ -139,15 +141,15 @@ def test_the_total_is_over_all_readings() -> None:
 def test_a_card_that_does_not_tell_its_power_is_sampled_without() -> None:
     _, (use,) = sampled(70, 70, power=False)
     assert (use.power_w, use.utilisation) == (None, 70.0)
-    assert "gpu0_power_w" not in use.figures()
+    assert "gpu0_power_w" not in use.metrics()
 
 
 def test_a_driver_that_is_lost_on_the_way_is_told_once_and_what_was_sampled_stays() -> None:
     with GpuSampler(used=1, nvml=Driver([50, 70, LOST]), memory=Memory(), interval_s=0.001) as sampler:
         wait_for(lambda: not sampler._thread.is_alive())
         assert sampler.read(())[0].utilisation == 60.0
-        assert sampler.take_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
-        assert sampler.take_notice() is None
+        assert sampler.pop_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
+        assert sampler.pop_notice() is None
         assert sampler.read(()) == []
     assert sampler.totals()[0].utilisation == 60.0
 
@@ -174,8 +176,8 @@ def test_no_library_is_said_once() -> None:
 
     driver.nvmlInit = fail
     with GpuSampler(used=1, nvml=driver) as sampler:
-        assert sampler.take_notice() == "GPU utilisation is not measured: NVML says NVML Shared Library Not Found"
-        assert sampler.take_notice() is None
+        assert sampler.pop_notice() == "GPU utilisation is not measured: NVML says NVML Shared Library Not Found"
+        assert sampler.pop_notice() is None
         assert sampler.read(()) == sampler.totals() == []
     assert sampler_threads() == []
 
@@ -187,7 +189,7 @@ def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
     driver = Driver([50])
     monkeypatch.setattr("importlib.util.find_spec", lambda name: libraries)
     with GpuSampler(used=0, nvml=driver, interval_s=0.001) as sampler:
-        notice = str(sampler.take_notice())
+        notice = str(sampler.pop_notice())
         assert "computes on the CPU, GPUs of this machine: card 0 (" in notice
         assert told in notice
         assert sampler_threads() == []
@@ -197,9 +199,9 @@ def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
 def test_gpus_of_which_tensorflow_uses_some_are_told_and_not_sampled() -> None:
     driver = Driver([50], gpus=2)
     with GpuSampler(used=1, nvml=driver, interval_s=0.001) as sampler:
-        assert "computes on 1 of 2 GPUs (card 0, card 1) and which is not known" in str(sampler.take_notice())
+        assert "computes on 1 of 2 GPUs (card 0, card 1) and which is not known" in str(sampler.pop_notice())
         assert sampler_threads() == []
-        sampler.forget_memory()
+        sampler.reset_peak_memory()
         assert sampler.totals() == []
     assert driver.asked == 0
 
@@ -207,7 +209,7 @@ def test_gpus_of_which_tensorflow_uses_some_are_told_and_not_sampled() -> None:
 def test_what_the_memory_was_before_is_forgotten() -> None:
     sampler, _ = sampled(50, 60)
     assert sampler.totals()[0].memory_peak_mib == 3 * 1024
-    sampler.forget_memory()
+    sampler.reset_peak_memory()
     assert sampler.totals()[0].memory_peak_mib == 2 * 1024
 
 
@@ -217,7 +219,7 @@ def test_a_part_of_a_gpu_is_told_of_without_what_it_does_not_measure(monkeypatch
     with GpuSampler(used=1, nvml=driver, memory=Memory(), interval_s=0.001) as sampler:
         wait_for(lambda: driver.asked > 3)
         (use,) = sampler.read(())
-        assert sampler.take_notice() is None
+        assert sampler.pop_notice() is None
     assert (use.utilisation, use.memory_peak_mib, use.power_w) == (None, 3 * 1024, 250.0)
     assert "utilisation unknown" in str(use)
 

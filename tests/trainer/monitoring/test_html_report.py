@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
-from trainer.monitoring.gpu_stats import Use
-from trainer.monitoring.html_report import render, write_page
-from trainer.monitoring.line_charts import HEIGHT, MAX_POINTS, WIDTH, Asked, draw, round_ticks
+from trainer.monitoring.gpu_stats import GpuStats
+from trainer.monitoring.html_report import render_html, write_html_report
+from trainer.monitoring.line_charts import HEIGHT, MAX_POINTS, WIDTH, ChartSpec, build_chart, round_ticks
 from trainer.monitoring.samples import Sample, Samples, write_samples
 from trainer.monitoring.session import Session
 from trainer.optim.adamw import AdamW
@@ -29,7 +29,7 @@ from trainer.training.losses import loss_weights
 from trainer.training.synthesis_eval import judge
 
 EVIL = '<script>alert("&")</script>'
-LOSS = Asked("Loss", "", [("training", "train", "loss"), ("validation", "validation", "loss")])
+LOSS = ChartSpec("Loss", "", [("training", "train", "loss"), ("validation", "validation", "loss")])
 SUMMARY = {
     **{"first_step": 1, "last_step": 20, "device": "/CPU:0", "allocator": "glibc", "memory_mib": 1532.1},
     **{"training_s": 3700.0, "first_batch_s": 4.6, "compilation_s": 91.0, "aside_s": 311.0, "figures": {}, "gpus": []},
@@ -106,7 +106,7 @@ def test_the_page_holds_everything_itself_and_runs_no_script(tmp_path: Path) -> 
     incident = {"step": 3, "kind": EVIL, "utterances": [EVIL, "b/2"]}
     run = make_run(tmp_path / EVIL.replace("/", "_"), rows=train_rows([3.0, 2.0]), incidents=[incident])
     write_samples(Samples(20, 22050, [sample(EVIL)]), run=run)
-    write_page(run)
+    write_html_report(run)
     page = (run / "summary.html").read_text(encoding="utf-8")
     elements = Elements(page).seen
     assert "script" not in {tag for tag, _ in elements}
@@ -125,7 +125,7 @@ def test_every_figure_that_the_page_is_to_show_has_its_line(tmp_path: Path) -> N
         for step in (10, 20)
         for kind, values in (("train", TRAIN), ("validation", VALIDATION))
     ]
-    page = render(make_run(tmp_path / "run", rows=rows, incidents=[]))
+    page = render_html(make_run(tmp_path / "run", rows=rows, incidents=[]))
     shown = {}
     for chart in page.split('<figure class="card chart">')[1:]:
         (title,) = re.findall(r"<h3>(.*?)(?: <small>|</h3>)", chart)
@@ -140,11 +140,11 @@ def test_the_figures_that_the_page_is_to_show_are_logged_by_these_names() -> Non
     optimizer = AdamW(OptimizerConfig(), steps=10, variables=[keras.Variable([1.0])], scales_loss=True)
     applied = optimizer.apply([tf.constant([1.0])], loss=tf.constant(1.0))
     with Session(gpus=0) as session:
-        for _ in session.watch.batches(iter([1])):
-            session.watch.hand_over(tf.constant([100.0, 1.0]), compiled=False)
-        measured = session.figures()
+        for _ in session.timer.batches(iter([1])):
+            session.timer.record_step(tf.constant([100.0, 1.0]), compiled=False)
+        measured = session.metrics()
     weights = [f"{term}_weight" for term in terms]
-    train = {"loss", *terms, *weights, *applied, *measured, *Use(0, "a", 4.0, 3.0, 2.0, 1.0).figures()}
+    train = {"loss", *terms, *weights, *applied, *measured, *GpuStats(0, "a", 4.0, 3.0, 2.0, 1.0).metrics()}
     assert train.issuperset(TRAIN)
     assert {"loss", *terms, *judge([sample("Yes.")])} == {*VALIDATION}
 
@@ -156,7 +156,7 @@ def test_each_player_has_the_sound_that_it_is_said_to_have(tmp_path: Path) -> No
     one = sample("Yes.")._replace(target_sound=sounds["recording"], spoken_sound=sounds["model"])
     run = make_run(tmp_path / "run", rows=[], incidents=[])
     write_samples(Samples(20, rate_hz, [one]), run=run)
-    players = re.findall(r'<p class="facts">(\w+)</p><audio [^>]*src="data:audio/\w+;base64,(.*?)"', render(run))
+    players = re.findall(r'<p class="facts">(\w+)</p><audio [^>]*src="data:audio/\w+;base64,(.*?)"', render_html(run))
     assert [name for name, _ in players] == ["recording", "model"]
     for name, data in players:
         heard, heard_hz = soundfile.read(io.BytesIO(base64.b64decode(data)))
@@ -170,7 +170,7 @@ def test_a_run_of_which_little_is_left_still_has_a_page(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", rows=[], incidents=[])
     for name in ("metrics.jsonl", "incidents.jsonl"):
         (run / name).unlink()
-    page = render(run)
+    page = render_html(run)
     assert "Nothing was spoken yet" in page
     assert "no step was skipped" in page
 
@@ -179,11 +179,11 @@ def test_damaged_rows_cost_themselves(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", rows=train_rows([3.0, None, 2.0]), incidents=[])
     with (run / "metrics.jsonl").open("ab") as file:
         file.write(b'[3]\nnull\n{"step": "4", "kind": "train", "loss": 9}\n\xff\xfe\n{"step": 5, "ki')
-    assert len(re.findall(r"<polyline", render(run))) == 1
+    assert len(re.findall(r"<polyline", render_html(run))) == 1
 
 
 def test_curves_are_of_the_values_and_within_the_drawing() -> None:
-    chart = draw(LOSS, rows=train_rows([4.0, 2.0, None, float("nan"), 3.0]))
+    chart = build_chart(LOSS, rows=train_rows([4.0, 2.0, None, float("nan"), 3.0]))
     assert chart is not None
     (line,) = chart.lines
     places = np.array([pair.split(",") for pair in line.points.split()], float)
@@ -200,7 +200,7 @@ def test_what_gpus_did_is_told(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", rows=train_rows([1.0]), incidents=[])
     gpus = [{**gpu, "utilisation": 96.46, "power_w": 512.3}, {**gpu, "number": 1, "utilisation": None, "power_w": None}]
     (run / "summary.json").write_text(json.dumps({**SUMMARY, "gpus": gpus}))
-    page = render(run)
+    page = render_html(run)
     assert EVIL not in page
     assert re.search(r"GPU 0, .*96\.5 % busy; 30,720 of 81,559 MiB needed at most; 512 W</dd>", page)
     assert re.search(r"GPU 1, .*utilisation unknown; 30,720 of 81,559 MiB needed at most</dd>", page)
@@ -209,7 +209,7 @@ def test_what_gpus_did_is_told(tmp_path: Path) -> None:
 def test_every_gpu_has_a_line_and_no_two_of_sixteen_look_alike(tmp_path: Path) -> None:
     busy = {f"gpu{number}_utilisation": 90.0 + number for number in range(17)}
     rows = [{**row, **busy} for row in train_rows([1.0, 2.0])]
-    page = render(make_run(tmp_path / "run", rows=rows, incidents=[]))
+    page = render_html(make_run(tmp_path / "run", rows=rows, incidents=[]))
     chart = page[page.index("% busy") :]
     lines = re.findall(r'<polyline class="(s\d(?: again)?)"', chart[: chart.index("</figure>")])
     assert len(lines) == 17
@@ -220,7 +220,7 @@ def test_every_gpu_has_a_line_and_no_two_of_sixteen_look_alike(tmp_path: Path) -
 def test_no_peak_is_lost_in_a_long_run_and_the_page_stays_small() -> None:
     values = list(np.sin(np.arange(200_000) / 1e4))
     values[123_456] = 50.0
-    chart = draw(LOSS, rows=train_rows(values))
+    chart = build_chart(LOSS, rows=train_rows(values))
     assert chart is not None
     points = chart.lines[0].points.split()
     assert len(points) <= MAX_POINTS
@@ -229,8 +229,8 @@ def test_no_peak_is_lost_in_a_long_run_and_the_page_stays_small() -> None:
 
 
 def test_a_chart_without_a_row_is_not_drawn_and_one_point_is_a_dot() -> None:
-    assert draw(LOSS, rows=[]) is None
-    chart = draw(LOSS, rows=[{"step": 3, "kind": "validation", "loss": 1.0}])
+    assert build_chart(LOSS, rows=[]) is None
+    chart = build_chart(LOSS, rows=[{"step": 3, "kind": "validation", "loss": 1.0}])
     assert chart is not None
     assert len(chart.lines[0].dots) == 1
 

@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from trainer.config.data_config import InputConfig
-from trainer.monitoring.input_verdict import Signs, signs_of, verdict
-from trainer.monitoring.step_timer import Stretch
+from trainer.monitoring.input_verdict import InputStats, assess_input, input_stats
+from trainer.monitoring.step_timer import TimingWindow
 from trainer.platform.process import Reading
 
-SLOW = Signs(steps=200, stall=0.3, busy_cores=0.1, cores=8, storage_mb_per_s=40.0, from_storage=0.9)
+SLOW = InputStats(steps=200, stall=0.3, busy_cores=0.1, cores=8, storage_mb_per_s=40.0, from_storage=0.9)
 
 
 def told(*, stores_mels: bool = True, **changed: object) -> str:
-    return verdict(SLOW._replace(**changed), config=InputConfig(), stores_mels=stores_mels)
+    return assess_input(SLOW._replace(**changed), config=InputConfig(), stores_mels=stores_mels)
 
 
-def stretch_of(waits_s: list[float], *, wait_cpu_s: float = 0.0) -> Stretch:
+def stretch_of(waits_s: list[float], *, wait_cpu_s: float = 0.0) -> TimingWindow:
     """Steps of a second each, on a CPU."""
     waits, computes = np.array(waits_s, np.float32), np.ones(len(waits_s), np.float32)
     waited_s = float(waits.sum())
-    return Stretch(len(waits) + waited_s, len(waits), 0, 0, waits, computes, waited_s, wait_cpu_s, ())
+    return TimingWindow(len(waits) + waited_s, len(waits), 0, 0, waits, computes, waited_s, wait_cpu_s, ())
 
 
 def test_up_to_two_percent_the_input_keeps_up() -> None:
@@ -67,9 +67,9 @@ def test_a_disk_that_is_too_slow_is_told_whatever_the_size_of_chunks() -> None:
     """A disk that takes twice as long for a chunk as the device: all waiting is at the ends of chunks."""
     for batches in (5, 50, 500):
         waits_s = ([float(batches)] + [0.0] * (batches - 1)) * 4
-        signs = signs_of(stretch_of(waits_s), Reading(asked_bytes=10**9, stored_bytes=10**9))
-        assert signs.stall == 0.5
-        assert "faster disk" in verdict(signs._replace(cores=8), config=InputConfig(), stores_mels=True)
+        stats = input_stats(stretch_of(waits_s), Reading(asked_bytes=10**9, stored_bytes=10**9))
+        assert stats.stall == 0.5
+        assert "faster disk" in assess_input(stats._replace(cores=8), config=InputConfig(), stores_mels=True)
 
 
 @pytest.mark.parametrize("busy_cores", [0.1, 1.0, 7.9])
@@ -80,6 +80,6 @@ def test_every_setting_that_is_named_exists(busy_cores: float, from_storage: flo
 
 
 def test_signs_come_from_the_waits_themselves() -> None:
-    signs = signs_of(stretch_of([1.0] * 100, wait_cpu_s=150.0), Reading(asked_bytes=10**9, stored_bytes=4 * 10**8))
-    assert (signs.steps, signs.stall, signs.busy_cores) == (100, 0.5, 1.5)
-    assert (signs.storage_mb_per_s, signs.from_storage) == (2.0, 0.4)
+    stats = input_stats(stretch_of([1.0] * 100, wait_cpu_s=150.0), Reading(asked_bytes=10**9, stored_bytes=4 * 10**8))
+    assert (stats.steps, stats.stall, stats.busy_cores) == (100, 0.5, 1.5)
+    assert (stats.storage_mb_per_s, stats.from_storage) == (2.0, 0.4)

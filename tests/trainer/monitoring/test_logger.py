@@ -19,8 +19,8 @@ from tensorboard.util import tensor_util
 from tensorboard.util.grpc_util import ChannelCredsType
 
 from shared.errors import UserError
-from trainer.monitoring.logger import Monitor
-from trainer.monitoring.plots import alignment_picture, mels_picture
+from trainer.monitoring.logger import RunLogger
+from trainer.monitoring.plots import alignment_image, mel_comparison_image
 from trainer.monitoring.samples import Sample, Samples
 from trainer.training.incidents import Incidents
 
@@ -29,10 +29,10 @@ PATIENCE_S = 20.0
 
 def log_steps(run: Path, *, after: int, until: int, value: float) -> None:
     """A session that goes on after a step and is ended at another."""
-    with Monitor(run, step=after, steps=100, validate_every=100) as monitor:
+    with RunLogger(run, step=after, steps=100, validate_every=100) as monitor:
         for step in range(after + 1, until + 1):
-            monitor.log("train", step=step, values={"loss": value, "mel": 0.0})
-        monitor.log("validation", step=until, values={"loss": value})
+            monitor.log_metrics("train", step=step, values={"loss": value, "mel": 0.0})
+        monitor.log_metrics("validation", step=until, values={"loss": value})
 
 
 @pytest.mark.parametrize("reader", ["accumulator", "server"])
@@ -48,12 +48,12 @@ def test_tensorboard_shows_each_step_once_after_a_run_went_on_from_a_checkpoint(
 def test_what_a_run_takes_back_and_does_again_is_shown_once_in_rows_and_in_tensorboard(
     tmp_path: Path, reader: str
 ) -> None:
-    with Monitor(tmp_path, step=0, steps=100, validate_every=100) as monitor:
+    with RunLogger(tmp_path, step=0, steps=100, validate_every=100) as monitor:
         for step in range(1, 11):
-            monitor.log("train", step=step, values={"loss": 1.0})
-        monitor.go_back(5)
+            monitor.log_metrics("train", step=step, values={"loss": 1.0})
+        monitor.rewind(5)
         for step in range(6, 9):
-            monitor.log("train", step=step, values={"loss": 2.0})
+            monitor.log_metrics("train", step=step, values={"loss": 2.0})
     wanted = [*((step, 1.0) for step in range(1, 6)), *((step, 2.0) for step in range(6, 9))]
     rows = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
     assert [(row["step"], row["loss"]) for row in rows] == wanted
@@ -62,18 +62,18 @@ def test_what_a_run_takes_back_and_does_again_is_shown_once_in_rows_and_in_tenso
 
 
 def test_a_validation_that_is_taken_back_is_gone_from_tensorboard_before_another_is_held(tmp_path: Path) -> None:
-    with Monitor(tmp_path, step=0, steps=100, validate_every=5) as monitor:
+    with RunLogger(tmp_path, step=0, steps=100, validate_every=5) as monitor:
         for step in (5, 10):
-            monitor.log("validation", step=step, values={"loss": float(step)})
-        monitor.go_back(5)
+            monitor.log_metrics("validation", step=step, values={"loss": float(step)})
+        monitor.rewind(5)
     # the server passes over starts of sessions: it drops later steps when their tag has an earlier one again
     assert shown_by_accumulator(tmp_path / "tensorboard")["validation/loss"] == [(5, 5.0)]
 
 
 def test_a_validation_that_is_owed_is_shown_once_where_a_kill_came_after_its_row(tmp_path: Path) -> None:
     log_steps(tmp_path, after=0, until=3, value=1.0)
-    with Monitor(tmp_path, step=3, steps=100, validate_every=100, owes_validation=True) as monitor:
-        monitor.log("validation", step=3, values={"loss": 1.0})
+    with RunLogger(tmp_path, step=3, steps=100, validate_every=100, owes_validation=True) as monitor:
+        monitor.log_metrics("validation", step=3, values={"loss": 1.0})
     rows = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
     assert [(row["kind"], row["step"]) for row in rows] == [*(("train", n) for n in (1, 2, 3)), ("validation", 3)]
 
@@ -132,15 +132,15 @@ def test_tensorboard_has_what_was_spoken_and_what_should_have_been_by_their_name
         name: random.integers(-(2**15), 2**15, size, np.int16) for name, size in (("target", 700), ("spoken", 500))
     }
     one = Sample("a/1", "Yes.", target, spoken, alignment, np.array(True), sounds["target"], sounds["spoken"])
-    with Monitor(tmp_path, step=0, steps=100, validate_every=100) as monitor:
-        monitor.samples(Samples(20, 24000, [one]))
+    with RunLogger(tmp_path, step=0, steps=100, validate_every=100) as monitor:
+        monitor.log_samples(Samples(20, 24000, [one]))
     shown = media_of(tmp_path / "tensorboard")
     assert len(shown) == 4
     for name, sound in sounds.items():
         heard, rate_hz = tf.audio.decode_wav(shown[f"spoken/0/{name}"][0])
         assert rate_hz == 24000
         np.testing.assert_allclose(heard[:, 0] * 2.0**15, sound, atol=2)  # by 32768 there, and by 32767 back
-    pictures = {"target_over_spoken": mels_picture(target, spoken), "alignment": alignment_picture(alignment)}
+    pictures = {"target_over_spoken": mel_comparison_image(target, spoken), "alignment": alignment_image(alignment)}
     for name, picture in pictures.items():
         *_, png = shown[f"spoken/0/{name}"]
         np.testing.assert_allclose(tf.io.decode_png(png)[:, :, 0], 255 * picture, atol=1)
@@ -193,14 +193,14 @@ def files_up_to(size_bytes: int) -> Iterator[None]:
 
 def test_a_row_that_finds_no_room_is_told_in_one_line_and_those_before_it_are_whole(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
-    with Monitor(tmp_path, step=0, steps=100, validate_every=100) as monitor:
-        monitor.log("train", step=1, values={"loss": 1.0})
+    with RunLogger(tmp_path, step=0, steps=100, validate_every=100) as monitor:
+        monitor.log_metrics("train", step=1, values={"loss": 1.0})
         with (
             files_up_to(path.stat().st_size + 10),
             pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written \(File too large\); checkpoints are"),
         ):
-            monitor.log("train", step=2, values={"loss": 2.0})
-    with Monitor(tmp_path, step=2, steps=100, validate_every=100):
+            monitor.log_metrics("train", step=2, values={"loss": 2.0})
+    with RunLogger(tmp_path, step=2, steps=100, validate_every=100):
         assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1]
 
 
@@ -215,7 +215,7 @@ def test_rows_that_cannot_be_taken_back_are_told_in_one_line(tmp_path: Path) -> 
     log_steps(tmp_path, after=0, until=10, value=1.0)
     before = (tmp_path / "metrics.jsonl").read_bytes()
     with files_up_to(100), pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written"):
-        Monitor(tmp_path, step=9, steps=100, validate_every=100)
+        RunLogger(tmp_path, step=9, steps=100, validate_every=100)
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 

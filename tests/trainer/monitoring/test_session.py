@@ -15,10 +15,10 @@ from trainer.config.data_config import InputConfig
 from trainer.monitoring import session
 from trainer.monitoring.gpu_stats import GpuSampler
 from trainer.monitoring.session import Session
-from trainer.monitoring.summary import Programs, Summary, write_summary
+from trainer.monitoring.summary import CompiledPrograms, Summary, write_summary
 from trainer.platform import process
 
-PROGRAMS = Programs(train=1, validation=0, shapes=1)
+PROGRAMS = CompiledPrograms(train=1, validation=0, shapes=1)
 
 
 @pytest.fixture(autouse=True)
@@ -31,13 +31,13 @@ def _driver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def train_for(steps: int, *, session: Session) -> None:
-    for _, batch in zip(range(steps), session.watch.batches(iter(range(1, 100))), strict=False):
+    for _, batch in zip(range(steps), session.timer.batches(iter(range(1, 100))), strict=False):
         time.sleep(0.001)
-        session.watch.hand_over(tf.constant([100.0, float(batch)]), compiled=False)
+        session.timer.record_step(tf.constant([100.0, float(batch)]), compiled=False)
 
 
 def summed_up(session: Session, *, last_step: int) -> Summary:
-    return session.summarise(
+    return session.summarize(
         last_step=last_step,
         device="/GPU:0",
         allocator="allocator: x",
@@ -51,10 +51,10 @@ def test_what_gpu_and_steps_did_is_logged_and_summed_up() -> None:
     with Session(gpus=1, first_step=101) as running:
         wait_for(lambda: not running._gpus._thread.is_alive())
         train_for(30, session=running)
-        figures = running.figures()
-        assert running.take_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
+        figures = running.metrics()
+        assert running.pop_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
         train_for(10, session=running)
-        with running.watch.aside():
+        with running.timer.exclude():
             time.sleep(0.05)
         summary = summed_up(running, last_step=140)
     assert figures["gpu0_utilisation"] == 95.0
@@ -69,7 +69,7 @@ def test_the_terminal_has_every_part_of_the_summary() -> None:
     with Session(gpus=1) as running:
         wait_for(lambda: not running._gpus._thread.is_alive())
         train_for(30, session=running)
-        running.figures()
+        running.metrics()
         text = "\n".join(summed_up(running, last_step=30).lines())
     for words in ("steps 1 to 30", "frames/s", "clips/s", "waits for data", "GPU 0 (card 0): 95.0 % busy"):
         assert words in text
@@ -84,7 +84,7 @@ def test_the_document_is_read_back_but_for_the_moments(tmp_path: Path) -> None:
     write_summary(summary, run=tmp_path)
     text = (tmp_path / "summary.json").read_text(encoding="utf-8")
     assert '"apart"' not in text
-    assert Summary.model_validate({**summary.model_dump(), "apart": summary.apart}) == summary
+    assert Summary.model_validate({**summary.model_dump(), "excluded": summary.excluded}) == summary
     (gpu,) = json.loads(text)["gpus"]
     assert gpu == summary.gpus[0]._asdict()
 

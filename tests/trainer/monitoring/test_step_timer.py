@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from trainer.monitoring.step_timer import Stopwatch, Stretch, join
+from trainer.monitoring.step_timer import StepTimer, TimingWindow, merge_windows
 
 FRAMES, CLIPS = 100.0, 4.0
 COUNTS = np.array([FRAMES, CLIPS])
@@ -77,107 +77,107 @@ def slow_batches(seconds: float, *, count: int) -> Iterator[int]:
         yield number
 
 
-def asynchronous(*, load_s: float, compute_s: float, steps: int = 12) -> tuple[Stretch, Device]:
+def asynchronous(*, load_s: float, compute_s: float, steps: int = 12) -> tuple[TimingWindow, Device]:
     """A loop that runs ahead of its device."""
     device = Device()
     try:
-        with Stopwatch(asynchronous=True) as watch:
-            for _ in watch.batches(slow_batches(load_s, count=steps)):
-                watch.hand_over(device.compute(compute_s), compiled=False)
-            return watch.read(), device
+        with StepTimer(asynchronous=True) as timer:
+            for _ in timer.batches(slow_batches(load_s, count=steps)):
+                timer.record_step(device.compute(compute_s), compiled=False)
+            return timer.read(), device
     finally:
         device.stop()
 
 
 def test_a_wait_behind_which_the_device_computes_is_no_stall() -> None:
-    stretch, device = asynchronous(load_s=0.01, compute_s=0.04)
-    assert stretch.wait > 0.15  # the loop was blocked
+    window, device = asynchronous(load_s=0.01, compute_s=0.04)
+    assert window.wait > 0.15  # the loop was blocked
     assert sum(device.idle_s[1:]) < 0.02
-    assert stretch.stall < 0.05
+    assert window.stall < 0.05
 
 
 def test_a_stall_is_the_time_in_which_the_device_had_nothing_to_do() -> None:
-    stretch, device = asynchronous(load_s=0.05, compute_s=0.01)
+    window, device = asynchronous(load_s=0.05, compute_s=0.01)
     idle_s = sum(device.idle_s[1:])
-    print(f"stalled {stretch.stalled_s:.4f} s, device idle {idle_s:.4f} s")
+    print(f"stalled {window.stalled_s:.4f} s, device idle {idle_s:.4f} s")
     assert idle_s > 0.3
-    assert stretch.stalled_s == pytest.approx(idle_s, rel=0.1)
-    assert stretch.stall > 0.5
-    assert float(np.median(stretch.computes_s)) == pytest.approx(0.01, abs=0.005)
+    assert window.stalled_s == pytest.approx(idle_s, rel=0.1)
+    assert window.stall > 0.5
+    assert float(np.median(window.computes_s)) == pytest.approx(0.01, abs=0.005)
 
 
 def test_the_loop_is_not_held_up_by_the_reading() -> None:
     device = Device()
     try:
-        with Stopwatch(asynchronous=True) as watch:
+        with StepTimer(asynchronous=True) as timer:
             started_s = time.monotonic()
-            for _ in watch.batches(iter(range(10))):
-                watch.hand_over(device.compute(0.05), compiled=False)
+            for _ in timer.batches(iter(range(10))):
+                timer.record_step(device.compute(0.05), compiled=False)
             handed_over_s = time.monotonic() - started_s
-            stretch = watch.read()
+            window = timer.read()
     finally:
         device.stop()
     assert handed_over_s < 0.2
-    assert sum(stretch.computes_s) == pytest.approx(0.5, rel=0.2)
+    assert sum(window.computes_s) == pytest.approx(0.5, rel=0.2)
 
 
 def test_on_a_cpu_every_wait_is_a_stall_and_the_rest_is_computation() -> None:
     clock = Clock()
-    with Stopwatch(asynchronous=False, clock=clock) as watch:
-        for _ in watch.batches(clock.batches(5.0, 1.0, 2.0, 0.0)):
+    with StepTimer(asynchronous=False, clock=clock) as timer:
+        for _ in timer.batches(clock.batches(5.0, 1.0, 2.0, 0.0)):
             clock.now_s += 3.0
-            watch.hand_over(COUNTS, compiled=False)
-        stretch = watch.read()
-    assert stretch.apart_s("first batch") == 5.0
-    assert stretch.seconds == pytest.approx(4 * 3.0 + 1.0 + 2.0)
-    assert list(stretch.waits_s) == [1.0, 2.0, 0.0]
-    assert list(stretch.computes_s) == [3.0] * 4
-    assert stretch.stall == stretch.wait == pytest.approx(3.0 / 15.0)
-    assert stretch.figures()["frames_per_second"] == pytest.approx(4 * FRAMES / 15.0)
-    assert stretch.figures()["clips_per_second"] == pytest.approx(4 * CLIPS / 15.0)
-    assert stretch.figures()["steps_per_second"] == pytest.approx(4 / 15.0)
+            timer.record_step(COUNTS, compiled=False)
+        window = timer.read()
+    assert window.excluded_s("first batch") == 5.0
+    assert window.seconds == pytest.approx(4 * 3.0 + 1.0 + 2.0)
+    assert list(window.waits_s) == [1.0, 2.0, 0.0]
+    assert list(window.computes_s) == [3.0] * 4
+    assert window.stall == window.wait == pytest.approx(3.0 / 15.0)
+    assert window.metrics()["frames_per_second"] == pytest.approx(4 * FRAMES / 15.0)
+    assert window.metrics()["clips_per_second"] == pytest.approx(4 * CLIPS / 15.0)
+    assert window.metrics()["steps_per_second"] == pytest.approx(4 / 15.0)
 
 
 def test_compilation_and_validation_are_no_training() -> None:
     clock = Clock()
-    with Stopwatch(asynchronous=False, clock=clock) as watch:
-        for number in watch.batches(clock.batches(0.0, 1.0, 1.0)):
+    with StepTimer(asynchronous=False, clock=clock) as timer:
+        for number in timer.batches(clock.batches(0.0, 1.0, 1.0)):
             clock.now_s += 60.0 if number == 0 else 2.0
-            watch.hand_over(COUNTS, compiled=number == 0)
-            with watch.aside():
+            timer.record_step(COUNTS, compiled=number == 0)
+            with timer.exclude():
                 clock.now_s += 10.0
-        stretch = watch.read()
-    assert (stretch.apart_s("compilation"), stretch.apart_s("aside")) == (60.0, 30.0)
-    assert stretch.seconds == pytest.approx(6.0)
-    assert stretch.stall == pytest.approx(2.0 / 6.0)
-    assert stretch.frames == 2 * FRAMES
+        window = timer.read()
+    assert (window.excluded_s("compilation"), window.excluded_s("pause")) == (60.0, 30.0)
+    assert window.seconds == pytest.approx(6.0)
+    assert window.stall == pytest.approx(2.0 / 6.0)
+    assert window.frames == 2 * FRAMES
 
 
 def test_a_stretch_in_which_all_steps_compiled_has_no_rate() -> None:
     clock = Clock()
-    with Stopwatch(asynchronous=False, clock=clock) as watch:
-        for _ in watch.batches(clock.batches(1.0)):
+    with StepTimer(asynchronous=False, clock=clock) as timer:
+        for _ in timer.batches(clock.batches(1.0)):
             clock.now_s += 60.0
-            watch.hand_over(COUNTS, compiled=True)
-        assert watch.read().figures() == {}
+            timer.record_step(COUNTS, compiled=True)
+        assert timer.read().metrics() == {}
 
 
 def test_readings_joined_are_one_reading_of_all() -> None:
     waits_s = [0.5, 1.0, 0.25, 2.0, 0.125, 4.0]
 
-    def read(every: int) -> Stretch:
-        clock, stretches = Clock(), []
-        with Stopwatch(asynchronous=False, clock=clock) as watch:
-            for number in watch.batches(clock.batches(*waits_s)):
+    def read(every: int) -> TimingWindow:
+        clock, windows = Clock(), []
+        with StepTimer(asynchronous=False, clock=clock) as timer:
+            for number in timer.batches(clock.batches(*waits_s)):
                 clock.now_s += 1.0
-                watch.hand_over(COUNTS, compiled=False)
+                timer.record_step(COUNTS, compiled=False)
                 if (number + 1) % every == 0:
-                    stretches.append(watch.read())
-        return join(stretches)
+                    windows.append(timer.read())
+        return merge_windows(windows)
 
     once, often = read(6), read(2)
-    assert once.figures() == pytest.approx(often.figures())
-    assert (once.steps, once.apart) == (often.steps, often.apart)
+    assert once.metrics() == pytest.approx(often.metrics())
+    assert (once.steps, once.excluded) == (often.steps, often.excluded)
     assert list(once.waits_s) == list(often.waits_s) == waits_s[1:]
 
 
@@ -189,11 +189,11 @@ def test_the_processors_work_during_a_wait_is_told_from_sleep() -> None:
                 pass
             yield seconds
 
-    def waited(stream: Iterator[object]) -> Stretch:
-        with Stopwatch(asynchronous=False) as watch:
-            for _ in watch.batches(stream):
-                watch.hand_over(COUNTS, compiled=False)
-            return watch.read()
+    def waited(stream: Iterator[object]) -> TimingWindow:
+        with StepTimer(asynchronous=False) as timer:
+            for _ in timer.batches(stream):
+                timer.record_step(COUNTS, compiled=False)
+            return timer.read()
 
     busy, asleep = waited(spin()), waited(slow_batches(0.1, count=3))
     assert busy.wait_cpu_s == pytest.approx(0.4, abs=0.1)
@@ -203,11 +203,11 @@ def test_the_processors_work_during_a_wait_is_told_from_sleep() -> None:
 def test_a_stream_that_is_entered_again_fills_up_before_its_waits_count() -> None:
     """As after a batch that did not fit, or a return to a checkpoint."""
     clock = Clock()
-    with Stopwatch(asynchronous=False, clock=clock) as watch:
+    with StepTimer(asynchronous=False, clock=clock) as timer:
         for _ in range(2):
-            for _ in watch.batches(clock.batches(5.0, 1.0)):
+            for _ in timer.batches(clock.batches(5.0, 1.0)):
                 clock.now_s += 3.0
-                watch.hand_over(COUNTS, compiled=False)
-        stretch = watch.read()
-    assert stretch.apart_s("first batch") == 10.0
-    assert list(stretch.waits_s) == [1.0, 1.0]
+                timer.record_step(COUNTS, compiled=False)
+        window = timer.read()
+    assert window.excluded_s("first batch") == 10.0
+    assert list(window.waits_s) == [1.0, 1.0]

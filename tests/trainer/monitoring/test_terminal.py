@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from trainer.config.loss_config import LossConfig
-from trainer.monitoring.terminal import PARTS, Terminal
+from trainer.monitoring.terminal import LOSS_TERMS, Terminal
 from trainer.training.losses import loss_weights
 
 TRAIN = {
@@ -40,7 +40,7 @@ def shown(*, terminal: bool, width: int = 80, values: dict = TRAIN) -> str:
             view.advance(step)
         view.show("train", step=10, values=values)
         view.show("validation", step=10, values=VALIDATION)
-        view.say("a [line] above")
+        view.log("a [line] above")
     return out.getvalue()
 
 
@@ -81,7 +81,7 @@ def test_lines_without_a_terminal_come_ten_seconds_apart() -> None:
 
 
 def test_every_term_of_the_loss_has_its_place() -> None:
-    assert sorted(PARTS) == sorted(loss_weights(LossConfig(voice=1.0), step=None))
+    assert sorted(LOSS_TERMS) == sorted(loss_weights(LossConfig(voice=1.0), step=None))
 
 
 def test_a_stretch_without_rates_shows_the_rest() -> None:

@@ -75,7 +75,7 @@ def test_an_xla_that_cannot_compile_is_trouble(monkeypatch: pytest.MonkeyPatch, 
         raise tf.errors.InternalError(None, None, "libdevice not found at ./libdevice.10.bc\nmore")
 
     monkeypatch.setattr(tf, "function", lambda *_, **__: refused)
-    (found,) = (one for one in doctor.examine(tmp_path) if one.name == "XLA")
+    (found,) = (one for one in doctor.check_environment(tmp_path) if one.name == "XLA")
     assert found.trouble.startswith("cannot compile here (libdevice not found at ./libdevice.10.bc); xla=false")
 
 
@@ -92,7 +92,7 @@ def test_a_device_that_is_full_is_no_fault_of_xla(monkeypatch: pytest.MonkeyPatc
         raise tf.errors.ResourceExhaustedError(None, None, "Out of memory while trying to allocate 1 GiB")
 
     monkeypatch.setattr(tf, "function", lambda *_, **__: full)
-    (found,) = (one for one in doctor.examine(tmp_path) if one.name == "XLA")
+    (found,) = (one for one in doctor.check_environment(tmp_path) if one.name == "XLA")
     assert found.trouble.startswith("the device's memory is full")
 
 
@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_looked_at_is_trouble(monkeypatch: pytest.Monkey
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(shutil, "disk_usage", denied)
-    (found,) = (one for one in doctor.examine(tmp_path) if one.name == "disk for RUN")
+    (found,) = (one for one in doctor.check_environment(tmp_path) if one.name == "disk for RUN")
     assert found.trouble == f"{tmp_path} cannot be looked at (Permission denied); wanted a folder of yours: RUN="
 
 
@@ -121,7 +121,7 @@ def test_a_card_that_cannot_be_compiled_for_is_trouble_and_nothing_is_compiled(
 
     monkeypatch.setattr(doctor, "check_capability", refuse)
     monkeypatch.setattr(tf, "function", None)
-    (found,) = (one for one in doctor.examine(tmp_path) if one.name == "XLA")
+    (found,) = (one for one in doctor.check_environment(tmp_path) if one.name == "XLA")
     assert found.trouble == "GPU 0 is too new"
 
 

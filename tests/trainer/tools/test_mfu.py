@@ -20,9 +20,9 @@ from trainer.config.model_sizes import SIZES
 from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.distributed.device_memory import OutOfMemory
-from trainer.monitoring.gpu_stats import Use as GpuUse
-from trainer.monitoring.step_timer import Apart
-from trainer.monitoring.summary import Programs, Summary
+from trainer.monitoring.gpu_stats import GpuStats
+from trainer.monitoring.step_timer import ExcludedTime
+from trainer.monitoring.summary import CompiledPrograms, Summary
 from trainer.tools.flops import step_flops
 from trainer.training.train_step import TrainStep
 
@@ -75,7 +75,7 @@ def test_of_a_card_that_is_not_known_only_the_rate_is_told() -> None:
     assert row[1:] == ("unknown (200 T/s, 500 ms)", "≥ 45 %", None)
 
 
-def summed_up(*gpus: GpuUse, apart: tuple[Apart, ...] = ()) -> Summary:
+def summed_up(*gpus: GpuStats, excluded: tuple[ExcludedTime, ...] = ()) -> Summary:
     """What a training on such GPUs comes to."""
     return Summary(
         first_step=1,
@@ -89,14 +89,14 @@ def summed_up(*gpus: GpuUse, apart: tuple[Apart, ...] = ()) -> Summary:
         figures={"compute": 0.97, "stall": 0.004, "compute_median_ms": 480.5, "clips_per_second": 1234.0},
         gpus=list(gpus),
         memory_mib=4096.0,
-        programs=Programs(train=4, validation=0, shapes=4),
+        programs=CompiledPrograms(train=4, validation=0, shapes=4),
         verdict="the GPU computes",
-        apart=apart,
+        excluded=excluded,
     )
 
 
-def on_card(utilisation: float | None) -> GpuUse:
-    return GpuUse(0, CARD, 81_559.0, 40_000.0, utilisation, 600.0)
+def on_card(utilisation: float | None) -> GpuStats:
+    return GpuStats(0, CARD, 81_559.0, 40_000.0, utilisation, 600.0)
 
 
 def rows_of(page: str) -> dict[str, list[str]]:
@@ -131,7 +131,7 @@ def test_the_page_has_every_figure_beside_what_is_wanted_and_the_whole_summary(
 
 
 @pytest.mark.parametrize("gpus", [[], [on_card(None)]])
-def test_what_no_driver_tells_is_unknown_and_neither_met_nor_missed(gpus: list[GpuUse]) -> None:
+def test_what_no_driver_tells_is_unknown_and_neither_met_nor_missed(gpus: list[GpuStats]) -> None:
     rows = rows_of(gpu._page(summed_up(*gpus), by_smi=None, uses=[], card="Quadro", size="pico"))
     assert rows["utilisation by NVML"] == ["unknown", "≥ 95 %", ""]
     assert rows["utilisation by nvidia-smi"] == ["unknown", "as NVML", ""]
@@ -158,15 +158,15 @@ def test_nvidia_smi_is_read_while_training_goes_on_and_not_in_what_is_set_apart(
 
     def train(config: TrainConfig, *, data: Path, run: Path, allocator: str) -> SimpleNamespace:
         seen.append(config)
-        apart = []
-        for reason in ("first batch", "compilation", "aside"):
+        excluded = []
+        for reason in ("first batch", "compilation", "pause"):
             start_s = time.monotonic()
             busy.touch()
             time.sleep(0.1)
             busy.unlink()
-            apart.append(Apart(reason, start_s, time.monotonic()))
+            excluded.append(ExcludedTime(reason, start_s, time.monotonic()))
             time.sleep(0.5)
-        return SimpleNamespace(summary=summed_up(apart=tuple(apart)))
+        return SimpleNamespace(summary=summed_up(excluded=tuple(excluded)))
 
     monkeypatch.setattr("trainer.training.train.train", train)
     summary, by_smi = gpu._train(tmp_path, tmp_path, size="pico", steps=20, allocator="tuned")

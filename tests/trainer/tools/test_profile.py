@@ -296,7 +296,7 @@ def test_the_input_is_judged_by_whole_chunks_and_the_steps_that_their_batches_ta
     monkeypatch.setattr(profiler, "_batches", batches)
     monkeypatch.setattr(profiling, "time", clock)
     monkeypatch.setattr(profiling, "INPUT_S", 3.05)
-    found = profiler._input_over_steps({short: 0.05, long: 0.15}, tell=print)
+    found = profiler._input_over_steps({short: 0.05, long: 0.15}, log=print)
     assert found == pytest.approx(60 * 0.1 / (60 * 0.01 + read_s))
     assert taken[-1] == 60 * chunks
 

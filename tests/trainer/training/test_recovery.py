@@ -383,7 +383,7 @@ def test_a_page_that_fails_does_not_hide_the_signal(
             time.sleep(0.2)  # for the thread that notes it
         return batch
 
-    monkeypatch.setattr(loop, "write_page", fail)
+    monkeypatch.setattr(loop, "write_html_report", fail)
     outcome = train(tmp_path / "run", "steps=9", disturb=interrupt)
     assert outcome.code == 128 + signal.SIGTERM
     assert "SIGTERM: left after step" in outcome.err.splitlines()[-1]

@@ -17,7 +17,7 @@ from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import Lengths
 from trainer.model.xtts import Generated
-from trainer.monitoring.logger import Monitor
+from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.samples import Sample, Samples, read_samples, write_samples
 from trainer.training import synthesis_eval as free_running
 from trainer.training.eval_prompts import Clip, choose_clips, reference_crops
@@ -224,8 +224,8 @@ def test_samples_are_read_back_to_half_precision_and_shown_in_tensorboard(datase
         np.testing.assert_allclose(one.spoken, other.spoken, atol=1e-2)
         assert np.array_equal(one.spoken_sound, other.spoken_sound)
         assert abs(len(one.spoken_sound) - len(one.spoken) * 256) <= 256
-    with Monitor(tmp_path, step=0, steps=10, validate_every=100) as monitor:
-        monitor.samples(samples)
+    with RunLogger(tmp_path, step=0, steps=10, validate_every=100) as monitor:
+        monitor.log_samples(samples)
     tags = shown(tmp_path / "tensorboard")
     assert {f"spoken/{number}/{what}" for number in range(3) for what in WHAT} == tags
 

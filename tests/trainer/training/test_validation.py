@@ -22,8 +22,8 @@ from trainer.config.train_config import TrainConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import Lengths
 from trainer.model.decoder import LOG_VARIANCE_RANGE, within
-from trainer.monitoring.logger import Monitor
-from trainer.monitoring.plots import mels_picture
+from trainer.monitoring.logger import RunLogger
+from trainer.monitoring.plots import mel_comparison_image
 from trainer.monitoring.samples import Sample
 from trainer.training import validation
 from trainer.training.incidents import Incidents
@@ -97,7 +97,7 @@ def test_batches_whose_clips_were_all_skipped_as_corrupt_are_no_picture_and_no_v
         np.testing.assert_array_equal(picture, alone.pictures[name])
     second = BATCH["mel"][1, :17].numpy()
     target = validated.pictures["target_over_prediction"]
-    np.testing.assert_array_equal(target, mels_picture(second, np.asarray(decoded.mel[1, :17], np.float32)))
+    np.testing.assert_array_equal(target, mel_comparison_image(second, np.asarray(decoded.mel[1, :17], np.float32)))
 
 
 class Average:
@@ -136,7 +136,7 @@ def hold(at: list[int], *, average: Average, dataset: Dataset, run: Path, **conf
         run=run,
         incidents=Incidents(run),
     )
-    with Monitor(run, step=0, steps=10, validate_every=1) as monitor:
+    with RunLogger(run, step=0, steps=10, validate_every=1) as monitor:
         for step in at:
             loss = held.hold(
                 stream,
