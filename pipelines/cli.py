@@ -209,23 +209,23 @@ def compare(a: Place, b: Place, out: Path | None) -> None:
 @_data
 @click.option("--mel", type=click.Path(path_type=Path), help="Draw the mel into this PNG.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-@click.option("--again", is_flag=True, help="Prepare it once more: does its record come out the same?")
-def trace(what: str, data: Place, mel: Path | None, as_json: bool, again: bool) -> None:
+@click.option("--reproduce", is_flag=True, help="Prepare the utterance again; compare the two records.")
+def trace(what: str, data: Place, mel: Path | None, as_json: bool, reproduce: bool) -> None:
     """From an utterance to its record, audio file and parameters, and back; exit 0, or 1 where that is not sound.
 
     WHAT is an id (source/id), a place (shards/….tfrecord:INDEX or ….tfrecord@BYTE), or an audio file.
     """
-    from pipelines.trace.command import is_good
+    from pipelines.trace.command import is_ok
     from pipelines.trace.command import trace as trace_in
-    from pipelines.trace.terminal import account_summary
+    from pipelines.trace.terminal import details_summary
     from shared.dataset import Dataset
 
     with reading(data):
         dataset = Dataset.open(data)
-        accounts = trace_in(dataset, what, mel=mel, again=again)
-    for account in accounts:
-        click.echo(account.model_dump_json() if as_json else account_summary(account, root=data))
-    sys.exit(0 if all(map(is_good, accounts)) else 1)
+        utterances = trace_in(dataset, what, mel=mel, reproduce=reproduce)
+    for details in utterances:
+        click.echo(details.model_dump_json() if as_json else details_summary(details, root=data))
+    sys.exit(0 if all(map(is_ok, utterances)) else 1)
 
 
 cli.add_command(doctor)

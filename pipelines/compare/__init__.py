@@ -12,9 +12,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.compare.changes import KINDS, Changes, differing_shards, find_changes
-from pipelines.compare.drift import Drift, Samples, find_drifts, read_samples
-from pipelines.compare.settings import Difference, Names, name_differences, setting_differences
+from pipelines.compare.changes import CHANGE_KINDS, Changes, differing_shards, find_changes
+from pipelines.compare.drift import Drift, KeptRecords, find_drifts, read_kept_records
+from pipelines.compare.settings import NameDifferences, SettingDifference, name_differences, setting_differences
 from shared.dataset import Dataset, DatasetInfo
 
 
@@ -23,17 +23,17 @@ class Comparison(NamedTuple):
 
     a: Dataset
     b: Dataset
-    settings: list[Difference]
-    names: list[Names]
+    settings: list[SettingDifference]
+    names: list[NameDifferences]
     shards: tuple[int, int]  # of each side, those without a twin on the other
     changes: Changes
     drifts: list[Drift]
-    samples: Samples | None  # what the drifts were found in; None where every manifest is the same
+    samples: KeptRecords | None  # what the drifts were found in; None where every manifest is the same
 
     @property
     def are_equal(self) -> bool:
         """Nothing differs that can be named."""
-        named = any(len(self.changes[kind.name]) for kind in KINDS)
+        named = any(len(self.changes[kind.name]) for kind in CHANGE_KINDS)
         return not (named or self.settings or any(one.differ for one in self.names))
 
     @property
@@ -42,9 +42,9 @@ class Comparison(NamedTuple):
         return self.are_equal and self.shards == (0, 0)
 
     @property
-    def notable(self) -> list[Drift]:
+    def significant(self) -> list[Drift]:
         """The drifts that are worth a look, the largest D first."""
-        return sorted((one for one in self.drifts if one.is_notable), key=lambda one: -one.statistic)
+        return sorted((one for one in self.drifts if one.is_significant), key=lambda one: -one.statistic)
 
 
 def compare_datasets(a: Dataset, b: Dataset) -> Comparison:
@@ -55,7 +55,7 @@ def compare_datasets(a: Dataset, b: Dataset) -> Comparison:
     """
     differing = differing_shards(a, b)
     same = _manifests(a.info) == _manifests(b.info)
-    samples = None if same else read_samples(a, b)
+    samples = None if same else read_kept_records(a, b)
     return Comparison(
         a=a,
         b=b,
@@ -78,7 +78,7 @@ def write_comparison(comparison: Comparison, *, path: Path) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    from pipelines.compare.document import write_document
+    from pipelines.compare.json_document import write_document
     from pipelines.compare.page import write_page
 
     {".html": write_page, ".json": write_document}[path.suffix](comparison, path=path)

@@ -18,7 +18,7 @@ from shared.tables import MANIFEST, in_order
 ID = "utterance_id"
 
 
-class Kind(NamedTuple):
+class ChangeKind(NamedTuple):
     """One kind of change."""
 
     name: str
@@ -27,26 +27,26 @@ class Kind(NamedTuple):
 
 
 # Told in this order.
-KINDS = (
-    Kind("damaged", "records that cannot be read", ()),
-    Kind("removed", "utterances that only A has", ("verdict", "reason", "split", "shard", "audio_path")),
-    Kind("added", "utterances that only B has", ("verdict", "reason", "split", "shard", "audio_path")),
-    Kind("verdict", "other verdicts", ("verdict", "reason", "message")),
-    Kind("message", "same verdicts in other words", ("reason", "message")),
-    Kind("moved", "in another split or shard", ("split", "shard")),
-    Kind("text", "other texts", ("original_text", "text")),
-    Kind("language", "other languages", ("language",)),
-    Kind("speaker", "other speakers", ("speaker",)),
-    Kind("audio", "other audio files, by sha256", ("audio_path", "audio_sha256")),
-    Kind("path", "audio at another path", ("audio_path",)),
-    Kind("tokens", "other tokens", ()),
-    Kind("mel", "other mels", ()),
-    Kind("record", "records that differ in any field", ()),
-    Kind("measures", "other measures", ()),
+CHANGE_KINDS = (
+    ChangeKind("damaged", "records that cannot be read", ()),
+    ChangeKind("removed", "utterances that only A has", ("verdict", "reason", "split", "shard", "audio_path")),
+    ChangeKind("added", "utterances that only B has", ("verdict", "reason", "split", "shard", "audio_path")),
+    ChangeKind("verdict", "other verdicts", ("verdict", "reason", "message")),
+    ChangeKind("message", "same verdicts in other words", ("reason", "message")),
+    ChangeKind("moved", "in another split or shard", ("split", "shard")),
+    ChangeKind("text", "other texts", ("original_text", "text")),
+    ChangeKind("language", "other languages", ("language",)),
+    ChangeKind("speaker", "other speakers", ("speaker",)),
+    ChangeKind("audio", "other audio files, by sha256", ("audio_path", "audio_sha256")),
+    ChangeKind("path", "audio at another path", ("audio_path",)),
+    ChangeKind("tokens", "other tokens", ()),
+    ChangeKind("mel", "other mels", ()),
+    ChangeKind("record", "records that differ in any field", ()),
+    ChangeKind("measures", "other measures", ()),
 )
-_BY_NAME = {kind.name: kind for kind in KINDS}
+_KIND_BY_NAME = {kind.name: kind for kind in CHANGE_KINDS}
 
-MEASURED = tuple(
+MEASURE_COLUMNS = tuple(
     field.name
     for field in MANIFEST
     if (not pa.types.is_string(field.type) or field.name in ("unknown_characters", "audio_hash"))
@@ -90,7 +90,7 @@ def find_changes(a: Dataset, b: Dataset) -> Changes:
         **compare_records(a, b, rows=(rows_a, rows_b), pairs=recorded)._asdict(),
         "measures": _measures(rows_a, rows_b, recorded),
     }
-    return {kind.name: changes[kind.name] for kind in KINDS}
+    return {kind.name: changes[kind.name] for kind in CHANGE_KINDS}
 
 
 def _pairwise(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, *, ranks: tuple[np.ndarray, np.ndarray]) -> Changes:
@@ -131,12 +131,12 @@ def _values(rows: pa.Table, column: str, numbers: np.ndarray) -> pa.Array:
 
 
 def _alone(rows: pa.Table, numbers: np.ndarray, *, kind: str) -> pa.Table:
-    return pa.table({name: _plain(rows, name, numbers) for name in (ID, *_BY_NAME[kind].columns)})
+    return pa.table({name: _plain(rows, name, numbers) for name in (ID, *_KIND_BY_NAME[kind].columns)})
 
 
 def _both(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, *, kind: str) -> pa.Table:
     columns = {ID: _plain(rows_a, ID, pairs.a)}
-    for name in _BY_NAME[kind].columns:
+    for name in _KIND_BY_NAME[kind].columns:
         columns |= {f"{name}_a": _plain(rows_a, name, pairs.a), f"{name}_b": _plain(rows_b, name, pairs.b)}
     return pa.table(columns)
 
@@ -151,14 +151,14 @@ def _measures(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs) -> pa.Table:
     """A row for each utterance and measure that has another value; the ids are held once for all measures."""
     ids = _values(rows_a, ID, pairs.a).cast(pa.string())
     parts = []
-    for number, column in enumerate(MEASURED):
+    for number, column in enumerate(MEASURE_COLUMNS):
         differ = _differ(rows_a, rows_b, pairs, (column,))
         found = pairs.where(differ)
         names = pa.array(np.full(len(found.a), number, np.int32))
         values = [_values(rows, column, at).cast(pa.string()) for rows, at in ((rows_a, found.a), (rows_b, found.b))]
         keys = (
             pa.DictionaryArray.from_arrays(pa.array(np.flatnonzero(differ).astype(np.int32)), ids),
-            pa.DictionaryArray.from_arrays(names, pa.array(MEASURED)),
+            pa.DictionaryArray.from_arrays(names, pa.array(MEASURE_COLUMNS)),
         )
         parts.append(pa.table([*keys, *values], schema=MEASURES))
     return pa.concat_tables(parts)

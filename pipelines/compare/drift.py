@@ -10,7 +10,7 @@ a gain of 3 dB in a corpus whose levels differ by 20 dB, which D does not.
 
 A drift is worth a look when chance is ruled out (p below `ALPHA` divided by the number of tests, after Bonferroni: of a
 thousand comparisons of like with like at most one raises any alarm) and when it is large enough to matter: D of at
-least `LEAST_D`, or a median that moved by at least the measure's own step.
+least `MIN_D`, or a median that moved by at least the measure's own step.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from pipelines.tables.join import Pairs, pair_rows
 from shared.dataset import Dataset
 
 ALPHA = 1e-3
-LEAST_D = 0.1
-LEAST_RECORDS = 20  # on each side
+MIN_D = 0.1
+MIN_RECORDS = 20  # on each side
 MAX_GROUPS = 60  # the largest
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -53,7 +53,7 @@ MEASURES = (
 COLUMNS = ("utterance_id", "language", *(measure.column for measure in MEASURES))
 
 
-class Shared(NamedTuple):
+class SharedChange(NamedTuple):
     """A measure of the utterances that both datasets hold."""
 
     utterances: int
@@ -72,8 +72,8 @@ class Drift(NamedTuple):
     statistic: float  # Kolmogorov-Smirnov D
     p_value: float
     quantiles: tuple[tuple[float, ...], tuple[float, ...]]  # at QUANTILES
-    shared: Shared | None
-    is_notable: bool
+    shared: SharedChange | None
+    is_significant: bool
 
     @property
     def group(self) -> str:
@@ -92,7 +92,7 @@ class Drift(NamedTuple):
         return self.shifts[QUANTILES.index(0.5)]
 
 
-class Samples(NamedTuple):
+class KeptRecords(NamedTuple):
     """The kept records of both datasets."""
 
     a: DatasetRows
@@ -123,7 +123,7 @@ class Group(NamedTuple):
         return int(np.count_nonzero(self.a)), int(np.count_nonzero(self.b))
 
 
-def read_samples(a: Dataset, b: Dataset) -> Samples:
+def read_kept_records(a: Dataset, b: Dataset) -> KeptRecords:
     """Whole columns of the manifests.
 
     Raises:
@@ -136,10 +136,10 @@ def read_samples(a: Dataset, b: Dataset) -> Samples:
     ids = (rows.table["utterance_id"] for rows in (one, other))
     ranks = (np.zeros(len(rows.table), np.int8) for rows in (one, other))
     pairs = pair_rows(*ids, ranks_a=next(ranks), ranks_b=next(ranks))
-    return Samples(one, other, pairs)
+    return KeptRecords(one, other, pairs)
 
 
-def choose_groups(samples: Samples) -> list[Group]:
+def choose_groups(samples: KeptRecords) -> list[Group]:
     """The whole; then each source and language with records enough on both sides, where there are several."""
     (codes_a, codes_b), names = _group_codes(samples)
     whole = Group("", "", np.ones(len(codes_a), bool), np.ones(len(codes_b), bool))
@@ -147,12 +147,12 @@ def choose_groups(samples: Samples) -> list[Group]:
         Group(*name, codes_a == code, codes_b == code)
         for code, name in sorted(enumerate(names), key=lambda item: item[1])
     ]
-    large = [part for part in parts if min(part.records) >= LEAST_RECORDS]
+    large = [part for part in parts if min(part.records) >= MIN_RECORDS]
     largest = sorted(range(len(large)), key=lambda number: -min(large[number].records))[:MAX_GROUPS]
     return [whole, *(large[number] for number in sorted(largest))] if len(names) > 1 else [whole]
 
 
-def _group_codes(samples: Samples) -> tuple[list[np.ndarray], list[tuple[str, str]]]:
+def _group_codes(samples: KeptRecords) -> tuple[list[np.ndarray], list[tuple[str, str]]]:
     """Each row's number of its source and language, for A and B, and their names."""
     tables = [rows.table.select(["source", "language"]) for rows in (samples.a, samples.b)]
     keys = pa.concat_tables(tables).combine_chunks()
@@ -165,23 +165,23 @@ def _group_codes(samples: Samples) -> tuple[list[np.ndarray], list[tuple[str, st
     return np.split(codes, [len(tables[0])]), names
 
 
-def find_drifts(samples: Samples) -> list[Drift]:
+def find_drifts(samples: KeptRecords) -> list[Drift]:
     """Every measure of every group, those of the whole first; none where a dataset has too few records."""
-    groups = [group for group in choose_groups(samples) if min(group.records) >= LEAST_RECORDS]
+    groups = [group for group in choose_groups(samples) if min(group.records) >= MIN_RECORDS]
     alpha = ALPHA / max(1, 2 * len(groups) * len(MEASURES))
     return [_drift(samples, measure, group, alpha=alpha) for group in groups for measure in MEASURES]
 
 
-def _drift(samples: Samples, measure: Measure, group: Group, *, alpha: float) -> Drift:
+def _drift(samples: KeptRecords, measure: Measure, group: Group, *, alpha: float) -> Drift:
     before, after = samples.values(measure, group)
     test = scipy.stats.ks_2samp(before, after, method="asymp")
     quantiles = (quantiles_of(before), quantiles_of(after))
     changes = samples.changes(measure, group)
-    shared = _shared(changes) if len(changes) >= LEAST_RECORDS else None
+    shared = _shared(changes) if len(changes) >= MIN_RECORDS else None
     middle = QUANTILES.index(0.5)
     step = measure.step * (abs(quantiles[0][middle]) if measure.is_relative else 1.0)
     shift = abs(quantiles[1][middle] - quantiles[0][middle])
-    apart = test.pvalue < alpha and (test.statistic >= LEAST_D or shift >= step)
+    apart = test.pvalue < alpha and (test.statistic >= MIN_D or shift >= step)
     moved = shared is not None and shared.p_value < alpha and abs(shared.median_change) >= step
     return Drift(
         measure=measure,
@@ -192,7 +192,7 @@ def _drift(samples: Samples, measure: Measure, group: Group, *, alpha: float) ->
         p_value=float(test.pvalue),
         quantiles=quantiles,
         shared=shared,
-        is_notable=bool(apart or moved),
+        is_significant=bool(apart or moved),
     )
 
 
@@ -201,7 +201,7 @@ def quantiles_of(values: np.ndarray) -> tuple[float, ...]:
     return tuple(np.quantile(values, QUANTILES).tolist())
 
 
-def _shared(changes: np.ndarray) -> Shared:
+def _shared(changes: np.ndarray) -> SharedChange:
     risen, fallen = int(np.count_nonzero(changes > 0)), int(np.count_nonzero(changes < 0))
     p_value = scipy.stats.binomtest(risen, risen + fallen).pvalue if risen + fallen else 1.0
-    return Shared(len(changes), risen + fallen, float(np.median(changes)), float(p_value))
+    return SharedChange(len(changes), risen + fallen, float(np.median(changes)), float(p_value))

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.compare.drift import Drift
-from pipelines.html.axes import VIEW, Axes, Tick, choose_bins, round_step
+from pipelines.html.axes import VIEW_BOX, Axes, Tick, choose_bins, round_step
 
 
-class Pillar(NamedTuple):
+class Bar(NamedTuple):
     """One bin: B's bar, and what a pointer over it is told."""
 
     label: str
@@ -30,7 +30,7 @@ class Overlay(NamedTuple):
     """A drawing of one measure of one group."""
 
     drift: Drift
-    pillars: list[Pillar]
+    bars: list[Bar]
     outline: str  # A, as points of a polyline
     x_ticks: list[Tick]
     y_ticks: list[Tick]
@@ -38,13 +38,13 @@ class Overlay(NamedTuple):
 
     @property
     def base(self) -> float:
-        return VIEW.height - VIEW.bottom
+        return VIEW_BOX.height - VIEW_BOX.bottom
 
 
 def overlay(before: np.ndarray, after: np.ndarray, *, drift: Drift) -> Overlay:
     """Draw both samples in common bins."""
     bins = choose_bins(np.concatenate([before, after]), integers=drift.measure.integers)
-    shares_a, shares_b = (bins.tally(values) / max(len(values), 1) for values in (before, after))
+    shares_a, shares_b = (bins.counts(values) / max(len(values), 1) for values in (before, after))
     most = max(float(shares_a.max()), float(shares_b.max()), 1e-6)
     step = round_step(most, at_most=4)
     ticks = [number * step for number in range(math.ceil(most / step - 1e-9) + 1)]
@@ -53,10 +53,8 @@ def overlay(before: np.ndarray, after: np.ndarray, *, drift: Drift) -> Overlay:
     middle = len(drift.quantiles[0]) // 2
     return Overlay(
         drift=drift,
-        pillars=[
-            Pillar(
-                bins.label(i), (float(one), float(other)), edges[i], round(edges[i + 1] - edges[i], 2), axes.y(other)
-            )
+        bars=[
+            Bar(bins.label(i), (float(one), float(other)), edges[i], round(edges[i + 1] - edges[i], 2), axes.y(other))
             for i, (one, other) in enumerate(zip(shares_a, shares_b, strict=True))
         ],
         outline=_outline(edges, [axes.y(share) for share in shares_a], base=axes.y(0)),

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.compare import Comparison
-from pipelines.compare.changes import KINDS
-from pipelines.compare.drift import ALPHA, LEAST_D, LEAST_RECORDS, QUANTILES, Drift, Group, choose_groups
+from pipelines.compare.changes import CHANGE_KINDS
+from pipelines.compare.drift import ALPHA, MIN_D, MIN_RECORDS, QUANTILES, Drift, Group, choose_groups
 from pipelines.compare.histogram_overlay import Overlay, overlay
-from pipelines.compare.terminal import equality, evidence, names_line, shown, signed
-from pipelines.html.axes import VIEW
+from pipelines.compare.terminal import describe_equality, drift_evidence, format_value, names_line
+from pipelines.html.axes import VIEW_BOX
 from pipelines.html.template import template_environment
 from shared.dataset import DatasetInfo
 from shared.errors import UserError
@@ -30,8 +30,8 @@ def write_page(comparison: Comparison, *, path: Path) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    environment = template_environment("pipelines.compare", "pipelines.report")
-    environment.filters |= {"signed": signed, "shown": shown}
+    environment = template_environment("pipelines.compare")
+    environment.filters["shown"] = format_value
     page = environment.get_template("compare.html.j2").render(**facts(comparison))
     try:
         write_bytes(path, page.encode("utf-8", "replace"), durable=False)
@@ -48,16 +48,16 @@ def facts(comparison: Comparison) -> dict[str, Any]:
         "names": [side.layout.root.absolute().name for side in (comparison.a, comparison.b)],
         "level": level,
         "sentence": sentence,
-        "kinds": [(kind, comparison.changes[kind.name]) for kind in KINDS if len(comparison.changes[kind.name])],
-        "counts": {kind.name: len(comparison.changes[kind.name]) for kind in KINDS},
+        "kinds": [(kind, comparison.changes[kind.name]) for kind in CHANGE_KINDS if len(comparison.changes[kind.name])],
+        "counts": {kind.name: len(comparison.changes[kind.name]) for kind in CHANGE_KINDS},
         "records": [records_of(side.info) for side in (comparison.a, comparison.b)],
         "lists": [(one, names_line(one)) for one in comparison.names if one.differ],
         "overlays": overlays(comparison),
-        "notable": comparison.notable,
-        "evidence": evidence,
-        "view": VIEW,
+        "significant": comparison.significant,
+        "evidence": drift_evidence,
+        "view": VIEW_BOX,
         "quantiles": QUANTILES,
-        "rule": {"alpha": ALPHA, "least_d": LEAST_D, "least_records": LEAST_RECORDS},
+        "rule": {"alpha": ALPHA, "min_d": MIN_D, "min_records": MIN_RECORDS},
         "shown_rows": SHOWN_ROWS,
         "shown_names": SHOWN_NAMES,
     }
@@ -71,10 +71,10 @@ def records_of(info: DatasetInfo) -> int:
 def verdict(comparison: Comparison) -> tuple[str, str]:
     """How the page begins."""
     if comparison.are_equal:
-        return GOOD, f"The two are {equality(comparison)}"
+        return GOOD, f"The two are {describe_equality(comparison)}"
     if damaged := len(comparison.changes["damaged"]):
         return BAD, f"{damaged} records cannot be read: validate both"
-    if drifts := len(comparison.notable):
+    if drifts := len(comparison.significant):
         return LOOK, f"They differ, and {drifts} distribution{'s have' if drifts > 1 else ' has'} drifted"
     return GOOD, "They differ, and no distribution has drifted"
 
@@ -85,7 +85,7 @@ def overlays(comparison: Comparison) -> list[Overlay]:
     if samples is None:
         return []
     groups = {(group.source, group.language): group for group in choose_groups(samples)}
-    parts = [drift for drift in comparison.notable if drift.source][:SHOWN_OVERLAYS]
+    parts = [drift for drift in comparison.significant if drift.source][:SHOWN_OVERLAYS]
     shown = [*(drift for drift in comparison.drifts if not drift.source), *parts]
 
     def draw(drift: Drift, group: Group) -> Overlay:

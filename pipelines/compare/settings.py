@@ -14,7 +14,7 @@ from shared.vocabulary import Vocabulary
 ABSENT = "—"
 
 
-class Difference(NamedTuple):
+class SettingDifference(NamedTuple):
     """One field of which the two sides have different values, as JSON."""
 
     field: str
@@ -22,7 +22,7 @@ class Difference(NamedTuple):
     b: str
 
 
-class Names(NamedTuple):
+class NameDifferences(NamedTuple):
     """The members of one list that only one side has, and those with another number of records."""
 
     kind: str  # "speakers", "languages" or "vocabulary"
@@ -35,7 +35,7 @@ class Names(NamedTuple):
         return bool(self.removed or self.added or self.changed)
 
 
-def setting_differences(a: Dataset, b: Dataset) -> list[Difference]:
+def setting_differences(a: Dataset, b: Dataset) -> list[SettingDifference]:
     """The fields of contract, configuration and sources that differ, in the order of their names.
 
     Raises:
@@ -43,7 +43,7 @@ def setting_differences(a: Dataset, b: Dataset) -> list[Difference]:
     """
     before, after = (dict(_flat(_settings(one), path="")) for one in (a, b))
     return [
-        Difference(field, before.get(field, ABSENT), after.get(field, ABSENT))
+        SettingDifference(field, before.get(field, ABSENT), after.get(field, ABSENT))
         for field in sorted(before.keys() | after.keys())
         if before.get(field) != after.get(field)
     ]
@@ -82,7 +82,7 @@ def _flat(value: Any, *, path: str) -> Iterator[tuple[str, str]]:
         yield path, json.dumps(value, ensure_ascii=False)
 
 
-def name_differences(a: Dataset, b: Dataset) -> list[Names]:
+def name_differences(a: Dataset, b: Dataset) -> list[NameDifferences]:
     """Speakers, languages and vocabulary.
 
     Raises:
@@ -93,9 +93,9 @@ def name_differences(a: Dataset, b: Dataset) -> list[Names]:
     return [_names("speakers", *speakers), _names("languages", *languages), _vocabulary(a, b)]
 
 
-def _names(kind: str, before: dict[str, int], after: dict[str, int]) -> Names:
+def _names(kind: str, before: dict[str, int], after: dict[str, int]) -> NameDifferences:
     both = sorted(before.keys() & after.keys())
-    return Names(
+    return NameDifferences(
         kind,
         removed=sorted(before.keys() - after.keys()),
         added=sorted(after.keys() - before.keys()),
@@ -103,10 +103,10 @@ def _names(kind: str, before: dict[str, int], after: dict[str, int]) -> Names:
     )
 
 
-def _vocabulary(a: Dataset, b: Dataset) -> Names:
+def _vocabulary(a: Dataset, b: Dataset) -> NameDifferences:
     """Its pieces with their ids: `17 ▁the`."""
     if a.info.vocabulary_sha256 == b.info.vocabulary_sha256:
-        return Names("vocabulary", [], [], [])
+        return NameDifferences("vocabulary", [], [], [])
     loaded = (Vocabulary.load(side.layout.vocabulary) for side in (a, b))
     pieces = (
         {f"{number} {piece}": 0 for number, piece in zip(one.nllb_ids.tolist(), one.pieces, strict=True)}

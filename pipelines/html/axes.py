@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.html.numbers import format_number
+
 MIN_BINS, MAX_BINS = 12, 40
 # Values beyond these percentiles, and further off than the distance between them, share the bins at the edges.
-CORE = (0.5, 99.5)
+CORE_PERCENTILES = (0.5, 99.5)
 # A threshold is drawn where that makes the axis at most so much longer.
-STRETCH = 2.0
+MAX_STRETCH = 2.0
 
 
-class View(NamedTuple):
+class ViewBox(NamedTuple):
     """The drawing, and the margins around its bars."""
 
     width: int
@@ -29,7 +31,7 @@ class View(NamedTuple):
     bottom: int
 
 
-VIEW = View(width=400, height=200, left=40, right=10, top=24, bottom=36)
+VIEW_BOX = ViewBox(width=400, height=200, left=40, right=10, top=24, bottom=36)
 
 
 class Bins(NamedTuple):
@@ -39,21 +41,21 @@ class Bins(NamedTuple):
     open_below: bool
     open_above: bool
 
-    def tally(self, values: np.ndarray) -> np.ndarray:
+    def counts(self, values: np.ndarray) -> np.ndarray:
         """[n]; every value is counted."""
         last = len(self.edges) - 2
         places = np.searchsorted(self.edges, values, side="right") - 1
         return np.bincount(np.clip(places, 0, last), minlength=last + 1)
 
     def label(self, number: int) -> str:
-        low, high = (written(edge, digits=6) for edge in self.edges[number : number + 2])
+        low, high = (format_number(edge, digits=6) for edge in self.edges[number : number + 2])
         if number == 0 and self.open_below:
             return f"below {high}"
         return f"{low} and more" if number == len(self.edges) - 2 and self.open_above else f"{low} to {high}"
 
 
 class Tick(NamedTuple):
-    place: float
+    position: float
     label: str
 
 
@@ -62,7 +64,7 @@ def choose_bins(values: np.ndarray, *, limits: Sequence[float] = (), integers: b
     low, high = core = _view(values)
     for limit in limits:
         wider = min(low, limit), max(high, limit)
-        if wider[1] - wider[0] <= STRETCH * (core[1] - core[0]):
+        if wider[1] - wider[0] <= MAX_STRETCH * (core[1] - core[0]):
             low, high = wider
     wanted = int(np.clip(2 * math.sqrt(len(values)), MIN_BINS, MAX_BINS))
     step = round_step(max(core[1] - core[0], abs(high) * 1e-3, 1e-6), at_most=wanted)
@@ -75,7 +77,7 @@ def choose_bins(values: np.ndarray, *, limits: Sequence[float] = (), integers: b
 def _view(values: np.ndarray) -> tuple[float, float]:
     if len(values) == 0:
         return 0.0, 1.0
-    low, high = np.percentile(values, CORE)
+    low, high = np.percentile(values, CORE_PERCENTILES)
     reach = high - low
     return max(float(values.min()), low - reach), min(float(values.max()), high + reach)
 
@@ -101,24 +103,20 @@ class Axes:
         top: where that is, in the drawing.
     """
 
-    def __init__(self, bins: Bins, *, most: float, top: float = VIEW.top):
+    def __init__(self, bins: Bins, *, most: float, top: float = VIEW_BOX.top):
         self.bins, self._most, self._top = bins, most, top
         self.low, self.high = float(bins.edges[0]), float(bins.edges[-1])
 
     def x(self, value: float) -> float:
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
-        return round(VIEW.left + share * (VIEW.width - VIEW.left - VIEW.right), 2)
+        return round(VIEW_BOX.left + share * (VIEW_BOX.width - VIEW_BOX.left - VIEW_BOX.right), 2)
 
     def y(self, value: float) -> float:
-        return round(VIEW.height - VIEW.bottom - value / self._most * (VIEW.height - VIEW.bottom - self._top), 2)
+        return round(
+            VIEW_BOX.height - VIEW_BOX.bottom - value / self._most * (VIEW_BOX.height - VIEW_BOX.bottom - self._top), 2
+        )
 
     def x_ticks(self) -> list[Tick]:
         step = round_step(self.high - self.low, at_most=7)
         places = np.arange(math.ceil(self.low / step), math.floor(self.high / step + 1e-9) + 1) * step
-        return [Tick(self.x(place), written(round(place, 9), digits=6)) for place in places.tolist()]
-
-
-def written(value: float, *, digits: int = 3) -> str:
-    """A number as it stands on the page: 0.4, −23.5, 10,900."""
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.{digits}g}"
-    return text.replace("-", "−")
+        return [Tick(self.x(place), format_number(round(place, 9), digits=6)) for place in places.tolist()]

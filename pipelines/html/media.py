@@ -22,7 +22,7 @@ TICKS_KHZ = (0.5, 1, 2, 4, 8, 12)
 AUDIO_FORMAT = "MP3" if "MP3" in soundfile.available_formats() else "FLAC"
 
 
-def sound(signal: Signal) -> str:
+def audio_data_uri(signal: Signal) -> str:
     """A signal as a data URI, small enough for a page and good enough to judge by."""
     file = io.BytesIO()
     samples = np.clip(signal.samples, -1, 1)
@@ -30,7 +30,7 @@ def sound(signal: Signal) -> str:
     return data_uri(file.getvalue(), kind=f"audio/{AUDIO_FORMAT.lower()}")
 
 
-def picture(mel: np.ndarray, *, low: float, high: float) -> str:
+def mel_data_uri(mel: np.ndarray, *, low: float, high: float) -> str:
     """A mel as a PNG, a pixel for each band and frame, low bands at the bottom; as a data URI."""
     step = -(-len(mel) // MAX_PICTURE_FRAMES)
     pooled = np.add.reduceat(mel.astype(np.float32), np.arange(0, len(mel), step), axis=0)

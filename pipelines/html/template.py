@@ -1,26 +1,26 @@
-"""Templates that pages are made from."""
+"""The Jinja environment of all pages: every value is escaped."""
 
 from __future__ import annotations
 
 import jinja2
 
-from pipelines.html.axes import written
-from pipelines.report.assessment import percent
+from pipelines.html.numbers import format_number, format_percent, format_signed
 
 
-def template_environment(*packages: str) -> jinja2.Environment:
-    """Templates of these packages, the first that has one of a name.
+def template_environment(package: str) -> jinja2.Environment:
+    """Load templates from `package`, then from `pipelines.html`.
 
-    Whatever is not of the template is a stranger's text: everything is escaped.
+    Texts, ids and paths of a corpus are untrusted, so autoescape is always on.
     """
     environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages]),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package), jinja2.PackageLoader("pipelines.html")]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["count"] = lambda value: f"{value:,}"
-    environment.filters["tidy"] = written
-    environment.filters["percent"] = percent
+    environment.filters["thousands"] = lambda value: f"{value:,}"
+    environment.filters["tidy"] = format_number
+    environment.filters["signed"] = format_signed
+    environment.filters["percent"] = format_percent
     return environment

@@ -7,7 +7,7 @@ No Beam: whole columns at a time, and never a Python object per row, so a millio
 
 from __future__ import annotations
 
-from pipelines.report.assessment import state_of
+from pipelines.report.assessment import dataset_state
 from pipelines.report.page import render
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -25,7 +25,7 @@ def refresh_report(dataset: Dataset) -> Place:
         UserError: as `write_report`.
     """
     path = dataset.layout.report
-    return path if f'content="{state_of(dataset)}"'.encode() in _head(path) else write_report(dataset)
+    return path if f'content="{dataset_state(dataset)}"'.encode() in _head(path) else write_report(dataset)
 
 
 def _head(path: Place) -> bytes:

@@ -1,6 +1,6 @@
 """Is this dataset good? What speaks for it and against it, one line each.
 
-The limits here judge nothing but the tone of the page; what is kept was decided by the thresholds of the build.
+The limits here decide only the tone of the page; what is kept was decided by the thresholds of the build.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 import pydantic
 
-from pipelines.report.facts import SourceFacts, SplitFacts
-from pipelines.report.rejections import ReasonFacts
-from pipelines.report.texts import Company, LanguageTexts
+from pipelines.html.numbers import format_percent
+from pipelines.report.rejections import ReasonTotals
+from pipelines.report.text_issues import RepetitionTotals, TextIssues
+from pipelines.report.totals import SourceTotals, SplitTotals
 from pipelines.tables.columns import DatasetRows
 from pipelines.validation.findings import ValidationReport
 from shared.dataset import Dataset
@@ -38,36 +39,36 @@ class Note(NamedTuple):
     origin: str  # file and column
 
 
-class Verdict(NamedTuple):
+class Assessment(NamedTuple):
     level: str
     sentence: str
     notes: list[Note]
 
 
-def judge(
+def assess_dataset(
     dataset: Dataset,
     *,
     kept: DatasetRows,
-    sources: Sequence[SourceFacts],
-    splits: Sequence[SplitFacts],
-    reasons: Sequence[ReasonFacts],
-    texts: Sequence[LanguageTexts],
-    company: Company,
-) -> Verdict:
+    sources: Sequence[SourceTotals],
+    splits: Sequence[SplitTotals],
+    reasons: Sequence[ReasonTotals],
+    texts: Sequence[TextIssues],
+    repetitions: RepetitionTotals,
+) -> Assessment:
     """All notes, and a sentence over them."""
     notes = [
         _validation(dataset),
         _rejected(reasons, read=sum(source.read for source in sources)),
         _splits(splits),
-        _leaks(company),
-        _copies(company),
+        _leaks(repetitions),
+        _copies(repetitions),
         _unknown(texts),
         *_unread(texts),
         _noise(kept),
         _bandwidth(kept, fmax_hz=dataset.info.contract.features.fmax_hz),
     ]
     # what asks for attention comes first
-    return Verdict(*_sentence(notes), sorted(notes, key=lambda note: (BAD, LOOK, OPEN, GOOD).index(note.level)))
+    return Assessment(*_sentence(notes), sorted(notes, key=lambda note: (BAD, LOOK, OPEN, GOOD).index(note.level)))
 
 
 def _sentence(notes: Sequence[Note]) -> tuple[str, str]:
@@ -92,12 +93,12 @@ def _validation(dataset: Dataset) -> Note:
     return Note(GOOD, "Validated clean", f"{when}: {report.records:,} records in {report.shards:,} shards", origin)
 
 
-def built_at(dataset: Dataset) -> datetime.datetime:
+def publication_time(dataset: Dataset) -> datetime.datetime:
     """When the dataset was published, or copied to where it is."""
     return datetime.datetime.fromtimestamp(dataset.layout.success.stat().st_mtime, datetime.UTC)
 
 
-def state_of(dataset: Dataset) -> str:
+def dataset_state(dataset: Dataset) -> str:
     """What a page is of: the sha256 of `_SUCCESS`, which holds those of all files, and when that was last validated."""
     report = latest_validation(dataset)
     return f"{file_sha256(dataset.layout.success)} {report.finished if report else 'not validated'}"
@@ -105,7 +106,7 @@ def state_of(dataset: Dataset) -> str:
 
 def latest_validation(dataset: Dataset) -> ValidationReport | None:
     """The last validation of this very build."""
-    built = built_at(dataset)
+    built = publication_time(dataset)
     for path in sorted(dataset.layout.validation.glob("*.json"), reverse=True):
         try:
             report = ValidationReport.model_validate_json(path.read_bytes())
@@ -116,21 +117,23 @@ def latest_validation(dataset: Dataset) -> ValidationReport | None:
     return None
 
 
-def _rejected(reasons: Sequence[ReasonFacts], *, read: int) -> Note:
-    faults = [row for row in reasons if row.is_fault]
+def _rejected(reasons: Sequence[ReasonTotals], *, read: int) -> Note:
+    faults = [row for row in reasons if row.is_error]
     count = sum(row.utterances for row in faults)
     fraction = count / max(read, 1)
     level = GOOD if fraction <= FEW_REJECTED else LOOK
     most = ", ".join(f"{row.utterances:,} {row.reason}" for row in faults[:3])
     others = sum(row.utterances for row in reasons) - count
     left_out = f"; {others:,} more were not asked for" if others else ""
-    title = f"{percent(fraction)} of the utterances were turned away" if count else "No utterance was turned away"
+    title = (
+        f"{format_percent(fraction)} of the utterances were turned away" if count else "No utterance was turned away"
+    )
     return Note(
         level, title, f"{count:,} of {read:,}" + f": {most}" * bool(most) + left_out, "rejected/*.parquet · reason"
     )
 
 
-def _splits(splits: Sequence[SplitFacts]) -> Note:
+def _splits(splits: Sequence[SplitTotals]) -> Note:
     origin = "manifest/*.parquet · split, duration_s"
     total = sum(split.seconds for split in splits)
     by_name = {split.name: split for split in splits}
@@ -139,37 +142,37 @@ def _splits(splits: Sequence[SplitFacts]) -> Note:
         empty = "validation" if by_name["train"].records else "training"
         return Note(LOOK, f"There is no {empty} split", "set validation_fraction", origin)
     share = validation.seconds / total
-    return Note(GOOD, f"{percent(share)} is held out for validation", f"{validation.records:,} records", origin)
+    return Note(GOOD, f"{format_percent(share)} is held out for validation", f"{validation.records:,} records", origin)
 
 
-def _leaks(company: Company) -> Note:
+def _leaks(repetitions: RepetitionTotals) -> Note:
     origin = "manifest/*.parquet · text_leaks"
-    if not company.leaks:
+    if not repetitions.leaks:
         return Note(GOOD, "No text stands in both splits", "what validation says, training never heard", origin)
-    title = f"{company.leaks:,} training record{'s' * (company.leaks > 1)} say what validation says"
+    title = f"{repetitions.leaks:,} training record{'s' * (repetitions.leaks > 1)} say what validation says"
     return Note(LOOK, title, "split_by text or checks.reject_text_leaks keeps them apart", origin)
 
 
-def _copies(company: Company) -> Note:
+def _copies(repetitions: RepetitionTotals) -> Note:
     origin = "manifest/*.parquet, withheld/*.parquet · duplicate_bits"
-    if company.copies:
-        title = f"{company.copies:,} recording{'s stand' if company.copies > 1 else ' stands'} twice"
+    if repetitions.copies:
+        title = f"{repetitions.copies:,} recording{'s stand' if repetitions.copies > 1 else ' stands'} twice"
         return Note(LOOK, title, "checks.min_duplicate_bits keeps one of each", origin)
-    aside = f"{company.withheld_copies:,} copies are withheld" if company.withheld_copies else "none was found"
+    aside = f"{repetitions.withheld_copies:,} copies are withheld" if repetitions.withheld_copies else "none was found"
     return Note(GOOD, "No recording stands twice", aside, origin)
 
 
-def _unknown(texts: Sequence[LanguageTexts]) -> Note:
+def _unknown(texts: Sequence[TextIssues]) -> Note:
     origin = "manifest/*.parquet · unknown_tokens, tokens"
     affected = [row for row in texts if row.unknown_fraction > FEW_UNKNOWN]
     if affected:
-        shares = ", ".join(f"{row.code} {percent(row.unknown_fraction, digits=2)}" for row in affected[:3])
+        shares = ", ".join(f"{row.code} {format_percent(row.unknown_fraction, digits=2)}" for row in affected[:3])
         return Note(LOOK, "Some characters have no token", f"share of <unk> among the tokens: {shares}", origin)
     count = sum(row.unknown_tokens for row in texts)
     return Note(GOOD, "The tokenizer knows the texts", f"{count:,} <unk> tokens", origin)
 
 
-def _unread(texts: Sequence[LanguageTexts]) -> Iterator[Note]:
+def _unread(texts: Sequence[TextIssues]) -> Iterator[Note]:
     affected = sorted((row for row in texts if row.unread_records), key=lambda row: -row.unread_records)
     if affected:
         records = ", ".join(f"{row.code} {row.unread_records:,}" for row in affected[:3])
@@ -190,10 +193,5 @@ def _bandwidth(kept: DatasetRows, *, fmax_hz: float) -> Note:
     level = GOOD if narrow <= FEW_NARROW else LOOK
     title = "The recordings fill the mel" if level == GOOD else "Some recordings do not fill the mel"
     band = f"{edge_hz / 1000:g} kHz; the mel goes to {fmax_hz / 1000:g}"
-    detail = f"{percent(narrow)} of the records carry nothing above {band}"
+    detail = f"{format_percent(narrow)} of the records carry nothing above {band}"
     return Note(level, title, detail, "manifest/*.parquet · bandwidth_hz")
-
-
-def percent(fraction: float, *, digits: int = 1) -> str:
-    """A share, as it is written on the page."""
-    return f"{100 * fraction:.{digits}f}\u202f%" if fraction else "0\u202f%"

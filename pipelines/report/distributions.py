@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.html.axes import choose_bins
-from pipelines.report.histograms import Band, Histogram, draw, limits_of
+from pipelines.report.histograms import AllowedRange, Histogram, draw, thresholds_of
 from pipelines.tables.columns import DatasetRows
 from shared.dataset import DatasetInfo, Selection
 
@@ -42,7 +42,7 @@ def histograms(info: DatasetInfo, *, kept: DatasetRows, withheld: DatasetRows) -
 
 def _histogram(measure: Measure, *, selection: Selection, kept: DatasetRows, withheld: DatasetRows) -> Histogram:
     ours, aside = kept.numbers(measure.column), withheld.numbers(measure.column)
-    limits = limits_of(measure.column, checks=selection.checks)
+    limits = thresholds_of(measure.column, checks=selection.checks)
     wanted = [limit.value for limit in limits]
     bins = choose_bins(np.concatenate([ours, aside]), limits=wanted, integers=measure.integers)
     title, unit, column = measure.title, measure.unit, measure.column
@@ -67,7 +67,7 @@ def rates_by_language(
             title=code,
             unit="characters/s",
             column=RATE,
-            bands=bands_of(code, allowed=allowed)[:SHOWN_BANDS],
+            bands=allowed_ranges(code, allowed=allowed)[:SHOWN_BANDS],
         )
         for code, (ours, aside) in values.items()
     ]
@@ -79,6 +79,6 @@ def rates_of(code: str, *, rows: DatasetRows) -> np.ndarray:
     return rows.numbers(RATE)[codes == names.index(code)] if code in names else np.zeros(0)
 
 
-def bands_of(code: str, *, allowed: dict[str, dict[str, tuple[float, float]]]) -> list[Band]:
+def allowed_ranges(code: str, *, allowed: dict[str, dict[str, tuple[float, float]]]) -> list[AllowedRange]:
     """What each source allows in this language."""
-    return [Band(source, *bands[code]) for source, bands in sorted(allowed.items()) if code in bands]
+    return [AllowedRange(source, *bands[code]) for source, bands in sorted(allowed.items()) if code in bands]

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.html.axes import VIEW, Axes, Bins, Tick, count_ticks, written
+from pipelines.html.axes import VIEW_BOX, Axes, Bins, Tick, count_ticks
+from pipelines.html.numbers import format_number
 from preprocess.checks import BOUNDS
 
 BAND_HEIGHT, BAND_LABEL = 20, 150
 
 
-class Limit(NamedTuple):
+class Threshold(NamedTuple):
     """A threshold."""
 
     name: str  # the field of the config
@@ -26,7 +27,7 @@ class Limit(NamedTuple):
     is_lower: bool
 
 
-class Band(NamedTuple):
+class AllowedRange(NamedTuple):
     """What a source allows."""
 
     name: str
@@ -44,7 +45,7 @@ class Bar(NamedTuple):
     withheld_y: float
 
 
-class Line(NamedTuple):
+class ThresholdLine(NamedTuple):
     """A threshold; one outside the drawing is an arrow at its edge."""
 
     name: str
@@ -54,7 +55,7 @@ class Line(NamedTuple):
     is_outside: bool
 
 
-class Strip(NamedTuple):
+class Range(NamedTuple):
     """A band: a line above the bars; an end outside the drawing has no mark."""
 
     label: str
@@ -68,7 +69,7 @@ class Strip(NamedTuple):
     def middle(self) -> float:
         """Of its label, which stays within the drawing."""
         reach = BAND_LABEL / 2
-        return min(max((self.x + self.stop) / 2, VIEW.left + reach), VIEW.width - VIEW.right - reach)
+        return min(max((self.x + self.stop) / 2, VIEW_BOX.left + reach), VIEW_BOX.width - VIEW_BOX.right - reach)
 
 
 class Histogram(NamedTuple):
@@ -83,13 +84,13 @@ class Histogram(NamedTuple):
     bars: list[Bar]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
-    lines: list[Line]
-    strips: list[Strip]
+    lines: list[ThresholdLine]
+    ranges: list[Range]
     top: float
 
     @property
     def base(self) -> float:
-        return VIEW.height - VIEW.bottom
+        return VIEW_BOX.height - VIEW_BOX.bottom
 
 
 def draw(
@@ -100,14 +101,14 @@ def draw(
     title: str,
     unit: str,
     column: str,
-    limits: Sequence[Limit] = (),
-    bands: Sequence[Band] = (),
+    limits: Sequence[Threshold] = (),
+    bands: Sequence[AllowedRange] = (),
 ) -> Histogram:
     """The histogram of the kept values, with the withheld ones on top of them."""
-    counts, aside = bins.tally(kept), bins.tally(withheld)
+    counts, aside = bins.counts(kept), bins.counts(withheld)
     y_ticks = count_ticks(int((counts + aside).max()))
-    top = VIEW.top + BAND_HEIGHT * max(0, len(bands) - 1)
-    axis = _Plane(bins, most=float(y_ticks[-1]), top=top)
+    top = VIEW_BOX.top + BAND_HEIGHT * max(0, len(bands) - 1)
+    axis = _HistogramAxes(bins, most=float(y_ticks[-1]), top=top)
     return Histogram(
         title=title,
         unit=unit,
@@ -119,7 +120,7 @@ def draw(
         x_ticks=axis.x_ticks(),
         y_ticks=[Tick(axis.y(count), f"{count:,}") for count in y_ticks],
         lines=[axis.line(limit) for limit in limits],
-        strips=[axis.strip(band, y=VIEW.top - 12 + BAND_HEIGHT * number) for number, band in enumerate(bands)],
+        ranges=[axis.range(band, y=VIEW_BOX.top - 12 + BAND_HEIGHT * number) for number, band in enumerate(bands)],
         top=top,
     )
 
@@ -128,7 +129,7 @@ def _quantiles(values: np.ndarray) -> tuple[float, float, float] | None:
     return tuple(np.percentile(values, (5, 50, 95)).tolist()) if len(values) else None
 
 
-class _Plane(Axes):
+class _HistogramAxes(Axes):
     """Places of what stands on it."""
 
     def bar(self, number: int, *, kept: int, withheld: int) -> Bar:
@@ -144,15 +145,15 @@ class _Plane(Axes):
             withheld_y=self.y(kept + withheld),
         )
 
-    def line(self, limit: Limit) -> Line:
+    def line(self, limit: Threshold) -> ThresholdLine:
         is_outside = not self.low <= limit.value <= self.high
         sign = "≥" if limit.is_lower else "≤"
-        label = f"{sign} {written(limit.value, digits=6)}"
-        return Line(limit.name, label, self.x(limit.value), limit.is_lower, is_outside)
+        label = f"{sign} {format_number(limit.value, digits=6)}"
+        return ThresholdLine(limit.name, label, self.x(limit.value), limit.is_lower, is_outside)
 
-    def strip(self, band: Band, *, y: float) -> Strip:
-        return Strip(
-            label=f"{band.name} {written(band.low)} to {written(band.high)}",
+    def range(self, band: AllowedRange, *, y: float) -> Range:
+        return Range(
+            label=f"{band.name} {format_number(band.low)} to {format_number(band.high)}",
             x=self.x(band.low),
             stop=self.x(band.high),
             y=y,
@@ -161,7 +162,7 @@ class _Plane(Axes):
         )
 
 
-def limits_of(column: str, *, checks: Mapping[str, float | int | bool | None]) -> list[Limit]:
+def thresholds_of(column: str, *, checks: Mapping[str, float | int | bool | None]) -> list[Threshold]:
     """The thresholds on a column that were set."""
     found = [(bound.threshold, checks.get(bound.threshold)) for bound in BOUNDS if bound.column == column]
-    return [Limit(name, float(value), name.startswith("min_")) for name, value in found if value is not None]
+    return [Threshold(name, float(value), name.startswith("min_")) for name, value in found if value is not None]

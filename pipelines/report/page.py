@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from pipelines.html.axes import VIEW
-from pipelines.html.media import colour_scale, frequency_ticks, picture
+from pipelines.html.axes import VIEW_BOX
+from pipelines.html.clips import magnitude_range
+from pipelines.html.media import colour_scale, frequency_ticks, mel_data_uri
 from pipelines.html.template import template_environment
-from pipelines.report.assessment import built_at, judge, state_of
+from pipelines.report.assessment import assess_dataset, dataset_state, publication_time
 from pipelines.report.clips import gallery
 from pipelines.report.distributions import SHOWN_LANGUAGES, histograms, rates_by_language
-from pipelines.report.facts import language_facts, source_facts, speaker_facts, split_facts
-from pipelines.report.rejections import rejection_facts, withheld_by_reason
-from pipelines.report.texts import company_facts, text_facts
+from pipelines.report.rejections import rejection_totals, withheld_by_reason
+from pipelines.report.text_issues import repetition_totals, text_issues
+from pipelines.report.totals import language_totals, source_totals, speaker_totals, split_totals
 from pipelines.tables.columns import RECORD_COLUMNS, REJECTION_COLUMNS, DatasetRows, load_columns
 from preprocess.checks import CheckConfig
 from shared.dataset import Dataset, DatasetInfo
@@ -55,22 +56,22 @@ def facts(dataset: Dataset) -> dict[str, Any]:
     kept = load_columns(stems, path_of=layout.manifest, columns=RECORD_COLUMNS)
     withheld = load_columns(stems, path_of=layout.withheld_manifest, columns=RECORD_COLUMNS)
     rejected = load_columns(stems, path_of=layout.rejected, columns=REJECTION_COLUMNS)
-    sources, splits = source_facts(info, kept=kept), split_facts(kept)
-    languages, reasons = language_facts(kept, rejected=rejected), rejection_facts(rejected)
-    speakers, texts = speaker_facts(kept), text_facts(kept, withheld=withheld)
-    company = company_facts(kept, withheld=withheld, copy_bits=copy_bits(info))
+    sources, splits = source_totals(info, kept=kept), split_totals(kept)
+    languages, reasons = language_totals(kept, rejected=rejected), rejection_totals(rejected)
+    speakers, texts = speaker_totals(kept), text_issues(kept, withheld=withheld)
+    repetitions = repetition_totals(kept, withheld=withheld, copy_bits=copy_bits(info))
     codes = [row.code for row in languages if row.records]
     seconds = sum(split.seconds for split in splits)
     return {
         "info": info,
-        "state": state_of(dataset),
-        "built": f"{built_at(dataset):%Y-%m-%d %H:%M}",
+        "state": dataset_state(dataset),
+        "built": f"{publication_time(dataset):%Y-%m-%d %H:%M}",
         "root": str(layout.root.absolute()),
         "name": layout.root.absolute().name,
         "unit": choose_unit(seconds),
         "seconds": seconds,
-        "verdict": judge(
-            dataset, kept=kept, sources=sources, splits=splits, reasons=reasons, texts=texts, company=company
+        "verdict": assess_dataset(
+            dataset, kept=kept, sources=sources, splits=splits, reasons=reasons, texts=texts, repetitions=repetitions
         ),
         "sources": sources,
         "splits": splits,
@@ -80,11 +81,11 @@ def facts(dataset: Dataset) -> dict[str, Any]:
         "median_unit": choose_unit(speakers.median_s),
         "reasons": reasons,
         "texts": texts,
-        "company": company,
+        "repetitions": repetitions,
         "copy_bits": copy_bits(info),
         "histograms": histograms(info, kept=kept, withheld=withheld),
         "rates": rates_by_language(info, kept=kept, withheld=withheld, codes=codes),
-        "view": VIEW,
+        "view": VIEW_BOX,
         "other_languages": codes[SHOWN_LANGUAGES:],
         **_pictures(dataset, kept=kept, withheld=withheld, rejected=rejected),
     }
@@ -104,10 +105,10 @@ def copy_bits(info: DatasetInfo) -> int:
 
 def _pictures(dataset: Dataset, *, kept: DatasetRows, withheld: DatasetRows, rejected: DatasetRows) -> dict[str, Any]:
     found = gallery(dataset, kept=kept, withheld=withheld, reasons=withheld_by_reason(rejected))
-    low, high = found.range
+    low, high = magnitude_range(found.clips)
     return {
         "gallery": found,
-        "picture_of": lambda mel: picture(mel, low=low, high=high),
+        "picture_of": lambda mel: mel_data_uri(mel, low=low, high=high),
         "picture_range": (low, high),
         "colour_scale": colour_scale(),
         "frequency_ticks": frequency_ticks(dataset.info.contract.features),

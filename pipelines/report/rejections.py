@@ -19,7 +19,7 @@ class Example(NamedTuple):
     message: str
 
 
-class ReasonFacts(NamedTuple):
+class ReasonTotals(NamedTuple):
     """Utterances that were turned away for one reason."""
 
     reason: str
@@ -28,14 +28,14 @@ class ReasonFacts(NamedTuple):
     examples: list[Example]
 
     @property
-    def is_fault(self) -> bool:
+    def is_error(self) -> bool:
         return self.reason not in LEFT_OUT
 
 
-def rejection_facts(rejected: DatasetRows) -> list[ReasonFacts]:
+def rejection_totals(rejected: DatasetRows) -> list[ReasonTotals]:
     """A row for each reason, the most frequent first."""
     facts = [
-        ReasonFacts(reason, withheld, len(rows), list(_examples(rejected, rows)))
+        ReasonTotals(reason, withheld, len(rows), list(_examples(rejected, rows)))
         for (reason, withheld), rows in rows_by_reason(rejected).items()
     ]
     return sorted(facts, key=lambda row: (-row.utterances, row.reason))
@@ -55,7 +55,7 @@ def rows_by_reason(rejected: DatasetRows) -> dict[tuple[str, bool], np.ndarray]:
 
 
 def withheld_by_reason(rejected: DatasetRows) -> dict[str, np.ndarray]:
-    """Rows of the withheld manifest by their reason: the rejected with a record, counted in their order."""
+    """DatasetRows of the withheld manifest by their reason: the rejected with a record, counted in their order."""
     found = {reason: rows for (reason, has_record), rows in rows_by_reason(rejected).items() if has_record}
     every = np.sort(np.concatenate([*found.values(), np.zeros(0, np.int64)]))
     return {reason: np.searchsorted(every, rows) for reason, rows in found.items()}

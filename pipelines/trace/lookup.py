@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pipelines.tables.columns import load_table
 from pipelines.tables.load import load_utterances
-from pipelines.trace.suggestions import nearest_ids
+from pipelines.trace.suggestions import suggest_ids
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.hashing import shard_of
@@ -107,7 +107,7 @@ def _index_at(rows: pa.Table, offset_bytes: int) -> int:
 
 def _why_unknown(dataset: Dataset, what: str) -> str:
     root = dataset.layout.root
-    close = nearest_ids(_all_ids(dataset), what)
+    close = suggest_ids(_all_ids(dataset), what)
     if close:
         return f"{root}: no utterance {what!r}; the closest: {', '.join(close)}"
     wanted = "source/id, shards/….tfrecord:INDEX, shards/….tfrecord@BYTE or an audio file"

@@ -19,7 +19,7 @@ from shared.records import FIELDS, decode, encode
 SAME = "the same bytes"
 
 
-def prepare_again(row: Row, *, payload: bytes, contract: Contract) -> str:
+def reproduce_record(row: Row, *, payload: bytes, contract: Contract) -> str:
     """What comes of the text in the manifest and the audio file as it is now: `SAME`, or how it differs.
 
     Raises:
@@ -44,7 +44,7 @@ def _preparation(contract: Contract) -> Preparation:
     if tokenizer.identity.sha256 != contract.tokenizer.sha256:
         raise UserError(
             f"tokenizer {contract.tokenizer.location}: is another one than the dataset was made with (sha256); "
-            "trace without --again"
+            "trace without --reproduce"
         )
     return Preparation(
         features=contract.features,

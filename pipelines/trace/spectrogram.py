@@ -62,7 +62,7 @@ def draw_spectrogram(mel: np.ndarray, *, spec: FeatureSpec, title: str) -> bytes
     axes.set_xlim(0, len(mel) / spec.frames_per_second)
     axes.set_ylim(0, 1)
     ticks = frequency_ticks(spec)
-    axes.set_yticks([tick.place for tick in ticks], [f"{float(tick.label) * 1000:g}" for tick in ticks])
+    axes.set_yticks([tick.position for tick in ticks], [f"{float(tick.label) * 1000:g}" for tick in ticks])
     axes.set_xlabel("time, s")
     axes.set_ylabel("frequency, Hz")
     axes.spines[:].set_visible(False)

@@ -14,7 +14,7 @@ SHOWN = 3
 LEAST_LIKENESS = 0.5
 
 
-def nearest_ids(ids: pa.ChunkedArray, wanted: str) -> list[str]:
+def suggest_ids(ids: pa.ChunkedArray, wanted: str) -> list[str]:
     """The few ids that are most like the wanted one; of those equally like, the ones with more start and end in common.
 
     Only those that share a long start or a long end with it are looked at: a few thousand of however many.

@@ -23,8 +23,8 @@ from shared.tables import MANIFEST
 from shared.tfrecord import CorruptFrame, read_frame
 from shared.vocabulary import Vocabulary
 
-UNCHANGED, CHANGED, GONE = "unchanged", "changed", "gone"
-SOUND = "sound"
+UNCHANGED, CHANGED, MISSING = "unchanged", "changed", "missing"
+VALID = "valid"
 
 # Told in places of their own.
 _ELSEWHERE = {
@@ -33,12 +33,12 @@ _ELSEWHERE = {
 }
 
 
-class _Facts(pydantic.BaseModel):
+class _Frozen(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
 
-class RecordPlace(_Facts):
-    """Where the record stands; `state` is "sound", or what is wrong with it."""
+class RecordLocation(_Frozen):
+    """Where the record stands; `state` is "valid", or what is wrong with it."""
 
     file: str  # within the dataset
     index: int
@@ -48,16 +48,16 @@ class RecordPlace(_Facts):
     state: str
 
 
-class AudioFile(_Facts):
-    """The recording; `state` is "unchanged", "changed", "gone", or why it cannot be read."""
+class AudioFileState(_Frozen):
+    """The recording; `state` is "unchanged", "changed", "missing", or why it cannot be read."""
 
     path: str
-    sha256_then: str | None  # None where nothing was made of it
-    sha256_now: str | None
+    recorded_sha256: str | None  # None where nothing was made of it
+    current_sha256: str | None
     state: str
 
 
-class Account(_Facts):
+class UtteranceDetails(_Frozen):
     """One utterance."""
 
     utterance_id: str
@@ -70,26 +70,26 @@ class Account(_Facts):
     reason: str
     message: str
     threshold: str  # what withheld it, as a field of the config with its value
-    record: RecordPlace | None
-    audio: AudioFile
+    record: RecordLocation | None
+    audio: AudioFileState
     original_text: str | None
     text: str | None
     tokens: list[tuple[int, str]]  # (NLLB id, piece)
     measures: dict[str, str | int | float | bool]
     contract: Contract
     fingerprint: str
-    again: str | None = None  # what came of preparing it once more
+    reproduction: str | None = None  # what came of preparing it once more
 
     @property
-    def is_sound(self) -> bool:
-        return self.record is None or self.record.state == SOUND
+    def is_valid(self) -> bool:
+        return self.record is None or self.record.state == VALID
 
 
-def give_account(dataset: Dataset, row: Row) -> tuple[Account, bytes | None]:
+def read_utterance_details(dataset: Dataset, row: Row) -> tuple[UtteranceDetails, bytes | None]:
     """The account of a row, and its serialised record where that is sound."""
     info, stem = dataset.info, Stem.parse(row["shard"])
     record, payload = _read_record(dataset, row)
-    return Account(
+    return UtteranceDetails(
         utterance_id=row["utterance_id"],
         source=stem.source,
         reader=info.sources[stem.source].reader,
@@ -111,12 +111,12 @@ def give_account(dataset: Dataset, row: Row) -> tuple[Account, bytes | None]:
     ), payload
 
 
-def _read_record(dataset: Dataset, row: Row) -> tuple[RecordPlace | None, bytes | None]:
+def _read_record(dataset: Dataset, row: Row) -> tuple[RecordLocation | None, bytes | None]:
     if row["verdict"] not in WITH_RECORD:
         return None, None
     layout = dataset.layout
     path = layout.shard(row["shard"]) if row["verdict"] == KEPT else layout.withheld(row["shard"])
-    state, payload = SOUND, None
+    state, payload = VALID, None
     try:
         payload = _checked(path, row=row, contract=dataset.info.contract)
     except OSError as error:
@@ -125,7 +125,7 @@ def _read_record(dataset: Dataset, row: Row) -> tuple[RecordPlace | None, bytes 
         state = f"damaged ({error})"
     place = {name: row[name] for name in ("index", "offset_bytes", "length_bytes")}
     digest = hashlib.sha256(payload).hexdigest() if payload else None
-    return RecordPlace(file=f"{path.parent.name}/{path.name}", **place, sha256=digest, state=state), payload
+    return RecordLocation(file=f"{path.parent.name}/{path.name}", **place, sha256=digest, state=state), payload
 
 
 def _checked(path: Place, *, row: Row, contract: Contract) -> bytes:
@@ -148,19 +148,21 @@ def _checked(path: Place, *, row: Row, contract: Contract) -> bytes:
     return frame.payload
 
 
-def _audio(row: Row) -> AudioFile:
+def _audio(row: Row) -> AudioFileState:
     then, path = row["audio_sha256"], row["audio_path"]
     now = None
     try:
         if not stat.S_ISREG(Path(path).stat().st_mode):  # a device or a pipe might never end
-            return AudioFile(path=path, sha256_then=then, sha256_now=None, state="cannot be read (no regular file)")
+            return AudioFileState(
+                path=path, recorded_sha256=then, current_sha256=None, state="cannot be read (no regular file)"
+            )
         now = file_sha256(Path(path))
         state = UNCHANGED if now == then else CHANGED if then else "there"
     except FileNotFoundError:
-        state = GONE
+        state = MISSING
     except (OSError, ValueError) as error:  # ValueError: a path that can be no file's
         state = f"cannot be read ({getattr(error, 'strerror', None) or error})"
-    return AudioFile(path=path, sha256_then=then, sha256_now=now, state=state)
+    return AudioFileState(path=path, recorded_sha256=then, current_sha256=now, state=state)
 
 
 def _pieces(payload: bytes, *, dataset: Dataset) -> list[tuple[int, str]]:

@@ -226,7 +226,7 @@ def test_a_lost_shard_is_made_again_to_the_same_bytes(data: Path, copied: Path) 
 
 def test_trace_makes_the_record_and_the_picture_again(data: Path, tmp_path: Path, command: Callable) -> None:
     name = decode(payload_of_first(data))["utterance_id"][0].decode()  # type: ignore[union-attr]
-    outcome = command("trace", name, "--data", data, "--again", "--mel", tmp_path / "mel.png")
+    outcome = command("trace", name, "--data", data, "--reproduce", "--mel", tmp_path / "mel.png")
     assert outcome.code == 0
     assert "the same bytes" in outcome.out
     assert "80 mels, not stored" in outcome.out

@@ -19,7 +19,7 @@ import pytest
 import soundfile
 
 from pipelines.compare import compare_datasets
-from pipelines.compare.changes import KINDS
+from pipelines.compare.changes import CHANGE_KINDS
 from pipelines.tables import record_diff as records
 from pipelines.tables.join import pair_rows
 from shared.dataset import Dataset
@@ -199,9 +199,9 @@ def test_more_shards_move_utterances_and_change_none(small: Path, tmp_path: Path
     comparison = compare_datasets(Dataset.open(small), Dataset.open(other))
     before, after = rows_of(small), rows_of(other)
     moved = {name for name in before if before[name]["shard"] != after[name]["shard"]}
-    counts = {kind.name: len(comparison.changes[kind.name]) for kind in KINDS}
+    counts = {kind.name: len(comparison.changes[kind.name]) for kind in CHANGE_KINDS}
     assert {name: count for name, count in counts.items() if count} == {"moved": len(moved)}
-    assert not comparison.notable
+    assert not comparison.significant
 
 
 def test_a_damaged_record_is_told_with_its_side_and_file(pair: tuple[Path, Path], tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_gain_and_a_trim_of_recordings_are_seen_and_nothing_else(tmp_path: Pat
     quiet = builds.build(tmp_path / "quiet", config=builds.LJSPEECH_CONFIG, overrides=words)
 
     def drifted(after: Path) -> dict[str, float]:
-        found = compare_datasets(Dataset.open(before), Dataset.open(after)).notable
+        found = compare_datasets(Dataset.open(before), Dataset.open(after)).significant
         return {drift.measure.column: drift.shift for drift in found}
 
     assert drifted(quiet) == {"rms_db": pytest.approx(-3.01, abs=0.05)}

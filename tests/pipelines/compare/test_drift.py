@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.compare.drift import ALPHA, COLUMNS, MEASURES, QUANTILES, Drift, Samples, find_drifts
+from pipelines.compare.drift import ALPHA, COLUMNS, MEASURES, QUANTILES, Drift, KeptRecords, find_drifts
 from pipelines.compare.histogram_overlay import overlay
-from pipelines.html.axes import VIEW
+from pipelines.html.axes import VIEW_BOX
 from pipelines.tables.columns import DatasetRows
 from pipelines.tables.join import pair_rows
 
@@ -44,11 +44,11 @@ def drifts(a: Columns, b: Columns) -> list[Drift]:
     one, other = rows(a), rows(b)
     ids = (side.table["utterance_id"] for side in (one, other))
     ranks = [np.zeros(len(side.table), np.int8) for side in (one, other)]
-    return find_drifts(Samples(one, other, pair_rows(*ids, ranks_a=ranks[0], ranks_b=ranks[1])))
+    return find_drifts(KeptRecords(one, other, pair_rows(*ids, ranks_a=ranks[0], ranks_b=ranks[1])))
 
 
-def notable(a: Columns, b: Columns) -> set[tuple[str, str]]:
-    return {(one.group, one.measure.column) for one in drifts(a, b) if one.is_notable}
+def significant(a: Columns, b: Columns) -> set[tuple[str, str]]:
+    return {(one.group, one.measure.column) for one in drifts(a, b) if one.is_significant}
 
 
 def taken(columns: Columns, chosen: np.ndarray) -> Columns:
@@ -76,35 +76,35 @@ def test_two_random_halves_of_a_corpus_never_raise_an_alarm(count: int) -> None:
     for seed in range(40):
         whole = corpus(count, seed=seed)
         half = np.random.default_rng(seed).permutation(count) < count // 2
-        found |= notable(taken(whole, half), taken(whole, ~half))
+        found |= significant(taken(whole, half), taken(whole, ~half))
     assert found == set()
 
 
 def test_the_same_corpus_twice_raises_none() -> None:
     whole = corpus(1000, seed=1)
     assert all(one.statistic == 0 and one.p_value == 1 for one in drifts(whole, whole))
-    assert notable(whole, whole) == set()
+    assert significant(whole, whole) == set()
 
 
 def test_a_gain_of_3_db_is_seen_in_the_level_and_nowhere_else() -> None:
     a = corpus(600, seed=2)
     groups = ("all", "s eng_Latn", "s deu_Latn")
-    assert notable(a, louder(a, db=3)) == {(group, "rms_db") for group in groups}
-    assert notable(a, renamed(louder(a, db=3))) == {(group, "rms_db") for group in groups}
+    assert significant(a, louder(a, db=3)) == {(group, "rms_db") for group in groups}
+    assert significant(a, renamed(louder(a, db=3))) == {(group, "rms_db") for group in groups}
 
 
 def test_a_gain_is_seen_in_shared_utterances_where_levels_are_far_apart_anyway() -> None:
     a = corpus(100, seed=3, level_spread_db=20)
     (drift,) = [one for one in drifts(a, louder(a, db=3)) if one.group == "all" and one.measure.column == "rms_db"]
     assert drift.p_value > ALPHA
-    assert drift.is_notable
+    assert drift.is_significant
     assert drift.shift == pytest.approx(3)
-    assert ("all", "rms_db") not in notable(a, renamed(louder(a, db=3)))
+    assert ("all", "rms_db") not in significant(a, renamed(louder(a, db=3)))
 
 
 def test_trimmed_silences_are_seen_in_duration_and_rate() -> None:
     a = corpus(600, seed=4)
-    found = notable(a, trimmed(a, seconds=0.3))
+    found = significant(a, trimmed(a, seconds=0.3))
     assert {column for group, column in found if group == "all"} == {"duration_s", "characters_per_second"}
 
 
@@ -113,7 +113,7 @@ def test_a_difference_too_small_to_matter_is_none_however_sure_it_is() -> None:
     (drift,) = [one for one in drifts(a, louder(a, db=0.1)) if one.group == "all" and one.measure.column == "rms_db"]
     assert drift.shared is not None
     assert drift.shared.p_value < 1e-9
-    assert not drift.is_notable
+    assert not drift.is_significant
 
 
 def test_another_mixture_drifts_as_a_whole_and_in_no_part() -> None:
@@ -122,7 +122,7 @@ def test_another_mixture_drifts_as_a_whole_and_in_no_part() -> None:
     random = np.random.default_rng(6)
     half = random.random(4000) < 0.5
     fewer = ~half & ((a["language"] == "deu_Latn") | (random.random(4000) < 0.2))
-    assert notable(taken(a, half), taken(a, fewer)) == {("all", "rms_db")}
+    assert significant(taken(a, half), taken(a, fewer)) == {("all", "rms_db")}
 
 
 def test_statistic_and_shifts_are_those_of_the_definition() -> None:
@@ -165,13 +165,13 @@ def test_the_picture_holds_every_record_of_both() -> None:
     a, b = corpus(500, seed=13), trimmed(corpus(300, seed=14), seconds=0.5)
     for drift in drifts(a, renamed(b))[: len(MEASURES)]:
         drawn = overlay(a[drift.measure.column], b[drift.measure.column], drift=drift)
-        assert sum(pillar.shares[0] for pillar in drawn.pillars) == pytest.approx(1)
-        assert sum(pillar.shares[1] for pillar in drawn.pillars) == pytest.approx(1)
-        tallest = max(drawn.pillars, key=lambda pillar: pillar.shares[1])
-        assert VIEW.top <= tallest.y < drawn.base
+        assert sum(bar.shares[0] for bar in drawn.bars) == pytest.approx(1)
+        assert sum(bar.shares[1] for bar in drawn.bars) == pytest.approx(1)
+        tallest = max(drawn.bars, key=lambda bar: bar.shares[1])
+        assert VIEW_BOX.top <= tallest.y < drawn.base
         points = [tuple(map(float, point.split(","))) for point in drawn.outline.split()]
         assert points[0][1] == points[-1][1] == drawn.base
         steps = itertools.pairwise(points[1:-1])
         areas = [(right - left) * (drawn.base - y) for (left, y), (right, _) in steps]
-        shares = np.array([pillar.shares[0] for pillar in drawn.pillars])
+        shares = np.array([bar.shares[0] for bar in drawn.bars])
         assert np.array(areas[::2][: len(shares)]) / sum(areas) == pytest.approx(shares, abs=2e-3)

@@ -24,7 +24,7 @@ from pipelines.html.axes import choose_bins, round_step
 from pipelines.html.media import frequency_ticks
 from pipelines.report import refresh_report, write_report
 from pipelines.report.clips import CLIPS, choose_typical
-from pipelines.report.facts import SHOWN_SPEAKERS, speaker_facts
+from pipelines.report.totals import SHOWN_SPEAKERS, speaker_totals
 from pipelines.tables.columns import RECORD_COLUMNS, load_columns
 from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
@@ -255,7 +255,7 @@ def test_unknown_characters_are_told_by_language(disturbed: Path) -> None:
 def test_repeats_leaks_and_copies_are_told(disturbed: Path) -> None:
     rewrite(disturbed, "manifest", text_repeats=2, text_leaks=True, duplicate_bits=3)
     facts, kept = report_of(disturbed).facts, rows_of(disturbed, "manifest")
-    assert [facts[f"company/{name}"] for name in ("repeats", "leaks", "copies")] == [len(kept)] * 3
+    assert [facts[f"repetition/{name}"] for name in ("repeats", "leaks", "copies")] == [len(kept)] * 3
 
 
 def test_many_speakers_end_in_a_sum(disturbed: Path) -> None:
@@ -265,7 +265,7 @@ def test_many_speakers_end_in_a_sum(disturbed: Path) -> None:
         write_table(path, pa.Table.from_pylist(copies, schema=MANIFEST))
     dataset = Dataset.open(disturbed)
     stems = [shard.name for shard in dataset.info.shards]
-    speakers = speaker_facts(load_columns(stems, path_of=dataset.layout.manifest, columns=RECORD_COLUMNS))
+    speakers = speaker_totals(load_columns(stems, path_of=dataset.layout.manifest, columns=RECORD_COLUMNS))
     kept = rows_of(disturbed, "manifest")
     assert len(speakers.shown) == SHOWN_SPEAKERS
     assert speakers.others == len(kept) - SHOWN_SPEAKERS
@@ -335,7 +335,7 @@ def test_bins_hold_every_value(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = np.exp(rng.normal(rng.uniform(-3, 8), rng.uniform(0, 3), int(rng.integers(1, 3000))))
     bins = choose_bins(values, limits=rng.uniform(0, 100, 2).tolist(), integers=bool(seed % 2))
-    counts = bins.tally(values)
+    counts = bins.counts(values)
     assert counts.sum() == len(values)
     inside = np.histogram(values, bins.edges)[0]
     assert np.array_equal(counts[1:-1], inside[1:-1])
@@ -343,8 +343,8 @@ def test_bins_hold_every_value(seed: int) -> None:
 
 
 def test_bins_of_one_value_and_of_none() -> None:
-    assert choose_bins(np.full(9, 4.2)).tally(np.full(9, 4.2)).sum() == 9
-    assert choose_bins(np.zeros(0)).tally(np.zeros(0)).sum() == 0
+    assert choose_bins(np.full(9, 4.2)).counts(np.full(9, 4.2)).sum() == 9
+    assert choose_bins(np.zeros(0)).counts(np.zeros(0)).sum() == 0
 
 
 def test_a_step_is_round() -> None:
@@ -353,7 +353,7 @@ def test_a_step_is_round() -> None:
 
 @pytest.mark.parametrize("spec", PRESETS.values(), ids=PRESETS)
 def test_kilohertz_rise_along_the_bands(spec: Any) -> None:
-    places = [tick.place for tick in frequency_ticks(spec)]
+    places = [tick.position for tick in frequency_ticks(spec)]
     assert places == sorted(places)
     assert 0 < places[0] < 0.3
     assert places[-1] <= 1

@@ -22,7 +22,7 @@ from PIL import Image
 from pipelines.build.build_dataset import build_dataset
 from pipelines.trace.command import trace
 from pipelines.trace.spectrogram import BAND_PIXELS, MARGINS, draw_spectrogram, frame_pixels, range_of
-from pipelines.trace.suggestions import nearest_ids
+from pipelines.trace.suggestions import suggest_ids
 from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -91,7 +91,7 @@ def test_every_record_is_found_by_its_id_its_index_and_each_of_its_bytes(traced:
             assert (record.file, record.index, record.offset_bytes) == (file, frame.index, frame.offset_bytes)
             assert record.length_bytes == last + 1 - frame.offset_bytes
             assert record.sha256 == hashlib.sha256(frame.payload).hexdigest()
-            assert record.state == "sound"
+            assert record.state == "valid"
             assert account.verdict == {"shards": "kept", "withheld": "withheld"}[file.partition("/")[0]]
             assert account.text == decode(frame.payload)["text"][0].decode()  # type: ignore[union-attr]
             assert [token for token, _ in account.tokens] == decode(frame.payload)["tokens"]
@@ -115,7 +115,7 @@ def test_what_is_not_in_the_shards_says_why(traced: Path) -> None:
     assert (short.verdict, short.reason, short.threshold) == ("withheld", "too_short", "checks.min_duration_s=1.8")
     (missing,) = trace(dataset, "ljspeech/missing")
     assert (missing.verdict, missing.reason, missing.record) == ("rejected", "missing_audio", None)
-    assert missing.audio.state == "gone"
+    assert missing.audio.state == "missing"
     twice = trace(dataset, "ljspeech/C00000")
     assert sorted(one.reason for one in twice) in (["", "duplicate_id"], ["duplicate_id", "too_short"])
 
@@ -133,31 +133,31 @@ def test_an_audio_file_that_changed_or_is_gone_is_told(moved: Path, traced: Path
     dataset, wav = Dataset.open(moved), traced.parent / "corpus" / "wavs" / "C00004.wav"
     then = hashlib.sha256(wav.read_bytes()).hexdigest()
     (account,) = trace(dataset, "ljspeech/C00004")
-    assert (account.audio.state, account.audio.sha256_now) == ("unchanged", then)
+    assert (account.audio.state, account.audio.current_sha256) == ("unchanged", then)
     wav.write_bytes(wav.read_bytes()[:-2000])
     (account,) = trace(dataset, "ljspeech/C00004")
     now = hashlib.sha256(wav.read_bytes()).hexdigest()
-    assert (account.audio.state, account.audio.sha256_then, account.audio.sha256_now) == ("changed", then, now)
+    assert (account.audio.state, account.audio.recorded_sha256, account.audio.current_sha256) == ("changed", then, now)
     wav.unlink()
     (account,) = trace(dataset, "ljspeech/C00004")
-    assert (account.audio.state, account.audio.sha256_now) == ("gone", None)
+    assert (account.audio.state, account.audio.current_sha256) == ("missing", None)
 
 
 def test_every_record_comes_out_the_same_when_it_is_prepared_again(traced: Path) -> None:
     dataset = Dataset.open(traced)
     for _, frame in frames_of(traced):
-        account = next(one for one in trace(dataset, id_of(frame), again=True) if one.record)
-        assert account.again == "the same bytes"
+        account = next(one for one in trace(dataset, id_of(frame), reproduce=True) if one.record)
+        assert account.reproduction == "the same bytes"
 
 
 def test_another_recording_makes_another_record(moved: Path, traced: Path, command: Callable) -> None:
     wavs = traced.parent / "corpus" / "wavs"
     (wavs / "C00004.wav").write_bytes((wavs / "C00007.wav").read_bytes())
-    outcome = command("trace", "ljspeech/C00004", "--data", moved, "--again")
+    outcome = command("trace", "ljspeech/C00004", "--data", moved, "--reproduce")
     assert outcome.code == 1
     assert "other bytes now, in frames, mel" in outcome.out
     (wavs / "C00004.wav").unlink()
-    outcome = command("trace", "ljspeech/C00004", "--data", moved, "--again")
+    outcome = command("trace", "ljspeech/C00004", "--data", moved, "--reproduce")
     assert outcome.code == 1
     assert "rejected now: missing_audio" in outcome.out
 
@@ -216,11 +216,11 @@ def test_a_near_miss_names_the_closest(traced: Path, command: Callable) -> None:
 
 def test_of_a_million_ids_the_closest_is_found_in_a_moment() -> None:
     ids = pa.chunked_array([[f"lj/LJ{number:07d}é" for number in range(1_000_000)]])
-    assert "lj/LJ0123456é" in nearest_ids(ids, "lj/LJ0123456")
-    assert "lj/LJ0123456é" in nearest_ids(ids, "LJ0123456é")
-    assert nearest_ids(ids, "lj/LJ012345é")[0] == "lj/LJ0123455é"
-    assert nearest_ids(ids, "quite another thing") == []
-    assert nearest_ids(pa.chunked_array([], pa.string()), "x") == []
+    assert "lj/LJ0123456é" in suggest_ids(ids, "lj/LJ0123456")
+    assert "lj/LJ0123456é" in suggest_ids(ids, "LJ0123456é")
+    assert suggest_ids(ids, "lj/LJ012345é")[0] == "lj/LJ0123455é"
+    assert suggest_ids(ids, "quite another thing") == []
+    assert suggest_ids(pa.chunked_array([], pa.string()), "x") == []
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_the_account_for_machines_says_what_that_for_people_does(traced: Path, c
     account = json.loads(command("trace", "ljspeech/C00004", "--data", traced, "--json").out)
     record = account["record"]
     assert f"{record['file']}:{record['index']}" in told
-    assert account["audio"]["sha256_then"] in told
+    assert account["audio"]["recorded_sha256"] in told
     assert account["fingerprint"] in told
     assert account["contract"]["features"]["name"] in told
     assert account["measures"]["frames"] * 256 / 22050 == pytest.approx(account["measures"]["duration_s"], abs=0.02)
@@ -320,7 +320,7 @@ def test_paths_that_lead_nowhere_from_another_folder_say_from_where(
     build_dataset(config, data=data)
     monkeypatch.chdir("elsewhere")
     there = f"(from {tmp_path}/elsewhere; a dataset's relative paths are from the folder that its build was given in)"
-    assert f"corpus/wavs/C00001.wav: gone {there}\n" in command("trace", "ljspeech/C00001", "--data", data).out
+    assert f"corpus/wavs/C00001.wav: missing {there}\n" in command("trace", "ljspeech/C00001", "--data", data).out
     (data / "vocab.json").unlink()
     assert f"tokenizer tokenizer.json: cannot be read (No such file or directory) {there};" in (
         command("repair", "--data", data).err

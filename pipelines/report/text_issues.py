@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.report.facts import total
+from pipelines.report.totals import total
 from pipelines.tables.columns import DatasetRows
 
 SHOWN_CHARACTERS = 40
@@ -32,7 +32,7 @@ class Character(NamedTuple):
         return unicodedata.name(self.text, "without a name")
 
 
-class LanguageTexts(NamedTuple):
+class TextIssues(NamedTuple):
     """The texts of one language."""
 
     code: str
@@ -51,8 +51,8 @@ class LanguageTexts(NamedTuple):
         return self.unknown_tokens / max(self.tokens, 1)
 
 
-class Company(NamedTuple):
-    """What only the company of other utterances shows."""
+class RepetitionTotals(NamedTuple):
+    """Texts and recordings that occur more than once."""
 
     repeats: int  # kept, of a text that the speaker said before
     most_repeats: int
@@ -61,7 +61,7 @@ class Company(NamedTuple):
     withheld_copies: int
 
 
-def text_facts(kept: DatasetRows, *, withheld: DatasetRows) -> list[LanguageTexts]:
+def text_issues(kept: DatasetRows, *, withheld: DatasetRows) -> list[TextIssues]:
     """A row for each language, the one with most unknown tokens first."""
     tables = {code: (ours, aside) for code, ours, aside in _by_language(kept.table, withheld.table)}
     facts = [_language(code, kept=ours, withheld=aside) for code, (ours, aside) in tables.items()]
@@ -74,9 +74,9 @@ def _by_language(*tables: pa.Table) -> Iterator[tuple]:
         yield code, *(table.filter(pc.equal(table["language"], code)) for table in tables)
 
 
-def _language(code: str, *, kept: pa.Table, withheld: pa.Table) -> LanguageTexts:
+def _language(code: str, *, kept: pa.Table, withheld: pa.Table) -> TextIssues:
     characters = _characters(pa.concat_tables([kept, withheld]))
-    return LanguageTexts(
+    return TextIssues(
         code=code,
         tokens=int(total(kept["tokens"])),
         unknown_tokens=int(total(kept["unknown_tokens"])),
@@ -103,10 +103,10 @@ def _positive(column: pa.ChunkedArray) -> int:
     return int(total(pc.greater(column, 0)))
 
 
-def company_facts(kept: DatasetRows, *, withheld: DatasetRows, copy_bits: int) -> Company:
+def repetition_totals(kept: DatasetRows, *, withheld: DatasetRows, copy_bits: int) -> RepetitionTotals:
     """Repeats, leaks and copies; two recordings that differ in fewer than `copy_bits` are copies."""
     repeats = kept.numbers("text_repeats")
-    return Company(
+    return RepetitionTotals(
         repeats=int(np.count_nonzero(repeats)),
         most_repeats=int(repeats.max(initial=0)),
         leaks=int(total(kept.table["text_leaks"])),

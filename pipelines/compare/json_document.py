@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.compare import Comparison
-from pipelines.compare.changes import KINDS
+from pipelines.compare.changes import CHANGE_KINDS
 from pipelines.compare.drift import QUANTILES, Drift
 from shared.errors import UserError
 from shared.files import new_file
@@ -36,7 +36,7 @@ def _texts(comparison: Comparison) -> Iterator[str]:
     head = json.dumps(facts(comparison), indent=1, ensure_ascii=False)
     yield head.removesuffix("\n}")
     yield ',\n "changes": {'
-    for number, kind in enumerate(KINDS):
+    for number, kind in enumerate(CHANGE_KINDS):
         yield ("," if number else "") + f'\n  "{kind.name}": ['
         yield from _rows(comparison.changes[kind.name])
         yield "]"
@@ -62,7 +62,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
         "shards_that_differ": {"a": comparison.shards[0], "b": comparison.shards[1]},
         "settings": [one._asdict() for one in comparison.settings],
         "names": [one._asdict() for one in comparison.names if one.differ],
-        "counts": {kind.name: len(comparison.changes[kind.name]) for kind in KINDS},
+        "counts": {kind.name: len(comparison.changes[kind.name]) for kind in CHANGE_KINDS},
         "drift": [_drift(one) for one in comparison.drifts],
     }
 
@@ -81,5 +81,5 @@ def _drift(drift: Drift) -> dict[str, Any]:
         "quantiles_a": drift.quantiles[0],
         "quantiles_b": drift.quantiles[1],
         "shared": drift.shared._asdict() if drift.shared else None,
-        "worth_a_look": drift.is_notable,
+        "worth_a_look": drift.is_significant,
     }

@@ -15,7 +15,7 @@ from shared.layout import SPLITS
 SHOWN_SPEAKERS = 40
 
 
-class SourceFacts(NamedTuple):
+class SourceTotals(NamedTuple):
     """One source; `read = written + withheld + refused`."""
 
     name: str
@@ -30,7 +30,7 @@ class SourceFacts(NamedTuple):
     weight: float
 
 
-class SplitFacts(NamedTuple):
+class SplitTotals(NamedTuple):
     name: str
     records: int
     seconds: float
@@ -38,7 +38,7 @@ class SplitFacts(NamedTuple):
     languages: int
 
 
-class LanguageFacts(NamedTuple):
+class LanguageTotals(NamedTuple):
     code: str
     records: int
     seconds: float
@@ -50,32 +50,32 @@ class LanguageFacts(NamedTuple):
     snr_db: float  # the median
 
 
-class SpeakerFacts(NamedTuple):
+class SpeakerTotals(NamedTuple):
     name: str
     languages: list[str]
     records: int
     seconds: float
 
 
-class Speakers(NamedTuple):
+class SpeakerRanking(NamedTuple):
     """Those who are heard longest, and the sum of the others."""
 
-    shown: list[SpeakerFacts]
+    shown: list[SpeakerTotals]
     others: int
     others_records: int
     others_s: float
     median_s: float
 
 
-def source_facts(info: DatasetInfo, *, kept: DatasetRows) -> list[SourceFacts]:
+def source_totals(info: DatasetInfo, *, kept: DatasetRows) -> list[SourceTotals]:
     """A row for each source, in the order of their names."""
     seconds = sums(kept.table, "source")
     return [_source(name, info.sources[name], seconds=seconds.get((name,), 0.0)) for name in sorted(info.sources)]
 
 
-def _source(name: str, source: SourceInfo, *, seconds: float) -> SourceFacts:
+def _source(name: str, source: SourceInfo, *, seconds: float) -> SourceTotals:
     withheld = sum(shard.withheld for shard in source.shards)
-    return SourceFacts(
+    return SourceTotals(
         name=name,
         reader=source.reader,
         read=source.read,
@@ -89,13 +89,13 @@ def _source(name: str, source: SourceInfo, *, seconds: float) -> SourceFacts:
     )
 
 
-def split_facts(kept: DatasetRows) -> list[SplitFacts]:
+def split_totals(kept: DatasetRows) -> list[SplitTotals]:
     """Training, then validation."""
     return [_split(name, kept.table.filter(pc.equal(kept.table["split"], name))) for name in SPLITS]
 
 
-def _split(name: str, table: pa.Table) -> SplitFacts:
-    return SplitFacts(
+def _split(name: str, table: pa.Table) -> SplitTotals:
+    return SplitTotals(
         name=name,
         records=len(table),
         seconds=total(table["duration_s"]),
@@ -104,7 +104,7 @@ def _split(name: str, table: pa.Table) -> SplitFacts:
     )
 
 
-def language_facts(kept: DatasetRows, *, rejected: DatasetRows) -> list[LanguageFacts]:
+def language_totals(kept: DatasetRows, *, rejected: DatasetRows) -> list[LanguageTotals]:
     """A row for each language, the longest first; those of which nothing was kept come last."""
     by_split = sums(kept.table, "language", "split")
     refused = dict(zip(*_value_counts(rejected.table["language"]), strict=True))
@@ -114,7 +114,7 @@ def language_facts(kept: DatasetRows, *, rejected: DatasetRows) -> list[Language
         rows = np.flatnonzero(codes == number)
         spoken = {split: by_split.get((code, split), 0.0) for split in SPLITS}
         facts.append(
-            LanguageFacts(
+            LanguageTotals(
                 code=code,
                 records=len(rows),
                 seconds=sum(spoken.values()),
@@ -127,20 +127,20 @@ def language_facts(kept: DatasetRows, *, rejected: DatasetRows) -> list[Language
             )
         )
     nan = float("nan")
-    facts += [LanguageFacts(code, 0, 0.0, 0.0, 0.0, 0, count, nan, nan) for code, count in refused.items()]
+    facts += [LanguageTotals(code, 0, 0.0, 0.0, 0.0, 0, count, nan, nan) for code, count in refused.items()]
     return sorted(facts, key=lambda row: (-row.seconds, -row.rejected, row.code))
 
 
-def speaker_facts(kept: DatasetRows) -> Speakers:
+def speaker_totals(kept: DatasetRows) -> SpeakerRanking:
     """The speakers who are heard longest."""
     grouped = kept.table.group_by("speaker", use_threads=False).aggregate(
         [("duration_s", "sum"), ("duration_s", "count"), ("language", "distinct")]
     )
     ordered = grouped.sort_by([("duration_s_sum", "descending"), ("speaker", "ascending")])
     first, rest = ordered.slice(0, SHOWN_SPEAKERS), ordered.slice(SHOWN_SPEAKERS)
-    return Speakers(
+    return SpeakerRanking(
         shown=[
-            SpeakerFacts(
+            SpeakerTotals(
                 row["speaker"], sorted(row["language_distinct"]), row["duration_s_count"], row["duration_s_sum"]
             )
             for row in first.to_pylist()
