@@ -1,4 +1,4 @@
-"""The learning rate of each level over 200,000 steps, drawn for docs/optimization.md.
+"""The learning rate of each preset over 200,000 steps, drawn for docs/optimization.md.
 
 python -m tests.bench.schedules docs/schedules.svg
 """
@@ -20,25 +20,25 @@ SIZE = "normal"
 
 
 def draw(path: Path) -> None:
-    """A panel for each level; the file is the same each time."""
+    """A panel for each preset; the file is the same each time."""
     start_tensorflow()
     import tensorflow as tf
 
-    from trainer.config.presets import Level
+    from trainer.config.presets import Preset
     from trainer.config.train_config import TrainConfig
     from trainer.optim.schedules import scheduled_fraction
 
     mpl.rcParams.update({"svg.hashsalt": "schedules", "svg.fonttype": "none"})
-    levels = get_args(Level)
+    presets = get_args(Preset)
     figure = Figure(figsize=(9, 5), layout="constrained")
     steps = np.unique(np.linspace(0, STEPS - 1, POINTS).astype(np.int64))
-    for level, axes in zip(levels, figure.subplots(2, 2, sharex=True).flat, strict=True):
-        config = TrainConfig.model_validate({"level": level, "model": {"size": SIZE}}).optimizer
+    for preset, axes in zip(presets, figure.subplots(2, 2, sharex=True).flat, strict=True):
+        config = TrainConfig.model_validate({"preset": preset, "model": {"size": SIZE}}).optimizer
         fraction = scheduled_fraction(
             config.schedule, step=tf.constant(steps), steps=STEPS, warmup_steps=config.warmup_steps
         )
         axes.plot(steps / 1000, config.learning_rate * fraction.numpy(), linewidth=1)
-        axes.set_title(f"{level}: {config.schedule.kind}, peak {config.learning_rate:.3g}", fontsize=10)
+        axes.set_title(f"{preset}: {config.schedule.kind}, peak {config.learning_rate:.3g}", fontsize=10)
         axes.set_ylim(bottom=0)
         axes.ticklabel_format(axis="y", scilimits=(0, 0))
         axes.grid(alpha=0.3)

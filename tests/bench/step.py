@@ -59,7 +59,11 @@ REPEATS = 7
 BLOCKS = 2  # of each network where the width is what matters
 WIDE = Bucket(8, 512, 64)
 LEARN_CHECK = Bucket(16, 224, 40)  # a round shape near that of configs/learn_check.yaml's shorter clips, 15×232×32
-PLANNED = (Bucket(32, 112, 24), LEARN_CHECK, Bucket(8, 448, 72))  # as many frames each, as `frames_per_batch` has it
+PLANNED = (
+    Bucket(32, 112, 24),
+    LEARN_CHECK,
+    Bucket(8, 448, 72),
+)  # each of as many frames
 LONGER = (Bucket(16, 112, 24), LEARN_CHECK, Bucket(16, 336, 56), Bucket(16, 448, 72))
 SIDE = 3072  # of the square matrices
 TOLD = 500  # steps

@@ -82,7 +82,7 @@ def _child(data: Path, *, allocator: str) -> None:
     from trainer.data.plan import plan_dataset
 
     dataset = Dataset.open(data)
-    config = InputConfig(buckets=8, frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)
+    config = InputConfig(buckets=8, global_frames_per_batch=1 << 30, global_max_clips=CLIPS_PER_BATCH)
     plan = plan_dataset(dataset, config=config, frames_per_step=4, steps=100)
     batches = iter(Stream(dataset, split="train", plan=plan, config=config, seed=1).endless(device="/CPU:0"))
     _read_clips(batches, at_least=CLIPS)  # files into the cache, memory from the system

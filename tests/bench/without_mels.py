@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _read(dataset: Dataset, *, clips: int) -> Callable[[], int]:
-    inputs = InputConfig(frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)
+    inputs = InputConfig(global_frames_per_batch=1 << 30, global_max_clips=CLIPS_PER_BATCH)
     plan = plan_dataset(dataset, config=inputs, frames_per_step=4, steps=100)
     batches = Stream(dataset, split="train", plan=plan, config=inputs, seed=1).endless(device="/CPU:0")
     iterator = iter(batches)

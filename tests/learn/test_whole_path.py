@@ -23,7 +23,7 @@ from trainer.training.train import train
 def test_every_measure_of_an_unlearnt_model_is_taken_and_most_are_missed(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    overrides = ["model.size=pico", "steps=1", "input.frames_per_batch=400", "free_running.clips=0"]
+    overrides = ["model.size=pico", "steps=1", "input.global_frames_per_batch=400", "synthesis_eval.clips=0"]
     config = load_config("configs/learn_check.yaml", of=TrainConfig, overrides=overrides)
     train(config, data=data, run=tmp_path / "run", allocator="")
     command = runner(judge.main, name="judge", monkeypatch=monkeypatch, capsys=capsys)

@@ -59,7 +59,7 @@ def make_stream(
     **settings: Any,
 ) -> tuple[Stream, Plan, InputConfig]:
     """A stream over two buckets, or as the settings say."""
-    config = InputConfig(**{"buckets": 2, "frames_per_batch": 1500, **settings})
+    config = InputConfig(**{"buckets": 2, "global_frames_per_batch": 1500, **settings})
     plan = plan_dataset(dataset, config=config, frames_per_step=4, steps=100)
     return Stream(dataset, split=split, plan=plan, config=config, seed=seed, weights=weights), plan, config
 

@@ -33,7 +33,7 @@ def buffers_bytes(parts: int, *, folder: Path) -> int:
     from trainer.training.train_step import TrainStep
 
     model = smallest()
-    optimizer = AdamW(OptimizerConfig(accumulation=parts), steps=100, variables=model.trainable_variables)
+    optimizer = AdamW(OptimizerConfig(microbatches=parts), steps=100, variables=model.trainable_variables)
     step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, parts=parts)
     batch = random_batch(frames=[FRAMES] * CLIPS, token_counts=[TOKENS] * CLIPS, width=FRAMES, tokens=TOKENS)
     before = set(folder.glob(REPORTS))

@@ -21,7 +21,7 @@ OVERRIDES = (
     f"checkpoint_every={CHECKPOINT_EVERY}",
     "kept_checkpoints=2",
     "input.buckets=2",
-    "input.frames_per_batch=800",
+    "input.global_frames_per_batch=800",
     "input.chunk_bytes=1000000",
     "optimizer.warmup_steps=10",
 )

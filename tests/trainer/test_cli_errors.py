@@ -51,7 +51,7 @@ def test_a_model_that_is_none_beside_a_level(
     mistake: Callable[..., str], data: Path, tmp_path: Path, model: str
 ) -> None:
     config = tmp_path / "train.yaml"
-    config.write_text(f"level: basic\nmodel: {model}\n")
+    config.write_text(f"preset: basic\nmodel: {model}\n")
     assert f"{config}: model" in mistake(data=data, config=config)
 
 
@@ -61,7 +61,7 @@ def test_a_section_that_is_none_below_a_level_of_the_command_line(
 ) -> None:
     config = tmp_path / "train.yaml"
     config.write_text(f"{content}\nmodel: {{size: pico}}\n")
-    assert f"{config}: optimizer" in mistake("level=enhanced", data=data, config=config)
+    assert f"{config}: optimizer" in mistake("preset=enhanced", data=data, config=config)
 
 
 PEAK = "optimizer.learning_rate.peak=1.0e-4"
@@ -70,10 +70,10 @@ PEAK = "optimizer.learning_rate.peak=1.0e-4"
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("level: basic\noptimizer: {learning_rate: {peak: 1.0e-4}}", []),
-        ("level: basic", [PEAK]),
+        ("preset: basic\noptimizer: {learning_rate: {peak: 1.0e-4}}", []),
+        ("preset: basic", [PEAK]),
         ("steps: 1", [PEAK]),
-        ("steps: 1", ["level=basic", PEAK]),
+        ("steps: 1", ["preset=basic", PEAK]),
     ],
 )
 def test_a_section_that_lies_over_what_is_none(
@@ -88,12 +88,12 @@ def test_a_section_that_lies_over_what_is_none(
     ("override", "told"),
     [
         ("model.size=huge", "model.size"),
-        ("level=[basic]", "level"),
+        ("preset=[basic]", "preset"),
         ("steps=0", "steps"),
         ("optimizer.learning_rate=nan", "optimizer.learning_rate"),
         ("loss.mel=-1", "loss.mel"),
         ("input.buckets=0", "input.buckets"),
-        ("input.mixing.languages=0.5", "input.mixing.languages"),
+        ("input.sampling.language_temperature=0.5", "input.sampling.language_temperature"),
         ("input.max_frames=2", "leaves out every training record"),
         ("seed=4294967296", "seed"),
         ("steps", "key=value"),

@@ -60,7 +60,7 @@ class Progress(NamedTuple):
     went_back: bool = False  # to a checkpoint, because steps in a row were no numbers
     plateau: PlateauState = PlateauState()
     best_step: int | None = None  # the step of the best loss
-    schedule: str = ""  # level and schedule that the learning rate follows, as JSON
+    schedule: str = ""  # preset and schedule that the learning rate follows, as JSON
     watched: str = ""  # settings by which plateaus are seen, as JSON
     steps: int = 0  # over which the schedule is laid
     judged: str = ""  # of what the validation loss is: terms, their weights and the clips

@@ -39,13 +39,13 @@ class RunState:
         order: str,
         steps: int,
         judged: str = "",
-        level: str | None = None,
+        preset: str | None = None,
         plateau: PlateauConfig | None = None,
     ):
         self._run, self._contract = run, contract
         self._model, self._optimizer, self._plateau = model, optimizer, plateau
         self._saver, self._kept = Saver(run, contract=contract, kept=kept), kept
-        schedule = json.dumps([level, optimizer.schedule.model_dump()])
+        schedule = json.dumps([preset, optimizer.schedule.model_dump()])
         watched = json.dumps(plateau and plateau.model_dump())
         self.progress = Progress(0, Position(), order, schedule=schedule, watched=watched, steps=steps, judged=judged)
 
@@ -174,7 +174,7 @@ class RunState:
         if is_rescheduled:
             self._optimizer.rate_scale.assign(1.0)
             self._optimizer.restart_schedule()
-            changes.append("the learning rate's schedule from its beginning: level or optimizer.schedule changed")
+            changes.append("the learning rate's schedule from its beginning: preset or optimizer.schedule changed")
         elif found.steps:
             changes += self._stretched(found.steps, now=asked.steps)
         if found.judged and found.judged != asked.judged:
@@ -186,7 +186,7 @@ class RunState:
             self.progress = self.progress._replace(plateau=PlateauState())
         if is_rescheduled and self._plateau:  # its rise is not judged
             best = self.progress.plateau.best
-            self.progress = self.progress._replace(plateau=PlateauState(best, settling=self._plateau.settling))
+            self.progress = self.progress._replace(plateau=PlateauState(best, cooldown=self._plateau.cooldown))
         self.progress = self.progress._replace(
             schedule=asked.schedule, watched=asked.watched, steps=asked.steps, judged=asked.judged
         )

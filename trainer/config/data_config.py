@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import pydantic
 
 from shared.config import Config
@@ -16,34 +19,52 @@ class CostConfig(Config):
     `make profile` measures both.
     """
 
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "frames_s": "step_s_per_1000_frames",
+    }
+
     compile_s: float = pydantic.Field(120.0, ge=0)  # of a shape's two programs, training and validation
-    frames_s: float = pydantic.Field(0.01, ge=0)  # of a step, for each 1,000 padded frames
+    step_s_per_1000_frames: float = pydantic.Field(0.01, ge=0)  # padded frames
 
 
-class MixingConfig(Config):
+class SamplingConfig(Config):
     """Sampling temperatures of languages, of sources in each, of speakers in those; 1 leaves the shares as they are."""
 
-    languages: float = pydantic.Field(1.0, ge=1)
-    sources: float = pydantic.Field(1.0, ge=1)
-    speakers: float = pydantic.Field(1.0, ge=1)
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "languages": "language_temperature",
+        "sources": "source_temperature",
+        "speakers": "speaker_temperature",
+    }
+
+    language_temperature: float = pydantic.Field(1.0, ge=1)
+    source_temperature: float = pydantic.Field(1.0, ge=1)
+    speaker_temperature: float = pydantic.Field(1.0, ge=1)
     max_repeats: float = pydantic.Field(8.0, ge=1)  # of a record in an epoch
 
 
 class InputConfig(Config):
     """The section `input`: how records become batches."""
 
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "frames_per_batch": "global_frames_per_batch",
+        "max_clips": "global_max_clips",
+        "mixing": "sampling",
+        "readers": "num_parallel_reads",
+        "corrupt_records": "max_corrupt_records",
+    }
+
     buckets: int | None = pydantic.Field(None, ge=1, le=64)  # batch shapes, at most; None: as many as `costs` justify
-    frames_per_batch: int = pydantic.Field(16_000, ge=1)
-    max_clips: int = pydantic.Field(64, ge=1)
+    global_frames_per_batch: int = pydantic.Field(16_000, ge=1)  # padded frames, of all devices together
+    global_max_clips: int = pydantic.Field(64, ge=1)  # per batch, of all devices together
     max_frames: int | None = pydantic.Field(None, ge=1)  # longer clips are left out, and reported
     # clips of the validation split that are evaluated, by one device while the others wait; None: all
     validation_clips: int | None = pydantic.Field(None, ge=1)
     costs: CostConfig = CostConfig()
-    mixing: MixingConfig = MixingConfig()
+    sampling: SamplingConfig = SamplingConfig()
     # Shuffled together. Up to three times as much is held in memory: one chunk is cut into batches while the next is
     # read and parsed. With less than this, the padding of LJSpeech's epochs exceeds the plan's by up to a point,
     # because each chunk ends in half-full batches of its own.
     chunk_bytes: int = pydantic.Field(512 << 20, ge=1)
-    readers: int = pydantic.Field(4, ge=1)  # blocks read at a time; the order does not depend on it
+    num_parallel_reads: int = pydantic.Field(4, ge=1)  # blocks read at a time; the order does not depend on it
     prefetch_batches: int = pydantic.Field(4, ge=1)
-    corrupt_records: int = pydantic.Field(0, ge=0)  # skipped in a session, at most: of each split, on each host
+    max_corrupt_records: int = pydantic.Field(0, ge=0)  # skipped in a session, at most: of each split, on each host

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import pydantic
 
@@ -12,10 +13,14 @@ from shared.config import Config
 class GuidedAttentionConfig(Config):
     """How strongly attention is held to the diagonal, and until when: a speaker's pauses are not on it."""
 
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "falling_steps": "decay_steps",
+    }
+
     weight: float = pydantic.Field(5.0, ge=0)
     width: float = pydantic.Field(0.2, gt=0)  # of the free diagonal, as a share of the text
     full_steps: int = pydantic.Field(20_000, ge=0)  # steps with the whole weight
-    falling_steps: int = pydantic.Field(20_000, ge=1)  # steps after those, in which the weight falls to 0
+    decay_steps: int = pydantic.Field(20_000, ge=1)  # steps after those, in which the weight falls to 0
 
 
 class LossConfig(Config):

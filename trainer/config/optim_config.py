@@ -1,6 +1,9 @@
-"""How weights are updated: what a user may choose."""
+"""Settings of the optimizer: AdamW, its learning-rate schedule, weight averaging and micro-batches."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
 
 import pydantic
 
@@ -9,15 +12,19 @@ from trainer.config.schedule_config import Cosine, Schedule
 
 
 class OptimizerConfig(Config):
-    """How weights are updated."""
+    """The section `optimizer`."""
 
-    learning_rate: float = pydantic.Field(3e-4, gt=0)  # at its peak
+    RENAMED: ClassVar[Mapping[str, str]] = {
+        "accumulation": "microbatches",
+    }
+
+    learning_rate: float = pydantic.Field(3e-4, gt=0)  # peak of the schedule
     warmup_steps: int = pydantic.Field(1_000, ge=0)
     schedule: Schedule = Cosine()
     weight_decay: float = pydantic.Field(0.01, ge=0)
     beta_1: float = pydantic.Field(0.9, gt=0, lt=1)
     beta_2: float = pydantic.Field(0.98, gt=0, lt=1)
     epsilon: float = pydantic.Field(1e-8, gt=0)
-    clip_norm: float = pydantic.Field(1.0, gt=0)  # of all gradients together
-    ema_decay: float = pydantic.Field(0.0, ge=0, lt=1)  # of a moving average of the weights; 0: there is none
-    accumulation: int = pydantic.Field(1, ge=1)  # parts of a batch, one after another: less memory, the same update
+    clip_norm: float = pydantic.Field(1.0, gt=0)  # global norm
+    ema_decay: float = pydantic.Field(0.0, ge=0, lt=1)  # of an exponential moving average of the weights; 0: none
+    microbatches: int = pydantic.Field(1, ge=1)  # equal parts of a batch, one after another: less memory, same update

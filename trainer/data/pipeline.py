@@ -80,7 +80,7 @@ class Stream:
             self._blocks,
             records=self._records,
             parser=parser,
-            readers=config.readers,
+            readers=config.num_parallel_reads,
             stores_mels=contract.stores_mels,
         )
         self.damaged: list[Damage] = []  # records that were met and skipped
@@ -267,7 +267,7 @@ class Stream:
             records=self._records,
             contract=self._dataset.info.contract,
         )
-        root, allowed = self._dataset.layout.root, self.config.corrupt_records
+        root, allowed = self._dataset.layout.root, self.config.max_corrupt_records
         if not found:
             reason = str(error).splitlines()[0].rpartition("}} ")[2]
             raise UserError(
@@ -279,7 +279,7 @@ class Stream:
             near = f", and {len(found) - 1} near it" if found[1:] else ""
             raise UserError(
                 f"{found[0]}{near}; `make validate DATA={root}` finds all such, `make repair DATA={root}` mends them; "
-                f"input.corrupt_records, now {allowed}, skips so many"
+                f"input.max_corrupt_records, now {allowed}, skips so many"
             ) from error
         for number, damage in enumerate(found, len(self.damaged) - len(found) + 1):
-            tell(f"{damage}; skipped, {number} of {allowed} that input.corrupt_records allows")
+            tell(f"{damage}; skipped, {number} of {allowed} that input.max_corrupt_records allows")

@@ -135,7 +135,7 @@ def plan_rows(
     _refuse_nothing(train, kept["train"], config=config)
     weights = {name: source.weight for name, source in dataset.info.sources.items()}
     rates = {
-        "train": mixed_rates(train, weights=weights, kept=kept["train"], config=config.mixing),
+        "train": mixed_rates(train, weights=weights, kept=kept["train"], config=config.sampling),
         "validation": _judging(rows["validation"], kept["validation"], clips=config.validation_clips),
     }
     staircases = _staircases(rows, rates=rates, config=config, frames_per_step=frames_per_step)
@@ -189,7 +189,7 @@ def _staircases(
     longest = int(validation.frames[held].max(initial=0)), int(validation.tokens[held].max(initial=0))
     found = plan_staircases(
         measure_lengths(train.frames, train.tokens, rates=rates["train"], frames_per_step=frames_per_step),
-        limits=Limits(config.frames_per_batch, config.max_clips, at_least=longest),
+        limits=Limits(config.global_frames_per_batch, config.global_max_clips, at_least=longest),
         shapes=max(config.buckets or 0, MAX_CHOSEN),
         frames_per_step=frames_per_step,
     )
@@ -205,7 +205,7 @@ def _most(choices: tuple[Choice, ...], *, shapes: int) -> Choice:
 
 def _choice(staircase: Staircase, *, config: InputConfig, epochs: float) -> Choice:
     shapes = len(staircase.buckets)
-    epoch_s = staircase.padding_cost / 1_000 * config.costs.frames_s
+    epoch_s = staircase.padding_cost / 1_000 * config.costs.step_s_per_1000_frames
     return Choice(shapes, staircase.padding, shapes * config.costs.compile_s, epoch_s, epochs * epoch_s)
 
 

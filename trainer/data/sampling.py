@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trainer.config.data_config import MixingConfig
+from trainer.config.data_config import SamplingConfig
 from trainer.data.manifest_rows import Column, Rows
 
 
@@ -33,7 +33,7 @@ class Portion(NamedTuple):
     epoch_hours: float
 
 
-def mixed_rates(rows: Rows, *, weights: dict[str, float], kept: np.ndarray, config: MixingConfig) -> np.ndarray:
+def mixed_rates(rows: Rows, *, weights: dict[str, float], kept: np.ndarray, config: SamplingConfig) -> np.ndarray:
     """Times that an epoch hears each row, [rows] float32; 0 for those that are not kept.
 
     Args:
@@ -44,9 +44,9 @@ def mixed_rates(rows: Rows, *, weights: dict[str, float], kept: np.ndarray, conf
     base = np.array([weights[name] for name in rows.source.names])[rows.source.codes[kept]]
     factors, parents = np.ones(len(base)), np.zeros(len(base), np.int64)
     for column, temperature in (
-        (rows.language, config.languages),
-        (rows.source, config.sources),
-        (rows.speaker, config.speakers),
+        (rows.language, config.language_temperature),
+        (rows.source, config.source_temperature),
+        (rows.speaker, config.speaker_temperature),
     ):
         groups = _within(parents, column.codes[kept])
         if temperature > 1:

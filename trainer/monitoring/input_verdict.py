@@ -59,7 +59,7 @@ def assess_input(stats: InputStats, *, config: InputConfig, stores_mels: bool) -
 
 
 def _remedy(stats: InputStats, config: InputConfig) -> str:
-    readers = f"input.readers (now {config.readers})"
+    readers = f"input.num_parallel_reads (now {config.num_parallel_reads})"
     if stats.busy_cores >= ALL_BUSY * stats.cores:
         return ": it needs more cores, or fewer other programs on these"
     if stats.from_storage and stats.storage_mb_per_s and stats.from_storage > STORED:

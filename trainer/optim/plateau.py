@@ -1,8 +1,8 @@
 """A plateau of the validation loss, and what is done about it: pure logic, whose state a checkpoint can hold.
 
-loss ╲                  no new best by `least_gain` for `patience` validations: a plateau
+loss ╲                  no new best by `min_delta` for `patience` validations: a plateau
       ╲___  ___ ___     1st, 2nd, …: the rate is lowered, or its schedule restarted
-          ╲╱   ╲___     after `most_actions` of them, the next one ends the run
+          ╲╱   ╲___     after `max_reductions` of them, the next one ends the run
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class PlateauState(NamedTuple):
 
     best: float | None = None
     waited: int = 0  # validations since the best one, or since the last action
-    settling: int = 0  # validations that will not be judged
+    cooldown: int = 0  # validations that will not be judged
     actions: int = 0
     is_over: bool = False  # the last plateau ended the run
 
@@ -38,10 +38,10 @@ def watch_plateau(state: PlateauState, loss: float, *, config: PlateauConfig) ->
 
     A loss that is no number is no gain. While the rate settles a gain counts, and its absence does not.
     """
-    if math.isfinite(loss) and (state.best is None or loss < state.best - config.least_gain * abs(state.best)):
-        return state._replace(best=loss, waited=0, settling=max(0, state.settling - 1)), None
-    if state.settling:
-        return state._replace(settling=state.settling - 1), None
+    if math.isfinite(loss) and (state.best is None or loss < state.best - config.min_delta * abs(state.best)):
+        return state._replace(best=loss, waited=0, cooldown=max(0, state.cooldown - 1)), None
+    if state.cooldown:
+        return state._replace(cooldown=state.cooldown - 1), None
     waited = state.waited + 1
     if waited < config.patience:
         return state._replace(waited=waited), None
@@ -51,15 +51,15 @@ def watch_plateau(state: PlateauState, loss: float, *, config: PlateauConfig) ->
 def _act(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[PlateauState, Remedy]:
     best = "none" if state.best is None else f"{state.best:.4f}"
     seen = (
-        f"plateau: in {config.patience} validations no loss {config.least_gain:.1%} below the best, {best} "
+        f"plateau: in {config.patience} validations no loss {config.min_delta:.1%} below the best, {best} "
         f"(the last one {loss:.4f})"
     )
     actions = state.actions + 1
-    if state.actions >= config.most_actions:
+    if state.actions >= config.max_reductions:
         return state._replace(waited=0, is_over=True), Remedy(
             "stop", 1.0, f"{seen}, after {state.actions} remedies: the run ends; {WAY_ON}"
         )
     doing = "the rate is lowered" if config.action == "lower" else "the schedule begins anew, its peak lowered"
-    reason = f"{seen}: {doing} to {config.factor:g} of what it was (remedy {actions} of {config.most_actions})"
-    changed = state._replace(waited=0, settling=config.settling, actions=actions)
+    reason = f"{seen}: {doing} to {config.factor:g} of what it was (remedy {actions} of {config.max_reductions})"
+    changed = state._replace(waited=0, cooldown=config.cooldown, actions=actions)
     return changed, Remedy(config.action, config.factor, reason)

@@ -59,7 +59,8 @@ def faults_told() -> Iterator[None]:
         if is_full(error):
             raise UserError(
                 f"the device's memory is full ({_first_line(error)}); `nvidia-smi` tells who else uses it; end that, "
-                "take a smaller model.size or input.frames_per_batch, or compute on the CPU: CUDA_VISIBLE_DEVICES=-1"
+                "take a smaller model.size or input.global_frames_per_batch, or compute on the CPU: "
+                "CUDA_VISIBLE_DEVICES=-1"
             ) from error
         if is_of_device(error):
             raise UserError(

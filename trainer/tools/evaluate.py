@@ -66,7 +66,7 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         feed = Feed(config, dataset=dataset, run=run, info=info, devices=info.devices)
         stream, buckets = feed.validation, feed.validation_plan.buckets
         model, progress = trained_model(run, saved, info=info)  # the best may be another by now
-        speaks = config.free_running if spoken is None else SynthesisEvalConfig(clips=spoken)
+        speaks = config.synthesis_eval if spoken is None else SynthesisEvalConfig(clips=spoken)
         running = FreeRunning(
             model, config=speaks, dataset=dataset, lengths=trained.lengths, seed=config.seed, xla=config.xla
         )

@@ -148,7 +148,7 @@ class Profiler:
         except OutOfMemory as event:
             raise UserError(
                 f"out of memory in bucket {event.bucket} (clips×frames×tokens), nothing is recorded: with the batches "
-                "that lie ready it does not fit; lower input.prefetch_batches or input.frames_per_batch"
+                "that lie ready it does not fit; lower input.prefetch_batches or input.global_frames_per_batch"
             ) from event
 
     def _shape_costs(self, *, steps: int, log: Callable[[str], object]) -> Iterator[ShapeCost]:

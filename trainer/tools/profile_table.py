@@ -53,7 +53,7 @@ def profile_lines(profile: Profile) -> Iterator[str]:
         )
     yield (
         "for the choice of the number of shapes: "
-        f"input.costs.compile_s={profile.compile_s:.3g} input.costs.frames_s={profile.frames_s:.3g}"
+        f"input.costs.compile_s={profile.compile_s:.3g} input.costs.step_s_per_1000_frames={profile.frames_s:.3g}"
     )
     if profile.input_over_steps is not None:
         yield f"the input by itself: {profile.input_over_steps:.1f} times as fast as the steps{_advice(profile)}"
@@ -71,7 +71,7 @@ def _advice(profile: Profile) -> str:
         return ""
     if not profile.stores_mels:
         return ", computing mels; training would wait for it: store them instead (`mel_dtype=float16`)"
-    return "; training would wait for it: raise input.readers, or give it more cores or a faster disk"
+    return "; training would wait for it: raise input.num_parallel_reads, or give it more cores or a faster disk"
 
 
 def _duration(seconds: float) -> str:

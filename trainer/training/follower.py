@@ -103,7 +103,7 @@ class Follower:
                 continue
             for one in skipped.look():
                 self._hosts.gather(one.rows)
-            if skipped.in_row >= self._config.recovery.skipped_in_row:
+            if skipped.in_row >= self._config.recovery.max_nonfinite_steps:
                 self._take_over()
                 return
             self._agree(signals, validated=self._config.is_due(step, self._config.validate_every))
@@ -131,7 +131,7 @@ class Follower:
     def _give_up(self, bucket: Bucket) -> None:
         raise UserError(
             f"{self._hosts}: out of memory in bucket {bucket} (clips×frames×tokens), which the other hosts do not know "
-            "of; lower input.frames_per_batch on all hosts, or free this one's devices, and start again"
+            "of; lower input.global_frames_per_batch on all hosts, or free this one's devices, and start again"
         )
 
     def _say(self, message: str) -> None:

@@ -48,7 +48,7 @@ class Learner:
             self.optimizer,
             losses=config.loss,
             seed=config.seed,
-            parts=config.optimizer.accumulation,
+            parts=config.optimizer.microbatches,
             strategy=self.devices.strategy,
             xla=config.xla,
         )

@@ -87,7 +87,7 @@ def guided_attention_weight(config: GuidedAttentionConfig, *, step: tf.Tensor | 
     """The weight of the guided-attention loss at step `step`; None: after the last step, where it is 0."""
     if step is None:
         return tf.constant(0.0)
-    fallen = (tf.cast(step, tf.float32) - config.full_steps) / config.falling_steps
+    fallen = (tf.cast(step, tf.float32) - config.full_steps) / config.decay_steps
     return config.weight * (1.0 - tf.clip_by_value(fallen, 0.0, 1.0))
 
 

@@ -63,7 +63,7 @@ class Rescue:
             self._monitor.log(
                 f"loss or gradient was no number, no weight was changed: step {steps}; see incidents.jsonl"
             )
-        if self._skipped.in_row >= self._config.skipped_in_row:
+        if self._skipped.in_row >= self._config.max_nonfinite_steps:
             raise SkippedInRow
 
     def tell_of_damage(self, words: str) -> None:

@@ -70,7 +70,7 @@ class TrainStep:
         self._parts, self._strategy = parts, strategy
         if losses.adaptive and (parts > 1 or (strategy and strategy.num_replicas_in_sync > 1)):
             raise UserError(
-                "loss.adaptive: weighs terms by the gradients of a whole batch; it goes with optimizer.accumulation=1 "
+                "loss.adaptive: weighs terms by the gradients of a whole batch; it goes with optimizer.microbatches=1 "
                 "and one device"
             )
         self._is_shared = strategy is not None and strategy.num_replicas_in_sync > 1

@@ -85,7 +85,7 @@ class Trainer:
             order=self._feed.train.fingerprint,
             steps=config.steps,
             judged=self._validation.judged_by(self._feed.validation),
-            level=config.level,
+            preset=config.preset,
             plateau=config.plateau,
         )
         self._leader = Leader(hosts, learner=self._learner, state=self._state)

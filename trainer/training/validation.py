@@ -51,7 +51,7 @@ class Validation:
         self._rate_hz = dataset.info.contract.features.sample_rate_hz
         self.evaluation = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
         self.free_running = FreeRunning(
-            model, config=config.free_running, dataset=dataset, lengths=lengths, seed=config.seed, xla=config.xla
+            model, config=config.synthesis_eval, dataset=dataset, lengths=lengths, seed=config.seed, xla=config.xla
         )
 
     def hold(
@@ -106,18 +106,18 @@ class Validation:
     def _speak(self, step: int, *, monitor: RunLogger) -> dict[str, float]:
         """Speak the clips that always are spoken, where it is time; how well that was done."""
         config = self._config
-        if not config.is_due(step, config.validate_every * config.free_running.every):
+        if not config.is_due(step, config.validate_every * config.synthesis_eval.every):
             return {}
-        if config.free_running.clips and not self.free_running.programs:
-            monitor.log(f"compiling speech: {config.free_running.clips} clips")
+        if config.synthesis_eval.clips and not self.free_running.programs:
+            monitor.log(f"compiling speech: {config.synthesis_eval.clips} clips")
         with self._optimizer.averaged():  # if there is no memory for that, weights are not to be trusted
             try:
                 spoken = self.free_running.speak()
             except tf.errors.OpError as error:
                 if not is_full(error):
                     raise
-                self._incidents.add("out of memory", step=step, clips_spoken=config.free_running.clips)
-                monitor.log("out of memory while clips were spoken: left out this time; lower free_running.clips")
+                self._incidents.add("out of memory", step=step, clips_spoken=config.synthesis_eval.clips)
+                monitor.log("out of memory while clips were spoken: left out this time; lower synthesis_eval.clips")
                 return {}
         if not spoken:
             return {}

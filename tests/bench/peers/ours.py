@@ -13,7 +13,7 @@ from trainer.data.pipeline import Stream
 from trainer.data.plan import Plan, plan_dataset
 
 TOLERANCE = 0.0
-INPUTS = InputConfig(buckets=8, frames_per_batch=1 << 30, max_clips=CLIPS_PER_BATCH)
+INPUTS = InputConfig(buckets=8, global_frames_per_batch=1 << 30, global_max_clips=CLIPS_PER_BATCH)
 FRAMES_PER_STEP = 4
 
 

@@ -17,7 +17,7 @@ from trainer.data.position import Position
 from trainer.optim.adamw import AdamW
 from trainer.optim.plateau import PlateauState
 
-STILL = PlateauConfig(patience=1, settling=0, most_actions=0)
+STILL = PlateauConfig(patience=1, cooldown=0, max_reductions=0)
 
 
 class Weight:
@@ -40,7 +40,7 @@ def make_state(run: Path, *, order: str = "order", judged: str = "losses", **con
         order=order,
         steps=settings.steps,
         judged=judged,
-        level=settings.level,
+        preset=settings.preset,
         plateau=settings.plateau,
     )
 
@@ -96,34 +96,34 @@ def test_a_best_checkpoint_whose_name_a_kill_forestalled_has_it_after_a_resumpti
 
 
 def test_another_level_begins_its_schedule_at_its_beginning_once(tmp_path: Path) -> None:
-    state = make_state(tmp_path, level="enhanced")
+    state = make_state(tmp_path, preset="enhanced")
     state._optimizer.scale_rate(0.25)
     save_at(state, 100_000)
     moments = [0, 10, 999, 1_000, 50_000, 201_000, 250_000]
-    fresh = rates(make_state(tmp_path, level="plateau_breaker", steps=300_000)._optimizer, after=moments)
+    fresh = rates(make_state(tmp_path, preset="plateau_breaker", steps=300_000)._optimizer, after=moments)
     assert max(fresh) == pytest.approx(1.5e-5)
-    state, notice = resumed(tmp_path, level="plateau_breaker")
+    state, notice = resumed(tmp_path, preset="plateau_breaker")
     assert "going on after step 100000" in notice
-    assert "the learning rate's schedule from its beginning: level or optimizer.schedule changed" in notice
+    assert "the learning rate's schedule from its beginning: preset or optimizer.schedule changed" in notice
     assert rates(state._optimizer, after=moments) == pytest.approx(fresh)
     save_at(state, 100_010)
-    state, notice = resumed(tmp_path, level="plateau_breaker")
+    state, notice = resumed(tmp_path, preset="plateau_breaker")
     assert "schedule" not in notice
     assert rates(state._optimizer, after=[moment - 10 for moment in moments[1:]]) == pytest.approx(fresh[1:])
 
 
 def test_a_schedule_that_begins_anew_has_all_remedies_ahead_and_its_rise_is_not_judged(tmp_path: Path) -> None:
-    plateau = PlateauConfig(patience=1, settling=2, most_actions=2)
+    plateau = PlateauConfig(patience=1, cooldown=2, max_reductions=2)
     state = make_state(tmp_path, plateau=plateau)
     save_at(state, 1, loss=1.0)
     save_at(state, 2, loss=1.0)
-    assert state.progress.plateau == PlateauState(best=1.0, actions=1, settling=2)
+    assert state.progress.plateau == PlateauState(best=1.0, actions=1, cooldown=2)
     save_at(state, 3, loss=1.0)
     state, _ = resumed(tmp_path, plateau=plateau, optimizer={"schedule": {"kind": "noam"}})
-    assert state.progress.plateau == PlateauState(best=1.0, settling=2)
-    others = plateau.model_copy(update={"settling": 5})
+    assert state.progress.plateau == PlateauState(best=1.0, cooldown=2)
+    others = plateau.model_copy(update={"cooldown": 5})
     state, _ = resumed(tmp_path, plateau=others, optimizer={"schedule": {"kind": "noam"}})
-    assert state.progress.plateau == PlateauState(settling=5)
+    assert state.progress.plateau == PlateauState(cooldown=5)
     assert float(state._optimizer.rate_scale.numpy()) == 1.0
 
 
@@ -174,7 +174,7 @@ def test_another_loss_has_no_best_checkpoint_yet_and_no_plateau(tmp_path: Path) 
 
 
 def test_a_restart_after_a_plateau_begins_the_schedule_anew_at_a_part_of_its_rate(tmp_path: Path) -> None:
-    plateau = PlateauConfig(patience=1, settling=0, most_actions=1, action="restart", factor=0.5)
+    plateau = PlateauConfig(patience=1, cooldown=0, max_reductions=1, action="restart", factor=0.5)
     moments = [1, 500, 1_000, 100_000]
     fresh = rates(make_state(tmp_path, plateau=plateau)._optimizer, after=moments)
     state = make_state(tmp_path, plateau=plateau)
@@ -248,10 +248,10 @@ def test_the_best_checkpoint_is_not_replaced_by_another_of_its_step_after_the_ru
 def test_a_run_that_goes_back_beyond_a_change_keeps_it(tmp_path: Path) -> None:
     """A position in the order of before would mean nothing, and the schedule is the one that is asked for now."""
     save_at(make_state(tmp_path), 4)
-    state, _ = resumed(tmp_path, order="another", level="basic")
+    state, _ = resumed(tmp_path, order="another", preset="basic")
     state.advance(6, position=Position(4, 5, 6))
     state.go_back(skipped=2, rate_factor=0.5)
     assert (state.progress.position, state.progress.order) == (Position(4, 0, 0), "another")
     assert int(state._optimizer.state()["schedule_start"].numpy()) == 4
     assert float(state._optimizer.rate_scale.numpy()) == 0.5
-    assert resumed(tmp_path, order="another", level="basic")[1].startswith("going on after step 4, epoch 4")
+    assert resumed(tmp_path, order="another", preset="basic")[1].startswith("going on after step 4, epoch 4")

@@ -1,4 +1,4 @@
-"""The numbers of the levels, written down once more, beside what is loaded and what the documentation says."""
+"""The numbers of the presets, written down once more, beside what is loaded and what the documentation says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, get_args
 import pytest
 
 from trainer.config.model_sizes import SIZES
-from trainer.config.presets import Level
+from trainer.config.presets import Preset
 from trainer.config.train_config import TrainConfig
 from trainer.optim.plateau import PlateauState, watch_plateau
 
@@ -54,14 +54,14 @@ WAYS = {
 DOCUMENTATION = Path("docs/optimization.md")
 
 
-def loaded(level: str, *, size: str) -> TrainConfig:
-    return TrainConfig.model_validate({"level": level, "model": {"size": size}})
+def loaded(preset: str, *, size: str) -> TrainConfig:
+    return TrainConfig.model_validate({"preset": preset, "model": {"size": size}})
 
 
 def told() -> dict[str, list[str]]:
-    """Rate, clipping and way of each level in the documentation's table."""
+    """Rate, clipping and way of each preset in the documentation's table."""
     rows = re.findall(r"^\| `(\w+)` \|(.*)\|$", DOCUMENTATION.read_text(encoding="utf-8"), re.MULTILINE)
-    return {level: [cell.strip() for cell in cells.split("|")[:3]] for level, cells in rows}
+    return {preset: [cell.strip() for cell in cells.split("|")[:3]] for preset, cells in rows}
 
 
 def paragraphs() -> str:
@@ -84,15 +84,15 @@ def peaks_told(rates: str, clips: str) -> dict[str, tuple[float, float]]:
 
 
 def test_every_level_and_size_is_in_the_table_of_this_test() -> None:
-    assert set(PEAKS) == set(WAYS) == set(get_args(Level))
+    assert set(PEAKS) == set(WAYS) == set(get_args(Preset))
     assert all(set(by_size) == set(SIZES) for by_size in PEAKS.values())
 
 
-@pytest.mark.parametrize("level", PEAKS)
-def test_a_level_has_the_peak_the_clipping_and_the_way_down_that_it_is_known_for(level: str) -> None:
-    way = WAYS[level]
-    for size, peak in PEAKS[level].items():
-        config = loaded(level, size=size)
+@pytest.mark.parametrize("preset", PEAKS)
+def test_a_preset_has_the_peak_the_clipping_and_the_way_down_that_it_is_known_for(preset: str) -> None:
+    way = WAYS[preset]
+    for size, peak in PEAKS[preset].items():
+        config = loaded(preset, size=size)
         assert (config.optimizer.learning_rate, config.optimizer.clip_norm) == peak, size
         schedule = config.optimizer.schedule.model_dump()
         assert {name: schedule.get(name) for name in ("kind", *way.numbers)} == {"kind": way.kind, **way.numbers}, size
@@ -109,24 +109,24 @@ def test_the_plateau_breaker_halves_the_rate_four_times_and_then_ends_the_run() 
     assert found == dict.fromkeys([10, 22, 34, 46], ("lower", 0.5)) | {58: ("stop", 1.0)}
 
 
-@pytest.mark.parametrize("level", PEAKS)
-def test_the_documentation_says_the_same_of_a_level(level: str) -> None:
-    rates, clips, words = told()[level]
+@pytest.mark.parametrize("preset", PEAKS)
+def test_the_documentation_says_the_same_of_a_preset(preset: str) -> None:
+    rates, clips, words = told()[preset]
     by_size = peaks_told(rates, clips)
-    assert by_size == {size: PEAKS[level][size] for size in by_size}
+    assert by_size == {size: PEAKS[preset][size] for size in by_size}
     assert set(SIZES) - set(by_size) <= {"pico", "nano"}
-    assert words == WAYS[level].words
+    assert words == WAYS[preset].words
 
 
 def test_the_documentation_names_the_levels_that_seek_plateaus() -> None:
     assert list(told()) == list(PEAKS)
     (named,) = re.findall(r"^- `plateau`: .*?((?:`\w+`, )*`\w+`) has it on\.$", paragraphs(), re.MULTILINE)
-    assert re.findall(r"\w+", named) == [level for level, way in WAYS.items() if way.seeks_plateaus]
+    assert re.findall(r"\w+", named) == [preset for preset, way in WAYS.items() if way.seeks_plateaus]
 
 
 def test_the_documentation_says_what_is_done_without_a_level() -> None:
     config = TrainConfig()
-    assert "Without a level: 3e-4, clipping at 1.0, one cosine to 5 % at the run's last step." in paragraphs()
+    assert "Without a preset: 3e-4, clipping at 1.0, one cosine to 5 % at the run's last step." in paragraphs()
     assert (config.optimizer.learning_rate, config.optimizer.clip_norm, config.plateau) == (3e-4, 1.0, None)
     wanted = {"kind": "cosine", "steps": None, "final_fraction": 0.05}
     assert config.optimizer.schedule.model_dump() == wanted

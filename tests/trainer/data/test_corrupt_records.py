@@ -22,7 +22,7 @@ from trainer.data.pipeline import Stream
 VICTIM = 20  # a row of the training split that is neither the first nor the last of its shard
 
 # several chunks; nothing is shuffled into another one
-SETTINGS = {"chunk_bytes": 600_000, "readers": 3}
+SETTINGS = {"chunk_bytes": 600_000, "num_parallel_reads": 3}
 
 
 class Copy(NamedTuple):
@@ -153,7 +153,7 @@ def test_a_corrupt_record_within_the_budget_leaves_its_place_empty_and_changes_n
     copy: Copy, spoil: Callable[[Copy], None]
 ) -> None:
     whole = epochs(make_stream(copy.dataset, **SETTINGS)[0], until=2)
-    stream, _, _ = make_stream(copy.dataset, corrupt_records=1, **SETTINGS)
+    stream, _, _ = make_stream(copy.dataset, max_corrupt_records=1, **SETTINGS)
     spoil(copy)
     told: list[str] = []
     found = list(as_numpy(stream.epochs(2, device=DEVICE, tell=told.append)))
@@ -173,7 +173,7 @@ def test_a_corrupt_record_within_the_budget_leaves_its_place_empty_and_changes_n
 
 
 def test_one_corrupt_record_more_than_the_budget_ends_the_run(copy: Copy) -> None:
-    stream, _, _ = make_stream(copy.dataset, corrupt_records=1, **SETTINGS)
+    stream, _, _ = make_stream(copy.dataset, max_corrupt_records=1, **SETTINGS)
     flip_a_byte_of_the_mel(copy)
     offsets = copy.dataset.manifest("train")["offset_bytes"].to_pylist()
     copy.flip(offsets[VICTIM - 1] - copy.offset_bytes + HEADER_BYTES + 50)
@@ -188,7 +188,7 @@ def test_a_resumed_run_meets_a_corrupt_record_again_and_goes_on_with_the_same_ba
     flip_a_byte_of_the_mel(copy)
 
     def stream() -> Stream:
-        return make_stream(copy.dataset, corrupt_records=1, **SETTINGS)[0]
+        return make_stream(copy.dataset, max_corrupt_records=1, **SETTINGS)[0]
 
     def rest(batches: list[dict]) -> list[tuple]:
         return [(batch["next"].tolist(), batch["rows"].tolist(), batch["mel"].tobytes()) for batch in batches]

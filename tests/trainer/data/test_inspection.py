@@ -36,7 +36,7 @@ def inspect(command: Callable[..., Outcome], data: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_plan_is_told_within_the_terminal(inspect: Callable[..., Outcome], dataset: Dataset, columns: int) -> None:
-    outcome = inspect("input.mixing.languages=2", columns=columns)
+    outcome = inspect("input.sampling.language_temperature=2", columns=columns)
     assert outcome.code == 0, outcome.err
     lines = outcome.out.splitlines()
     assert max(map(len, lines)) <= columns
@@ -70,7 +70,7 @@ def test_every_number_is_that_of_the_manifests(dataset: Dataset) -> None:
 
 def test_the_first_epoch_is_the_one_that_the_stream_gives(many_shards: Dataset) -> None:
     """Three chunks, so that remainders move up and last batches are partly empty, and repeats by temperature."""
-    overrides = ["input.chunk_bytes=2000000", "input.buckets=3", "input.mixing.languages=3"]
+    overrides = ["input.chunk_bytes=2000000", "input.buckets=3", "input.sampling.language_temperature=3"]
     config = load_config(CONFIG, of=TrainConfig, overrides=overrides)
     inspection = inspect_input(config, dataset=many_shards)
     plan = inspection.plan

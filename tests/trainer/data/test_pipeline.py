@@ -49,7 +49,7 @@ def test_a_dataset_of_one_shard_is_read_like_any_other(tmp_path: Path) -> None:
 
 
 def test_mels_stored_in_float32_arrive_bit_for_bit(many_shards: Dataset) -> None:
-    stream, _, _ = make_stream(many_shards, chunk_bytes=900_000, readers=3)
+    stream, _, _ = make_stream(many_shards, chunk_bytes=900_000, num_parallel_reads=3)
     batches = epochs(stream, until=1)
     assert {str(batch["mel"].dtype) for batch in batches} == {"float32"}
     assert collections.Counter(rows_of(batches)) == collections.Counter(read_shards(many_shards, split="train"))
@@ -110,8 +110,8 @@ def test_only_one_batch_of_a_chunk_has_empty_rows_and_they_come_last(dataset: Da
 
 
 def test_every_planned_shape_comes_up_when_the_chunk_holds_the_split(dataset: Dataset) -> None:
-    for buckets, frames_per_batch in ((2, 1200), (3, 1500), (5, 1000), (8, 4000)):
-        stream, plan, _ = make_stream(dataset, buckets=buckets, frames_per_batch=frames_per_batch)
+    for buckets, global_frames_per_batch in ((2, 1200), (3, 1500), (5, 1000), (8, 4000)):
+        stream, plan, _ = make_stream(dataset, buckets=buckets, global_frames_per_batch=global_frames_per_batch)
         shapes = {(*batch["mel"].shape[:2], batch["tokens"].shape[1]) for batch in epochs(stream, until=1)}
         assert shapes == set(plan.buckets)
 
@@ -128,7 +128,7 @@ def same(first: list[dict], second: list[dict]) -> bool:
 def test_the_order_depends_on_the_seed_and_the_epoch_and_nothing_else(many_shards: Dataset) -> None:
     first, again, prefetching, one_reader, many_readers, other = (
         epochs(make_stream(many_shards, chunk_bytes=900_000, **settings)[0], until=2)
-        for settings in ({}, {}, {"prefetch_batches": 1}, {"readers": 1}, {"readers": 7}, {"seed": 2})
+        for settings in ({}, {}, {"prefetch_batches": 1}, {"num_parallel_reads": 1}, {"num_parallel_reads": 7}, {"seed": 2})
     )
     for same_order in (again, prefetching, one_reader, many_readers):
         assert same(first, same_order)
@@ -141,13 +141,13 @@ def test_fingerprints_tell_the_settings_that_decide_the_order_from_those_that_do
     def fingerprint(**settings: Any) -> str:
         return make_stream(many_shards, **settings)[0].fingerprint
 
-    for settings in ({"readers": 1}, {"prefetch_batches": 1}, {"corrupt_records": 9}):
+    for settings in ({"num_parallel_reads": 1}, {"prefetch_batches": 1}, {"max_corrupt_records": 9}):
         assert fingerprint(**settings) == fingerprint(), settings
     rows = sum(shard.records for shard in many_shards.info.shards_of("train"))
     for settings in (
         {"seed": 2},
         {"chunk_bytes": 900_000},
-        {"frames_per_batch": 700},
+        {"global_frames_per_batch": 700},
         {"weights": np.full(rows, 2.0)},
     ):
         assert fingerprint(**settings) != fingerprint(), settings
@@ -174,13 +174,13 @@ def test_an_epoch_does_not_begin_with_the_same_shards(many_shards: Dataset) -> N
 def test_a_stream_resumed_anywhere_continues_as_if_undisturbed(
     many_shards: Dataset, chunk_bytes: int, every: int
 ) -> None:
-    stream, _, _ = make_stream(many_shards, chunk_bytes=chunk_bytes, frames_per_batch=3000)
+    stream, _, _ = make_stream(many_shards, chunk_bytes=chunk_bytes, global_frames_per_batch=3000)
     whole = epochs(stream, until=2)
     positions = [Position(), *(Position(*map(int, batch["next"])) for batch in whole)]
     assert len(set(positions)) == len(positions)
     for number, position in list(enumerate(positions[: len(whole)]))[::every]:
         readers = 1 + number % 5
-        resumed, _, _ = make_stream(many_shards, chunk_bytes=chunk_bytes, frames_per_batch=3000, readers=readers)
+        resumed, _, _ = make_stream(many_shards, chunk_bytes=chunk_bytes, global_frames_per_batch=3000, num_parallel_reads=readers)
         assert same(epochs(resumed, until=2, position=position), whole[number:]), position
 
 

@@ -16,7 +16,7 @@ from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.crowds import crowd
 from trainer.data.position import Position
 
-SETTINGS = {"chunk_bytes": 900_000, "frames_per_batch": 1000}
+SETTINGS = {"chunk_bytes": 900_000, "global_frames_per_batch": 1000}
 EPOCHS = 40
 KILLS = 20
 TIMEOUT_S = 300
@@ -49,7 +49,7 @@ def test_a_stream_killed_twenty_times_goes_on_as_if_undisturbed(many_shards: Dat
     for _ in range(KILLS):
         out.unlink(missing_ok=True)
         position = found[-1][0] if found else [0, 0, 0]
-        settings = {**SETTINGS, "readers": chance.randint(1, 9)}
+        settings = {**SETTINGS, "num_parallel_reads": chance.randint(1, 9)}
         process = start("rows", data, out, EPOCHS, *position, settings=settings)
         wanted, deadline_s = chance.randint(1, 25), time.monotonic() + TIMEOUT_S
         while len(written(out)) < wanted and process.poll() is None and time.monotonic() < deadline_s:
@@ -69,7 +69,7 @@ def test_a_stream_killed_twenty_times_goes_on_as_if_undisturbed(many_shards: Dat
 def test_a_position_deep_in_an_epoch_is_entered_as_fast_as_its_start(dataset: Dataset, tmp_path: Path) -> None:
     """100,000 records deep, in chunks of as many records as real ones have; with the manifests read, as at a start."""
     large = crowd(dataset, folder=tmp_path / "crowd", shards=25, records=5_000)
-    settings = {"chunk_bytes": 15 << 20, "frames_per_batch": 16_000}
+    settings = {"chunk_bytes": 15 << 20, "global_frames_per_batch": 16_000}
 
     def enter(position: Position, **others: int) -> float:
         began_s = time.process_time()
@@ -83,7 +83,7 @@ def test_a_position_deep_in_an_epoch_is_entered_as_fast_as_its_start(dataset: Da
     enter(Position())
     shallow_s, deep_s, others_s = (
         min(enter(position, **others) for _ in range(3))
-        for position, others in ((Position(), {}), (deep, {}), (deep, {"readers": 1}))
+        for position, others in ((Position(), {}), (deep, {}), (deep, {"num_parallel_reads": 1}))
     )
     print(
         f"{records} records a chunk; CPU time to the first batch: at the start {shallow_s:.2f} s, "
@@ -112,7 +112,7 @@ def test_memory_stays_flat_over_forty_epochs_once_the_allocator_has_what_it_need
     memory, in the first twenty epochs most of the time, and later seldom. What is wanted is less than 120 bytes a clip.
     """
     large = crowd(dataset, folder=tmp_path / "crowd", shards=4, records=5_000)
-    process = start("memory", large.layout.root, 60, settings={"chunk_bytes": 4 << 20, "frames_per_batch": 4_000})
+    process = start("memory", large.layout.root, 60, settings={"chunk_bytes": 4 << 20, "global_frames_per_batch": 4_000})
     stdout, stderr = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, stderr
     sizes_mib = [float(line) for line in stdout.split()]

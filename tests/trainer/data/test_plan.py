@@ -32,7 +32,7 @@ def planned(
         for split, lengths in (("train", frames), ("validation", validation or [1]))
     }
     dataset: Any = SimpleNamespace(info=SimpleNamespace(sources={"x": SimpleNamespace(weight=1.0)}))
-    config = InputConfig.model_validate({"frames_per_batch": 800, **settings})
+    config = InputConfig.model_validate({"global_frames_per_batch": 800, **settings})
     return plan_rows(rows, dataset=dataset, config=config, frames_per_step=4, steps=steps), rows
 
 
@@ -74,7 +74,7 @@ def test_no_record_is_a_mistake_of_the_user(dataset: Dataset) -> None:
 def test_no_other_number_of_shapes_would_take_a_run_less_time(
     frames: list[int], compile_s: float, frames_s: float, steps: int
 ) -> None:
-    costs = {"compile_s": compile_s, "frames_s": frames_s}
+    costs = {"compile_s": compile_s, "step_s_per_1000_frames": frames_s}
     plan, _ = planned(frames, steps=steps, costs=costs)
     most = max(choice.shapes for choice in plan.choices)
     for shapes in range(1, most + 1):

@@ -59,7 +59,7 @@ def assert_same_but_for_rounding(ours: list[dict], theirs: list[dict]) -> None:
         np.testing.assert_allclose(one["mel"], other["mel"], atol=TOLERANCE, rtol=0)
 
 
-@pytest.mark.parametrize("settings", [{}, {"buckets": 5, "seed": 7, "max_clips": 3}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"buckets": 5, "seed": 7, "global_max_clips": 3}], ids=str)
 def test_the_stream_is_that_of_stored_mels(settings: dict, computed: Dataset, stored: Dataset) -> None:
     """Same buckets, same order, same masked rows, two epochs long."""
     (ours, our_plan, _), (theirs, their_plan, _) = (make_stream(data, **settings) for data in (computed, stored))

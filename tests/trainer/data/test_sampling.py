@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies
 
 from trainer.data.sampling import mixed_rates, portions
-from trainer.config.data_config import MixingConfig
+from trainer.config.data_config import SamplingConfig
 from trainer.data.manifest_rows import Column, Rows
 
 RECORDS = strategies.lists(
@@ -77,7 +77,7 @@ def test_rates_are_those_of_a_sum_over_all_records(
     speakers: float,
     most: float,
 ) -> None:
-    config = MixingConfig(languages=languages, sources=sources, speakers=speakers, max_repeats=most)
+    config = SamplingConfig(language_temperature=languages, source_temperature=sources, speaker_temperature=speakers, max_repeats=most)
     kept = np.ones(len(records), bool)
     rates = mixed_rates(rows_of(records), weights=weights, kept=kept, config=config)
     assert rates.dtype == np.float32
@@ -90,13 +90,13 @@ def test_rates_are_those_of_a_sum_over_all_records(
 def test_temperatures_of_1_leave_the_sources_weights_to_the_bit(
     records: list[tuple[str, str, str]], weights: dict[str, float]
 ) -> None:
-    rates = mixed_rates(rows_of(records), weights=weights, kept=np.ones(len(records), bool), config=MixingConfig())
+    rates = mixed_rates(rows_of(records), weights=weights, kept=np.ones(len(records), bool), config=SamplingConfig())
     assert rates.tolist() == [weights[source] for _, source, _ in records]
 
 
 def test_a_great_temperature_gives_every_language_the_same_share() -> None:
     records = [("a", "x", "1")] * 90 + [("b", "x", "2")] * 10
-    config = MixingConfig(languages=1e9, max_repeats=100)
+    config = SamplingConfig(language_temperature=1e9, max_repeats=100)
     rates = mixed_rates(rows_of(records), weights={"x": 1.0}, kept=np.ones(100, bool), config=config)
     assert rates[:90].sum() == pytest.approx(50, abs=1e-3)
     assert rates[90:].sum() == pytest.approx(50, abs=1e-3)
@@ -106,7 +106,7 @@ def test_a_great_temperature_gives_every_language_the_same_share() -> None:
 @pytest.mark.parametrize("speakers", [1.0, 5.0, 100.0])
 def test_a_language_that_is_one_source_and_one_speaker_is_evened_out_once(sources: float, speakers: float) -> None:
     records = [("a", "x", "1")] * 10_000 + [("b", "y", "2")] * 1_000
-    config = MixingConfig(languages=5.0, sources=sources, speakers=speakers, max_repeats=100)
+    config = SamplingConfig(language_temperature=5.0, source_temperature=sources, speaker_temperature=speakers, max_repeats=100)
     rates = mixed_rates(rows_of(records), weights={"x": 1.0, "y": 1.0}, kept=np.ones(11_000, bool), config=config)
     small = 1_000**0.2 / (1_000**0.2 + 10_000**0.2)
     assert rates[10_000:].sum() / rates.sum() == pytest.approx(small, rel=1e-5)  # 38.7 %
@@ -116,7 +116,7 @@ def test_a_language_that_is_one_source_and_one_speaker_is_evened_out_once(source
 def test_every_temperature_evens_out_the_groups_of_a_parent_whatever_the_others_are(
     records: list[tuple[str, str, str]], languages: float, sources: float, speakers: float
 ) -> None:
-    config = MixingConfig(languages=languages, sources=sources, speakers=speakers, max_repeats=1e9)
+    config = SamplingConfig(language_temperature=languages, source_temperature=sources, speaker_temperature=speakers, max_repeats=1e9)
     kept, weights = np.ones(len(records), bool), dict.fromkeys("xyz", 1.0)
     heard = collections.Counter[tuple[str, ...]]()
     rates = mixed_rates(rows_of(records), weights=weights, kept=kept, config=config)
@@ -133,7 +133,7 @@ def test_every_temperature_evens_out_the_groups_of_a_parent_whatever_the_others_
 
 def test_nothing_is_repeated_more_often_than_the_limit_and_the_rest_takes_its_place() -> None:
     records = [("a", "x", "1")] * 99 + [("b", "x", "2")]
-    config = MixingConfig(languages=1e9)
+    config = SamplingConfig(language_temperature=1e9)
     rates = mixed_rates(rows_of(records), weights={"x": 1.0}, kept=np.ones(100, bool), config=config)
     assert rates[99] == 8
     assert rates.sum() == pytest.approx(100, rel=1e-6)
@@ -142,7 +142,7 @@ def test_nothing_is_repeated_more_often_than_the_limit_and_the_rest_takes_its_pl
 def test_rows_that_are_left_out_are_never_heard_and_count_for_nothing() -> None:
     records = [("a", "x", "1")] * 60 + [("b", "x", "2")] * 40
     kept = np.arange(100) % 2 == 0
-    config = MixingConfig(languages=2.0)
+    config = SamplingConfig(language_temperature=2.0)
     rates = mixed_rates(rows_of(records), weights={"x": 1.0}, kept=kept, config=config)
     assert (rates[~kept] == 0).all()
     half = mixed_rates(

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 COMMAND = Path(sys.executable).with_name("myxtts-train")
 EPOCHS = 6
 SPOKEN = ("spoken", "target", "alignment", "target_over_spoken")
-SETTINGS = {"buckets": 2, "frames_per_batch": 1500}
+SETTINGS = {"buckets": 2, "global_frames_per_batch": 1500}
 TIMEOUT_S = 1_800  # of which most is compilation
 
 

@@ -90,10 +90,10 @@ def test_what_fails_on_one_of_two_devices_is_named_and_got_over(data: Path, tmp_
 
     Which weights a step that failed has changed is not known: the run goes on from its checkpoint, that of step 0.
     """
-    settings = ("recovery.probe_memory=false", "validate_every=100", "free_running.clips=0")
+    settings = ("recovery.probe_memory=false", "validate_every=100", "synthesis_eval.clips=0")
     train(data, *settings, run=tmp_path, devices=2, steps=2, is_disturbed=True)
     poisoned, back, large = (json.loads(line) for line in (tmp_path / "incidents.jsonl").read_text().splitlines())
-    stream, plan, _ = make_stream(Dataset.open(data), frames_per_batch=1500, buckets=1)
+    stream, plan, _ = make_stream(Dataset.open(data), global_frames_per_batch=1500, buckets=1)
     batch = next(stream.endless(Position(), device="/CPU:0"))
     assert (poisoned["step"], poisoned["kind"], poisoned["loss"]) == (1, "skipped", "nan")
     assert sorted(poisoned["utterances"]) == sorted(stream.utterance_ids(batch["rows"].numpy())) != []

@@ -27,13 +27,13 @@ TOYS = (
     "validate_every=2",
     "checkpoint_every=2",
     "input.buckets=1",
-    "input.frames_per_batch=1500",
+    "input.global_frames_per_batch=1500",
     "optimizer.schedule.kind=constant",
-    "free_running.clips=0",
+    "synthesis_eval.clips=0",
     "plateau.patience=1",  # after each validation but the first the rate is another
-    "plateau.settling=0",
-    "plateau.least_gain=0.9",
-    "recovery.skipped_in_row=2",
+    "plateau.cooldown=0",
+    "plateau.min_delta=0.9",
+    "recovery.max_nonfinite_steps=2",
 )
 PICO = ("configs/train_sample.yaml", *fleets.SETTINGS, f"steps={fleets.STEPS}")
 

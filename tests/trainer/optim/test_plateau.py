@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from trainer.config.plateau_config import PlateauConfig
 from trainer.optim.plateau import PlateauState, Remedy, watch_plateau
 
-CONFIG = PlateauConfig(patience=3, settling=1, most_actions=2, factor=0.5, least_gain=0.01)
+CONFIG = PlateauConfig(patience=3, cooldown=1, max_reductions=2, factor=0.5, min_delta=0.01)
 
 
 def watched(losses: list[float], config: PlateauConfig = CONFIG) -> list[Remedy | None]:
@@ -66,12 +66,12 @@ def test_a_restart_says_so_and_why() -> None:
 
 
 def test_without_any_actions_the_first_plateau_ends_the_run() -> None:
-    assert kinds([1.0] * 4, CONFIG.model_copy(update={"most_actions": 0})) == {3: "stop"}
+    assert kinds([1.0] * 4, CONFIG.model_copy(update={"max_reductions": 0})) == {3: "stop"}
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=60), st.integers(1, 5), st.integers(0, 3))
 def test_there_is_never_a_remedy_within_the_patience_of_a_gain(losses: list[float], patience: int, most: int) -> None:
-    config = PlateauConfig(patience=patience, settling=0, most_actions=most, least_gain=0.0)
+    config = PlateauConfig(patience=patience, cooldown=0, max_reductions=most, min_delta=0.0)
     found = watched(losses, config)
     best, gained = float("inf"), 0
     for number, (loss, remedy) in enumerate(zip(losses, found, strict=True)):
@@ -85,7 +85,7 @@ def test_there_is_never_a_remedy_within_the_patience_of_a_gain(losses: list[floa
     assert set(acted[most:]) <= {"stop"}
 
 
-@pytest.mark.parametrize("field", ["patience", "factor", "least_gain"])
+@pytest.mark.parametrize("field", ["patience", "factor", "min_delta"])
 def test_settings_out_of_range_are_refused(field: str) -> None:
     with pytest.raises(ValueError, match=field):
         PlateauConfig.model_validate({field: -1})

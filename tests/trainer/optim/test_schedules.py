@@ -20,14 +20,14 @@ from shared.errors import UserError
 from tests.bench.schedules import draw
 from trainer.config.model_sizes import SIZES
 from trainer.config.optim_config import OptimizerConfig
-from trainer.config.presets import Level, level_settings
+from trainer.config.presets import Preset, preset_settings
 from trainer.config.schedule_config import Schedule
 from trainer.config.train_config import TrainConfig
 from trainer.optim.adamw import AdamW
 from trainer.optim.schedules import scheduled_fraction
 
 STEPS = 200_000
-LEVELS = get_args(Level)
+PRESETS = get_args(Preset)
 
 
 def rates(config: OptimizerConfig, *, steps: int = STEPS, until: int | None = None) -> np.ndarray:
@@ -68,9 +68,9 @@ def in_numpy(config: OptimizerConfig, *, steps: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_levels_rate_is_finite_bounded_and_that_of_its_formula_for_200_000_steps(level: str, size: str) -> None:
-    config = TrainConfig.model_validate({"level": level, "model": {"size": size}}).optimizer
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_presets_rate_is_finite_bounded_and_that_of_its_formula_for_200_000_steps(preset: str, size: str) -> None:
+    config = TrainConfig.model_validate({"preset": preset, "model": {"size": size}}).optimizer
     drawn = rates(config)
     assert np.isfinite(drawn).all()
     assert (drawn > 0).all()
@@ -78,9 +78,9 @@ def test_a_levels_rate_is_finite_bounded_and_that_of_its_formula_for_200_000_ste
     np.testing.assert_allclose(drawn, in_numpy(config, steps=STEPS), rtol=2e-3, atol=1e-5 * config.learning_rate)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_levels_rate_stays_finite_long_after_its_last_step(level: str) -> None:
-    config = TrainConfig.model_validate({"level": level}).optimizer
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_presets_rate_stays_finite_long_after_its_last_step(preset: str) -> None:
+    config = TrainConfig.model_validate({"preset": preset}).optimizer
     drawn = rates(config, steps=1_000, until=2_000_000)
     assert np.isfinite(drawn).all()
     assert (drawn >= 0).all()
@@ -99,19 +99,19 @@ def test_a_cooldown_stays_at_its_end_after_the_last_step() -> None:
     np.testing.assert_allclose(rates(config, steps=50, until=500)[50:], 0.1, rtol=1e-5)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_rates_jump_at_restarts_alone(level: str) -> None:
+@pytest.mark.parametrize("preset", PRESETS)
+def test_rates_jump_at_restarts_alone(preset: str) -> None:
     """From step to step by no more than the warm-up's; the root of a cooldown is steep in its first steps."""
-    config = TrainConfig.model_validate({"level": level, "model": {"size": "normal"}}).optimizer
+    config = TrainConfig.model_validate({"preset": preset, "model": {"size": "normal"}}).optimizer
     jumps = np.flatnonzero(np.abs(np.diff(rates(config))) > config.learning_rate / 500)
     wanted = {"enhanced": 2_000 + 8_000 * np.arange(1, 25) - 1, "experimental": 160_400 + np.arange(2)}
-    assert jumps.tolist() == list(wanted.get(level, []))
-    if level == "experimental":
+    assert jumps.tolist() == list(wanted.get(preset, []))
+    if preset == "experimental":
         assert np.abs(np.diff(rates(config))).max() < 1.01 * config.learning_rate / math.sqrt(39_600)
 
 
 def test_each_restart_begins_at_four_fifths_of_the_one_before() -> None:
-    config = TrainConfig.model_validate({"level": "enhanced"}).optimizer
+    config = TrainConfig.model_validate({"preset": "enhanced"}).optimizer
     starts = rates(config)[2_000 + 8_000 * np.arange(20)] - 0.01 * config.learning_rate
     np.testing.assert_allclose(starts[1:] / starts[:-1], 0.8, rtol=1e-3)
     assert starts[0] == pytest.approx(0.99 * config.learning_rate)
@@ -156,9 +156,9 @@ def read(folder: Path, document: dict, *overrides: str) -> TrainConfig:
 
 
 def test_what_a_config_says_wins_over_its_level_field_by_field(tmp_path: Path) -> None:
-    plain = read(tmp_path, {"level": "enhanced", "model": {"size": "small"}}).optimizer
+    plain = read(tmp_path, {"preset": "enhanced", "model": {"size": "small"}}).optimizer
     assert (plain.learning_rate, plain.clip_norm, plain.schedule.steps) == (5e-5, 0.7, 7_000)
-    document = {"level": "enhanced", "model": {"size": "small"}, "optimizer": {"schedule": {"amplitude": 0.5}}}
+    document = {"preset": "enhanced", "model": {"size": "small"}, "optimizer": {"schedule": {"amplitude": 0.5}}}
     changed = read(tmp_path, document, "optimizer.clip_norm=0.6").optimizer
     wanted = plain.schedule.model_copy(update={"amplitude": 0.5})
     assert changed == plain.model_copy(update={"clip_norm": 0.6, "schedule": wanted})
@@ -166,15 +166,15 @@ def test_what_a_config_says_wins_over_its_level_field_by_field(tmp_path: Path) -
     assert other == plain.model_copy(update={"schedule": schedule(kind="constant")})
 
 
-@pytest.mark.parametrize("level", get_args(Level))
+@pytest.mark.parametrize("preset", get_args(Preset))
 @pytest.mark.parametrize("path", sorted(Path("configs").glob("train_*.yaml")), ids=lambda path: path.stem)
-def test_a_level_that_is_asked_for_wins_over_what_the_config_says(path: Path, level: Level) -> None:
+def test_a_preset_that_is_asked_for_wins_over_what_the_config_says(path: Path, preset: Preset) -> None:
     given = load_config(path, of=TrainConfig)
-    asked = load_config(path, of=TrainConfig, overrides=["optimizer.epsilon=1e-9", f"level={level}"])
-    bare = TrainConfig.model_validate({"level": level, "model": {"size": given.model.size}})
-    assert asked.level == level
+    asked = load_config(path, of=TrainConfig, overrides=["optimizer.epsilon=1e-9", f"preset={preset}"])
+    bare = TrainConfig.model_validate({"preset": preset, "model": {"size": given.model.size}})
+    assert asked.preset == preset
     assert asked.optimizer.schedule.kind == bare.optimizer.schedule.kind
-    told = level_settings(level, size=given.model.size)
+    told = preset_settings(preset, size=given.model.size)
     for name in told["optimizer"].keys() - {"schedule"}:
         assert getattr(asked.optimizer, name) == getattr(bare.optimizer, name) == told["optimizer"][name]
     for name, value in told["optimizer"]["schedule"].items():
@@ -184,27 +184,27 @@ def test_a_level_that_is_asked_for_wins_over_what_the_config_says(path: Path, le
     assert (asked.steps, asked.model, asked.input) == (given.steps, given.model, given.input)
 
 
-def test_other_words_win_over_a_level_that_is_asked_for_wherever_they_stand(tmp_path: Path) -> None:
-    document = {"level": "enhanced", "model": {"size": "small"}, "optimizer": {"learning_rate": 1.0}}
-    for words in (["optimizer.clip_norm=0.9", "level=basic"], ["level=basic", "optimizer.clip_norm=0.9"]):
+def test_other_words_win_over_a_preset_that_is_asked_for_wherever_they_stand(tmp_path: Path) -> None:
+    document = {"preset": "enhanced", "model": {"size": "small"}, "optimizer": {"learning_rate": 1.0}}
+    for words in (["optimizer.clip_norm=0.9", "preset=basic"], ["preset=basic", "optimizer.clip_norm=0.9"]):
         asked = read(tmp_path, document, *words)
-        assert (asked.level, asked.optimizer.learning_rate, asked.optimizer.clip_norm) == ("basic", 1e-5, 0.9)
-    tiny = read(tmp_path, document, "level=enhanced", "model.size=tiny").optimizer
+        assert (asked.preset, asked.optimizer.learning_rate, asked.optimizer.clip_norm) == ("basic", 1e-5, 0.9)
+    tiny = read(tmp_path, document, "preset=enhanced", "model.size=tiny").optimizer
     assert (tiny.learning_rate, tiny.clip_norm, tiny.schedule.steps) == (3e-5, 0.5, 6_000)
-    plain = read(tmp_path, document, "level=null")
-    assert (plain.level, plain.optimizer.learning_rate, plain.optimizer.clip_norm) == (None, 1.0, 1.0)
+    plain = read(tmp_path, document, "preset=null")
+    assert (plain.preset, plain.optimizer.learning_rate, plain.optimizer.clip_norm) == (None, 1.0, 1.0)
 
 
-@pytest.mark.parametrize("level", get_args(Level))
+@pytest.mark.parametrize("preset", get_args(Preset))
 @pytest.mark.parametrize("kind", ["constant", "cosine", "cosine_restarts", "noam", "trapezoid"])
-def test_a_schedule_of_another_kind_than_that_of_a_level_takes_nothing_of_it(
-    tmp_path: Path, level: Level, kind: str
+def test_a_schedule_of_another_kind_than_that_of_a_preset_takes_nothing_of_it(
+    tmp_path: Path, preset: Preset, kind: str
 ) -> None:
-    told = level_settings(level, size="tiny")["optimizer"]["schedule"]
+    told = preset_settings(preset, size="tiny")["optimizer"]["schedule"]
     wanted = schedule(**told) if told["kind"] == kind else schedule(kind=kind)
     for document in ({}, {"optimizer": {"schedule": {"kind": "cosine", "final_fraction": 0.2}}}):
         asked = read(
-            tmp_path, document | {"model": {"size": "tiny"}}, f"level={level}", f"optimizer.schedule.kind={kind}"
+            tmp_path, document | {"model": {"size": "tiny"}}, f"preset={preset}", f"optimizer.schedule.kind={kind}"
         )
         assert asked.optimizer.schedule.kind == kind
         if not document or told["kind"] != "cosine":
@@ -212,13 +212,13 @@ def test_a_schedule_of_another_kind_than_that_of_a_level_takes_nothing_of_it(
 
 
 def test_a_config_that_was_written_down_with_its_level_reads_as_the_same() -> None:
-    config = TrainConfig.model_validate({"level": "basic", "optimizer": {"learning_rate": 0.5}})
+    config = TrainConfig.model_validate({"preset": "basic", "optimizer": {"learning_rate": 0.5}})
     assert TrainConfig.model_validate_json(config.model_dump_json()) == config
 
 
 def test_an_unknown_level_is_told_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"level: .*'basic', 'enhanced', 'plateau_breaker' or 'experimental'"):
-        read(tmp_path, {"level": "fast"})
+    with pytest.raises(UserError, match=r"preset: .*'basic', 'enhanced', 'plateau_breaker' or 'experimental'"):
+        read(tmp_path, {"preset": "fast"})
 
 
 def test_the_documentation_has_the_rates_drawn_as_they_are(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_the_costs_that_it_prints_are_settings(data: Path, command: Callable, tm
     costs = load_config(CONFIG, of=TrainConfig, overrides=words).input.costs
     measured = profiled(tmp_path / "out")["costs"]
     assert costs.compile_s == pytest.approx(measured["compile_s"], rel=0.01)
-    assert costs.frames_s == pytest.approx(measured["frames_s"], rel=0.01)
+    assert costs.step_s_per_1000_frames == pytest.approx(measured["frames_s"], rel=0.01)
 
 
 @pytest.mark.usefixtures("_not_computed")
@@ -357,8 +357,8 @@ def test_the_table_fits_into_80_columns() -> None:
 @pytest.mark.parametrize(
     ("input_over_steps", "stores_mels", "advice"),
     [
-        (0.5, True, "raise input.readers"),
-        (1.2, True, "raise input.readers"),
+        (0.5, True, "raise input.num_parallel_reads"),
+        (1.2, True, "raise input.num_parallel_reads"),
         (1.2, False, "mel_dtype"),
         (8.0, True, None),
     ],

@@ -14,7 +14,9 @@ from trainer.data.corrupt_records import Damage
 from trainer.training.data_module import REDUCTION, Feed
 
 DEVICES = 3
-CONFIG = TrainConfig.model_validate({"model": {"size": "pico"}, "input": {"frames_per_batch": 8000, "buckets": 4}})
+CONFIG = TrainConfig.model_validate(
+    {"model": {"size": "pico"}, "input": {"global_frames_per_batch": 8000, "buckets": 4}}
+)
 
 
 @pytest.fixture
@@ -50,7 +52,7 @@ def test_more_padding_than_planned_is_told_where_chunks_are_small(dataset: Datas
     """A chunk of a few records has a half-full batch of every bucket; one of all records has one of each."""
 
     def told(chunk_bytes: int) -> tuple[Feed, list[str]]:
-        settings = {"frames_per_batch": 8000, "buckets": 3, "chunk_bytes": chunk_bytes}
+        settings = {"global_frames_per_batch": 8000, "buckets": 3, "chunk_bytes": chunk_bytes}
         config = TrainConfig.model_validate({"model": {"size": "pico"}, "input": settings})
         info = enter_run(tmp_path, config=config, dataset=dataset)
         feed = Feed(config, dataset=dataset, run=tmp_path, info=info, devices=1)

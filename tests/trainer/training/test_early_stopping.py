@@ -25,8 +25,8 @@ def test_a_run_lowers_its_rate_at_a_plateau_and_ends_at_the_last_also_when_it_wa
     command: Callable, data: Path, tmp_path: Path
 ) -> None:
     def train(steps: int) -> str:
-        settings = ["input.frames_per_batch=400", "validate_every=1", "log_every=100", f"steps={steps}"]
-        plateau = "plateau={patience: 2, settling: 0, most_actions: 1, factor: 0.25}"
+        settings = ["input.global_frames_per_batch=400", "validate_every=1", "log_every=100", f"steps={steps}"]
+        plateau = "plateau={patience: 2, cooldown: 0, max_reductions: 1, factor: 0.25}"
         words = ["train", "configs/train_sample.yaml", *settings, plateau]
         outcome = command(*words, "--data", str(data), "--run", str(tmp_path))
         assert outcome.code == 0, outcome.err

@@ -25,15 +25,20 @@ KILLS = 20
 STEPS = 400
 TIMEOUT_S = 600
 SETTINGS = (
-    *(f"steps={STEPS}", "log_every=1", "validate_every=40", "checkpoint_every=3", "free_running.clips=0"),
-    "plateau={patience: 2, settling: 1, most_actions: 1000, factor: 0.95, action: restart}",
-    *("input.buckets=2", "input.frames_per_batch=800", "input.chunk_bytes=1000000", "optimizer.learning_rate=0.001"),
+    *(f"steps={STEPS}", "log_every=1", "validate_every=40", "checkpoint_every=3", "synthesis_eval.clips=0"),
+    "plateau={patience: 2, cooldown: 1, max_reductions: 1000, factor: 0.95, action: restart}",
+    *(
+        "input.buckets=2",
+        "input.global_frames_per_batch=800",
+        "input.chunk_bytes=1000000",
+        "optimizer.learning_rate=0.001",
+    ),
 )
 
 # of the real network, narrow; a step takes 50 ms, and to make its graph takes seconds
 REAL_STEPS = 45
 REAL = (
-    *("validate_every=15", "checkpoint_every=1", f"kept_checkpoints={REAL_STEPS}", "free_running.clips=0"),
+    *("validate_every=15", "checkpoint_every=1", f"kept_checkpoints={REAL_STEPS}", "synthesis_eval.clips=0"),
     *("recovery.probe_memory=false", "input.max_frames=200"),
 )
 

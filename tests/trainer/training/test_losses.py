@@ -166,7 +166,7 @@ def test_guided_attention_is_small_on_the_diagonal_and_nearly_1_in_the_wrong_cor
 
 
 def test_guidance_stays_falls_and_ends() -> None:
-    config = GuidedAttentionConfig(weight=4.0, full_steps=100, falling_steps=200)
+    config = GuidedAttentionConfig(weight=4.0, full_steps=100, decay_steps=200)
     found = [
         float(guided_attention_weight(config, step=tf.constant(step, tf.int64)))
         for step in (0, 100, 150, 299, 300, 10**6)

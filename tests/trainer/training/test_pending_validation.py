@@ -20,8 +20,8 @@ from tests.trainer.toy import EvaluationStep
 from trainer.checkpoint.checkpoint import choose_checkpoint, saved_checkpoints
 
 SETTINGS = (
-    *("steps=4", "log_every=1", "validate_every=2", "checkpoint_every=2", "free_running.clips=0"),
-    *("input.buckets=2", "input.frames_per_batch=3000"),
+    *("steps=4", "log_every=1", "validate_every=2", "checkpoint_every=2", "synthesis_eval.clips=0"),
+    *("input.buckets=2", "input.global_frames_per_batch=3000"),
 )
 
 
@@ -106,7 +106,7 @@ def test_a_validation_that_does_not_fit_is_held_with_fewer_clips(
 def test_a_plateau_that_an_owed_validation_shows_ends_the_run_without_another_step(
     train: Callable, batches: int, tmp_path: Path
 ) -> None:
-    settings = ("steps=9", "validate_every=1", "plateau={patience: 1, settling: 0, most_actions: 0, least_gain: 0.9}")
+    settings = ("steps=9", "validate_every=1", "plateau={patience: 1, cooldown: 0, max_reductions: 0, min_delta: 0.9}")
     outcome = train(*settings, disturb=lambda call: leave() if call == batches + 1 else None)
     assert outcome.code == 128 + signal.SIGTERM, outcome.err
     assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 3]}

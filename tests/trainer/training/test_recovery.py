@@ -37,7 +37,7 @@ SETTINGS = (
     "validate_every=1000",
     "checkpoint_every=2",
     "input.buckets=2",
-    f"input.frames_per_batch={FRAMES}",
+    f"input.global_frames_per_batch={FRAMES}",
 )
 
 Disturb = Callable[[int, dict], dict]
@@ -115,7 +115,7 @@ def last_weights(run: Path) -> dict[str, np.ndarray]:
 
 def heard(data: Path, *, batch: int) -> list[str]:
     """The utterances of a batch by a stream of the test's own."""
-    stream, _, _ = make_stream(Dataset.open(data), frames_per_batch=FRAMES)
+    stream, _, _ = make_stream(Dataset.open(data), global_frames_per_batch=FRAMES)
     batches = stream.endless(Position(), device="/CPU:0")
     for _ in range(batch - 1):
         next(batches)
@@ -141,7 +141,7 @@ def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an
     train: Callable, tmp_path: Path
 ) -> None:
     """Checkpoints at 2 and, amid the poisoned steps, at 4: the latter must not be the one that is gone back to."""
-    overrides = ("steps=6", "recovery.skipped_in_row=3", "kept_checkpoints=1")
+    overrides = ("steps=6", "recovery.max_nonfinite_steps=3", "kept_checkpoints=1")
     outcome = train(tmp_path / "run", *overrides, disturb=poisoned(4, 5, 6))
     assert outcome.code == 0, outcome.err
     assert "3 steps in a row were no numbers: back to step 3" not in outcome.err
@@ -163,7 +163,7 @@ def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an
 def test_a_run_that_diverges_before_its_first_checkpoint_begins_again_at_a_lower_rate(
     train: Callable, tmp_path: Path
 ) -> None:
-    overrides = ("steps=4", "checkpoint_every=4", "recovery.skipped_in_row=2")
+    overrides = ("steps=4", "checkpoint_every=4", "recovery.max_nonfinite_steps=2")
     outcome = train(tmp_path / "run", *overrides, "recovery.rate_factor=0.25", disturb=poisoned(1, 2))
     assert outcome.code == 0, outcome.err
     assert "2 steps in a row were no numbers: back to step 0, at 0.25 of the rate" in outcome.err
@@ -176,7 +176,7 @@ def test_a_run_that_diverges_while_nothing_is_due_goes_back_once_its_figures_are
 ) -> None:
     """Steps 3 and 4 are sound: a look at the end would find no skipped ones last."""
     monkeypatch.setattr(incidents, "MAX_UNSEEN", 2)
-    overrides = ("steps=4", "checkpoint_every=4", "log_every=4", "recovery.skipped_in_row=2")
+    overrides = ("steps=4", "checkpoint_every=4", "log_every=4", "recovery.max_nonfinite_steps=2")
     outcome = train(tmp_path, *overrides, disturb=poisoned(1, 2))
     assert outcome.code == 0, outcome.err
     kinds = [(row["kind"], row["step"]) for row in lines(tmp_path, "incidents.jsonl")]
@@ -420,7 +420,7 @@ def test_a_corrupt_record_that_is_passed_over_is_an_incident(
 ) -> None:
     data = tmp_path / "data"
     shard = spoil_record(unvalidated, to=data)
-    outcome = train(tmp_path / "run", "steps=30", "input.corrupt_records=1", data=data)
+    outcome = train(tmp_path / "run", "steps=30", "input.max_corrupt_records=1", data=data)
     assert outcome.code == 0, outcome.err
     (row,) = lines(tmp_path / "run", "incidents.jsonl")
     assert row["kind"] == "corrupt record"

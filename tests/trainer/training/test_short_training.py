@@ -21,7 +21,7 @@ LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
 
 def words(data: Path, *overrides: str, run: Path) -> list[str]:
     """The command for few clips at a step."""
-    settings = ("input.frames_per_batch=400", "free_running.clips=0", *overrides)
+    settings = ("input.global_frames_per_batch=400", "synthesis_eval.clips=0", *overrides)
     return ["train", "configs/train_sample.yaml", *settings, "--data", str(data), "--run", str(run)]
 
 
@@ -55,7 +55,7 @@ def test_a_run_that_diverges_stops_with_the_reason_and_leaves_weights_that_are_n
     command: Callable, data: Path, tmp_path: Path
 ) -> None:
     overrides = ("optimizer.learning_rate=1e36", "optimizer.warmup_steps=0", "log_every=1", "checkpoint_every=1")
-    outcome = command(*words(data, *overrides, "recovery.skipped_in_row=2", "steps=8", run=tmp_path))
+    outcome = command(*words(data, *overrides, "recovery.max_nonfinite_steps=2", "steps=8", run=tmp_path))
     assert outcome.code == 2
     last = outcome.err.splitlines()[-1]
     assert last.startswith("error: loss or gradient was no number in 2 steps in a row")
@@ -90,7 +90,7 @@ def test_weights_of_the_loss_parts_and_precision_are_those_that_are_asked_for(
         trained, validated = map(json.loads, (tmp_path / name / "metrics.jsonl").read_text("utf-8").splitlines())
         return trained, validated
 
-    usual, told = run("usual"), run("told", *TOLD, "optimizer.accumulation=2", "model.precision=float16")
+    usual, told = run("usual"), run("told", *TOLD, "optimizer.microbatches=2", "model.precision=float16")
     (whole,) = judged["usual"]
     assert judged["told"] == [-(-whole // 2)] * 2
     evaluated = command("evaluate", "--run", tmp_path / "told", "--data", data)

@@ -55,8 +55,8 @@ def _mute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(free_running, "griffin_lim", lambda mel, **_: np.zeros(len(mel) * 256, np.float32))
 
 
-def validation(dataset: Dataset, *, frames_per_batch: int) -> Stream:
-    _, plan, config = make_stream(dataset, buckets=2, frames_per_batch=frames_per_batch)
+def validation(dataset: Dataset, *, frames: int) -> Stream:
+    _, plan, config = make_stream(dataset, buckets=2, global_frames_per_batch=frames)
     return Stream(dataset, split="validation", plan=plan, config=config, seed=1)
 
 
@@ -65,9 +65,9 @@ def echoing(dataset: Dataset, *, stops_after: int, clips: int) -> FreeRunning:
     return FreeRunning(Echo(stops_after=stops_after), config=config, dataset=dataset, lengths=lengths, seed=1)  # type: ignore[arg-type]
 
 
-def heard(dataset: Dataset, *, stops_after: int = 20, clips: int = 3, frames_per_batch: int = 1500) -> FreeRunning:
+def heard(dataset: Dataset, *, stops_after: int = 20, clips: int = 3, frames: int = 1500) -> FreeRunning:
     """After one whole validation."""
-    stream = validation(dataset, frames_per_batch=frames_per_batch)
+    stream = validation(dataset, frames=frames)
     running = echoing(dataset, stops_after=stops_after, clips=clips)
     for _ in running.overhear(stream.once(device=DEVICE), stream=stream):
         pass
@@ -79,8 +79,8 @@ def described(samples: list[Sample]) -> dict[str, tuple[str, int]]:
 
 
 def test_the_same_clips_are_spoken_whatever_their_batches_and_as_the_manifest_tells_of_them(dataset: Dataset) -> None:
-    once = described(heard(dataset, frames_per_batch=1500).speak())
-    assert described(heard(dataset, frames_per_batch=800).speak()) == once
+    once = described(heard(dataset, frames=1500).speak())
+    assert described(heard(dataset, frames=800).speak()) == once
     table = dataset.manifest("validation").to_pylist()
     rows = {row["utterance_id"]: (row["text"], row["frames"]) for row in table}
     assert len(once) == 3
@@ -88,7 +88,7 @@ def test_the_same_clips_are_spoken_whatever_their_batches_and_as_the_manifest_te
 
 
 def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dataset: Dataset) -> None:
-    stream = validation(dataset, frames_per_batch=1500)
+    stream = validation(dataset, frames=1500)
     choice = choose_clips(dataset, heard=stream.utterance_ids(stream.heard), count=16, seed=1)
     rows = {row["utterance_id"]: row for row in dataset.manifest("validation").to_pylist()}
     for name, reference in choice.references.items():
@@ -142,7 +142,7 @@ def loudest_start(mel: np.ndarray, *, most: int) -> int:
 
 def mels_of(dataset: Dataset) -> dict[str, np.ndarray]:
     """Those of the validation split."""
-    stream, found = validation(dataset, frames_per_batch=1500), {}
+    stream, found = validation(dataset, frames=1500), {}
     for batch in stream.once(device=DEVICE):
         rows = batch["rows"].numpy()
         mels = zip(batch["mel"].numpy()[rows >= 0], batch["frames"].numpy()[rows >= 0], strict=True)
@@ -167,7 +167,7 @@ def test_fewer_clips_than_are_wanted_are_all_spoken_and_none_where_none_is_wante
 
 
 def test_nothing_is_spoken_after_a_validation_that_was_cut_short(dataset: Dataset) -> None:
-    stream = validation(dataset, frames_per_batch=800)
+    stream = validation(dataset, frames=800)
     running = echoing(dataset, stops_after=9, clips=2)
     batches: Iterator = running.overhear(stream.once(device=DEVICE), stream=stream)
     next(batches)

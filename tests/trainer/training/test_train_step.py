@@ -87,7 +87,7 @@ def test_each_part_of_a_batch_is_judged_by_its_own_draws(monkeypatch: pytest.Mon
 @pytest.fixture(scope="module")
 def guided() -> TrainStep:
     """A loss of guided attention alone, full at the first two steps and gone at the fourth."""
-    config = GuidedAttentionConfig(weight=4.0, full_steps=1, falling_steps=2)
+    config = GuidedAttentionConfig(weight=4.0, full_steps=1, decay_steps=2)
     return stepping(smallest(), losses=LossConfig(mel=0, kl=0, flux=0, stop=0, guided_attention=config))
 
 

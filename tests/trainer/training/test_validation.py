@@ -179,7 +179,7 @@ def test_clips_are_spoken_at_every_so_many_validations_and_after_the_last_step(
     said = Sample("one", "Yes.", mel, mel, np.eye(2), np.True_, sound, sound)
     monkeypatch.setattr(validation, "EvaluationStep", toy.EvaluationStep)
     monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(lambda: [said]))
-    settings = {"steps": 50, "validate_every": 10, "free_running": {"every": 2}}
+    settings = {"steps": 50, "validate_every": 10, "synthesis_eval": {"every": 2}}
     hold([10, 20, 30, 40, 50], average=Average(), dataset=dataset, run=tmp_path, **settings)
     shown = steps_shown(tmp_path)
     assert shown["alignment"] == shown["target_over_prediction"] == shown["validation/mel"] == [10, 20, 30, 40, 50]
@@ -199,10 +199,10 @@ def test_a_device_that_is_full_while_clips_are_spoken_costs_that_speech_alone(
 
     monkeypatch.setattr(validation, "EvaluationStep", toy.EvaluationStep)
     monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(full))
-    hold([20], average=average, dataset=dataset, run=tmp_path, steps=50, validate_every=20, free_running={"every": 1})
+    hold([20], average=average, dataset=dataset, run=tmp_path, steps=50, validate_every=20, synthesis_eval={"every": 1})
     assert not average.is_in_use
     row = json.loads((tmp_path / "incidents.jsonl").read_text(encoding="utf-8"))
-    assert (row["kind"], row["step"], row["clips_spoken"]) == ("out of memory", 20, TrainConfig().free_running.clips)
+    assert (row["kind"], row["step"], row["clips_spoken"]) == ("out of memory", 20, TrainConfig().synthesis_eval.clips)
     (judged,) = map(json.loads, (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines())
     assert judged["loss"] > 0
     assert not [name for name in judged if name.startswith("free_")]
@@ -211,9 +211,9 @@ def test_a_device_that_is_full_while_clips_are_spoken_costs_that_speech_alone(
 def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
     dataset: Dataset, tmp_path: Path
 ) -> None:
-    def judged_by(frames_per_batch: int = 1500, max_frames: int = 800, **config: object) -> str:
+    def judged_by(frames: int = 1500, max_frames: int = 800, **config: object) -> str:
         settings = TrainConfig.model_validate(config)
-        _, plan, asked = make_stream(dataset, buckets=1, frames_per_batch=frames_per_batch, max_frames=max_frames)
+        _, plan, asked = make_stream(dataset, buckets=1, global_frames_per_batch=frames, max_frames=max_frames)
         stream = Stream(dataset, split="train", plan=plan, config=asked, seed=settings.seed)
         held = Validation(
             toy.Toy(80),  # type: ignore[arg-type]
@@ -228,9 +228,9 @@ def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
 
     usual = judged_by()
     for same in (
-        judged_by(frames_per_batch=1000),
+        judged_by(frames=1000),
         judged_by(loss={"adaptive": True, "guided_attention": {"weight": 1.0}}),
-        judged_by(seed=3, level="basic"),
+        judged_by(seed=3, preset="basic"),
     ):
         assert same == usual
     for other in (

@@ -1,9 +1,10 @@
-"""Levels of optimization: named settings of a training config, a small file each.
+"""Optimisation presets: named parts of a training config, one YAML file each.
 
-level: enhanced                      the whole of levels/enhanced.yaml, for the model's size
-optimizer: {learning_rate: 4.0e-5}   what the config itself says wins, field by field
+preset: enhanced                     all settings of presets/enhanced.yaml, for the model's size
+optimizer: {learning_rate: 4.0e-5}   settings of the config itself override the preset's, field by field
 
-A level on the command line lies over the config, in place of the config's own; other words there lie over both.
+A preset on the command line overrides the config file, and replaces the preset that the file names; other overrides
+on the command line take precedence over both.
 """
 
 from __future__ import annotations
@@ -15,33 +16,33 @@ import yaml
 
 from shared.config import Document
 
-Level = Literal["basic", "enhanced", "plateau_breaker", "experimental"]
+Preset = Literal["basic", "enhanced", "plateau_breaker", "experimental"]
 
 
-def level_settings(level: str, *, size: str) -> Document:
-    """What a level says for a model of this size, as a part of a training config's document."""
-    settings = yaml.safe_load((resources.files(__name__) / f"{level}.yaml").read_text(encoding="utf-8"))
-    return laid_over(settings, above=settings.pop("sizes", {}).get(size, {}))
+def preset_settings(preset: str, *, size: str) -> Document:
+    """The settings of a preset for a model of this size, as part of a training config's document."""
+    settings = yaml.safe_load((resources.files(__name__) / f"{preset}.yaml").read_text(encoding="utf-8"))
+    return merged(settings, overrides=settings.pop("sizes", {}).get(size, {}))
 
 
-def laid_over(below: Document, *, above: Document) -> Document:
-    """The settings above, and of those below what is not said above; two kinds of a thing are not mixed."""
-    if "kind" in above and above["kind"] != below.get("kind"):
-        return above
-    merged = dict(below)
-    for key, value in above.items():
-        both = isinstance(value, dict) and isinstance(below.get(key), dict)
-        merged[key] = laid_over(below[key], above=value) if both else value
-    return merged
+def merged(settings: Document, *, overrides: Document) -> Document:
+    """`settings` with `overrides` laid over them, section by section; a section of another `kind` is replaced whole."""
+    if "kind" in overrides and overrides["kind"] != settings.get("kind"):
+        return overrides
+    result = dict(settings)
+    for key, value in overrides.items():
+        are_sections = isinstance(value, dict) and isinstance(settings.get(key), dict)
+        result[key] = merged(settings[key], overrides=value) if are_sections else value
+    return result
 
 
-def without_what_is_none(settings: Document, *, document: Document) -> Document:
-    """Settings less the sections for which a document has something that is none, for pydantic to name."""
+def without_malformed_sections(settings: Document, *, document: Document) -> Document:
+    """`settings` less the sections for which `document` holds no section, so that pydantic reports the mistake."""
     kept = dict(settings)
     for key, value in settings.items():
-        if isinstance(value, dict) and (said := document.get(key)) is not None:
-            if isinstance(said, dict):
-                kept[key] = without_what_is_none(value, document=said)
+        if isinstance(value, dict) and (given := document.get(key)) is not None:
+            if isinstance(given, dict):
+                kept[key] = without_malformed_sections(value, document=given)
             else:
                 del kept[key]
     return kept
