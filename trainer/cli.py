@@ -14,7 +14,7 @@ from shared.errors import UserError
 from shared.locks import reading
 from shared.stderr import keep_going_without_stderr
 from trainer.config.speech_bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
-from trainer.distributed.tf_config import find_cluster
+from trainer.distributed.tf_config import parse_tf_config
 from trainer.platform.tf_setup import start_tensorflow
 from trainer.training.signals import Interrupted
 
@@ -61,17 +61,17 @@ def train(
     config: Path, overrides: tuple[str, ...], data: Path, run: Path, plain_malloc: bool, break_lock: bool
 ) -> None:
     """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
-    cluster = find_cluster(os.environ.get("TF_CONFIG"))
-    allocator = start_tensorflow(plain_malloc=plain_malloc, is_alone=cluster is None)
+    cluster = parse_tf_config(os.environ.get("TF_CONFIG"))
+    allocator = start_tensorflow(plain_malloc=plain_malloc, init_devices=cluster is None)
     from trainer.config.train_config import TrainConfig
     from trainer.distributed.collectives import Hosts
-    from trainer.platform.tf_errors import faults_told
+    from trainer.platform.tf_errors import translate_errors
     from trainer.training.train import train as train_to_the_end
 
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     if cluster is not None:
         click.echo(f"{cluster}: waiting for all of {', '.join(cluster.addresses)}", err=True)
-    with faults_told():
+    with translate_errors():
         ended = train_to_the_end(
             settings, data=data, run=run, allocator=allocator, break_lock=break_lock, hosts=Hosts(cluster)
         )
@@ -83,7 +83,7 @@ def train(
 def doctor(run: Path) -> None:
     """Check that all is there that a training needs; exit 0 if so, else 1."""
     # a training may be running on it; devices, and whether they are compiled for, are looked at later
-    start_tensorflow(gpus="as needed", is_alone=False, compiles=False)
+    start_tensorflow(gpus="as needed", init_devices=False, check_compiler=False)
     from trainer.tools.doctor import check_environment
 
     checks = []
@@ -134,20 +134,20 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
 )
 def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps: int) -> None:
     """What training as CONFIG says would cost on this host: each shape's step, the input; steps are recorded."""
-    if find_cluster(os.environ.get("TF_CONFIG")) is not None:
+    if parse_tf_config(os.environ.get("TF_CONFIG")) is not None:
         raise UserError("TF_CONFIG is set: a profile is of one host; run it with `env -u TF_CONFIG`")
     start_tensorflow()
     from rich.console import Console
 
     from trainer.config.train_config import TrainConfig
     from trainer.data.dataset_checks import open_dataset
-    from trainer.platform.tf_errors import faults_told
+    from trainer.platform.tf_errors import translate_errors
     from trainer.tools.profile import Profiler
     from trainer.tools.profile_table import make_output_folder, profile_lines, profile_table, write_profile
 
     asked = load_config(config, of=TrainConfig, overrides=overrides)
 
-    with reading(data), faults_told():
+    with reading(data), translate_errors():
         dataset = open_dataset(data)
         make_output_folder(out, data=data)
         profiler = Profiler(asked, dataset=dataset, out=out)
@@ -202,11 +202,11 @@ def synthesize(
 ) -> None:
     """Speak a text, in the voice of a reference clip."""
     start_tensorflow(gpus="as needed")  # a training may be running on it
-    from trainer.platform.tf_errors import faults_told
+    from trainer.platform.tf_errors import translate_errors
     from trainer.speech.synthesizer import SynthesisRequest, synthesize_file
 
     request = SynthesisRequest(text=text, language=language, reference=reference)
-    with faults_told():
+    with translate_errors():
         speech, saved = synthesize_file(
             request,
             run=run,
@@ -233,10 +233,10 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
     start_tensorflow(gpus="as needed")  # a training may be running on it
     from rich.console import Console
 
-    from trainer.platform.tf_errors import faults_told
+    from trainer.platform.tf_errors import translate_errors
     from trainer.tools.evaluate import eval_table, evaluate_run, write_eval_result
 
-    with faults_told():
+    with translate_errors():
         result = evaluate_run(run, data=data, checkpoint=checkpoint, spoken=clips)
     click.echo(f"{run}: {result.checkpoint}, on {result.clips:,} clips of {data}")
     Console(highlight=False).print(eval_table(result))
@@ -259,10 +259,10 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
 def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, max_tokens: int) -> None:
     """The model for elsewhere: SavedModel for so many seconds and tokens at most, weights, config, vocabulary."""
     start_tensorflow(gpus="hidden")  # a training may be running on it
-    from trainer.platform.tf_errors import faults_told
+    from trainer.platform.tf_errors import translate_errors
     from trainer.tools.export import export_run
 
-    with faults_told():
+    with translate_errors():
         exported = export_run(
             run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens, checkpoint=checkpoint, log=_log
         )

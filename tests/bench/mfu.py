@@ -26,7 +26,7 @@ from trainer.config.loss_config import LossConfig
 from trainer.config.model_config import ModelConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.data.buckets import Bucket
-from trainer.distributed.device_memory import OutOfMemory, within_memory
+from trainer.distributed.device_memory import OutOfMemory, translate_oom
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.platform.tf_setup import start_tensorflow
@@ -110,7 +110,7 @@ def _step_s(step: TrainStep, bucket: Bucket) -> float:
     batch, times_s = full_batch(bucket), []
     for _ in range(1 + STEPS):
         start_s = time.perf_counter()
-        within_memory(step, batch)["loss"].numpy()
+        translate_oom(step, batch)["loss"].numpy()
         times_s.append(time.perf_counter() - start_s)
     return statistics.median(times_s[1:])
 

@@ -27,7 +27,7 @@ from trainer.config.optim_config import OptimizerConfig
 from trainer.data.buckets import Bucket
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
-from trainer.training.train_step import EvaluationStep, TrainStep
+from trainer.training.train_step import EvalStep, TrainStep
 
 CLIPS = 4
 SHAPES = ((256, 16), (512, 16), (256, 144), (512, 144))  # frames, tokens
@@ -47,7 +47,7 @@ def main(size: str) -> None:
     )
     optimizer = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables)
     train = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
-    evaluate = EvaluationStep(model, losses=LossConfig(), seed=1)
+    evaluate = EvalStep(model, losses=LossConfig(), seed=1)
     batches = [full_batch(Bucket(CLIPS, frames, tokens)) for frames, tokens in SHAPES]
     first = [[_timed(train, batch) for batch in batches], [_timed(evaluate, batch) for batch in batches]]
     steps = [[_timed(train, batch).elapsed_s for batch in batches] for _ in range(REPEATS)]
@@ -78,7 +78,7 @@ class Timed(NamedTuple):
     cpu_s: float
 
 
-def _timed(step: TrainStep | EvaluationStep, batch: dict[str, tf.Tensor]) -> Timed:
+def _timed(step: TrainStep | EvalStep, batch: dict[str, tf.Tensor]) -> Timed:
     started_s, started_cpu_s = time.perf_counter(), time.process_time()
     terms = step(batch) if isinstance(step, TrainStep) else step(batch).terms
     float(terms["mel"])  # waits for the device

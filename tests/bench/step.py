@@ -52,7 +52,7 @@ from trainer.monitoring.session import Session
 from trainer.optim.adamw import AdamW
 from trainer.platform.allocator import tune_allocator
 from trainer.tools.flops import step_flops
-from trainer.training.incidents import SkippedSteps
+from trainer.training.incidents import SkippedStepTracker
 from trainer.training.train_step import TrainStep
 
 REPEATS = 7
@@ -230,13 +230,13 @@ def telling_s(values: dict[str, tf.Tensor]) -> float:
         RunLogger(Path(folder), step=0, steps=TOLD, validate_every=TOLD) as monitor,
         Session(gpus=0) as session,
     ):
-        skipped, start_s = SkippedSteps(0), time.perf_counter()
+        skipped, start_s = SkippedStepTracker(0), time.perf_counter()
         for step in session.timer.batches(iter(range(1, TOLD + 1))):
             session.timer.record_step(values["counts"], compiled=False)
-            skipped.note(step, values, rows=rows)
+            skipped.record(step, values, rows=rows)
             monitor.advance(step)
             if step % log_every == 0:
-                skipped.look()
+                skipped.collect()
                 figures = {name: float(value) for name, value in values.items() if name != "counts"}
                 monitor.log_metrics("train", step=step, values=figures | session.metrics())
         return (time.perf_counter() - start_s) / TOLD

@@ -14,7 +14,7 @@ from tests.learn.measures import has_length_of, orderly_moves
 from tests.learn.speaking import Asked, Speaker, Spoken
 from tests.learn.verdict import Line
 from tests.learn.voices import Voices, nearest_by_pitch
-from trainer.training.dtw import warped_distance_db
+from trainer.training.dtw import dtw_distance_db
 
 ORDERLY, RIGHT_LENGTH, OF_UNTRAINED, RIGHT_VOICE = 0.98, 0.95, 0.5, 0.95
 WORD_ERRORS = {"training": 0.02, "unseen": 0.20}
@@ -109,7 +109,7 @@ def _of_words(name: str, heard: Heard, copied: Heard) -> list[Line]:
 
 def _ratio(clips: list[Clip], spoken: list[Spoken], babble: list[Spoken]) -> float:
     ours, theirs = (
-        np.mean([warped_distance_db(one.mel, clip.mel) for one, clip in zip(mels, clips, strict=True)])
+        np.mean([dtw_distance_db(one.mel, clip.mel) for one, clip in zip(mels, clips, strict=True)])
         for mels in (spoken, babble)
     )
     return float(ours / theirs)

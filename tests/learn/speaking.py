@@ -13,8 +13,8 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.learn.clips import Clip
-from trainer.checkpoint.checkpoint import Saved, load_checkpoint, saved_checkpoints
-from trainer.checkpoint.run_dir import make_model, open_run
+from trainer.checkpoint.checkpoint import CheckpointFile, list_checkpoints, load_checkpoint
+from trainer.checkpoint.run_dir import build_model, read_run_info
 from trainer.data.reference_length import Lengths
 from trainer.model.reference_crop import loudest_part
 from trainer.model.xtts import Generated
@@ -46,10 +46,10 @@ class Speaker:
         Raises:
             UserError: there is no such run or checkpoint.
         """
-        info = open_run(run)
+        info = read_run_info(run)
         self._lengths = info.lengths
         keras.utils.set_random_seed(info.config.seed)
-        self.model = make_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
+        self.model = build_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
         self.model.decoder.set_statistics(mean=list(dataset.info.mel.mean), std=list(dataset.info.mel.std))
         self.step = 0
         if step != 0:
@@ -107,8 +107,8 @@ class Shape(NamedTuple):
     steps: int
 
 
-def _checkpoint(run: Path, *, step: int | None) -> Saved:
-    saved = saved_checkpoints(run)
+def _checkpoint(run: Path, *, step: int | None) -> CheckpointFile:
+    saved = list_checkpoints(run)
     if not saved:
         raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
     found = [one for one in saved if step is None or one.step == step]

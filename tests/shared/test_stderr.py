@@ -39,10 +39,10 @@ BUSY = """
 import ctypes, time
 from rich.console import Console
 from shared.stderr import keep_going_without_stderr
-from trainer.training.signals import Signals
+from trainer.training.signals import SignalHandler
 
 keep_going_without_stderr()
-with Signals(Console(stderr=True).print, leaving="soon") as signals:
+with SignalHandler(Console(stderr=True).print, stop_point="soon") as signals:
     print("ready", flush=True)
     while signals.asked is None:
         time.sleep(0.01)

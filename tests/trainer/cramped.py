@@ -24,12 +24,12 @@ os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compiled in ha
 import tensorflow as tf
 
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
-from trainer.checkpoint.checkpoint import State, copy_arrays, named_state
+from trainer.checkpoint.checkpoint import NamedVariables, copy_to_host, named_variables
 from trainer.config.loss_config import LossConfig
 from trainer.config.model_config import ModelConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.data.buckets import Bucket
-from trainer.distributed.device_memory import OutOfMemory, within_memory
+from trainer.distributed.device_memory import OutOfMemory, translate_oom
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.training.train_step import Batch, TrainStep
@@ -47,7 +47,7 @@ def main(devices: int, large_ones: int) -> None:
     strategy = tf.distribute.MirroredStrategy(names) if devices > 1 else None
     small, large = (dealt(one, strategy, large=large_ones) for one in ([SMALL, SMALL], [SMALL, LARGE]))
     step, state = make_step(strategy)
-    begin = copy_arrays(state)
+    begin = copy_to_host(state)
     states = {"undisturbed": after(2, step, small, state=state)}
     for name, variable in state.items():
         variable.assign(begin[name])
@@ -72,17 +72,17 @@ def dealt(buckets: list[Bucket], strategy: Strategy | None, *, large: int) -> Ba
     )
 
 
-def make_step(strategy: Strategy | None) -> tuple[TrainStep, State]:
+def make_step(strategy: Strategy | None) -> tuple[TrainStep, NamedVariables]:
     """A step of a fresh model, and what it changes."""
     config = ModelConfig.model_validate({"size": "pico"})
     with strategy.scope() if strategy else contextlib.nullcontext():
         model = XTTS(config, vocabulary_size=VOCABULARY, n_mels=N_MELS, log_silence=-11.5)
         optimizer = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables)
     step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, strategy=strategy)
-    return step, named_state(model, optimizer)
+    return step, named_variables(model, optimizer)
 
 
-def after(steps: int, step: TrainStep, batch: Batch, *, state: State) -> str:
+def after(steps: int, step: TrainStep, batch: Batch, *, state: NamedVariables) -> str:
     """What becomes of the state."""
     for _ in range(steps):
         step(batch)["loss"].numpy()
@@ -93,7 +93,7 @@ def fail(step: TrainStep, batch: Batch) -> str:
     """The shape that is told not to fit."""
     limit_address_space(ROOM_BYTES)
     try:
-        within_memory(step, batch)
+        translate_oom(step, batch)
     except OutOfMemory as event:
         return str(event)
     finally:
@@ -101,7 +101,7 @@ def fail(step: TrainStep, batch: Batch) -> str:
     return ""
 
 
-def digest(state: State) -> str:
+def digest(state: NamedVariables) -> str:
     """Of all values."""
     summed = hashlib.sha256()
     for variable in state.values():

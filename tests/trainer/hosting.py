@@ -44,11 +44,11 @@ class ToyStep(step.TrainStep):
         clips = tf.math.count_nonzero(batch["frames"], dtype=tf.float32)
         return batch, {"mel": frames}, tf.stack([frames, clips])
 
-    def _differentiate(self, lesson: Any, counts: Any, replica: Any) -> Any:
+    def _differentiate(self, inputs: Any, counts: Any, replica: Any) -> Any:
         noise = Noise(seed=self._seed, step=self._optimizer.iterations.value, rows_alike=True)
-        own = tf.cast(tf.reduce_sum(lesson["frames"]), tf.float32) / counts["mel"]
+        own = tf.cast(tf.reduce_sum(inputs["frames"]), tf.float32) / counts["mel"]
         with tf.GradientTape() as tape:
-            losses = {name: own * loss for name, loss in self._model.judge(lesson, noise).items()}
+            losses = {name: own * loss for name, loss in self._model.judge(inputs, noise).items()}
         return tape.gradient(losses["loss"], [one.value for one in self._model.trainable_variables]), losses
 
 

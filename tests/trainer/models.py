@@ -15,7 +15,7 @@ from trainer.config.model_sizes import SIZES, Size, Stack
 from trainer.model.decoder import Decoded
 from trainer.model.rng import Noise
 from trainer.model.xtts import XTTS
-from trainer.training.train_step import Losses, judge, prepare
+from trainer.training.train_step import Losses, forward_loss, prepare_inputs
 
 M = 16
 VOCABULARY = 40
@@ -92,7 +92,7 @@ def teacher_force(
     model: XTTS, batch: dict, *, losses: LossConfig, step: tf.Tensor | None, noise: Noise | None
 ) -> tuple[Decoded, Losses]:
     """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it as of update `step`."""
-    return judge(model, prepare(model, batch, noise=noise), losses=losses, step=step, noise=noise)
+    return forward_loss(model, prepare_inputs(model, batch, noise=noise), losses=losses, step=step, noise=noise)
 
 
 def same_for_all(*, place: object = 0, **source: object) -> Noise:

@@ -78,7 +78,7 @@ class TrainStep:
         return {**losses, **self._optimizer.apply(gradients, loss=losses["loss"]), "counts": counts}
 
 
-class EvaluationStep:
+class EvalStep:
     """Of the toy."""
 
     programs = 0
@@ -99,9 +99,9 @@ class EvaluationStep:
 def put_in(put: Callable[[object, str, object], object], **others: object) -> None:
     """`put` the toys, or others by their name, in the place of what they stand for."""
     for module, name, toy in (
-        (learner, "make_model", lambda config, *, contract, vocabulary: Toy(contract.features.n_mels)),
+        (learner, "build_model", lambda config, *, contract, vocabulary: Toy(contract.features.n_mels)),
         (learner, "TrainStep", TrainStep),
-        (validation, "EvaluationStep", EvaluationStep),
+        (validation, "EvalStep", EvalStep),
     ):
         put(module, name, others.get(name, toy))
 

@@ -36,10 +36,10 @@ _BEST = "best.safetensors"
 # safetensors' names of numpy's types
 _DTYPES = {"float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "uint32": "U32", "bool": "BOOL"}
 
-State = Mapping[str, keras.Variable]
+NamedVariables = Mapping[str, keras.Variable]
 
 
-class Saved(NamedTuple):
+class CheckpointFile(NamedTuple):
     """A checkpoint on disk."""
 
     step: int
@@ -56,14 +56,14 @@ class Progress(NamedTuple):
     position: Position
     order: str  # fingerprint of everything that decides the order of batches
     best_loss: float | None = None  # lowest raw validation loss so far
-    owes_validation: bool = False  # of this step; a signal cut it short
-    went_back: bool = False  # to a checkpoint, because steps in a row were no numbers
+    validation_pending: bool = False  # of this step; a signal cut it short
+    rolled_back: bool = False  # to a checkpoint, because steps in a row were no numbers
     plateau: PlateauState = PlateauState()
     best_step: int | None = None  # the step of the best loss
     schedule: str = ""  # preset and schedule that the learning rate follows, as JSON
-    watched: str = ""  # settings by which plateaus are seen, as JSON
+    plateau_config: str = ""  # settings by which plateaus are seen, as JSON
     steps: int = 0  # over which the schedule is laid
-    judged: str = ""  # of what the validation loss is: terms, their weights and the clips
+    validation_fingerprint: str = ""  # of what the validation loss is: terms, their weights and the clips
 
 
 class Snapshot(NamedTuple):
@@ -74,7 +74,7 @@ class Snapshot(NamedTuple):
     contract: str
 
 
-def named_state(model: keras.Model, optimizer: AdamW | None = None) -> State:
+def named_variables(model: keras.Model, optimizer: AdamW | None = None) -> NamedVariables:
     """Every variable that a checkpoint holds, by name."""
     named = {f"model/{variable.path}": variable for variable in model.variables}
     assert len(named) == len(model.variables), "two weights of one name: one of them would be lost"
@@ -83,16 +83,16 @@ def named_state(model: keras.Model, optimizer: AdamW | None = None) -> State:
     return named
 
 
-def copy_arrays(state: State) -> dict[str, np.ndarray]:
+def copy_to_host(state: NamedVariables) -> dict[str, np.ndarray]:
     """The values of now, which later steps leave alone: Keras copies a variable when it is made an array."""
     return {name: np.asarray(variable) for name, variable in state.items()}
 
 
-def saved_checkpoints(run: Path) -> list[Saved]:
+def list_checkpoints(run: Path) -> list[CheckpointFile]:
     """The checkpoints of a run, oldest first."""
     folder = run / "checkpoints"
     found = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir()) if folder.is_dir() else ()
-    return sorted(Saved(int(match[1]), path) for match, path in found if match)
+    return sorted(CheckpointFile(int(match[1]), path) for match, path in found if match)
 
 
 def remove_leftovers(run: Path) -> None:
@@ -101,18 +101,18 @@ def remove_leftovers(run: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def choose_checkpoint(run: Path, wanted: str | None) -> Saved:
+def find_checkpoint(run: Path, wanted: str | None) -> CheckpointFile:
     """One to speak with: "best", "last", or that of a step; None is the best where there is one, and else the last.
 
     Raises:
         UserError: it is not there.
     """
-    saved, best = saved_checkpoints(run), run / "checkpoints" / _BEST
+    saved, best = list_checkpoints(run), run / "checkpoints" / _BEST
     named = {str(one.step): one for one in saved}
     if saved:
         named["last"] = saved[-1]
     if best.is_file() and (wanted is None or wanted not in named):
-        named["best"] = Saved(read_progress(best).step, best)
+        named["best"] = CheckpointFile(read_progress(best).step, best)
         named.setdefault(str(named["best"].step), named["best"])
     if not named:
         raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
@@ -128,7 +128,7 @@ def remove_checkpoints(run: Path, *, after: int) -> None:
     Raises:
         UserError: the disk fails.
     """
-    for saved in saved_checkpoints(run):
+    for saved in list_checkpoints(run):
         if saved.step > after:
             try:
                 saved.path.unlink(missing_ok=True)
@@ -136,7 +136,7 @@ def remove_checkpoints(run: Path, *, after: int) -> None:
                 raise UserError(f"{saved.path}: cannot be removed ({error.strerror}); do so and run again") from error
 
 
-def link_best(path: Path) -> None:
+def mark_best(path: Path) -> None:
     """Give a checkpoint the name of the best.
 
     Raises:
@@ -150,20 +150,24 @@ def link_best(path: Path) -> None:
         ) from error
 
 
-def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None) -> Path:
-    """Write a checkpoint whole; the last `kept`, if any, and the best are left; the snapshot is used up.
+def write_checkpoint(run: Path, snapshot: Snapshot, *, max_to_keep: int | None) -> Path:
+    """Write a checkpoint atomically and remove old ones.
 
-    What earlier calls without `kept`, or with a greater one, left over goes first, so that a call with it makes no more
-    than `kept` + 2. It is the best where its own step is said to be; where a kill comes before it has that name, a
-    resumption mends it.
+    The last `max_to_keep` checkpoints and the best one remain. Surplus checkpoints of earlier calls are removed before
+    the new file is written, so that at most `max_to_keep` + 2 files exist at any time. If the checkpoint's own step is
+    the best step, the file also gets the name of the best; after a kill before that, the next resumption adds the name.
+
+    Args:
+        snapshot: consumed; each array is released as soon as it is written.
+        max_to_keep: None removes nothing.
 
     Raises:
-        UserError: the disk is full or fails; the last `kept` before this one are intact.
+        UserError: the disk is full or fails; the last `max_to_keep` before this one are intact.
     """
     folder = run / "checkpoints"
     path = folder / f"step-{snapshot.progress.step:08d}.safetensors"
     metadata = {"progress": json.dumps(snapshot.progress), "contract": snapshot.contract}
-    _prune(run, kept=kept)
+    _prune(run, max_to_keep=max_to_keep)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file:
@@ -176,13 +180,13 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, kept: int | None) -> Path
             f"{path}: cannot be written ({error.strerror}); the last checkpoint before it is intact; "
             "make room and run the same command again"
         ) from error
-    _prune(run, kept=kept)
+    _prune(run, max_to_keep=max_to_keep)
     return path
 
 
-def _prune(run: Path, *, kept: int | None) -> None:
+def _prune(run: Path, *, max_to_keep: int | None) -> None:
     with contextlib.suppress(OSError):  # what cannot be removed now will be after the next one
-        for old in saved_checkpoints(run)[:-kept] if kept else ():
+        for old in list_checkpoints(run)[:-max_to_keep] if max_to_keep else ():
             old.path.unlink(missing_ok=True)
 
 
@@ -196,7 +200,7 @@ def read_progress(path: Path) -> Progress:
         return _progress(file)
 
 
-def holds_averages(path: Path) -> bool:
+def has_ema_weights(path: Path) -> bool:
     """Whether there are moving averages of the weights in it.
 
     Raises:
@@ -219,7 +223,7 @@ def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None =
         progress, found = _progress(file), file.metadata()["contract"]
         if found != contract:
             raise UserError(f"{path}: of contract {found}, wanted {contract}: other mels or tokens")
-        state = named_state(model, optimizer)
+        state = named_variables(model, optimizer)
         sources = _sources(state, names=set(file.keys()), averaged=optimizer is None)
         _assign(file, [(source, state[name]) for name, source in sources.items()], path=path)
     return progress
@@ -243,7 +247,7 @@ def _progress(file: safetensors.safe_open) -> Progress:
     return progress._replace(position=Position(*progress.position), plateau=PlateauState(*progress.plateau))
 
 
-def _sources(state: State, *, names: set[str], averaged: bool) -> dict[str, str]:
+def _sources(state: NamedVariables, *, names: set[str], averaged: bool) -> dict[str, str]:
     """Under which name the value of each variable is in a file of these names; none of what begins anew."""
     averages = {name: f"optimizer/{average_name(name.removeprefix('model/'))}" for name in state}
     weights = {average: name for name, average in averages.items()}

@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 
 from shared.errors import UserError
-from trainer.checkpoint.checkpoint import State
+from trainer.checkpoint.checkpoint import NamedVariables
 
 
-def claim_room(run: Path, state: State, *, kept: int) -> str:
+def check_disk_space(run: Path, state: NamedVariables, *, max_to_keep: int) -> str:
     """What the checkpoints of a run take, in words.
 
     Raises:
-        UserError: `kept` of them, the best one and the one that is being written do not fit.
+        UserError: `max_to_keep` of them, the best one and the one that is being written do not fit.
     """
     size_bytes = sum(math.prod(variable.shape) * np.dtype(variable.dtype).itemsize for variable in state.values())
-    files = kept + 2
+    files = max_to_keep + 2
     free_bytes = shutil.disk_usage(run).free + _held_bytes(run / "checkpoints")
     needed = (
-        f"a checkpoint takes {_size(size_bytes)}, and up to {files} of them (kept_checkpoints={kept}, the best and the "
-        f"one that is being written) {_size(files * size_bytes)}"
+        f"a checkpoint takes {_size(size_bytes)}, and up to {files} of them (kept_checkpoints={max_to_keep}, the best "
+        f"and the one that is being written) {_size(files * size_bytes)}"
     )
     if files * size_bytes > free_bytes:
         raise UserError(

@@ -14,7 +14,7 @@ from shared.files import write_bytes, write_json
 from shared.locks import writing
 from shared.storage_path import Place
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import Progress, Saved, load_checkpoint, remove_leftovers
+from trainer.checkpoint.checkpoint import CheckpointFile, Progress, load_checkpoint, remove_leftovers
 from trainer.config.model_config import CHANGEABLE
 from trainer.config.speech_bounds import MAX_TOKENS
 from trainer.config.train_config import TrainConfig
@@ -48,7 +48,7 @@ class RunInfo(pydantic.BaseModel):
         )
 
 
-def open_run(run: Path) -> RunInfo:
+def read_run_info(run: Path) -> RunInfo:
     """The description of an existing run.
 
     Raises:
@@ -63,7 +63,7 @@ def open_run(run: Path) -> RunInfo:
         raise UserError(f"{path}: damaged ({error.errors()[0]['msg']}); train into another RUN") from error
 
 
-def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
+def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     """What the run is from now on, after a check that what is in the folder belongs to this model and these shards.
 
     Raises:
@@ -71,14 +71,14 @@ def enter_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     """
     info = RunInfo.of(config, dataset=dataset)
     if (run / "run.json").exists():
-        old = open_run(run)
+        old = read_run_info(run)
         _check_same(old, info, run=run, data=dataset.layout.root)
         kept = {"planned_steps": old.planned_steps, "ceilings": old.ceilings, "devices": old.devices}
         info = info.model_copy(update=kept | {"lengths": info.lengths.with_older(old.lengths)})
     return info
 
 
-def write_run(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
+def write_run_files(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
     """Note what the run is, in a folder that is made where there is none.
 
     Raises:
@@ -92,9 +92,9 @@ def write_run(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
         raise UserError(f"{run}: cannot be written ({error.strerror}); wanted a folder for the run") from error
 
 
-def add_ceiling(run: Path, ceiling: Ceiling) -> RunInfo:
+def add_bucket_limit(run: Path, ceiling: Ceiling) -> RunInfo:
     """Note that batches were too large for memory, so that the run has the same plan from now on."""
-    info = open_run(run)
+    info = read_run_info(run)
     info = info.model_copy(update={"ceilings": (*info.ceilings, ceiling)})
     try:
         write_json(run / "run.json", info)
@@ -104,7 +104,7 @@ def add_ceiling(run: Path, ceiling: Ceiling) -> RunInfo:
 
 
 @contextlib.contextmanager
-def training_in(run: Path, *, break_lock: bool) -> Iterator[None]:
+def training_lock(run: Path, *, break_lock: bool) -> Iterator[None]:
     """Be the only one that trains in the folder, on whatever machine; what a killed one left is cleared away.
 
     Raises:
@@ -132,17 +132,17 @@ def _weights_of(info: RunInfo) -> dict[str, object]:
     return info.config.model.model_dump(exclude=CHANGEABLE)
 
 
-def make_model(config: TrainConfig, *, contract: Contract, vocabulary: Vocabulary) -> XTTS:
+def build_model(config: TrainConfig, *, contract: Contract, vocabulary: Vocabulary) -> XTTS:
     """The model of a run, with fresh weights."""
     spec = contract.features
     return XTTS(config.model, vocabulary_size=len(vocabulary), n_mels=spec.n_mels, log_silence=spec.log_silence)
 
 
-def trained_model(run: Path, saved: Saved, *, info: RunInfo) -> tuple[XTTS, Progress]:
+def load_trained_model(run: Path, saved: CheckpointFile, *, info: RunInfo) -> tuple[XTTS, Progress]:
     """The model of a checkpoint, by the moving average of the weights where there is one, and where the run stood.
 
     Raises:
         UserError: it is damaged, or of another model.
     """
-    model = make_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
+    model = build_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
     return model, load_checkpoint(saved.path, model=model, contract=info.contract.fingerprint)

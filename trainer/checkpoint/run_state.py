@@ -9,20 +9,20 @@ import keras
 import numpy as np
 
 from shared.errors import UserError
-from trainer.checkpoint.async_writer import Saver
+from trainer.checkpoint.async_writer import AsyncCheckpointWriter
 from trainer.checkpoint.checkpoint import (
     Progress,
-    link_best,
+    list_checkpoints,
     load_checkpoint,
-    named_state,
+    mark_best,
+    named_variables,
     remove_checkpoints,
-    saved_checkpoints,
 )
-from trainer.checkpoint.disk_space import claim_room
+from trainer.checkpoint.disk_space import check_disk_space
 from trainer.config.plateau_config import PlateauConfig
 from trainer.data.position import Position
 from trainer.optim.adamw import AdamW
-from trainer.optim.plateau import PlateauState, Remedy, watch_plateau
+from trainer.optim.plateau import LrAction, PlateauState, watch_plateau
 
 
 class RunState:
@@ -35,19 +35,28 @@ class RunState:
         model: keras.Model,
         optimizer: AdamW,
         contract: str,
-        kept: int,
+        max_to_keep: int,
         order: str,
         steps: int,
-        judged: str = "",
+        validation_fingerprint: str = "",
         preset: str | None = None,
         plateau: PlateauConfig | None = None,
     ):
         self._run, self._contract = run, contract
         self._model, self._optimizer, self._plateau = model, optimizer, plateau
-        self._saver, self._kept = Saver(run, contract=contract, kept=kept), kept
+        self._writer = AsyncCheckpointWriter(run, contract=contract, max_to_keep=max_to_keep)
+        self._max_to_keep = max_to_keep
         schedule = json.dumps([preset, optimizer.schedule.model_dump()])
-        watched = json.dumps(plateau and plateau.model_dump())
-        self.progress = Progress(0, Position(), order, schedule=schedule, watched=watched, steps=steps, judged=judged)
+        plateau_config = json.dumps(plateau and plateau.model_dump())
+        self.progress = Progress(
+            0,
+            Position(),
+            order,
+            schedule=schedule,
+            plateau_config=plateau_config,
+            steps=steps,
+            validation_fingerprint=validation_fingerprint,
+        )
 
     @property
     def skipped_in_row(self) -> int:
@@ -55,11 +64,11 @@ class RunState:
         return self._optimizer.skipped_in_row
 
     def __enter__(self) -> RunState:
-        self._saver.__enter__()
+        self._writer.__enter__()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._saver.__exit__(kind, error, trace)
+        self._writer.__exit__(kind, error, trace)
 
     @property
     def is_over(self) -> bool:
@@ -72,36 +81,36 @@ class RunState:
         Raises:
             UserError: it is damaged, or of another model.
         """
-        saved = saved_checkpoints(self._run)
+        saved = list_checkpoints(self._run)
         if not saved:
             return "starting from fresh weights"
         changes = self._load(saved[-1].path)
         if self.progress.best_step == saved[-1].step:
-            link_best(saved[-1].path)  # a kill may have come before that
+            mark_best(saved[-1].path)  # a kill may have come before that
         return ", with ".join([f"going on after step {self.progress.step}, {_words(self.progress.position)}", *changes])
 
-    def claim_room(self) -> str:
+    def check_disk_space(self) -> str:
         """What the checkpoints take on the disk, in words.
 
         Raises:
             UserError: they do not fit.
         """
-        return claim_room(self._run, named_state(self._model, self._optimizer), kept=self._kept)
+        return check_disk_space(self._run, named_variables(self._model, self._optimizer), max_to_keep=self._max_to_keep)
 
     def advance(self, step: int, *, position: Position) -> None:
         """One step was handed over; the position may still be on the device."""
         self.progress = self.progress._replace(step=step, position=position)
 
-    def enter_order(self, order: str) -> None:
+    def change_data_order(self, order: str) -> None:
         """Batches come in another order from now on: a position in the old one means nothing there."""
         epoch, *place = (int(number) for number in self.progress.position)
         self.progress = self.progress._replace(position=Position(epoch + any(place)), order=order)
 
-    def owe_validation(self) -> None:
+    def mark_validation_pending(self) -> None:
         """Of this step, until it is noted."""
-        self.progress = self.progress._replace(owes_validation=True)
+        self.progress = self.progress._replace(validation_pending=True)
 
-    def watch_plateau(self, loss: float) -> Remedy | None:
+    def update_plateau(self, loss: float) -> LrAction | None:
         """What was done to the learning rate where the validation loss stands still, if it does."""
         if self._plateau is None:
             return None
@@ -113,9 +122,9 @@ class RunState:
             self._optimizer.restart_schedule()
         return remedy
 
-    def note_validation(self, loss: float | None) -> bool:
+    def record_validation(self, loss: float | None) -> bool:
         """Whether the loss is lower than ever before; None where there was nothing to validate with."""
-        self.progress = self.progress._replace(owes_validation=False)
+        self.progress = self.progress._replace(validation_pending=False)
         best_loss = self.progress.best_loss
         if loss is None or not np.isfinite(loss) or (best_loss is not None and loss >= best_loss):
             return False
@@ -126,29 +135,29 @@ class RunState:
         """Have a checkpoint written; one amid steps without an update may be no good one, and drives out none."""
         position = Position(*(int(number) for number in self.progress.position))
         self.progress = self.progress._replace(position=position)
-        state = named_state(self._model, self._optimizer)
-        self._saver.save(state, progress=self.progress, is_sure=self.skipped_in_row == 0)
+        state = named_variables(self._model, self._optimizer)
+        self._writer.save(state, progress=self.progress, is_sure=self.skipped_in_row == 0)
 
-    def check(self) -> None:
+    def raise_write_error(self) -> None:
         """Raises UserError where a checkpoint could not be written; does not wait."""
-        self._saver.check()
+        self._writer.raise_write_error()
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until everything is written."""
-        self._saver.settle()
+        self._writer.wait()
 
-    def go_back(self, *, skipped: int, rate_factor: float) -> None:
+    def roll_back(self, *, skipped: int, rate_factor: float) -> None:
         """To the last checkpoint from before `skipped` steps without an update, once in a run, with a lower rate.
 
         Raises:
             UserError: there is none, or the run went back before.
         """
-        self.settle()
+        self.wait()
         step = self.progress.step
         reason = f"loss or gradient was no number in {skipped} steps in a row, up to step {step}"
-        good = [saved for saved in saved_checkpoints(self._run) if saved.step <= step - skipped]
+        good = [saved for saved in list_checkpoints(self._run) if saved.step <= step - skipped]
         remedy = f"weights are as they were before; see {self._run}/incidents.jsonl, and lower optimizer.learning_rate"
-        if self.progress.went_back:
+        if self.progress.rolled_back:
             raise UserError(f"{reason}, after the run went back to a checkpoint with a lower rate before; {remedy}")
         if not good:
             raise UserError(f"{reason}, and no checkpoint is from before them; {remedy}")
@@ -157,10 +166,10 @@ class RunState:
         self._load(good[-1].path)
         # a later step's number is reached again by other weights: only the file that has its name is still the best
         best_step = before.best_step if before.best_step is not None and before.best_step <= good[-1].step else None
-        self.progress = self.progress._replace(went_back=True, best_loss=before.best_loss, best_step=best_step)
+        self.progress = self.progress._replace(rolled_back=True, best_loss=before.best_loss, best_step=best_step)
         self._optimizer.scale_rate(rate_factor)
         self.save()
-        self.settle()
+        self.wait()
 
     def _load(self, path: Path) -> list[str]:
         """The values of a checkpoint; what begins anew, for it was asked for otherwise then."""
@@ -168,7 +177,7 @@ class RunState:
         self.progress = load_checkpoint(path, model=self._model, optimizer=self._optimizer, contract=self._contract)
         found, changes = self.progress, []
         if found.order != asked.order:
-            self.enter_order(asked.order)
+            self.change_data_order(asked.order)
             changes.append("a new epoch: data or input settings changed")
         is_rescheduled = bool(found.schedule) and found.schedule != asked.schedule
         if is_rescheduled:
@@ -177,18 +186,21 @@ class RunState:
             changes.append("the learning rate's schedule from its beginning: preset or optimizer.schedule changed")
         elif found.steps:
             changes += self._stretched(found.steps, now=asked.steps)
-        if found.judged and found.judged != asked.judged:
+        if found.validation_fingerprint and found.validation_fingerprint != asked.validation_fingerprint:
             self.progress = self.progress._replace(best_loss=None, best_step=None, plateau=PlateauState())
             changes.append(
                 "no best loss and no plateau yet: what validations judge by changed (loss, model.crop_frames or clips)"
             )
-        if found.watched != asked.watched:
+        if found.plateau_config != asked.plateau_config:
             self.progress = self.progress._replace(plateau=PlateauState())
         if is_rescheduled and self._plateau:  # its rise is not judged
             best = self.progress.plateau.best
             self.progress = self.progress._replace(plateau=PlateauState(best, cooldown=self._plateau.cooldown))
         self.progress = self.progress._replace(
-            schedule=asked.schedule, watched=asked.watched, steps=asked.steps, judged=asked.judged
+            schedule=asked.schedule,
+            plateau_config=asked.plateau_config,
+            steps=asked.steps,
+            validation_fingerprint=asked.validation_fingerprint,
         )
         return changes
 

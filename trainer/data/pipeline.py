@@ -14,7 +14,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
-from trainer.platform.tf_errors import is_of_collectives, is_of_device
+from trainer.platform.tf_errors import is_collective_error, is_device_error
 from trainer.data.record_index import cut_blocks, read_records
 from trainer.config.data_config import InputConfig
 from trainer.data.corrupt_records import Damage, first_damage
@@ -238,7 +238,7 @@ class Stream:
                     yield batch
                 return
             except _UNREADABLE as error:
-                if is_of_device(error) or is_of_collectives(error):
+                if is_device_error(error) or is_collective_error(error):
                     raise
                 self._skip_damage(error, order=order, position=Position(*map(int, reached)), tell=tell)
 

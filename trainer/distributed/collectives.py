@@ -21,7 +21,7 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from trainer.distributed.tf_config import Cluster
-from trainer.platform.tf_errors import is_full, is_of_collectives
+from trainer.platform.tf_errors import is_collective_error, is_out_of_memory
 
 _GONE = (tf.errors.UnavailableError, tf.errors.AbortedError, tf.errors.CancelledError, tf.errors.DeadlineExceededError)
 _TASK = re.compile(r"/job:(chief|worker)/(?:replica:\d+/)?task:(\d+)")
@@ -43,7 +43,7 @@ class Hosts:
         self.strategy: tf.distribute.Strategy | None = None
         self._sums: dict[tf.DType, Callable[[tf.Tensor], tf.Tensor]] = {}
         if cluster is not None:
-            with self.losses_told():
+            with self.translate_errors():
                 self.strategy = _meet(cluster)
 
     def __str__(self) -> str:
@@ -54,24 +54,24 @@ class Hosts:
         return len(self._cluster.addresses) if self._cluster else 1
 
     @property
-    def is_first(self) -> bool:
+    def is_chief(self) -> bool:
         """Whether the run's folder is this one's; so it is where it is alone."""
-        return self._cluster is None or self._cluster.is_first
+        return self._cluster is None or self._cluster.is_chief
 
     @property
-    def leaving(self) -> str:
+    def stop_point(self) -> str:
         """What a signal leads to, in words."""
         if self._cluster is None:
             return "after this step, with a checkpoint"
         return "with all hosts, after the next step that log_every divides, with a checkpoint"
 
     @contextlib.contextmanager
-    def losses_told(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Raises UserError in the place of what TensorFlow raises where another host is gone."""
         try:
             yield
         except tf.errors.OpError as error:
-            if self._cluster is None or is_full(error) or not _is_of_others(error):
+            if self._cluster is None or is_out_of_memory(error) or not _is_of_others(error):
                 raise
             raise UserError(
                 f"{self._cluster}: {_who_is_gone(error, cluster=self._cluster)}; it has told why, if it could; start "
@@ -87,33 +87,33 @@ class Hosts:
         table[self._cluster.number] = own
         return self._summed(tf.constant(table)).numpy()
 
-    def share(self, numbers: Sequence[int]) -> list[int]:
+    def broadcast(self, numbers: Sequence[int]) -> list[int]:
         """The first host's integers."""
         return self.gather(numbers)[0].tolist()
 
-    def share_bytes(self, content: bytes) -> bytes:
+    def broadcast_bytes(self, content: bytes) -> bytes:
         """The first host's content, whatever the others give."""
-        (size,) = self.share([len(content)])
+        (size,) = self.broadcast([len(content)])
         padded = np.zeros(size, np.int64)
-        if self.is_first:
+        if self.is_chief:
             padded[:] = np.frombuffer(content, np.uint8)
         return self.gather(padded)[0].astype(np.uint8).tobytes()
 
-    def share_values(self, variables: Iterable[keras.Variable]) -> None:
+    def broadcast_variables(self, variables: Iterable[keras.Variable]) -> None:
         """Give the variables of the other hosts the first one's values, one after another."""
         for variable in variables if self._cluster else ():
             value = tf.convert_to_tensor(variable.value)
             sent = value if value.dtype.is_floating else tf.cast(value, tf.int64)
-            received = self._summed(sent if self.is_first else tf.zeros_like(sent))
-            if not self.is_first:
+            received = self._summed(sent if self.is_chief else tf.zeros_like(sent))
+            if not self.is_chief:
                 variable.assign(tf.cast(received, value.dtype))
 
-    def agree(self, *, asked: int | None, is_over: bool = False) -> tuple[int | None, bool]:
+    def sync_stop(self, *, asked: int | None, is_over: bool = False) -> tuple[int | None, bool]:
         """The number of a signal that any host was asked by to leave, if one was; whether the first says it is over."""
         found = self.gather([asked or 0, is_over])
         return int(found[:, 0].max()) or None, bool(found[0, 1])
 
-    def check_same(self, fingerprint: str, *, what: str) -> None:
+    def check_equal(self, fingerprint: str, *, what: str) -> None:
         """Of something that each host has worked out for itself, in hexadecimal.
 
         Raises:
@@ -126,7 +126,7 @@ class Hosts:
                 "of this program or of numpy; install the same ones on all hosts"
             )
 
-    def meet_again(self) -> None:
+    def barrier(self) -> None:
         """Go on when all of them have come here."""
         self.gather([0])
 
@@ -135,7 +135,7 @@ class Hosts:
         if values.dtype not in self._sums:
             specs = [tf.TensorSpec([None], values.dtype)]
             self._sums[values.dtype] = tf.function(self._sum_over_replicas, autograph=False, input_signature=specs)
-        with self.losses_told():
+        with self.translate_errors():
             return tf.reshape(self._sums[values.dtype](tf.reshape(values, [-1])), values.shape)
 
     def _sum_over_replicas(self, values: tf.Tensor) -> tf.Tensor:
@@ -200,7 +200,7 @@ def check_even(names: Iterable[str], *, hosts: int) -> None:
 
 def _is_of_others(error: tf.errors.OpError) -> bool:
     """Whether it tells of another host: collectives that wait for it are given up with an error of these kinds."""
-    return isinstance(error, _GONE) or is_of_collectives(error)
+    return isinstance(error, _GONE) or is_collective_error(error)
 
 
 def _who_is_gone(error: tf.errors.OpError, *, cluster: Cluster) -> str:

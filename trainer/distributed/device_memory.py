@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from trainer.data.buckets import Bucket
 from trainer.data.distributed_input import parts_of
-from trainer.platform.tf_errors import is_full
+from trainer.platform.tf_errors import is_out_of_memory
 
 T = TypeVar("T")
 Batch = dict[str, tf.Tensor]
@@ -23,7 +23,7 @@ class OutOfMemory(Exception):
         self.bucket = bucket
 
 
-def within_memory(step: Callable[[Batch], T], batch: Batch) -> T:
+def translate_oom(step: Callable[[Batch], T], batch: Batch) -> T:
     """The step of a batch.
 
     Raises:
@@ -32,12 +32,12 @@ def within_memory(step: Callable[[Batch], T], batch: Batch) -> T:
     try:
         return step(batch)
     except tf.errors.OpError as error:
-        if not is_full(error):
+        if not is_out_of_memory(error):
             raise
         raise OutOfMemory(bucket_of(batch)) from error
 
 
-def fed_within_memory(batches: Iterator[Batch]) -> Iterator[Batch]:
+def translate_oom_in_input(batches: Iterator[Batch]) -> Iterator[Batch]:
     """The batches as they come.
 
     Raises:
@@ -48,7 +48,7 @@ def fed_within_memory(batches: Iterator[Batch]) -> Iterator[Batch]:
         try:
             batch = next(batches, None)
         except tf.errors.OpError as error:
-            if before is None or not is_full(error):
+            if before is None or not is_out_of_memory(error):
                 raise
             raise OutOfMemory(before) from error
         if batch is None:

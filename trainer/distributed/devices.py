@@ -62,7 +62,7 @@ class Devices:
             return stream.endless(position, device=self.first, tell=tell)
         return replicas.endless(stream, self.strategy, position=position, tell=tell)
 
-    def check_sums(self) -> None:
+    def check_all_reduce(self) -> None:
         """Whether this host's still add up, which a fault amid a sum can end for as long as the process lives.
 
         Raises:

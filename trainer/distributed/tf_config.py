@@ -26,14 +26,14 @@ class Cluster(NamedTuple):
     workers: int  # of them; a chief, if there is one, comes first
 
     @property
-    def is_first(self) -> bool:
+    def is_chief(self) -> bool:
         return self.number == 0
 
     def __str__(self) -> str:
         return f"host {self.number} of {len(self.addresses)}"
 
 
-def find_cluster(text: str | None) -> Cluster | None:
+def parse_tf_config(text: str | None) -> Cluster | None:
     """What TF_CONFIG says; None where it is not set.
 
     Raises:

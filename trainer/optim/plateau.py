@@ -25,7 +25,7 @@ class PlateauState(NamedTuple):
     is_over: bool = False  # the last plateau ended the run
 
 
-class Remedy(NamedTuple):
+class LrAction(NamedTuple):
     """What is to be done, and why."""
 
     kind: Literal["lower", "restart", "stop"]
@@ -33,7 +33,7 @@ class Remedy(NamedTuple):
     reason: str
 
 
-def watch_plateau(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[PlateauState, Remedy | None]:
+def watch_plateau(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[PlateauState, LrAction | None]:
     """The state after a raw validation loss, and a remedy where it has come to a plateau.
 
     A loss that is no number is no gain. While the rate settles a gain counts, and its absence does not.
@@ -48,7 +48,7 @@ def watch_plateau(state: PlateauState, loss: float, *, config: PlateauConfig) ->
     return _act(state, loss, config=config)
 
 
-def _act(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[PlateauState, Remedy]:
+def _act(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[PlateauState, LrAction]:
     best = "none" if state.best is None else f"{state.best:.4f}"
     seen = (
         f"plateau: in {config.patience} validations no loss {config.min_delta:.1%} below the best, {best} "
@@ -56,10 +56,10 @@ def _act(state: PlateauState, loss: float, *, config: PlateauConfig) -> tuple[Pl
     )
     actions = state.actions + 1
     if state.actions >= config.max_reductions:
-        return state._replace(waited=0, is_over=True), Remedy(
+        return state._replace(waited=0, is_over=True), LrAction(
             "stop", 1.0, f"{seen}, after {state.actions} remedies: the run ends; {WAY_ON}"
         )
     doing = "the rate is lowered" if config.action == "lower" else "the schedule begins anew, its peak lowered"
     reason = f"{seen}: {doing} to {config.factor:g} of what it was (remedy {actions} of {config.max_reductions})"
     changed = state._replace(waited=0, cooldown=config.cooldown, actions=actions)
-    return changed, Remedy(config.action, config.factor, reason)
+    return changed, LrAction(config.action, config.factor, reason)

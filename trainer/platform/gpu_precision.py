@@ -1,17 +1,17 @@
-"""Whether a GPU has units for the precision that a run computes in."""
+"""Warn if the GPU has no fast hardware units for the configured precision."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-from trainer.platform.gpu_support import dotted
+from trainer.platform.gpu_support import format_version
 
-# CUDA's compute capability from which on matrix products of a precision have units of their own
+# The first compute capability with hardware matrix units (tensor cores) for each precision.
 _FIRST = {"bfloat16": (8, 0), "float16": (7, 0)}
 
 
-def slow_precision(precision: str) -> str | None:
-    """What there is to say where a GPU computes in it more slowly than it could in another."""
+def slow_precision_warning(precision: str) -> str | None:
+    """Return a warning if a visible GPU computes faster in another precision, else None."""
     first = _FIRST.get(precision)
     for number, gpu in enumerate(tf.config.list_physical_devices("GPU")):
         details = tf.config.experimental.get_device_details(gpu)
@@ -19,8 +19,9 @@ def slow_precision(precision: str) -> str | None:
         if first is None or found is None or found >= first:
             continue
         better = "float16" if found >= _FIRST["float16"] else "float32"
+        name, capability = details.get("device_name", "unknown"), format_version(found)
         return (
-            f"GPU {number} ({details.get('device_name', 'unknown')}) is of compute capability {dotted(found)}, fast "
-            f"{precision} begins with {dotted(first)}: slow as it is; model.precision={better} is faster there"
+            f"GPU {number} ({name}): compute capability {capability} has no fast {precision}, which needs "
+            f"{format_version(first)}; set model.precision={better}, which is faster there"
         )
     return None

@@ -1,4 +1,4 @@
-"""Whether this TensorFlow can compile for the GPUs that it sees."""
+"""Check that TensorFlow can compile for the visible GPUs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import tensorflow as tf
 
 from shared.errors import UserError
 
-# CUDA's compute capability that a version of CUDA is the first to compile for; LLVM aborts the process where it cannot
+# The first CUDA version that compiles for Blackwell's compute capability; with an older one LLVM aborts the process.
 _BLACKWELL, _FIRST_CUDA = (10, 0), (12, 8)
 
 
-def check_capability() -> None:
-    """Of all GPUs that are visible.
+def check_gpu_support() -> None:
+    """Check that XLA can compile for every visible GPU.
 
     Raises:
-        UserError: one is newer than the CUDA that TensorFlow was built with.
+        UserError: a GPU is newer than the CUDA version that TensorFlow was built with.
     """
     built = tf.sysconfig.get_build_info().get("cuda_version")
     if built is None or tuple(map(int, built.split(".")[:2])) >= _FIRST_CUDA:
@@ -24,13 +24,13 @@ def check_capability() -> None:
         found = details.get("compute_capability")
         if found is not None and found >= _BLACKWELL:
             raise UserError(
-                f"GPU {number} ({details.get('device_name', 'unknown')}) is of compute capability {dotted(found)}, for "
-                f"which TensorFlow {tf.__version__}, built with CUDA {built}, cannot compile; wanted one below "
-                f"{dotted(_BLACKWELL)}, or a TensorFlow of CUDA {dotted(_FIRST_CUDA)}; CUDA_VISIBLE_DEVICES says which "
-                "GPUs are used, -1 for none"
+                f"GPU {number} ({details.get('device_name', 'unknown')}): TensorFlow {tf.__version__}, built with CUDA "
+                f"{built}, cannot compile for compute capability {format_version(found)}; expected a GPU below "
+                f"{format_version(_BLACKWELL)}, or a TensorFlow built with CUDA {format_version(_FIRST_CUDA)}; select "
+                "other GPUs with CUDA_VISIBLE_DEVICES (-1 for none)"
             )
 
 
-def dotted(version: tuple[int, ...]) -> str:
-    """As a version is written."""
+def format_version(version: tuple[int, ...]) -> str:
+    """Format a version such as (8, 0) as "8.0"."""
     return ".".join(map(str, version))

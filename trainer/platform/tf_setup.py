@@ -29,7 +29,7 @@ FILTER_END_S = 5.0
 
 
 def start_tensorflow(
-    *, plain_malloc: bool = False, gpus: Gpus = "whole", is_alone: bool = True, compiles: bool = True
+    *, plain_malloc: bool = False, gpus: Gpus = "whole", init_devices: bool = True, check_compiler: bool = True
 ) -> str:
     """Import TensorFlow and let it look for devices; what was done about the allocator, in words.
 
@@ -48,15 +48,15 @@ def start_tensorflow(
     with _without_notes():
         import tensorflow as tf
 
-        from trainer.platform.gpu_support import check_capability
-        from trainer.platform.tf_errors import faults_told
+        from trainer.platform.gpu_support import check_gpu_support
+        from trainer.platform.tf_errors import translate_errors
 
-        with faults_told():
-            if compiles:
-                check_capability()
+        with translate_errors():
+            if check_compiler:
+                check_gpu_support()
             for gpu in tf.config.list_physical_devices("GPU") if gpus == "as needed" else ():
                 tf.config.experimental.set_memory_growth(gpu, True)
-            if is_alone:
+            if init_devices:
                 tf.config.list_logical_devices()
             else:
                 tf.config.list_physical_devices()

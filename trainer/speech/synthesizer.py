@@ -23,8 +23,8 @@ from shared.features import FeatureSpec
 from shared.files import write_bytes
 from shared.languages import resolve_language
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import Saved, choose_checkpoint
-from trainer.checkpoint.run_dir import RunInfo, open_run, trained_model
+from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
+from trainer.checkpoint.run_dir import RunInfo, load_trained_model, read_run_info
 from trainer.config.speech_bounds import MAX_REFERENCE_S, MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
 from trainer.model.reference_crop import loudest_part
 from trainer.model.xtts import XTTS, Generated
@@ -56,7 +56,7 @@ class SynthesisResult(NamedTuple):
     """What was written, and by which checkpoint."""
 
     speech: Speech
-    checkpoint: Saved
+    checkpoint: CheckpointFile
 
 
 def synthesize_file(
@@ -87,7 +87,7 @@ def synthesize_file(
     """
     if not MIN_SPEECH_S <= max_duration_s <= MAX_SPEECH_S:
         raise UserError(f"{max_duration_s} seconds of speech: wanted {MIN_SPEECH_S:g} to {MAX_SPEECH_S:.0f}")
-    info = open_run(run)
+    info = read_run_info(run)
     request = request._replace(language=resolve_language(request.language))
     dense = _tokens(request, info=info, run=run, tokenizer=tokenizer)
     heard = _crop(request.reference, tokens=len(dense), info=info, run=run, log=log)
@@ -96,8 +96,8 @@ def synthesize_file(
             f"the text: {len(dense)} tokens, in training {info.lengths.tokens} at most; where words are lost, speak it "
             "sentence by sentence"
         )
-    saved = choose_checkpoint(run, checkpoint)
-    model, progress = trained_model(run, saved, info=info)  # the best may be another by now
+    saved = find_checkpoint(run, checkpoint)
+    model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
     log(f"compiling, then speaking {max_duration_s:g} s at most; for a large model on CPUs this takes minutes")
     speech = synthesize(
         model,

@@ -13,10 +13,10 @@ from shared.errors import UserError
 from shared.health_check import Check, looked_at, room_at
 from trainer.model.xtts import POLICIES
 from trainer.monitoring.gpu_stats import missing_gpu_advice
-from trainer.platform.gpu_precision import slow_precision
-from trainer.platform.gpu_support import check_capability
+from trainer.platform.gpu_precision import slow_precision_warning
+from trainer.platform.gpu_support import check_gpu_support
 from trainer.platform.process import usable_cores
-from trainer.platform.tf_errors import faults_told, is_full
+from trainer.platform.tf_errors import is_out_of_memory, translate_errors
 
 ROOM_WANTED_GIB = 2.0
 
@@ -38,7 +38,7 @@ def _room(run: Path) -> str:
 def _gpus() -> str:
     found = [tf.config.experimental.get_device_details(one) for one in tf.config.list_physical_devices("GPU")]
     if found:
-        with faults_told():
+        with translate_errors():
             tf.config.list_logical_devices()
         return ", ".join(one.get("device_name", "unknown") for one in found)
     if cards := _cards():
@@ -68,12 +68,12 @@ def _cards(nvml: Any = pynvml) -> list[str]:
 
 def _compiled() -> str:
     """Raises UserError where XLA lacks something, such as CUDA's libdevice, which only some functions need."""
-    check_capability()
+    check_gpu_support()
     try:
         tf.function(_like_a_step, jit_compile=True)(tf.ones([64, 64])).numpy()
     except tf.errors.OpError as error:
-        if is_full(error):
-            with faults_told():
+        if is_out_of_memory(error):
+            with translate_errors():
                 raise
         reason = error.message.partition("\n")[0]
         raise UserError(f"cannot compile here ({reason}); xla=false trains without it, and slower") from error
@@ -92,4 +92,4 @@ def _precisions() -> str:
     """Those that are computed in as fast as can be."""
     if not tf.config.list_physical_devices("GPU"):
         return "float32; in the others CPUs are slower"
-    return ", ".join(one for one in POLICIES if slow_precision(one) is None)
+    return ", ".join(one for one in POLICIES if slow_precision_warning(one) is None)

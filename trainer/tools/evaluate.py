@@ -19,29 +19,29 @@ from rich.table import Table
 from shared.errors import UserError
 from shared.files import write_json
 from shared.locks import reading
-from trainer.checkpoint.checkpoint import Saved, choose_checkpoint
-from trainer.checkpoint.run_dir import enter_run, open_run, trained_model
+from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
+from trainer.checkpoint.run_dir import load_trained_model, prepare_run_info, read_run_info
 from trainer.config.loss_config import LossConfig
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.buckets import Bucket
 from trainer.data.dataset_checks import open_dataset
 from trainer.data.pipeline import Stream
 from trainer.distributed.collectives import Hosts
-from trainer.distributed.device_memory import OutOfMemory, bucket_of, fed_within_memory, within_memory
+from trainer.distributed.device_memory import OutOfMemory, bucket_of, translate_oom, translate_oom_in_input
 from trainer.distributed.devices import Devices
 from trainer.monitoring.compilation import CompilationLogger
 from trainer.monitoring.logger import with_null
-from trainer.platform.tf_errors import is_full
-from trainer.training.data_module import Feed
-from trainer.training.synthesis_eval import FreeRunning, judge
-from trainer.training.train_step import Batch, EvaluationStep
-from trainer.training.validation import validate
+from trainer.platform.tf_errors import is_out_of_memory
+from trainer.training.data_module import DataModule
+from trainer.training.synthesis_eval import SynthesisEval, synthesis_metrics
+from trainer.training.train_step import Batch, EvalStep
+from trainer.training.validation import evaluate_batches
 
 
 class EvalResult(NamedTuple):
     """Of a checkpoint."""
 
-    checkpoint: Saved
+    checkpoint: CheckpointFile
     clips: int  # that the losses are over
     losses: dict[str, float]  # raw; weighted and summed as `loss`
     spoken: dict[str, float]  # nothing where no clip was
@@ -58,19 +58,19 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
     Raises:
         UserError: no such checkpoint, or data of another contract or without a clip to judge by.
     """
-    saved = choose_checkpoint(run, checkpoint)
+    saved = find_checkpoint(run, checkpoint)
     with reading(data):
-        dataset, trained = open_dataset(data), open_run(run)
+        dataset, trained = open_dataset(data), read_run_info(run)
         config = trained.config
-        info = enter_run(run, config=config, dataset=dataset)
-        feed = Feed(config, dataset=dataset, run=run, info=info, devices=info.devices)
+        info = prepare_run_info(run, config=config, dataset=dataset)
+        feed = DataModule(config, dataset=dataset, run=run, info=info, devices=info.devices)
         stream, buckets = feed.validation, feed.validation_plan.buckets
-        model, progress = trained_model(run, saved, info=info)  # the best may be another by now
+        model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
         speaks = config.synthesis_eval if spoken is None else SynthesisEvalConfig(clips=spoken)
-        running = FreeRunning(
+        running = SynthesisEval(
             model, config=speaks, dataset=dataset, lengths=trained.lengths, seed=config.seed, xla=config.xla
         )
-        step = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
+        step = EvalStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
         for line in feed.validation_plan.sampled_lines:
             _log(line)
         losses = _losses(stream, buckets=buckets, step=step, running=running, losses=config.loss)
@@ -81,12 +81,12 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
 
 
 def _losses(
-    stream: Stream, *, buckets: tuple[Bucket, ...], step: EvaluationStep, running: FreeRunning, losses: LossConfig
+    stream: Stream, *, buckets: tuple[Bucket, ...], step: EvalStep, running: SynthesisEval, losses: LossConfig
 ) -> dict[str, float]:
-    batches = _announced(fed_within_memory(stream.once(device=Devices(Hosts()).first, tell=_log)), buckets=buckets)
-    shown = _shown(running.overhear(batches, stream=stream), clips=len(stream.heard))
+    batches = _announced(translate_oom_in_input(stream.once(device=Devices(Hosts()).first, tell=_log)), buckets=buckets)
+    shown = _shown(running.collect_clips(batches, stream=stream), clips=len(stream.heard))
     try:
-        validated = validate(shown, step=lambda batch: within_memory(step, batch), losses=losses)
+        validated = evaluate_batches(shown, step=lambda batch: translate_oom(step, batch), losses=losses)
     except OutOfMemory as event:
         raise UserError(
             f"out of memory in bucket {event.bucket} (clips×frames×tokens); free the device, or use the CPU: "
@@ -97,16 +97,16 @@ def _losses(
     return validated.losses
 
 
-def _spoken(running: FreeRunning) -> dict[str, float]:
+def _spoken(running: SynthesisEval) -> dict[str, float]:
     """Nothing where no clip was, or where there is no memory for it."""
     try:
-        samples = running.speak()
+        samples = running.synthesize()
     except tf.errors.OpError as error:
-        if not is_full(error):
+        if not is_out_of_memory(error):
             raise
         _log("out of memory while clips were spoken: left out; ask for fewer with --clips")
         return {}
-    return judge(samples) if samples else {}
+    return synthesis_metrics(samples) if samples else {}
 
 
 def _log(words: str) -> None:

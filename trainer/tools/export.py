@@ -20,8 +20,8 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from shared.files import remove_tree, sync, temporaries_of, temporary_name, write_bytes, write_json
-from trainer.checkpoint.checkpoint import Saved, choose_checkpoint, holds_averages, named_state
-from trainer.checkpoint.run_dir import open_run, trained_model
+from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint, has_ema_weights, named_variables
+from trainer.checkpoint.run_dir import load_trained_model, read_run_info
 from trainer.data.reference_length import Lengths
 from trainer.model.reference_crop import loudest_part
 from trainer.model.xtts import XTTS
@@ -33,7 +33,7 @@ NAMES = {"saved_model", "weights.safetensors", "config.json", "vocab.json"}
 class ExportResult(NamedTuple):
     """What was written."""
 
-    checkpoint: Saved
+    checkpoint: CheckpointFile
     parameters: int
 
 
@@ -54,15 +54,15 @@ def export_run(
     Raises:
         UserError: no trained run, no such checkpoint, or `out` is not writable, or holds something else.
     """
-    info, saved = open_run(run), choose_checkpoint(run, checkpoint)
+    info, saved = read_run_info(run), find_checkpoint(run, checkpoint)
     contract = info.contract
-    model, progress = trained_model(run, saved, info=info)  # the best may be another by now
+    model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
     saved = saved._replace(step=progress.step)
     steps = max(1, int(max_duration_s * contract.features.frames_per_second / model.config.frames_per_step))
-    weights = {name: np.asarray(variable, np.float32) for name, variable in named_state(model).items()}
+    weights = {name: np.asarray(variable, np.float32) for name, variable in named_variables(model).items()}
     config = {
         "step": progress.step,
-        "averaged": holds_averages(saved.path),
+        "averaged": has_ema_weights(saved.path),
         "max_tokens": max_tokens,
         "max_steps": steps,
     }

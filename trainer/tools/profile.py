@@ -21,20 +21,20 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from trainer.checkpoint.checkpoint import copy_arrays, named_state
+from trainer.checkpoint.checkpoint import copy_to_host, named_variables
 from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.data.distributed_input import parts_of
 from trainer.data.position import Position
 from trainer.distributed.collectives import Hosts
-from trainer.distributed.device_memory import OutOfMemory, bucket_of, fed_within_memory, full_batch, within_memory
+from trainer.distributed.device_memory import OutOfMemory, bucket_of, full_batch, translate_oom, translate_oom_in_input
 from trainer.distributed.devices import Batch, Devices
-from trainer.platform.tf_errors import is_full
+from trainer.platform.tf_errors import is_out_of_memory
 from trainer.tools.flops import step_flops
 from trainer.training.learner import Learner
-from trainer.training.memory_probe import put_back
-from trainer.training.train_step import EvaluationStep
+from trainer.training.memory_probe import restore_variables
+from trainer.training.train_step import EvalStep
 
 # For so long the input is taken by itself, and on up to a chunk's first batch, before which it is read whole; but not
 # beyond the second.
@@ -106,7 +106,7 @@ class Profiler:
         self._learner = Learner(config, dataset=dataset, run=out, info=info, hosts=Hosts())
         self._devices, self._feed = self._learner.devices, self._learner.feed
         self._specs = self._feed.train.element_spec, self._feed.validation.element_spec
-        self._evaluation = EvaluationStep(self._learner.model, losses=config.loss, seed=config.seed, xla=config.xla)
+        self._evaluation = EvalStep(self._learner.model, losses=config.loss, seed=config.seed, xla=config.xla)
 
     @property
     def programs(self) -> int:
@@ -153,8 +153,8 @@ class Profiler:
 
     def _shape_costs(self, *, steps: int, log: Callable[[str], object]) -> Iterator[ShapeCost]:
         _start_compiler(xla=self._config.xla)
-        state = named_state(self._learner.model, self._learner.optimizer)
-        before = copy_arrays(state)
+        state = named_variables(self._learner.model, self._learner.optimizer)
+        before = copy_to_host(state)
         trained, judged = (stream.first_epoch().batches for stream in (self._feed.train, self._feed.validation))
         for number, bucket in enumerate(self._feed.plan.buckets):
             log(f"shape {number + 1} of {len(trained)}, {bucket} (clips×frames×tokens): compiling, {steps} steps")
@@ -164,7 +164,7 @@ class Profiler:
                 stepped = self._step_cost(bucket, steps=steps)
                 cost = stepped._replace(compile_s=stepped.compile_s + judged_s)
             if not cost.fits:
-                put_back(state, before)
+                restore_variables(state, before)
             yield cost._replace(batches=int(trained[number]))
 
     def _step_cost(self, bucket: Bucket, *, steps: int) -> ShapeCost:
@@ -181,12 +181,12 @@ class Profiler:
             batch = full_batch(bucket.part(self._devices.count), like=self._specs[1])
 
         def judge() -> None:
-            within_memory(self._evaluation, batch).terms["mel"].numpy()
+            translate_oom(self._evaluation, batch).terms["mel"].numpy()
 
         return max(0.0, _elapsed_s(judge) - _elapsed_s(judge))
 
     def _batches(self, *, log: Callable[[str], object]) -> Iterator[Batch]:
-        return fed_within_memory(self._devices.batches(self._feed.train, Position(), tell=log))
+        return translate_oom_in_input(self._devices.batches(self._feed.train, Position(), tell=log))
 
     def _train(self, batches: Iterable[Batch]) -> None:
         """Steps in a row, until the devices have done the last."""
@@ -209,7 +209,7 @@ class Profiler:
             if is_over or elapsed_s >= MOST_INPUT_S:
                 break
             chunk = _chunk_of(batch)
-            computed_s += step_s[self._feed.planned(bucket_of(batch))]
+            computed_s += step_s[self._feed.planned_bucket(bucket_of(batch))]
         return computed_s / elapsed_s
 
 
@@ -226,7 +226,7 @@ def _unless_full() -> Iterator[None]:
     except OutOfMemory:
         return
     except tf.errors.OpError as error:
-        if not is_full(error):
+        if not is_out_of_memory(error):
             raise
 
 

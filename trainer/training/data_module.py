@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from trainer.checkpoint.run_dir import RunInfo, add_ceiling
+from trainer.checkpoint.run_dir import RunInfo, add_bucket_limit
 from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.data.pipeline import Stream
@@ -17,7 +17,7 @@ MAX_EXCESS = 0.01  # of padding, over the planned share
 REDUCTION = 0.75  # of the clips of a bucket that is too large
 
 
-class Feed:
+class DataModule:
     """The streams; other ones after a bucket was lowered."""
 
     def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, devices: int):
@@ -43,7 +43,7 @@ class Feed:
         """Whether they are in the shards, or made of the recordings here."""
         return self._dataset.info.contract.stores_mels
 
-    def lines(self) -> list[str]:
+    def summary_lines(self) -> list[str]:
         """What training is fed, in words."""
         plan = self.plan.lines(config=self._config.input, steps=self._config.steps)
         return [*plan, *self._coarse_epochs(), *sampling_lines(self.plan.mix)]
@@ -58,11 +58,11 @@ class Feed:
             f"(now {self._config.input.chunk_bytes:,}) or fewer input.buckets come nearer to the plan"
         ]
 
-    def planned(self, shape: Bucket) -> Bucket:
+    def planned_bucket(self, shape: Bucket) -> Bucket:
         """The whole bucket of a batch's shape, or of the part of a batch that a device gets."""
         return next(bucket for bucket in self.plan.buckets if bucket[1:] == shape[1:])
 
-    def lower(self, bucket: Bucket) -> int:
+    def reduce_bucket(self, bucket: Bucket) -> int:
         """Fewer clips in a bucket that does not fit into memory, in all that goes on from here; how many.
 
         Raises:
@@ -76,6 +76,6 @@ class Feed:
             )
         ceiling = Ceiling(max(1, int(REDUCTION * clips)), bucket.frames, bucket.tokens)
         damaged = self.train.damaged, self.validation.damaged
-        self._use(self._whole.below(add_ceiling(self._run, ceiling).ceilings, devices=self._devices))
+        self._use(self._whole.below(add_bucket_limit(self._run, ceiling).ceilings, devices=self._devices))
         self.train.damaged, self.validation.damaged = damaged
         return self._devices * ceiling.clips

@@ -9,7 +9,7 @@ import numpy as np
 DB_PER_NEPER = 20.0 / math.log(10.0)
 
 
-def warped_distance_db(one: np.ndarray, other: np.ndarray) -> float:
+def dtw_distance_db(one: np.ndarray, other: np.ndarray) -> float:
     """RMS difference over bands of mels [F, M] and [G, M] in ln magnitude, in dB, as the mean over the best warping.
 
     The symmetric form of Sakoe & Chiba (1978, "Dynamic programming algorithm optimization for spoken word

@@ -25,19 +25,19 @@ class Clip(NamedTuple):
     tokens: np.ndarray  # [T] int64
 
 
-class Choice(NamedTuple):
+class EvalPrompts(NamedTuple):
     """Clips by name: what each says, and the one that lends it its voice, None where a speaker has no other."""
 
     texts: dict[str, str]
     references: dict[str, str | None]
 
     @property
-    def wanted(self) -> set[str]:
+    def utterance_ids(self) -> set[str]:
         """All that are to be had."""
         return {*self.texts, *filter(None, self.references.values())}
 
 
-def choose_clips(dataset: Dataset, *, heard: Sequence[str], count: int, seed: int) -> Choice:
+def choose_prompts(dataset: Dataset, *, heard: Sequence[str], count: int, seed: int) -> EvalPrompts:
     """Of the validation split's clips that are heard those with the least keys, whatever the order of batches; first
     those of speakers who have another.
 
@@ -50,7 +50,9 @@ def choose_clips(dataset: Dataset, *, heard: Sequence[str], count: int, seed: in
     names = heapq.nsmallest(count, clips, key=lambda name: (clips_of[clips[name]] == 1, _key(name, seed=seed)))
     chosen = table.filter(pc.is_in(table["utterance_id"], pa.array(names, pa.string()))).to_pylist()
     rows = {row["utterance_id"]: row for row in chosen}
-    return Choice({name: rows[name]["text"] for name in names}, {name: _other_of(table, rows[name]) for name in names})
+    return EvalPrompts(
+        {name: rows[name]["text"] for name in names}, {name: _other_of(table, rows[name]) for name in names}
+    )
 
 
 def _key(name: str, *, seed: int) -> int:

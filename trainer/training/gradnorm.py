@@ -8,19 +8,19 @@ from typing import NamedTuple
 import tensorflow as tf
 
 # guided attention does not pass through the layer that is shared by the others, and has a schedule of its own
-BALANCED = ("mel", "kl", "flux", "stop", "voice")
+BALANCED_TERMS = ("mel", "kl", "flux", "stop", "voice")
 
 MAX_RATIO = 100.0  # of an adapted weight to the one given: a term that is learned pulls no more, and shall not
 
 
-class Balanced(NamedTuple):
+class BalancedWeights(NamedTuple):
     """Weights by which the loss is summed."""
 
     weights: dict[str, tf.Tensor]  # of every term
     is_sound: tf.Tensor  # False where a gradient was no number: they are those given
 
 
-def balance(weights: dict[str, tf.Tensor], gradients: dict[str, list[tf.Tensor]]) -> Balanced:
+def balance_weights(weights: dict[str, tf.Tensor], gradients: dict[str, list[tf.Tensor]]) -> BalancedWeights:
     """Weights by which the gradients of terms have norms in the ratios of the weights given.
 
     GradNorm (Chen et al., 2018, arXiv:1711.02257) with α = 0, where all tasks shall learn from the same norm on the
@@ -40,10 +40,12 @@ def balance(weights: dict[str, tf.Tensor], gradients: dict[str, list[tf.Tensor]]
         name: weights[name] * tf.where(is_sound, tf.clip_by_value(ratio, 1.0 / MAX_RATIO, MAX_RATIO), 1.0)
         for name, ratio in ratios.items()
     }
-    return Balanced({name: tf.stop_gradient(weight) for name, weight in {**weights, **adapted}.items()}, is_sound)
+    return BalancedWeights(
+        {name: tf.stop_gradient(weight) for name, weight in {**weights, **adapted}.items()}, is_sound
+    )
 
 
-def spoilt_unless(is_sound: tf.Tensor, loss: tf.Tensor) -> tf.Tensor:
+def poison_gradient(is_sound: tf.Tensor, loss: tf.Tensor) -> tf.Tensor:
     """The loss, with a gradient that is no number unless `is_sound`: the step is then left out, and where float16's
     scale is what the terms overflowed by, it is lowered, though their weighted sum might have done without.
     """

@@ -20,7 +20,7 @@ from shared.files import write_bytes
 MAX_UNSEEN = 100  # steps whose figures are held
 
 
-class Incidents:
+class IncidentLog:
     """The file; what a run meets again after it went back to a checkpoint is one row still."""
 
     def __init__(self, run: Path):
@@ -54,7 +54,7 @@ class Incidents:
             raise UserError(f"{self._path}: cannot be read ({error.strerror})") from error
 
 
-class Skipped(NamedTuple):
+class SkippedStep(NamedTuple):
     """A step that changed no weight."""
 
     step: int
@@ -63,12 +63,12 @@ class Skipped(NamedTuple):
     rows: np.ndarray  # [B] of its batch
 
 
-class SkippedSteps:
+class SkippedStepTracker:
     """Finds them."""
 
-    def __init__(self, in_row: int):
+    def __init__(self, consecutive: int):
         """`in_row` of them came last before this session."""
-        self.in_row = in_row
+        self.consecutive = consecutive
         # step, its figures, rows of each device
         self._unseen: list[tuple[int, list[tf.Tensor], Sequence[tf.Tensor]]] = []
 
@@ -77,11 +77,11 @@ class SkippedSteps:
         """Whether it is time to look."""
         return len(self._unseen) >= MAX_UNSEEN
 
-    def note(self, step: int, values: dict[str, tf.Tensor], *, rows: Sequence[tf.Tensor]) -> None:
+    def record(self, step: int, values: dict[str, tf.Tensor], *, rows: Sequence[tf.Tensor]) -> None:
         """A step that was handed over, and the rows of its batch, [B] for each device."""
         self._unseen.append((step, [values[name] for name in ("skipped", "loss", "gradient_norm")], rows))
 
-    def look(self) -> list[Skipped]:
+    def collect(self) -> list[SkippedStep]:
         """Those since the last look; waits for the device."""
         unseen, self._unseen = self._unseen, []
         if not unseen:
@@ -90,9 +90,9 @@ class SkippedSteps:
         is_good = figures[:, 0] == 0  # also where a loss scale was too large: that mends itself
         last_good = int(np.flatnonzero(is_good)[-1]) if is_good.any() else -1
         since = len(is_good) - 1 - last_good
-        self.in_row = since if is_good.any() else self.in_row + since
+        self.consecutive = since if is_good.any() else self.consecutive + since
         return [
-            Skipped(step, float(loss), float(norm), np.concatenate([part.numpy() for part in rows]))
+            SkippedStep(step, float(loss), float(norm), np.concatenate([part.numpy() for part in rows]))
             for (step, _, rows), (was_skipped, loss, norm) in zip(unseen, figures, strict=True)
             if was_skipped
         ]

@@ -14,21 +14,21 @@ from trainer.data.buckets import Bucket
 from trainer.data.position import Position
 from trainer.distributed.collectives import Hosts
 from trainer.training.learner import Learner
-from trainer.training.signals import Signals
+from trainer.training.signals import SignalHandler
 
 
-class Standing(NamedTuple):
+class SyncedProgress(NamedTuple):
     """Where a run stands, besides what its variables hold."""
 
     step: int
     position: Position  # of the batch to come
-    owes_validation: bool
+    validation_pending: bool
     is_over: bool
 
-    def share(self, hosts: Hosts) -> Standing:
+    def broadcast(self, hosts: Hosts) -> SyncedProgress:
         """That of the first host."""
-        numbers = hosts.share([self.step, *map(int, self.position), self.owes_validation, self.is_over])
-        return Standing(numbers[0], Position(*numbers[1:4]), bool(numbers[4]), bool(numbers[5]))
+        numbers = hosts.broadcast([self.step, *map(int, self.position), self.validation_pending, self.is_over])
+        return SyncedProgress(numbers[0], Position(*numbers[1:4]), bool(numbers[4]), bool(numbers[5]))
 
 
 class Leader:
@@ -40,27 +40,29 @@ class Leader:
     def share_state(self) -> None:
         """Have the other hosts begin where this one stands."""
         progress = self._state.progress
-        Standing(progress.step, progress.position, progress.owes_validation, self._state.is_over).share(self._hosts)
+        SyncedProgress(progress.step, progress.position, progress.validation_pending, self._state.is_over).broadcast(
+            self._hosts
+        )
         self._learner.share_state()
 
-    def may_leave(self, signals: Signals) -> bool:
+    def may_leave(self, signals: SignalHandler) -> bool:
         """Whether a signal asks for it, and no other hosts have to stop at the same step."""
-        return signals.asked is not None and self._hosts.count == 1
+        return signals.received is not None and self._hosts.count == 1
 
-    def agree(self, signals: Signals, *, validated: bool) -> signal.Signals | None:
+    def sync_stop(self, signals: SignalHandler, *, validated: bool) -> signal.Signals | None:
         """The signal that asked one of the hosts to leave, if one did; all of them then do.
 
         A validation may have changed what steers the learning rate.
         """
         if validated:
-            self._hosts.share_values(self._learner.optimizer.steering)
-        asked, _ = self._hosts.agree(asked=signals.asked, is_over=self._state.is_over)
+            self._hosts.broadcast_variables(self._learner.optimizer.steering)
+        asked, _ = self._hosts.sync_stop(asked=signals.received, is_over=self._state.is_over)
         return None if asked is None else signal.Signals(asked)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until everything is written, and have the others wait too."""
-        self._state.settle()
-        self._hosts.meet_again()
+        self._state.wait()
+        self._hosts.barrier()
 
     def give_up(self, bucket: Bucket) -> None:
         """After a batch did not fit: where others are amid a step that this host did not make.

@@ -10,15 +10,15 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import named_state
-from trainer.checkpoint.run_dir import RunInfo, make_model
+from trainer.checkpoint.checkpoint import named_variables
+from trainer.checkpoint.run_dir import RunInfo, build_model
 from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.distributed.collectives import Hosts
-from trainer.distributed.device_memory import within_memory
+from trainer.distributed.device_memory import translate_oom
 from trainer.distributed.devices import Batch, Devices
 from trainer.optim.adamw import AdamW
-from trainer.training.data_module import Feed
+from trainer.training.data_module import DataModule
 from trainer.training.memory_probe import probe_memory
 from trainer.training.train_step import TrainStep
 
@@ -30,12 +30,12 @@ class Learner:
         keras.utils.set_random_seed(config.seed)
         self._config, self._hosts = config, hosts
         self.devices = Devices(hosts)
-        self.feed = Feed(config, dataset=dataset, run=run, info=info, devices=self.devices.count)
-        hosts.check_same(self.feed.train.fingerprint, what="the order of batches")
+        self.feed = DataModule(config, dataset=dataset, run=run, info=info, devices=self.devices.count)
+        hosts.check_equal(self.feed.train.fingerprint, what="the order of batches")
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         mel = dataset.info.mel
         with self.devices.scope():
-            self.model = make_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
+            self.model = build_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
             self.model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))
             self.optimizer = AdamW(
                 config.optimizer,
@@ -75,8 +75,8 @@ class Learner:
             OutOfMemory: it did not fit, and may be partly done.
             UserError: another host is gone.
         """
-        with self._hosts.losses_told():
-            return within_memory(self._step, batch)
+        with self._hosts.translate_errors():
+            return translate_oom(self._step, batch)
 
     def probe_memory(self, *, lower: Callable[[Bucket], object], announce: Callable[..., object]) -> None:
         """Where there is a GPU, or where it is asked for."""
@@ -86,7 +86,7 @@ class Learner:
                 self._step,
                 feed=self.feed,
                 devices=self.devices,
-                state=named_state(self.model, self.optimizer),
+                state=named_variables(self.model, self.optimizer),
                 frames_per_step=self._config.model.frames_per_step,
                 lower=lower,
                 announce=announce,
@@ -94,4 +94,4 @@ class Learner:
 
     def share_state(self) -> None:
         """Have all hosts hold what the first one holds."""
-        self._hosts.share_values(named_state(self.model, self.optimizer).values())
+        self._hosts.broadcast_variables(named_variables(self.model, self.optimizer).values())

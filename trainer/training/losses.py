@@ -25,7 +25,7 @@ class Target(NamedTuple):
     heard: tf.Tensor  # [B, F], True for frames that the conditioning crop showed; they say nothing and are left out
 
 
-class Voices(NamedTuple):
+class SpeakerEmbeddings(NamedTuple):
     """Speaker embeddings."""
 
     spoken: tf.Tensor  # of the output, [B, S]
@@ -55,7 +55,9 @@ def valid_frames(frames: tf.Tensor, heard: tf.Tensor) -> tf.Tensor:
     return tf.sequence_mask(frames, heard.shape[1]) & ~heard
 
 
-def loss_terms(decoded: Decoded, *, target: Target, voices: Voices | None, config: LossConfig) -> dict[str, tf.Tensor]:
+def loss_terms(
+    decoded: Decoded, *, target: Target, voices: SpeakerEmbeddings | None, config: LossConfig
+) -> dict[str, tf.Tensor]:
     """Each term by itself, unweighted; float32 scalars. Without `voices` that of voices is left out."""
     mel, frames = target.mel, target.frames
     valid = valid_frames(frames, target.heard)
@@ -140,7 +142,7 @@ def guided_attention_loss(
     return masked_mean(off, tf.sequence_mask(step_counts, alignment.shape[1]))
 
 
-def voice_loss(voices: Voices) -> tf.Tensor:
+def voice_loss(voices: SpeakerEmbeddings) -> tf.Tensor:
     """1 − cosine between the voice of the output and that of the reference, where one was given.
 
     Gradients reach what made the output, and not the wanted voice nor the judge: an encoder that learned to judge from

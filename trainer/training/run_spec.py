@@ -14,7 +14,7 @@ from trainer.checkpoint.run_dir import RunInfo
 from trainer.distributed.collectives import Hosts
 
 
-class Charter(pydantic.BaseModel):
+class RunSpec(pydantic.BaseModel):
     """What a host trains, with what, on what."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
@@ -24,22 +24,22 @@ class Charter(pydantic.BaseModel):
     info: RunInfo
 
     @classmethod
-    def of(cls, info: RunInfo, *, dataset: Dataset) -> Charter:
+    def of(cls, info: RunInfo, *, dataset: Dataset) -> RunSpec:
         digest = hashlib.sha256(dataset.info.model_dump_json().encode()).hexdigest()
         return cls(tensorflow=tf.__version__, dataset_sha256=digest, info=info)
 
 
-def share_charter(hosts: Hosts, own: Charter) -> RunInfo:
+def broadcast_run_spec(hosts: Hosts, own: RunSpec) -> RunInfo:
     """The run as the first host has it, its own description being that of this one.
 
     Raises:
         UserError: this host would train something else.
     """
-    said = hosts.share_bytes(own.model_dump_json().encode())
-    if hosts.is_first:
+    said = hosts.broadcast_bytes(own.model_dump_json().encode())
+    if hosts.is_chief:
         return own.info
     try:
-        first = Charter.model_validate_json(said)
+        first = RunSpec.model_validate_json(said)
     except pydantic.ValidationError as error:
         raise UserError(
             f"{hosts}: the first host runs another version of this program; install the same one"
@@ -50,7 +50,7 @@ def share_charter(hosts: Hosts, own: Charter) -> RunInfo:
     return first.info
 
 
-def _difference(own: Charter, first: Charter) -> str | None:
+def _difference(own: RunSpec, first: RunSpec) -> str | None:
     """In words; the plan's history is the first host's alone, for it has the run's folder."""
     if own.tensorflow != first.tensorflow:
         return f"TensorFlow is {own.tensorflow} here and {first.tensorflow} on the first host"

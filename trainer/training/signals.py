@@ -20,19 +20,19 @@ class Interrupted(Exception):
         self.exit_code = 128 + signal_number  # as a shell tells of a process that a signal ended
 
 
-class Signals:
+class SignalHandler:
     """Notes the first signal while it is entered, by a thread: the main one may be compiling for minutes."""
 
-    def __init__(self, tell: Callable[[str], object], *, leaving: str):
-        """`leaving` says when, after the first signal."""
-        self.asked: signal.Signals | None = None
-        self._leaving = leaving
+    def __init__(self, tell: Callable[[str], object], *, stop_point: str):
+        """`stop_point` says when, after the first signal."""
+        self.received: signal.Signals | None = None
+        self._stop_point = stop_point
         self._tell, self._before = tell, {}  # type: ignore[var-annotated]
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
         self._thread = threading.Thread(target=self._listen, name="signals", daemon=True)
 
-    def __enter__(self) -> Signals:
+    def __enter__(self) -> SignalHandler:
         # Python writes a signal's number there as soon as it comes, whatever the main thread is at
         self._wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, _do_nothing) for number in HANDLED}
@@ -51,10 +51,10 @@ class Signals:
         while byte := self._reader.recv(1):
             if byte[0] not in HANDLED:
                 continue
-            if self.asked is not None:
+            if self.received is not None:
                 os._exit(128 + byte[0])
-            self.asked = signal.Signals(byte[0])
-            self._tell(f"{self.asked.name}: leaving {self._leaving}; once more to leave at once")
+            self.received = signal.Signals(byte[0])
+            self._tell(f"{self.received.name}: leaving {self._stop_point}; once more to leave at once")
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:

@@ -21,8 +21,8 @@ from trainer.data.reference_length import Lengths
 from trainer.model.xtts import XTTS, Generated
 from trainer.monitoring.samples import Sample
 from trainer.speech.griffin_lim import griffin_lim
-from trainer.training.dtw import warped_distance_db
-from trainer.training.eval_prompts import Choice, Clip, choose_clips, reference_crops
+from trainer.training.dtw import dtw_distance_db
+from trainer.training.eval_prompts import Clip, EvalPrompts, choose_prompts, reference_crops
 
 OVERLONG = 1.5  # speech may become so much longer than the longest clip, and is cut off then
 MAX_MOVE = 2  # tokens in a step of the decoder
@@ -31,7 +31,7 @@ ITERATIONS = 32  # of Griffin-Lim: enough to judge by, half the time of the best
 Batch = dict[str, tf.Tensor]
 
 
-class FreeRunning:
+class SynthesisEval:
     """Finds the clips while a validation streams by, then speaks them."""
 
     def __init__(
@@ -46,7 +46,7 @@ class FreeRunning:
     ):
         self._model, self._count, self._seed, self._lengths = model, config.clips, seed, lengths
         self._dataset, self._spec = dataset, dataset.info.contract.features
-        self._choice: Choice | None = None
+        self._prompts: EvalPrompts | None = None
         self._found: dict[str, Clip] = {}
         self._clips: list[Clip] = []  # that are spoken
         self._given: dict[str, tf.Tensor] = {}  # to the model; empty until all clips are known
@@ -59,17 +59,17 @@ class FreeRunning:
         """Programs made so far."""
         return self._compiled.experimental_get_tracing_count()
 
-    def overhear(self, batches: Iterable[Batch], *, stream: Stream) -> Iterator[Batch]:
+    def collect_clips(self, batches: Iterable[Batch], *, stream: Stream) -> Iterator[Batch]:
         """The batches of the split's stream, of which some clips are kept at their first passing."""
-        if self._count and self._choice is None:
+        if self._count and self._prompts is None:
             heard = stream.utterance_ids(stream.heard)
-            self._choice = choose_clips(self._dataset, heard=heard, count=self._count, seed=self._seed)
+            self._prompts = choose_prompts(self._dataset, heard=heard, count=self._count, seed=self._seed)
         for batch in batches:
-            if self._choice is not None and not self._given:
-                self._keep(batch, names=stream.utterance_ids, wanted=self._choice.wanted)
+            if self._prompts is not None and not self._given:
+                self._keep(batch, names=stream.utterance_ids, wanted=self._prompts.utterance_ids)
             yield batch
-        if self._choice is not None and not self._given:
-            self._prepare(self._choice)
+        if self._prompts is not None and not self._given:
+            self._prepare(self._prompts)
 
     def _keep(self, batch: Batch, *, names: Callable[[np.ndarray], list[str]], wanted: set[str]) -> None:
         rows = batch["rows"].numpy()
@@ -80,7 +80,7 @@ class FreeRunning:
                 mel = batch["mel"][place, :frames].numpy().astype(np.float32)
                 self._found[name] = Clip(name, mel, batch["tokens"][place, :tokens].numpy())
 
-    def _prepare(self, choice: Choice) -> None:
+    def _prepare(self, choice: EvalPrompts) -> None:
         """Tensors of one shape for all clips; a corrupt one did not come by."""
         clips = [self._found[name] for name in choice.texts if name in self._found]
         if not clips:
@@ -110,7 +110,7 @@ class FreeRunning:
             seed=self._seed,
         )
 
-    def speak(self) -> list[Sample]:
+    def synthesize(self) -> list[Sample]:
         """Each clip as the model says it now; none before all are known."""
         if not self._given:
             return []
@@ -127,29 +127,29 @@ class FreeRunning:
         ]
 
     def _sample(self, clip: Clip, *, mel: np.ndarray, alignment: np.ndarray, has_ended: np.ndarray) -> Sample:
-        assert self._choice is not None
+        assert self._prompts is not None
         if clip.utterance_id not in self._sounds:
-            self._sounds[clip.utterance_id] = sound_of(clip.mel, spec=self._spec)
+            self._sounds[clip.utterance_id] = mel_to_audio(clip.mel, spec=self._spec)
         return Sample(
             utterance_id=clip.utterance_id,
-            text=self._choice.texts[clip.utterance_id],
+            text=self._prompts.texts[clip.utterance_id],
             target=clip.mel,
             spoken=mel,
             alignment=alignment,
             has_ended=has_ended,
             target_sound=self._sounds[clip.utterance_id],
-            spoken_sound=sound_of(mel, spec=self._spec),
+            spoken_sound=mel_to_audio(mel, spec=self._spec),
         )
 
 
-def sound_of(mel: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
+def mel_to_audio(mel: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     """A mel [F, M] through Griffin-Lim: [S] int16, scaled down where it would clip."""
     signal = griffin_lim(np.nan_to_num(mel, nan=spec.log_silence), spec=spec, iterations=ITERATIONS)
     peak = max(1.0, float(np.abs(signal).max(initial=0.0)))
     return np.round(signal / peak * 32767.0).astype(np.int16)
 
 
-def judge(samples: list[Sample]) -> dict[str, float]:
+def synthesis_metrics(samples: list[Sample]) -> dict[str, float]:
     """How well clips were spoken, as means over them, by name."""
     each = [_figures(sample) for sample in samples]
     return {f"free_{name}": float(np.mean([figures[name] for figures in each])) for name in each[0]}
@@ -158,13 +158,13 @@ def judge(samples: list[Sample]) -> dict[str, float]:
 def _figures(sample: Sample) -> dict[str, float]:
     return {
         "length_error": abs(len(sample.spoken) / len(sample.target) - 1.0),
-        "mel_distance_db": warped_distance_db(sample.spoken, sample.target),
-        "moves": forward_share(sample.alignment),
+        "mel_distance_db": dtw_distance_db(sample.spoken, sample.target),
+        "moves": monotonic_share(sample.alignment),
         "ended": float(sample.has_ended),
     }
 
 
-def forward_share(alignment: np.ndarray) -> float:
+def monotonic_share(alignment: np.ndarray) -> float:
     """Share of the steps of an alignment [N, T] whose most attended token is 0 to 2 after that of the step before."""
     moves = np.diff(alignment.argmax(1))
     return float(((moves >= 0) & (moves <= MAX_MOVE)).mean()) if len(moves) else 1.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from shared.locks import reading
-from trainer.checkpoint.run_dir import enter_run, training_in, write_run
+from trainer.checkpoint.run_dir import prepare_run_info, training_lock, write_run_files
 from trainer.config.train_config import TrainConfig
 from trainer.data.dataset_checks import open_dataset
 from trainer.distributed.collectives import Hosts
 from trainer.training.follower import Followed, Follower
-from trainer.training.trainer import Trained, Trainer
+from trainer.training.trainer import FitResult, Trainer
 
 
 def train(
@@ -21,7 +21,7 @@ def train(
     allocator: str,
     break_lock: bool = False,
     hosts: Hosts | None = None,
-) -> Trained | Followed:
+) -> FitResult | Followed:
     """Train from the run's last checkpoint, or from fresh weights, to `config.steps`; nobody may write to the data.
 
     `allocator` says how memory is allocated; it goes into the log. `break_lock` where a process that trained in the
@@ -33,13 +33,13 @@ def train(
         Interrupted: a signal asked for it; a checkpoint is written.
     """
     hosts = hosts or Hosts()
-    with reading(data), hosts.losses_told():
+    with reading(data), hosts.translate_errors():
         dataset = open_dataset(data)
-        if not hosts.is_first:
+        if not hosts.is_chief:
             return Follower(config, dataset=dataset, run=run, hosts=hosts).follow()
-        with training_in(run, break_lock=break_lock):
-            info = enter_run(run, config=config, dataset=dataset)
+        with training_lock(run, break_lock=break_lock):
+            info = prepare_run_info(run, config=config, dataset=dataset)
             trainer = Trainer(config, dataset=dataset, run=run, info=info, hosts=hosts)
             notice = trainer.resume()
-            write_run(run, info.model_copy(update={"devices": trainer.devices}), dataset=dataset)
+            write_run_files(run, info.model_copy(update={"devices": trainer.devices}), dataset=dataset)
             return trainer.train(allocator=allocator, notice=notice)

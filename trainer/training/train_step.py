@@ -26,8 +26,8 @@ from trainer.model.reference_crop import Crop, choose_crop, unheard_part
 from trainer.model.rng import Noise
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW, norm_of
-from trainer.training.gradnorm import BALANCED, balance, spoilt_unless
-from trainer.training.losses import Target, Voices, loss_terms, loss_weights, term_counts, weighted_sum
+from trainer.training.gradnorm import BALANCED_TERMS, balance_weights, poison_gradient
+from trainer.training.losses import SpeakerEmbeddings, Target, loss_terms, loss_weights, term_counts, weighted_sum
 
 Batch = dict[str, tf.Tensor]
 Losses = dict[str, tf.Tensor]
@@ -36,7 +36,7 @@ Losses = dict[str, tf.Tensor]
 _IN_PACKS = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=256 << 20)
 
 
-class Lesson(NamedTuple):
+class StepInputs(NamedTuple):
     """A batch with a crop of each clip."""
 
     mel: tf.Tensor  # [B, F, M] ln magnitude
@@ -107,17 +107,17 @@ class TrainStep:
 
     def _on_one(self, batch: Batch) -> tuple[list[tf.Tensor], Losses, tf.Tensor, tf.Tensor]:
         """Gradients, losses, the gradients' norm, and counts of frames and clips [2]."""
-        lesson, counts, sizes = self._prepare(batch, 0)
-        gradients, losses = self._differentiate(lesson, counts, 0)
+        inputs, counts, sizes = self._prepare(batch, 0)
+        gradients, losses = self._differentiate(inputs, counts, 0)
         return gradients, losses, norm_of(gradients), sizes
 
     def _on_replicas(self, batch: Batch) -> Losses:
         def on_each(part: Batch) -> Losses:
             context = tf.distribute.get_replica_context()
             number = context.replica_id_in_sync_group
-            lesson, *counted = self._prepare(part, number)
+            inputs, *counted = self._prepare(part, number)
             counts, sizes = context.all_reduce(tf.distribute.ReduceOp.SUM, counted)
-            found = self._differentiate(lesson, counts, number)
+            found = self._differentiate(inputs, counts, number)
             gradients, losses = context.all_reduce(tf.distribute.ReduceOp.SUM, found, options=_IN_PACKS)
             return {**self._update(gradients, losses), "counts": sizes}
 
@@ -130,22 +130,22 @@ class TrainStep:
         place = replica * (self._parts + 1) + place
         return Noise(seed=self._seed, step=self._optimizer.iterations.value, place=place)
 
-    def _prepare(self, batch: Batch, replica: tf.Tensor | int) -> tuple[Lesson, Losses, tf.Tensor]:
-        """The lesson of a replica, what its losses are means over, and its frames and clips [2]."""
-        lesson = prepare(self._model, batch, noise=self._noise(replica, 0))
-        counts = count(self._model, lesson, losses=self._losses)
-        sizes = [tf.reduce_sum(lesson.frames), tf.math.count_nonzero(lesson.frames, dtype=tf.int32)]
-        return lesson, counts, tf.cast(tf.stack(sizes), tf.float32)
+    def _prepare(self, batch: Batch, replica: tf.Tensor | int) -> tuple[StepInputs, Losses, tf.Tensor]:
+        """The inputs of a replica, what its losses are means over, and its frames and clips [2]."""
+        inputs = prepare_inputs(self._model, batch, noise=self._noise(replica, 0))
+        counts = count_terms(self._model, inputs, losses=self._losses)
+        sizes = [tf.reduce_sum(inputs.frames), tf.math.count_nonzero(inputs.frames, dtype=tf.int32)]
+        return inputs, counts, tf.cast(tf.stack(sizes), tf.float32)
 
     def _differentiate(
-        self, lesson: Lesson, counts: Losses, replica: tf.Tensor | int
+        self, inputs: StepInputs, counts: Losses, replica: tf.Tensor | int
     ) -> tuple[list[tf.Tensor], Losses]:
-        """Gradients of the scaled loss, and the losses: the shares that this lesson has in those of the whole batch."""
+        """Gradients of the scaled loss, and the losses: this part's contribution to each loss of the whole batch."""
         if self._parts == 1:
-            return self._differentiate_part(lesson, counts, self._noise(replica, 1))
+            return self._differentiate_part(inputs, counts, self._noise(replica, 1))
 
         def add(number: tf.Tensor, sums: Any) -> tuple[tf.Tensor, Any]:
-            part = tf.nest.map_structure(lambda rows: _part_of(rows, number, parts=self._parts), lesson)
+            part = tf.nest.map_structure(lambda rows: _part_of(rows, number, parts=self._parts), inputs)
             found = self._differentiate_part(part, counts, self._noise(replica, 1 + number))
             return number + 1, tf.nest.map_structure(tf.add, sums, found)
 
@@ -154,11 +154,13 @@ class TrainStep:
         _, sums = tf.while_loop(lambda number, _: number < self._parts, add, (tf.constant(0), nothing))
         return sums
 
-    def _differentiate_part(self, lesson: Lesson, counts: Losses, noise: Noise) -> tuple[list[tf.Tensor], Losses]:
+    def _differentiate_part(self, inputs: StepInputs, counts: Losses, noise: Noise) -> tuple[list[tf.Tensor], Losses]:
         with tf.GradientTape() as tape:
             step = self._optimizer.iterations.value
             scale = self._optimizer.scaled
-            _, losses = judge(self._model, lesson, losses=self._losses, step=step, noise=noise, of=counts, scaled=scale)
+            _, losses = forward_loss(
+                self._model, inputs, losses=self._losses, step=step, noise=noise, of=counts, scaled=scale
+            )
             scaled = scale(losses["loss"])
         variables = [variable.value for variable in self._model.trainable_variables]
         # an embedding's gradient comes as rows, and the norm of rows is not that of their sums
@@ -168,7 +170,7 @@ class TrainStep:
         return {**losses, **self._optimizer.apply(gradients, loss=losses["loss"], norm=norm)}
 
 
-class Evaluated(NamedTuple):
+class EvalOutput(NamedTuple):
     """What is said of a batch."""
 
     terms: Losses  # of the loss, unweighted
@@ -176,14 +178,14 @@ class Evaluated(NamedTuple):
     decoded: Decoded
 
 
-class EvaluationStep:
+class EvalStep:
     """Losses and output of the network that speaks: sampled, its pre-net dropped, else nothing; always the same way."""
 
     def __init__(self, model: XTTS, *, losses: LossConfig, seed: int, xla: bool = True):
         self._model, self._losses, self._seed = model, losses, seed
         self._compiled = _compiled(self._evaluate, xla=xla)
 
-    def __call__(self, batch: Batch) -> Evaluated:
+    def __call__(self, batch: Batch) -> EvalOutput:
         """Judge a batch."""
         return self._compiled(batch)
 
@@ -192,31 +194,31 @@ class EvaluationStep:
         """Programs made so far, as of the training step."""
         return self._compiled.experimental_get_tracing_count()
 
-    def _evaluate(self, batch: Batch) -> Evaluated:
+    def _evaluate(self, batch: Batch) -> EvalOutput:
         noise = Noise(seed=self._seed, step=tf.constant(0), trains=False)
-        lesson = prepare(self._model, batch, noise=noise)
-        counts = count(self._model, lesson, losses=self._losses)
-        decoded, terms = _judge(self._model, lesson, losses=self._losses, noise=noise, of=None)
-        return Evaluated(terms, counts, decoded)
+        inputs = prepare_inputs(self._model, batch, noise=noise)
+        counts = count_terms(self._model, inputs, losses=self._losses)
+        decoded, terms = _forward_terms(self._model, inputs, losses=self._losses, noise=noise, of=None)
+        return EvalOutput(terms, counts, decoded)
 
 
-def prepare(model: XTTS, batch: Batch, *, noise: Noise | None) -> Lesson:
+def prepare_inputs(model: XTTS, batch: Batch, *, noise: Noise | None) -> StepInputs:
     """A batch as the stream gives it, with a crop of each clip."""
     mel, config = tf.cast(batch["mel"], tf.float32), model.config
     frames, tokens, token_counts = (tf.cast(batch[name], tf.int32) for name in ("frames", "tokens", "token_counts"))
     crop = choose_crop(mel, frames, crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise)
-    return Lesson(mel, frames, tokens, token_counts, crop)
+    return StepInputs(mel, frames, tokens, token_counts, crop)
 
 
-def count(model: XTTS, lesson: Lesson, *, losses: LossConfig) -> Losses:
+def count_terms(model: XTTS, inputs: StepInputs, *, losses: LossConfig) -> Losses:
     """Of how many things each term of the loss is the mean."""
-    crop, frames_per_step = lesson.crop, model.config.frames_per_step
-    return term_counts(lesson.frames, crop.heard, crop.frames > 0, frames_per_step=frames_per_step, config=losses)
+    crop, frames_per_step = inputs.crop, model.config.frames_per_step
+    return term_counts(inputs.frames, crop.heard, crop.frames > 0, frames_per_step=frames_per_step, config=losses)
 
 
-def judge(
+def forward_loss(
     model: XTTS,
-    lesson: Lesson,
+    inputs: StepInputs,
     *,
     losses: LossConfig,
     step: tf.Tensor | None,
@@ -224,9 +226,9 @@ def judge(
     of: Losses | None = None,
     scaled: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
 ) -> tuple[Decoded, Losses]:
-    """Decode a lesson, and judge it as of step `step`; None is after the last.
+    """Run the model on the inputs and compute the losses of step `step`; None is after the last.
 
-    Where the lesson is a part of a batch, `of` are the counts of the whole, and the losses of parts add up to its.
+    Where the inputs are a part of a batch, `of` are the counts of the whole, and the losses of parts add up to its.
     What is differentiated here is `scaled`, so that float16 has gradients of it.
 
     Returns:
@@ -234,26 +236,26 @@ def judge(
     """
     weights = loss_weights(losses, step=step)
     if step is None or not losses.adaptive:
-        decoded, terms = _judge(model, lesson, losses=losses, noise=noise, of=of)
+        decoded, terms = _forward_terms(model, inputs, losses=losses, noise=noise, of=of)
         return decoded, {"loss": weighted_sum(terms, weights), **terms}
     with tf.GradientTape(persistent=True) as tape:
-        decoded, terms = _judge(model, lesson, losses=losses, noise=noise, of=of)
-        balanced = {name: scaled(terms[name]) for name in BALANCED if name in terms}
+        decoded, terms = _forward_terms(model, inputs, losses=losses, noise=noise, of=of)
+        balanced = {name: scaled(terms[name]) for name in BALANCED_TERMS if name in terms}
     shared = [variable.value for variable in model.decoder.last_shared]
-    weights, is_sound = balance(weights, {name: tape.gradient(term, shared) for name, term in balanced.items()})
+    weights, is_sound = balance_weights(weights, {name: tape.gradient(term, shared) for name, term in balanced.items()})
     shown = {f"{name}_weight": weights[name] for name in terms}
-    return decoded, {"loss": spoilt_unless(is_sound, weighted_sum(terms, weights)), **terms, **shown}
+    return decoded, {"loss": poison_gradient(is_sound, weighted_sum(terms, weights)), **terms, **shown}
 
 
-def _judge(
-    model: XTTS, lesson: Lesson, *, losses: LossConfig, noise: Noise | None, of: Losses | None
+def _forward_terms(
+    model: XTTS, inputs: StepInputs, *, losses: LossConfig, noise: Noise | None, of: Losses | None
 ) -> tuple[Decoded, Losses]:
     """What is decoded, and each term of the loss."""
-    crop, frames = lesson.crop, lesson.frames
+    crop, frames = inputs.crop, inputs.frames
     decoded = model(
-        lesson.mel,
-        tokens=lesson.tokens,
-        token_counts=lesson.token_counts,
+        inputs.mel,
+        tokens=inputs.tokens,
+        token_counts=inputs.token_counts,
         crop=crop.mel,
         crop_frames=crop.frames,
         noise=noise,
@@ -262,12 +264,12 @@ def _judge(
     if losses.voice:
         unheard = unheard_part(decoded.mel, frames, crop=crop)
         spoken, wanted = (model.recognise(*one) for one in (unheard, (crop.mel, crop.frames)))
-        voices = Voices(spoken, wanted, crop.frames > 0)
-    target = Target(model.decoder.standardise(lesson.mel), frames, lesson.token_counts, crop.heard)
+        voices = SpeakerEmbeddings(spoken, wanted, crop.frames > 0)
+    target = Target(model.decoder.standardise(inputs.mel), frames, inputs.token_counts, crop.heard)
     terms = loss_terms(decoded, target=target, voices=voices, config=losses)
     if of is None:
         return decoded, terms
-    own = count(model, lesson, losses=losses)
+    own = count_terms(model, inputs, losses=losses)
     return decoded, {name: term * own[name] / tf.maximum(of[name], 1.0) for name, term in terms.items()}
 
 

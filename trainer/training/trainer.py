@@ -18,7 +18,7 @@ from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.data.distributed_input import parts_of
 from trainer.distributed.collectives import Hosts
-from trainer.distributed.device_memory import OutOfMemory, bucket_of, fed_within_memory
+from trainer.distributed.device_memory import OutOfMemory, bucket_of, translate_oom_in_input
 from trainer.distributed.devices import Batch
 from trainer.model.xtts import XTTS
 from trainer.monitoring.html_report import write_html_report
@@ -26,18 +26,18 @@ from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.session import Session
 from trainer.monitoring.summary import CompiledPrograms, Summary, write_summary
 from trainer.optim.plateau import WAY_ON
-from trainer.platform.gpu_precision import slow_precision
-from trainer.platform.tf_errors import is_of_compiler
-from trainer.training.incidents import Incidents
+from trainer.platform.gpu_precision import slow_precision_warning
+from trainer.platform.tf_errors import is_compiler_error
+from trainer.training.incidents import IncidentLog
 from trainer.training.leader import Leader
 from trainer.training.learner import Learner
-from trainer.training.recovery import Rescue, SkippedInRow
-from trainer.training.run_spec import Charter, share_charter
-from trainer.training.signals import Interrupted, Signals
+from trainer.training.recovery import Recovery, TooManySkippedSteps
+from trainer.training.run_spec import RunSpec, broadcast_run_spec
+from trainer.training.signals import Interrupted, SignalHandler
 from trainer.training.validation import Validation
 
 
-class Trained(NamedTuple):
+class FitResult(NamedTuple):
     """How a run ended."""
 
     steps: int
@@ -62,11 +62,11 @@ class Trainer:
 
     def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, hosts: Hosts):
         self._config, self._run, self._hosts = config, run, hosts
-        share_charter(hosts, Charter.of(info, dataset=dataset))
+        broadcast_run_spec(hosts, RunSpec.of(info, dataset=dataset))
         self._learner = Learner(config, dataset=dataset, run=run, info=info, hosts=hosts)
         self._devices, self._feed = self._learner.devices, self._learner.feed
         self._model, self._optimizer = self._learner.model, self._learner.optimizer
-        self._incidents = Incidents(run)
+        self._incidents = IncidentLog(run)
         self._validation = Validation(
             self._model,
             self._optimizer,
@@ -81,10 +81,10 @@ class Trainer:
             model=self._model,
             optimizer=self._optimizer,
             contract=dataset.info.contract.fingerprint,
-            kept=config.kept_checkpoints,
+            max_to_keep=config.kept_checkpoints,
             order=self._feed.train.fingerprint,
             steps=config.steps,
-            judged=self._validation.judged_by(self._feed.validation),
+            validation_fingerprint=self._validation.validation_fingerprint(self._feed.validation),
             preset=config.preset,
             plateau=config.plateau,
         )
@@ -100,7 +100,7 @@ class Trainer:
         """Go on from the run's last checkpoint; what that means, in words."""
         return self._state.resume()
 
-    def train(self, *, allocator: str, notice: str) -> Trained:
+    def train(self, *, allocator: str, notice: str) -> FitResult:
         """Run to the last step; `notice` is told."""
         state = self._state
         with (
@@ -109,13 +109,13 @@ class Trainer:
                 step=state.progress.step,
                 steps=self._config.steps,
                 validate_every=self._config.validate_every,
-                owes_validation=state.progress.owes_validation,
+                owes_validation=state.progress.validation_pending,
             ) as monitor,
-            Signals(monitor.log, leaving=self._hosts.leaving) as signals,
+            SignalHandler(monitor.log, stop_point=self._hosts.stop_point) as signals,
             Session(gpus=self._devices.gpus, first_step=state.progress.step + 1) as session,
             state,
         ):
-            rescue = Rescue(
+            recovery = Recovery(
                 self._config.recovery,
                 feed=self._feed,
                 state=state,
@@ -123,17 +123,17 @@ class Trainer:
                 monitor=monitor,
                 hosts=self._hosts,
             )
-            on = _Ongoing(monitor, signals, session, rescue)
-            slow = slow_precision(self._config.model.precision)
+            on = _Ongoing(monitor, signals, session, recovery)
+            slow = slow_precision_warning(self._config.model.precision)
             monitor.log(f"{self._devices}, {_count(self._model):,} parameters")
-            for line in self._feed.lines():
+            for line in self._feed.summary_lines():
                 monitor.log(line)
             for line in filter(None, (allocator, session.pop_notice(), slow, notice)):
                 monitor.log(line)
-            if self._is_done and not state.progress.owes_validation:
+            if self._is_done and not state.progress.validation_pending:
                 self._leader.share_state()
-                return Trained(state.progress.step, state.is_over, None, None)
-            monitor.log(state.claim_room())
+                return FitResult(state.progress.step, state.is_over, None, None)
+            monitor.log(state.check_disk_space())
             with session.timer.exclude():
                 self._leader.share_state()
                 if not self._is_done:
@@ -147,11 +147,11 @@ class Trainer:
                 self._conclude_early(on, allocator=allocator)
                 raise
             with session.timer.exclude():
-                self._leader.settle()
+                self._leader.wait()
             summary = self._conclude(session, allocator=allocator)
             for line in summary.lines():
                 monitor.log(line)
-        return Trained(state.progress.step, state.is_over, self._loss, summary)
+        return FitResult(state.progress.step, state.is_over, self._loss, summary)
 
     @property
     def _is_done(self) -> bool:
@@ -191,8 +191,8 @@ class Trainer:
         Raises:
             UserError: a device gets one clip of it, several hosts train, or devices no longer add up.
         """
-        on.rescue.lower(bucket)
-        self._devices.check_sums()
+        on.recovery.reduce_bucket(bucket)
+        self._devices.check_all_reduce()
         self._leader.give_up(bucket)
 
     def _go_on_to_the_end(self, on: _Ongoing) -> None:
@@ -203,33 +203,33 @@ class Trainer:
                 break
             except OutOfMemory as event:
                 with on.session.timer.exclude():
-                    self._lower(self._feed.planned(event.bucket), on=on)
+                    self._lower(self._feed.planned_bucket(event.bucket), on=on)
                     self._state.save()
             except tf.errors.OpError as error:
                 if self._signal_behind(error, on=on) is None:
                     raise
                 self._leave_amid_step(on)
-            except SkippedInRow:
+            except TooManySkippedSteps:
                 with on.session.timer.exclude():
-                    on.rescue.go_back()
+                    on.recovery.roll_back()
                     self._leader.share_state()
 
     def _signal_behind(self, error: tf.errors.OpError, *, on: _Ongoing) -> signal.Signals | None:
         """The signal that went to all of a terminal's processes and ended the compiler as well, if one did."""
-        return on.signals.asked if is_of_compiler(error) and self._hosts.count == 1 else None
+        return on.signals.received if is_compiler_error(error) and self._hosts.count == 1 else None
 
     def _leave_amid_step(self, on: _Ongoing) -> None:
         """Raises Interrupted; the step that was reached is saved, or the last checkpoint stands.
 
         The update is compiled once for all shapes, so that none is amid it where one came before.
         """
-        with contextlib.suppress(SkippedInRow):  # the next session finds so
-            on.rescue.look()
+        with contextlib.suppress(TooManySkippedSteps):  # the next session finds so
+            on.recovery.check_skipped_steps()
         if self._learner.is_partly_done and not self._learner.has_updated:
-            on.rescue.restore(reason="a signal")
+            on.recovery.restore(reason="a signal")
         else:
             self._state.save()
-        self._leave_if(on.signals.asked)
+        self._leave_if(on.signals.received)
 
     def _probe(self, on: _Ongoing) -> None:
         """Try the largest batch, where that is wanted."""
@@ -247,32 +247,32 @@ class Trainer:
     def _go_on(self, on: _Ongoing) -> None:
         """Step after step from where the run stands."""
         timer, state = on.session.timer, self._state
-        if state.progress.owes_validation:
+        if state.progress.validation_pending:
             with timer.exclude():
                 self._validate(on)
-                asked = self._agree(on, validated=True, is_to_save=True)
+                asked = self._sync_stop(on, validated=True, is_to_save=True)
                 state.save()
             self._leave_if(asked)
         if self._is_done:
             return
-        batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.rescue.tell_of_damage)
+        batches = self._devices.batches(self._feed.train, state.progress.position, tell=on.recovery.log_corrupt_record)
         for step, batch in zip(
             range(state.progress.step + 1, self._config.steps + 1),
-            timer.batches(fed_within_memory(batches)),
+            timer.batches(translate_oom_in_input(batches)),
             strict=False,
         ):
-            state.check()
+            state.raise_write_error()
             position = batch.pop("next")
             on.monitor.log_compilation("training", bucket_of(batch), of=self._feed.plan.buckets)
             programs = self._learner.programs
             values = self._train_on(batch, on=on)
             timer.record_step(values.pop("counts"), compiled=self._learner.programs > programs)
-            on.rescue.note(step, values, rows=parts_of(batch["rows"]))
+            on.recovery.record(step, values, rows=parts_of(batch["rows"]))
             state.advance(step, position=position)
             on.monitor.advance(step)
             if (
                 self._config.is_due(step, *self._config.intervals)
-                or on.rescue.is_due
+                or on.recovery.is_due
                 or self._leader.may_leave(on.signals)
             ):
                 self._pause(on, values=values)
@@ -289,13 +289,13 @@ class Trainer:
             return self._learner.train_on(batch)
         except OutOfMemory:
             if self._learner.is_partly_done and self._hosts.count == 1:  # several hosts begin again
-                on.rescue.restore(reason="out of memory")
+                on.recovery.restore(reason="out of memory")
             raise
 
     def _pause(self, on: _Ongoing, *, values: dict[str, tf.Tensor]) -> None:
         """What is due after a step."""
         step, config = self._state.progress.step, self._config
-        on.rescue.look()
+        on.recovery.check_skipped_steps()
         if config.is_due(step, config.log_every):
             self._log(on, values=values)
         with on.session.timer.exclude():
@@ -303,19 +303,19 @@ class Trainer:
             is_due = config.is_due(step, config.checkpoint_every)
             is_saved = validated and is_due  # what ends a process amid a long validation costs no steps before it
             if is_saved:
-                self._state.owe_validation()
+                self._state.mark_validation_pending()
                 self._state.save()
             is_best = validated and self._validate(on)
             is_to_save = is_best or self._state.is_over or is_due
-            asked = self._agree(on, validated=validated, is_to_save=is_to_save)
-            if (asked or is_to_save) and not (is_saved and self._state.progress.owes_validation):
+            asked = self._sync_stop(on, validated=validated, is_to_save=is_to_save)
+            if (asked or is_to_save) and not (is_saved and self._state.progress.validation_pending):
                 self._state.save()
         self._leave_if(asked)
 
-    def _agree(self, on: _Ongoing, *, validated: bool, is_to_save: bool) -> signal.Signals | None:
+    def _sync_stop(self, on: _Ongoing, *, validated: bool, is_to_save: bool) -> signal.Signals | None:
         """The signal that asked for an end; what is to be saved is so also where another host is gone meanwhile."""
         try:
-            return self._leader.agree(on.signals, validated=validated)
+            return self._leader.sync_stop(on.signals, validated=validated)
         except UserError:
             if is_to_save:
                 self._state.save()
@@ -324,7 +324,7 @@ class Trainer:
     def _leave_if(self, asked: signal.Signals | None) -> None:
         """Raises Interrupted where a signal asked for it; what is to be saved is on its way to the disk."""
         if asked is not None:
-            self._leader.settle()
+            self._leader.wait()
             where = f"{self._run}: {asked.name}: left after step {self._state.progress.step}, which is saved"
             raise Interrupted(f"{where}; the same command goes on from there", signal_number=asked)
 
@@ -338,31 +338,31 @@ class Trainer:
     def _validate(self, on: _Ongoing) -> bool:
         """Whether the loss is lower than ever before; owed until it is known, which a signal may cut short."""
         state, step = self._state, self._state.progress.step
-        state.owe_validation()
-        loss = self._validation.hold(
+        state.mark_validation_pending()
+        loss = self._validation.run(
             self._feed.validation,
             buckets=self._feed.validation_plan.buckets,
             device=self._devices.first,
             step=step,
             monitor=on.monitor,
-            tell=on.rescue.tell_of_damage,
-            is_cut_short=lambda: on.signals.asked is not None,
+            tell=on.recovery.log_corrupt_record,
+            is_cut_short=lambda: on.signals.received is not None,
         )
-        if loss is None and on.signals.asked:
+        if loss is None and on.signals.received:
             return False
-        if loss is not None and (remedy := state.watch_plateau(loss)):
+        if loss is not None and (remedy := state.update_plateau(loss)):
             self._incidents.add("plateau", step=step, action=remedy.kind, reason=remedy.reason)
             on.monitor.log(f"step {step}: {remedy.reason}")
-        return state.note_validation(loss)
+        return state.record_validation(loss)
 
 
 class _Ongoing(NamedTuple):
     """What a run is told by and tells, while it goes on."""
 
     monitor: RunLogger
-    signals: Signals
+    signals: SignalHandler
     session: Session
-    rescue: Rescue
+    recovery: Recovery
 
 
 def _count(model: XTTS) -> int:

@@ -19,18 +19,18 @@ from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import Lengths
-from trainer.distributed.device_memory import bucket_of, fed_within_memory, within_memory
+from trainer.distributed.device_memory import bucket_of, translate_oom, translate_oom_in_input
 from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.plots import alignment_image, mel_comparison_image
 from trainer.monitoring.samples import Samples, write_samples
 from trainer.optim.adamw import AdamW
-from trainer.platform.tf_errors import is_full
-from trainer.training.incidents import Incidents
+from trainer.platform.tf_errors import is_out_of_memory
+from trainer.training.incidents import IncidentLog
 from trainer.training.losses import loss_weights
-from trainer.training.synthesis_eval import FreeRunning, judge
-from trainer.training.train_step import Batch, Evaluated, EvaluationStep
+from trainer.training.synthesis_eval import SynthesisEval, synthesis_metrics
+from trainer.training.train_step import Batch, EvalOutput, EvalStep
 
 
 class Validation:
@@ -45,16 +45,16 @@ class Validation:
         dataset: Dataset,
         lengths: Lengths,
         run: Path,
-        incidents: Incidents,
+        incidents: IncidentLog,
     ):
         self._optimizer, self._config, self._run, self._incidents = optimizer, config, run, incidents
         self._rate_hz = dataset.info.contract.features.sample_rate_hz
-        self.evaluation = EvaluationStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
-        self.free_running = FreeRunning(
+        self.evaluation = EvalStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
+        self.free_running = SynthesisEval(
             model, config=config.synthesis_eval, dataset=dataset, lengths=lengths, seed=config.seed, xla=config.xla
         )
 
-    def hold(
+    def run(
         self,
         stream: Stream,
         *,
@@ -74,15 +74,15 @@ class Validation:
         """
         began_s, programs = time.monotonic(), self._programs
 
-        def evaluate(batch: Batch) -> Evaluated:
+        def evaluate(batch: Batch) -> EvalOutput:
             monitor.log_compilation("validation", bucket_of(batch), of=buckets)
-            return within_memory(self.evaluation, batch)
+            return translate_oom(self.evaluation, batch)
 
-        batches = fed_within_memory(stream.once(device=device, tell=tell))
-        overheard = self.free_running.overhear(batches, stream=stream)
+        batches = translate_oom_in_input(stream.once(device=device, tell=tell))
+        overheard = self.free_running.collect_clips(batches, stream=stream)
         heard = itertools.takewhile(lambda _: not is_cut_short(), overheard)
         with self._optimizer.averaged():
-            validated = validate(heard, step=evaluate, losses=self._config.loss)
+            validated = evaluate_batches(heard, step=evaluate, losses=self._config.loss)
         if validated is None or is_cut_short():
             return None
         values = validated.losses | self._speak(step, monitor=monitor)
@@ -93,7 +93,7 @@ class Validation:
             monitor.log_image(name, step=step, image=image)
         return validated.losses["loss"]
 
-    def judged_by(self, stream: Stream) -> str:
+    def validation_fingerprint(self, stream: Stream) -> str:
         """A loss's terms, their weights after the last step, and the clips, as JSON: others give another loss."""
         config = self._config
         terms = config.loss.model_dump(exclude={"adaptive", "guided_attention"})
@@ -112,9 +112,9 @@ class Validation:
             monitor.log(f"compiling speech: {config.synthesis_eval.clips} clips")
         with self._optimizer.averaged():  # if there is no memory for that, weights are not to be trusted
             try:
-                spoken = self.free_running.speak()
+                spoken = self.free_running.synthesize()
             except tf.errors.OpError as error:
-                if not is_full(error):
+                if not is_out_of_memory(error):
                     raise
                 self._incidents.add("out of memory", step=step, clips_spoken=config.synthesis_eval.clips)
                 monitor.log("out of memory while clips were spoken: left out this time; lower synthesis_eval.clips")
@@ -124,17 +124,19 @@ class Validation:
         samples = Samples(step, self._rate_hz, spoken)
         monitor.log_samples(samples)
         write_samples(samples, run=self._run)
-        return judge(spoken)
+        return synthesis_metrics(spoken)
 
 
-class Validated(NamedTuple):
+class ValidationResult(NamedTuple):
     """Losses by name, and pictures by name with values in [0, 1]."""
 
     losses: dict[str, float]
     pictures: dict[str, np.ndarray]
 
 
-def validate(batches: Iterable[Batch], *, step: Callable[[Batch], Evaluated], losses: LossConfig) -> Validated | None:
+def evaluate_batches(
+    batches: Iterable[Batch], *, step: Callable[[Batch], EvalOutput], losses: LossConfig
+) -> ValidationResult | None:
     """Losses over all batches as if they were one; None without a clip, as where all are corrupt and were skipped."""
     sums, counts, pictures = defaultdict[str, float](float), defaultdict[str, float](float), None
     for batch in batches:
@@ -149,7 +151,7 @@ def validate(batches: Iterable[Batch], *, step: Callable[[Batch], Evaluated], lo
         return None
     terms = {name: total / max(counts[name], 1.0) for name, total in sums.items()}
     loss = sum(float(weight) * terms[name] for name, weight in loss_weights(losses, step=None).items())
-    return Validated({"loss": loss, **terms}, pictures)
+    return ValidationResult({"loss": loss, **terms}, pictures)
 
 
 def _pictures(batch: Batch, decoded: Decoded, *, row: int) -> dict[str, np.ndarray]:

@@ -15,8 +15,8 @@ import pytest
 from shared.errors import UserError
 from tests.trainer.monitoring.test_session import wait_for
 from trainer.checkpoint import async_writer as saving
-from trainer.checkpoint.async_writer import Saver
-from trainer.checkpoint.checkpoint import Progress, Snapshot, saved_checkpoints, write_checkpoint
+from trainer.checkpoint.async_writer import AsyncCheckpointWriter
+from trainer.checkpoint.checkpoint import Progress, Snapshot, list_checkpoints, write_checkpoint
 from trainer.data.position import Position
 
 
@@ -27,12 +27,12 @@ class Disk:
         self.may_write, self.is_full = threading.Event(), False
         self.begun: list[int] = []
 
-    def write(self, run: Path, snapshot: Snapshot, *, kept: int | None) -> Path:
+    def write(self, run: Path, snapshot: Snapshot, *, max_to_keep: int | None) -> Path:
         self.begun.append(snapshot.progress.step)
         assert self.may_write.wait(60)
         if self.is_full:
             raise UserError(f"step {snapshot.progress.step} cannot be written")
-        return write_checkpoint(run, snapshot, kept=kept)
+        return write_checkpoint(run, snapshot, max_to_keep=max_to_keep)
 
 
 @pytest.fixture
@@ -52,16 +52,16 @@ def state(value: float = 0.0) -> dict[str, keras.Variable]:
 
 
 def test_training_goes_on_while_a_checkpoint_is_written_and_the_end_waits_for_it(disk: Disk, tmp_path: Path) -> None:
-    with Saver(tmp_path, contract="c", kept=3) as saver:
+    with AsyncCheckpointWriter(tmp_path, contract="c", max_to_keep=3) as saver:
         saver.save(state(), progress=progress(1))
-        saver.check()
-        assert saved_checkpoints(tmp_path) == []
+        saver.raise_write_error()
+        assert list_checkpoints(tmp_path) == []
         disk.may_write.set()
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [1]
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [1]
 
 
 def test_there_is_one_copy_at_most(disk: Disk, tmp_path: Path) -> None:
-    with Saver(tmp_path, contract="c", kept=3) as saver:
+    with AsyncCheckpointWriter(tmp_path, contract="c", max_to_keep=3) as saver:
         saver.save(state(), progress=progress(1))
         second = threading.Thread(target=saver.save, args=(state(),), kwargs={"progress": progress(2)})
         second.start()
@@ -70,23 +70,23 @@ def test_there_is_one_copy_at_most(disk: Disk, tmp_path: Path) -> None:
         assert disk.begun == [1]
         disk.may_write.set()
         second.join()
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [1, 2]
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [1, 2]
 
 
 def test_a_full_disk_is_told_at_the_next_step(disk: Disk, tmp_path: Path) -> None:
     disk.is_full = True
-    with Saver(tmp_path, contract="c", kept=3) as saver:
+    with AsyncCheckpointWriter(tmp_path, contract="c", max_to_keep=3) as saver:
         saver.save(state(), progress=progress(1))
-        saver.check()
+        saver.raise_write_error()
         disk.may_write.set()
         wait_for(lambda: saver._pending is not None and saver._pending.done())
         with pytest.raises(UserError, match="step 1 cannot be written"):
-            saver.check()
+            saver.raise_write_error()
 
 
 def test_a_full_disk_is_told_at_the_end(disk: Disk, tmp_path: Path) -> None:
     disk.is_full = True
-    saver = Saver(tmp_path, contract="c", kept=3)
+    saver = AsyncCheckpointWriter(tmp_path, contract="c", max_to_keep=3)
     saver.save(state(), progress=progress(1))
     disk.may_write.set()
     with pytest.raises(UserError, match=r"^step 1 cannot be written$"):
@@ -95,7 +95,7 @@ def test_a_full_disk_is_told_at_the_end(disk: Disk, tmp_path: Path) -> None:
 
 def test_a_full_disk_does_not_hide_why_a_run_ended(disk: Disk, tmp_path: Path) -> None:
     disk.is_full = True
-    saver = Saver(tmp_path, contract="c", kept=3)
+    saver = AsyncCheckpointWriter(tmp_path, contract="c", max_to_keep=3)
     saver.save(state(), progress=progress(1))
     disk.may_write.set()
     with pytest.raises(UserError, match="a shard is gone; and step 1 cannot be written"):
@@ -114,7 +114,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 def write(step, size):
     progress = Progress(step, Position(), "o", best_step=step)
     snapshot = Snapshot({str(n): np.ones(size, np.float32) for n in range(4)}, progress, "c")
-    write_checkpoint(Path(sys.argv[1]), snapshot, kept=1)
+    write_checkpoint(Path(sys.argv[1]), snapshot, max_to_keep=1)
 write(1, 1000)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 try:
@@ -137,9 +137,9 @@ WEIGHED = r"""
 import re, sys
 from pathlib import Path
 import keras, numpy as np
-from trainer.checkpoint.checkpoint import Progress, load_checkpoint, saved_checkpoints
+from trainer.checkpoint.checkpoint import Progress, load_checkpoint, list_checkpoints
 from trainer.data.position import Position
-from trainer.checkpoint.async_writer import Saver
+from trainer.checkpoint.async_writer import AsyncCheckpointWriter
 
 def status(name):
     return int(re.search(name + r":\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
@@ -155,10 +155,10 @@ class Model:
 
 run = Path(sys.argv[1])
 def save():
-    with Saver(run, contract="c", kept=1) as saver:
+    with AsyncCheckpointWriter(run, contract="c", max_to_keep=1) as saver:
         state = {f"model/{v.path}": v for v in Model.variables}
         saver.save(state, progress=Progress(1, Position(), "o"))
-print(peak(save), peak(lambda: load_checkpoint(saved_checkpoints(run)[0].path, model=Model, contract="c")))
+print(peak(save), peak(lambda: load_checkpoint(list_checkpoints(run)[0].path, model=Model, contract="c")))
 """
 
 

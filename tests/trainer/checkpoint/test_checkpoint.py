@@ -17,12 +17,12 @@ from tests.trainer.models import disturbable
 from trainer.checkpoint.checkpoint import (
     Progress,
     Snapshot,
-    choose_checkpoint,
-    copy_arrays,
+    copy_to_host,
+    find_checkpoint,
+    list_checkpoints,
     load_checkpoint,
-    named_state,
+    named_variables,
     remove_leftovers,
-    saved_checkpoints,
     write_checkpoint,
 )
 from trainer.config.optim_config import OptimizerConfig
@@ -31,13 +31,13 @@ from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.optim.loss_scale import LossScale
 
-PROGRESS = Progress(7, Position(2, 1, 5), "order", best_loss=0.1, went_back=True)
+PROGRESS = Progress(7, Position(2, 1, 5), "order", best_loss=0.1, rolled_back=True)
 CONTRACT = "contract"
 
 
-def save(run: Path, pair: tuple[XTTS, AdamW], *, progress: Progress = PROGRESS, kept: int = 3) -> Path:
-    snapshot = Snapshot(copy_arrays(named_state(*pair)), progress, CONTRACT)
-    return write_checkpoint(run, snapshot, kept=kept)
+def save(run: Path, pair: tuple[XTTS, AdamW], *, progress: Progress = PROGRESS, max_to_keep: int = 3) -> Path:
+    snapshot = Snapshot(copy_to_host(named_variables(*pair)), progress, CONTRACT)
+    return write_checkpoint(run, snapshot, max_to_keep=max_to_keep)
 
 
 def load(path: Path, model: XTTS, optimizer: AdamW | None = None) -> Progress:
@@ -89,7 +89,7 @@ def test_all_state_comes_back_bit_for_bit(pair: tuple[XTTS, AdamW], tmp_path: Pa
 
 def test_safetensors_own_reader_finds_an_array_for_each_variable(pair: tuple[XTTS, AdamW], run: Path) -> None:
     model, optimizer = pair
-    arrays = safetensors.numpy.load_file(saved_checkpoints(run)[-1].path)
+    arrays = safetensors.numpy.load_file(list_checkpoints(run)[-1].path)
     assert len(arrays) == len(model.variables) + len(optimizer.state())
 
 
@@ -97,22 +97,22 @@ def test_a_model_without_optimizer_reads_the_weights_alone(pair: tuple[XTTS, Ada
     model, optimizer = pair
     before = everything(model, optimizer)
     randomise(model, optimizer, seed=3)
-    load(saved_checkpoints(run)[-1].path, model)
+    load(list_checkpoints(run)[-1].path, model)
     weights = len(model.variables)
     assert everything(model, optimizer)[:weights] == before[:weights]
 
 
 def test_the_last_checkpoints_are_kept(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
     for step in (9, 10, 11, 100):
-        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=2)
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [11, 100]
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), max_to_keep=2)
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [11, 100]
     assert len(list((tmp_path / "checkpoints").iterdir())) == 2
 
 
 def test_the_best_checkpoint_outlives_the_last_ones(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
     for step, best_step in ((9, 9), (10, 10), (11, 10), (12, 10)):
-        save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=best_step), kept=1)
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [12]
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=best_step), max_to_keep=1)
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [12]
     assert load(tmp_path / "checkpoints" / "best.safetensors", *pair).step == 10
 
 
@@ -120,25 +120,25 @@ def test_the_best_checkpoint_is_the_one_to_speak_with_and_any_other_may_be_asked
     pair: tuple[XTTS, AdamW], tmp_path: Path
 ) -> None:
     with pytest.raises(UserError, match="no checkpoint yet"):
-        choose_checkpoint(tmp_path, None)
+        find_checkpoint(tmp_path, None)
     save(tmp_path, pair, progress=PROGRESS._replace(step=8))
-    assert str(choose_checkpoint(tmp_path, None)) == "the checkpoint, of step 8"
+    assert str(find_checkpoint(tmp_path, None)) == "the checkpoint, of step 8"
     with pytest.raises(UserError, match=r"no checkpoint best; wanted one of 8, last$"):
-        choose_checkpoint(tmp_path, "best")
+        find_checkpoint(tmp_path, "best")
     for step in (9, 10, 11, 12):
-        save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=9), kept=2)
-    assert str(choose_checkpoint(tmp_path, None)) == "the best checkpoint, of step 9"
-    asked = {wanted: choose_checkpoint(tmp_path, wanted) for wanted in ("best", "last", "9", "11")}
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=9), max_to_keep=2)
+    assert str(find_checkpoint(tmp_path, None)) == "the best checkpoint, of step 9"
+    asked = {wanted: find_checkpoint(tmp_path, wanted) for wanted in ("best", "last", "9", "11")}
     assert {wanted: one.step for wanted, one in asked.items()} == {"best": 9, "last": 12, "9": 9, "11": 11}
     assert {wanted: load(one.path, *pair).step for wanted, one in asked.items()} == {
         wanted: one.step for wanted, one in asked.items()
     }
     with pytest.raises(UserError, match=r"no checkpoint 10; wanted one of 11, 12, last, best, 9$"):
-        choose_checkpoint(tmp_path, "10")
+        find_checkpoint(tmp_path, "10")
     (tmp_path / "checkpoints" / "best.safetensors").write_bytes(b"no checkpoint")
-    assert {wanted: choose_checkpoint(tmp_path, wanted).step for wanted in ("last", "11")} == {"last": 12, "11": 11}
+    assert {wanted: find_checkpoint(tmp_path, wanted).step for wanted in ("last", "11")} == {"last": 12, "11": 11}
     with pytest.raises(UserError, match=r"best\.safetensors"):
-        choose_checkpoint(tmp_path, None)
+        find_checkpoint(tmp_path, None)
 
 
 @pytest.mark.parametrize("failure", [errno.ENOENT, errno.EIO])
@@ -154,11 +154,11 @@ def test_an_old_checkpoint_that_cannot_be_removed_is_removed_after_the_next(
         monkeypatch.setattr(
             Path, "unlink", lambda path, missing_ok=False: (unlink if path.suffix == ".tmp" else fail)(path, missing_ok)
         )
-        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=1)
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), max_to_keep=1)
         monkeypatch.undo()
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [8, 9]
-    save(tmp_path, pair, progress=PROGRESS._replace(step=10), kept=1)
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [10]
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [8, 9]
+    save(tmp_path, pair, progress=PROGRESS._replace(step=10), max_to_keep=1)
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [10]
 
 
 def test_a_loss_scale_and_averages_that_a_checkpoint_lacks_begin_as_in_a_fresh_run_and_at_the_weights(
@@ -199,23 +199,23 @@ def test_what_a_doubtful_checkpoint_left_over_goes_before_the_next_is_written(
     pair: tuple[XTTS, AdamW], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that a run needs the room that it claims and no more; the newest stay, also where the disk is full."""
-    for step, kept in ((7, 2), (8, 2), (9, None)):
-        save(tmp_path, pair, progress=PROGRESS._replace(step=step), kept=kept)
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [7, 8, 9]
+    for step, max_to_keep in ((7, 2), (8, 2), (9, None)):
+        save(tmp_path, pair, progress=PROGRESS._replace(step=step), max_to_keep=max_to_keep)
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [7, 8, 9]
 
     def fail(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(UserError, match="step-00000010"):
-        save(tmp_path, pair, progress=PROGRESS._replace(step=10), kept=2)
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [8, 9]
+        save(tmp_path, pair, progress=PROGRESS._replace(step=10), max_to_keep=2)
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [8, 9]
 
 
 def test_later_steps_leave_a_copy_as_it_was(pair: tuple[XTTS, AdamW]) -> None:
     """Else a thread that writes would mix the values of two steps."""
     randomise(*pair, seed=4)
-    copied = copy_arrays(named_state(*pair))
+    copied = copy_to_host(named_variables(*pair))
     before = {name: array.tobytes() for name, array in copied.items()}
     randomise(*pair, seed=5)
     assert {name: array.tobytes() for name, array in copied.items()} == before
@@ -226,7 +226,7 @@ def test_later_steps_leave_a_copy_as_it_was(pair: tuple[XTTS, AdamW]) -> None:
 def test_a_full_disk_leaves_the_checkpoint_before_and_no_temporary_file(
     pair: tuple[XTTS, AdamW], run: Path, failure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (before,) = saved_checkpoints(run)
+    (before,) = list_checkpoints(run)
     content = before.path.read_bytes()
 
     def fail(_: int) -> None:
@@ -234,7 +234,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_no_temporary_file(
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(UserError, match=rf"step-00000008.*{os.strerror(failure)}"):
-        save(run, pair, progress=PROGRESS._replace(step=8), kept=1)
+        save(run, pair, progress=PROGRESS._replace(step=8), max_to_keep=1)
     assert [path.name for path in (run / "checkpoints").iterdir()] == [before.path.name]
     assert before.path.read_bytes() == content
 
@@ -250,7 +250,7 @@ class Bomb:
 
 
 def test_a_pickle_in_its_place_runs_no_code(pair: tuple[XTTS, AdamW], run: Path) -> None:
-    path = saved_checkpoints(run)[-1].path
+    path = list_checkpoints(run)[-1].path
     path.write_bytes(pickle.dumps(Bomb(run / "exploded")))
     with pytest.raises(UserError, match=path.name):
         load(path, pair[0])
@@ -285,7 +285,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_or_foreign_checkpoint_is_named(pair: tuple[XTTS, AdamW], run: Path, damage: str) -> None:
-    path = saved_checkpoints(run)[-1].path
+    path = list_checkpoints(run)[-1].path
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
     with pytest.raises(UserError, match=path.name):
         load(path, *pair)
@@ -300,7 +300,7 @@ def test_a_checkpoint_of_another_model_says_which_weight_differs(
     models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
 ) -> None:
     with pytest.raises(UserError, match=r"prenet_0/kernel is \(64, 64\), wanted \(16, 64\)"):
-        load(saved_checkpoints(run)[-1].path, models(1))
+        load(list_checkpoints(run)[-1].path, models(1))
 
 
 def test_nothing_is_taken_from_a_checkpoint_of_another_model(
@@ -308,13 +308,13 @@ def test_nothing_is_taken_from_a_checkpoint_of_another_model(
 ) -> None:
     before = [variable.numpy() for variable in models(1).variables]
     with pytest.raises(UserError):
-        load(saved_checkpoints(run)[-1].path, models(1))
+        load(list_checkpoints(run)[-1].path, models(1))
     assert all(np.array_equal(one, other) for one, other in zip(before, models(1).variables, strict=True))
 
 
 def test_a_checkpoint_of_another_contract_is_refused_with_both(pair: tuple[XTTS, AdamW], run: Path) -> None:
     with pytest.raises(UserError, match="of contract contract, wanted other"):
-        load_checkpoint(saved_checkpoints(run)[-1].path, model=pair[0], contract="other")
+        load_checkpoint(list_checkpoints(run)[-1].path, model=pair[0], contract="other")
 
 
 def test_what_a_kill_left_half_written_is_removed_and_nothing_else(run: Path) -> None:
@@ -329,8 +329,8 @@ def test_what_a_kill_left_half_written_is_removed_and_nothing_else(run: Path) ->
 def test_other_files_in_the_folder_are_no_checkpoints(run: Path) -> None:
     for name in (".step-00000009.safetensors.1.tmp", "step-9.safetensors", "step-00000009.safetensors.bak"):
         (run / "checkpoints" / name).touch()
-    assert [saved.step for saved in saved_checkpoints(run)] == [7]
-    assert saved_checkpoints(run / "nowhere") == []
+    assert [saved.step for saved in list_checkpoints(run)] == [7]
+    assert list_checkpoints(run / "nowhere") == []
 
 
 def test_two_weights_never_share_a_name(models: Callable[..., XTTS]) -> None:

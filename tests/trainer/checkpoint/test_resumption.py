@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from trainer.checkpoint import checkpoint as checkpoints
-from trainer.checkpoint.checkpoint import choose_checkpoint, holds_averages, load_checkpoint, saved_checkpoints
+from trainer.checkpoint.checkpoint import find_checkpoint, has_ema_weights, list_checkpoints, load_checkpoint
 from trainer.checkpoint.run_state import RunState
 from trainer.config.plateau_config import PlateauConfig
 from trainer.config.train_config import TrainConfig
@@ -27,7 +27,9 @@ class Weight:
         self.variables = [keras.Variable(np.float32(0.0), name="weight")]
 
 
-def make_state(run: Path, *, order: str = "order", judged: str = "losses", **config: object) -> RunState:
+def make_state(
+    run: Path, *, order: str = "order", validation_fingerprint: str = "losses", **config: object
+) -> RunState:
     """As a training whose config says this."""
     settings, model = TrainConfig.model_validate({"steps": 400_000, **config}), Weight()
     optimizer = AdamW(settings.optimizer, steps=settings.steps, variables=model.variables)
@@ -36,10 +38,10 @@ def make_state(run: Path, *, order: str = "order", judged: str = "losses", **con
         model=model,  # type: ignore[arg-type]
         optimizer=optimizer,
         contract="c",
-        kept=9,
+        max_to_keep=9,
         order=order,
         steps=settings.steps,
-        judged=judged,
+        validation_fingerprint=validation_fingerprint,
         preset=settings.preset,
         plateau=settings.plateau,
     )
@@ -54,10 +56,10 @@ def save_at(state: RunState, step: int, *, loss: float | None = None) -> None:
     state.advance(step, position=Position(3, 2, 1))
     state._optimizer.iterations.assign(step)
     if loss is not None:
-        state.watch_plateau(loss)
-        state.note_validation(loss)
+        state.update_plateau(loss)
+        state.record_validation(loss)
     state.save()
-    state.settle()
+    state.wait()
 
 
 def rates(optimizer: AdamW, *, after: list[int]) -> list[float]:
@@ -86,13 +88,13 @@ def test_a_best_checkpoint_whose_name_a_kill_forestalled_has_it_after_a_resumpti
     with pytest.raises(Killed):
         save_at(state, 2, loss=2.0)
     monkeypatch.undo()
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [1, 2]
-    assert choose_checkpoint(tmp_path, "best").step == 1
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [1, 2]
+    assert find_checkpoint(tmp_path, "best").step == 1
     state, _ = resumed(tmp_path)
-    assert choose_checkpoint(tmp_path, "best").step == 2
+    assert find_checkpoint(tmp_path, "best").step == 2
     save_at(state, 3, loss=2.5)
     resumed(tmp_path)
-    assert choose_checkpoint(tmp_path, "best").step == 2
+    assert find_checkpoint(tmp_path, "best").step == 2
 
 
 def test_another_level_begins_its_schedule_at_its_beginning_once(tmp_path: Path) -> None:
@@ -162,15 +164,15 @@ def test_another_loss_has_no_best_checkpoint_yet_and_no_plateau(tmp_path: Path) 
     save_at(state, 1, loss=2.0)
     save_at(state, 2, loss=2.0)
     assert state.is_over
-    state, notice = resumed(tmp_path, plateau=STILL, judged="other losses")
+    state, notice = resumed(tmp_path, plateau=STILL, validation_fingerprint="other losses")
     assert "no best loss and no plateau yet: what validations judge by changed" in notice
     assert not state.is_over
     save_at(state, 3, loss=9.0)
-    assert choose_checkpoint(tmp_path, "best").step == 3
-    state, notice = resumed(tmp_path, plateau=STILL, judged="other losses")
+    assert find_checkpoint(tmp_path, "best").step == 3
+    state, notice = resumed(tmp_path, plateau=STILL, validation_fingerprint="other losses")
     assert "best loss" not in notice
     save_at(state, 4, loss=10.0)
-    assert choose_checkpoint(tmp_path, "best").step == 3
+    assert find_checkpoint(tmp_path, "best").step == 3
 
 
 def test_a_restart_after_a_plateau_begins_the_schedule_anew_at_a_part_of_its_rate(tmp_path: Path) -> None:
@@ -192,8 +194,8 @@ def test_what_speaks_is_the_average_of_the_weights_and_what_trains_on_is_the_wei
     state._model.variables[0].assign(1.0)
     state._optimizer.state()["weight/average"].assign(7.0)
     save_at(state, 1)
-    (saved,) = saved_checkpoints(tmp_path)
-    assert holds_averages(saved.path)
+    (saved,) = list_checkpoints(tmp_path)
+    assert has_ema_weights(saved.path)
     model = Weight()
     load_checkpoint(saved.path, model=model, contract="c")  # type: ignore[arg-type]
     assert float(model.variables[0].numpy()) == 7.0
@@ -201,8 +203,8 @@ def test_what_speaks_is_the_average_of_the_weights_and_what_trains_on_is_the_wei
     assert float(state._model.variables[0].numpy()) == 1.0
     assert float(state._optimizer.state()["weight/average"].numpy()) == 7.0
     save_at(make_state(tmp_path / "plain"), 1)
-    (saved,) = saved_checkpoints(tmp_path / "plain")
-    assert not holds_averages(saved.path)
+    (saved,) = list_checkpoints(tmp_path / "plain")
+    assert not has_ema_weights(saved.path)
 
 
 @pytest.mark.parametrize(
@@ -236,13 +238,13 @@ def test_the_best_checkpoint_is_not_replaced_by_another_of_its_step_after_the_ru
     save_at(state, 4, loss=1.0)
     best = (tmp_path / "checkpoints" / "best.safetensors").read_bytes()
     state.advance(6, position=Position(4, 5, 6))
-    state.go_back(skipped=4, rate_factor=0.5)
+    state.roll_back(skipped=4, rate_factor=0.5)
     assert state.progress.step == 2
     save_at(state, 4, loss=2.0)
     resumed(tmp_path)
     assert (tmp_path / "checkpoints" / "best.safetensors").read_bytes() == best
     save_at(state, 5, loss=0.5)
-    assert choose_checkpoint(tmp_path, "best").step == 5
+    assert find_checkpoint(tmp_path, "best").step == 5
 
 
 def test_a_run_that_goes_back_beyond_a_change_keeps_it(tmp_path: Path) -> None:
@@ -250,7 +252,7 @@ def test_a_run_that_goes_back_beyond_a_change_keeps_it(tmp_path: Path) -> None:
     save_at(make_state(tmp_path), 4)
     state, _ = resumed(tmp_path, order="another", preset="basic")
     state.advance(6, position=Position(4, 5, 6))
-    state.go_back(skipped=2, rate_factor=0.5)
+    state.roll_back(skipped=2, rate_factor=0.5)
     assert (state.progress.position, state.progress.order) == (Position(4, 0, 0), "another")
     assert int(state._optimizer.state()["schedule_start"].numpy()) == 4
     assert float(state._optimizer.rate_scale.numpy()) == 0.5

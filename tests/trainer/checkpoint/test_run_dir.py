@@ -13,7 +13,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import PRESETS
 from shared.locks import Owner, writing
-from trainer.checkpoint.run_dir import RunInfo, enter_run, open_run, training_in, write_run
+from trainer.checkpoint.run_dir import RunInfo, prepare_run_info, read_run_info, training_lock, write_run_files
 from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
 
@@ -22,8 +22,8 @@ CONFIG = TrainConfig(model=ModelConfig(size="pico"))
 
 def enter(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
     """As a start whose checkpoint is accepted."""
-    info = enter_run(run, config=config, dataset=dataset)
-    write_run(run, info, dataset=dataset)
+    info = prepare_run_info(run, config=config, dataset=dataset)
+    write_run_files(run, info, dataset=dataset)
     return info
 
 
@@ -39,7 +39,7 @@ def with_info(dataset: Dataset, **changed: object) -> Dataset:
 
 
 def test_a_run_remembers_what_its_weights_belong_to(run: Path, dataset: Dataset) -> None:
-    info = open_run(run)
+    info = read_run_info(run)
     assert info.config == CONFIG
     assert info.contract == dataset.info.contract
     assert (run / "vocab.json").read_bytes() == dataset.layout.vocabulary.read_bytes()
@@ -50,14 +50,14 @@ def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> No
     model = ModelConfig.model_validate({"size": "pico", "reference_dropout": 0.3, **changeable})
     changed = CONFIG.model_copy(update={"steps": 5, "model": model})
     enter(run, config=changed, dataset=dataset)
-    assert open_run(run).config == changed
+    assert read_run_info(run).config == changed
 
 
 def test_more_steps_do_not_change_what_the_shapes_were_chosen_for(run: Path, dataset: Dataset) -> None:
     """The number of shapes decides the order of batches, so that it must outlast a run that is made longer."""
     longer = CONFIG.model_copy(update={"steps": 10 * CONFIG.steps})
     info = enter(run, config=longer, dataset=dataset)
-    assert info == open_run(run)
+    assert info == read_run_info(run)
     assert info.planned_steps == CONFIG.steps
 
 
@@ -83,7 +83,7 @@ def test_another_model_is_refused_and_the_old_one_told(run: Path, dataset: Datas
     other = TrainConfig(model=ModelConfig(**{"size": "pico", **changed}))
     with pytest.raises(UserError, match=r"another model .*size='pico'.*another RUN"):
         enter(run, config=other, dataset=dataset)
-    assert open_run(run).config == CONFIG
+    assert read_run_info(run).config == CONFIG
 
 
 @pytest.mark.parametrize(
@@ -100,19 +100,19 @@ def test_a_key_of_another_version_is_named_damage(run: Path) -> None:
     document = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**document, "new": 1}))
     with pytest.raises(UserError, match=r"run\.json: damaged"):
-        open_run(run)
+        read_run_info(run)
 
 
 def test_a_run_that_noted_no_lengths_goes_on_and_hears_whole_crops_until_it_does(run: Path, dataset: Dataset) -> None:
     document = json.loads((run / "run.json").read_text())
     noted = document.pop("lengths")
     (run / "run.json").write_text(json.dumps(document))
-    assert open_run(run).lengths.heard_frames([1, 9_000], crop_frames=256).numpy().tolist() == [256, 256]
+    assert read_run_info(run).lengths.heard_frames([1, 9_000], crop_frames=256).numpy().tolist() == [256, 256]
     assert enter(run, config=CONFIG, dataset=dataset).lengths.model_dump() == noted
 
 
 def test_a_run_that_goes_on_with_shorter_clips_keeps_the_lengths_that_it_has_heard(run: Path, dataset: Dataset) -> None:
-    noted = open_run(run).lengths
+    noted = read_run_info(run).lengths
     shorter = CONFIG.model_copy(update={"input": CONFIG.input.model_copy(update={"max_frames": 150})})
     assert RunInfo.of(shorter, dataset=dataset).lengths.tokens < noted.tokens
     assert enter(run, config=shorter, dataset=dataset).lengths.tokens == noted.tokens
@@ -120,7 +120,7 @@ def test_a_run_that_goes_on_with_shorter_clips_keeps_the_lengths_that_it_has_hea
 
 def test_no_run_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="make train RUN="):
-        open_run(tmp_path / "nowhere")
+        read_run_info(tmp_path / "nowhere")
 
 
 def test_a_file_in_the_place_of_the_folder_is_told(dataset: Dataset, tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_a_file_in_the_place_of_the_folder_is_told(dataset: Dataset, tmp_path: P
 HOLDER = """
 import sys, time
 from pathlib import Path
-from trainer.checkpoint.run_dir import training_in
-with training_in(Path(sys.argv[1]), break_lock=False):
+from trainer.checkpoint.run_dir import training_lock
+with training_lock(Path(sys.argv[1]), break_lock=False):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -145,12 +145,12 @@ def test_two_processes_do_not_train_into_one_folder_and_a_killed_one_is_in_nobod
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(UserError, match=rf"train of .*process {holder.pid}.*is writing here"):
-            training_in(tmp_path, break_lock=False).__enter__()
+            training_lock(tmp_path, break_lock=False).__enter__()
         holder.kill()
     (tmp_path / "checkpoints").mkdir()
     half = tmp_path / "checkpoints" / ".step-00000001.safetensors.1f.tmp"
     half.touch()
-    with training_in(tmp_path, break_lock=False):
+    with training_lock(tmp_path, break_lock=False):
         assert not half.exists()
 
 
@@ -158,7 +158,7 @@ def test_a_run_may_go_on_on_another_machine_than_the_one_that_died(tmp_path: Pat
     """A job that a cluster starts again finds itself elsewhere, or in a container of another name."""
     owner = Owner.of_this_process("train").model_copy(update={"host": "another"})
     (tmp_path / ".lock").write_text(owner.model_dump_json())
-    with training_in(tmp_path, break_lock=False):
+    with training_lock(tmp_path, break_lock=False):
         pass
     (tmp_path / ".lock").write_text(owner.model_dump_json())
     with pytest.raises(UserError, match="--break-lock"), writing(tmp_path, command="build"):

@@ -16,7 +16,7 @@ from trainer.config.train_config import TrainConfig
 from trainer.data.plan import Ceiling
 from trainer.distributed.collectives import Hosts, _meet, check_even
 from trainer.distributed.tf_config import Cluster
-from trainer.training.run_spec import Charter, share_charter
+from trainer.training.run_spec import RunSpec, broadcast_run_spec
 
 # as TensorFlow said it on loopback, after a kill of the other host or of the first one
 GONE = tf.errors.UnavailableError(
@@ -44,28 +44,28 @@ def of_two(number: int, chief: bool = False) -> Hosts:
 
 def test_a_host_alone_agrees_with_itself() -> None:
     hosts = Hosts()
-    assert (hosts.count, hosts.is_first, hosts.strategy) == (1, True, None)
+    assert (hosts.count, hosts.is_chief, hosts.strategy) == (1, True, None)
     assert hosts.gather([3, 4]).tolist() == [[3, 4]]
-    assert hosts.share([5]) == [5]
-    assert hosts.share_bytes(b"what it says") == b"what it says"
-    assert hosts.agree(asked=None) == (None, False)
-    assert hosts.agree(asked=15, is_over=True) == (15, True)
+    assert hosts.broadcast([5]) == [5]
+    assert hosts.broadcast_bytes(b"what it says") == b"what it says"
+    assert hosts.sync_stop(asked=None) == (None, False)
+    assert hosts.sync_stop(asked=15, is_over=True) == (15, True)
     variable = keras.Variable(np.arange(3.0))
-    hosts.share_values([variable])
+    hosts.broadcast_variables([variable])
     assert variable.numpy().tolist() == [0, 1, 2]
 
 
 def test_what_each_host_works_out_for_itself_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    Hosts().check_same("00ff" * 8, what="the order")
+    Hosts().check_equal("00ff" * 8, what="the order")
     hosts = of_two(0)
     for ours, theirs, is_same in (("ab" * 16, "ab" * 16, True), ("ab" * 16, "ab" * 15 + "aa", False)):
         other = np.array([int(theirs[place : place + 8], 16) for place in range(0, 32, 8)])
         monkeypatch.setattr(hosts, "gather", lambda own, other=other: np.stack([np.array(own), other]))
         if is_same:
-            hosts.check_same(ours, what="the order")
+            hosts.check_equal(ours, what="the order")
             continue
         with pytest.raises(UserError, match="host 0 of 2: the order is another on host 1 than on the first"):
-            hosts.check_same(ours, what="the order")
+            hosts.check_equal(ours, what="the order")
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_what_each_host_works_out_for_itself_is_compared(monkeypatch: pytest.Mon
 )
 def test_a_host_that_is_gone_is_named_in_one_line(number: int, error: Exception, who: str) -> None:
     said = rf"^{who}; .* start the same command on all hosts again"
-    with pytest.raises(UserError, match=said) as found, of_two(number).losses_told():
+    with pytest.raises(UserError, match=said) as found, of_two(number).translate_errors():
         raise error
     assert "\n" not in str(found.value)
 
 
 def test_with_a_chief_the_first_worker_is_the_second_host() -> None:
     error = tf.errors.UnavailableError(None, None, GONE.message.replace("task:1", "task:0"))
-    with pytest.raises(UserError, match=r"host 1 \(b:2\) is gone"), of_two(0, chief=True).losses_told():
+    with pytest.raises(UserError, match=r"host 1 \(b:2\) is gone"), of_two(0, chief=True).translate_errors():
         raise error
 
 
@@ -97,9 +97,9 @@ def test_with_a_chief_the_first_worker_is_the_second_host() -> None:
     ],
 )
 def test_what_this_host_did_wrong_is_no_other_hosts_fault(error: tf.errors.OpError) -> None:
-    with pytest.raises(type(error)), of_two(0).losses_told():
+    with pytest.raises(type(error)), of_two(0).translate_errors():
         raise error
-    with pytest.raises(tf.errors.UnavailableError), Hosts().losses_told():
+    with pytest.raises(tf.errors.UnavailableError), Hosts().translate_errors():
         raise GONE
 
 
@@ -120,7 +120,7 @@ def test_hosts_with_unequal_numbers_of_gpus_are_refused() -> None:
 class Second:
     """A host that hears this from the first."""
 
-    is_first = False
+    is_chief = False
 
     def __init__(self, said: bytes):
         self._said = said
@@ -128,13 +128,13 @@ class Second:
     def __str__(self) -> str:
         return "host 1 of 2"
 
-    def share_bytes(self, _: bytes) -> bytes:
+    def broadcast_bytes(self, _: bytes) -> bytes:
         return self._said
 
 
-def charter(dataset: Dataset, **changes: Any) -> Charter:
+def charter(dataset: Dataset, **changes: Any) -> RunSpec:
     settings = {name: value for name, value in changes.items() if name in TrainConfig.model_fields}
-    own = Charter.of(RunInfo.of(TrainConfig(**settings), dataset=dataset), dataset=dataset)
+    own = RunSpec.of(RunInfo.of(TrainConfig(**settings), dataset=dataset), dataset=dataset)
     return own.model_copy(update={name: value for name, value in changes.items() if name not in settings})
 
 
@@ -142,7 +142,7 @@ def test_the_others_take_the_first_ones_run(dataset: Dataset) -> None:
     first = charter(dataset)
     ceilings = (Ceiling(3, 400, 40),)
     first = first.model_copy(update={"info": first.info.model_copy(update={"planned_steps": 7, "ceilings": ceilings})})
-    info = share_charter(Second(first.model_dump_json().encode()), charter(dataset))
+    info = broadcast_run_spec(Second(first.model_dump_json().encode()), charter(dataset))
     assert info == first.info
 
 
@@ -161,14 +161,14 @@ def test_the_others_take_the_first_ones_run(dataset: Dataset) -> None:
 def test_a_host_that_would_train_something_else_says_what(dataset: Dataset, change: dict, said: str) -> None:
     first = charter(dataset, **change).model_dump_json().encode()
     with pytest.raises(UserError) as found:
-        share_charter(Second(first), charter(dataset))
+        broadcast_run_spec(Second(first), charter(dataset))
     assert str(found.value).startswith(f"host 1 of 2: {said}")
     assert "\n" not in str(found.value)
 
 
 def test_a_host_with_another_version_of_the_program_says_so(dataset: Dataset) -> None:
     with pytest.raises(UserError, match="the first host runs another version of this program"):
-        share_charter(Second(b'{"of": "another"}'), charter(dataset))
+        broadcast_run_spec(Second(b'{"of": "another"}'), charter(dataset))
 
 
 @pytest.mark.parametrize(("gpus", "implementation"), [(["GPU:0"], "NCCL"), ([], "AUTO")])

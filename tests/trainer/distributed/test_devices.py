@@ -89,11 +89,11 @@ def test_devices_that_no_longer_add_up_end_the_run_in_a_line(monkeypatch: pytest
         raise tf.errors.InternalError(None, None, "Collective ops is aborted by: out of memory\nmore")
 
     devices = Devices(Hosts())
-    devices.check_sums()
+    devices.check_all_reduce()
     devices.strategy = tf.distribute.MirroredStrategy(["/CPU:0"])
-    devices.check_sums()
+    devices.check_all_reduce()
     monkeypatch.setattr("trainer.distributed.devices._sum_of_ones", aborted)
     with pytest.raises(
         UserError, match=r"no longer add up in this process .*out of memory\); what did not fit is noted"
     ):
-        devices.check_sums()
+        devices.check_all_reduce()

@@ -12,7 +12,7 @@ import safetensors.numpy
 from shared.dataset import Dataset
 from tests.trainer.batches import make_stream
 from tests.trainer.fleets import STEPS, Runs, begin_training, rows, said_at_end, train
-from trainer.checkpoint.checkpoint import saved_checkpoints
+from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.data.position import Position
 from trainer.monitoring.samples import read_samples
 
@@ -44,7 +44,7 @@ def test_two_devices_save_what_one_saves(on_devices: Runs) -> None:
 
 def check_saved(one: Path, two: Path) -> None:
     """Value by value, each beside the largest of its array."""
-    ones, twos = (safetensors.numpy.load_file(saved_checkpoints(run)[-1].path) for run in (one, two))
+    ones, twos = (safetensors.numpy.load_file(list_checkpoints(run)[-1].path) for run in (one, two))
     assert ones.keys() == twos.keys()
     for name, value in ones.items():
         assert twos[name].shape == value.shape

@@ -16,7 +16,7 @@ import safetensors.numpy
 
 from tests.trainer import fleets, hosting, toy
 from tests.trainer.processes import begin
-from trainer.checkpoint.checkpoint import saved_checkpoints
+from trainer.checkpoint.checkpoint import list_checkpoints
 
 STEPS = 8
 LEFT, POISONED, KILLED = 2, [5, 6], 5  # steps
@@ -91,7 +91,7 @@ def test_two_hosts_train_as_one_until_one_is_killed(runs: Runs, on_devices: flee
             for name in LOSSES:
                 assert pair[name] == pytest.approx(one[name], rel=1e-3), (kind, one["step"], name)
     pair, one = (
-        safetensors.numpy.load_file(next(saved.path for saved in saved_checkpoints(each) if saved.step == KILLED - 1))
+        safetensors.numpy.load_file(next(saved.path for saved in list_checkpoints(each) if saved.step == KILLED - 1))
         for each in (run, on_devices.one)
     )
     assert pair.keys() == one.keys()
@@ -108,7 +108,7 @@ def test_a_host_that_is_killed_ends_the_other_in_one_line(runs: Runs) -> None:
         r"error: host 0 of 2: host 1 \(127\.0\.0\.1:\d+\) is gone; .* start the same command on all hosts again: .*",
         ended.said[0].splitlines()[-1],
     )
-    assert saved_checkpoints(runs.folder / "real")[-1].step == KILLED - 1
+    assert list_checkpoints(runs.folder / "real")[-1].step == KILLED - 1
 
 
 def test_a_signal_to_one_host_ends_both_and_both_go_on_as_if_undisturbed(

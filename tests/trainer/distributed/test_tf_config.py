@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from shared.errors import UserError
-from trainer.distributed.tf_config import Cluster, find_cluster
+from trainer.distributed.tf_config import Cluster, parse_tf_config
 
 TWO = {"worker": ["a:1", "b:2"]}
 
@@ -18,7 +18,7 @@ def config(cluster: object = TWO, kind: str = "worker", index: object = 0) -> st
 
 
 def test_without_the_variable_a_host_trains_alone() -> None:
-    assert find_cluster(None) is None
+    assert parse_tf_config(None) is None
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def test_without_the_variable_a_host_trains_alone() -> None:
     ],
 )
 def test_hosts_are_numbered_from_the_chief_on(text: str, found: Cluster) -> None:
-    assert find_cluster(text) == found
-    assert str(find_cluster(text)) == f"host {found.number} of {len(found.addresses)}"
+    assert parse_tf_config(text) == found
+    assert str(parse_tf_config(text)) == f"host {found.number} of {len(found.addresses)}"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_hosts_are_numbered_from_the_chief_on(text: str, found: Cluster) -> None
 )
 def test_what_is_wrong_is_told_in_one_line(text: str, wrong: str) -> None:
     with pytest.raises(UserError) as found:
-        find_cluster(text)
+        parse_tf_config(text)
     assert str(found.value).startswith("TF_CONFIG: ")
     assert wrong in str(found.value)
     assert "\n" not in str(found.value)

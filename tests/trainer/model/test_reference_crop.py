@@ -13,7 +13,7 @@ from tests.trainer.models import M, random_mel
 from trainer.config.model_config import ModelConfig
 from trainer.model.reference_crop import SHARED_FRAMES, Crop, choose_crop, unheard_part
 from trainer.model.rng import Noise
-from trainer.training.train_step import prepare
+from trainer.training.train_step import prepare_inputs
 
 FRAMES = [40, 39, 17, 3, 2, 1, 0]
 F = 40
@@ -101,8 +101,8 @@ def test_so_many_clips_are_trained_without_a_reference_as_the_model_is_told(shar
         "token_counts": tf.ones([clips], tf.int32),
     }
     config = ModelConfig(size="pico", crop_frames=8, reference_dropout=share)
-    lesson = prepare(SimpleNamespace(config=config), batch, noise=Noise(seed=1, step=tf.constant(1)))  # type: ignore[arg-type]
-    found = np.mean(lesson.crop.frames.numpy() == 0)
+    inputs = prepare_inputs(SimpleNamespace(config=config), batch, noise=Noise(seed=1, step=tf.constant(1)))  # type: ignore[arg-type]
+    found = np.mean(inputs.crop.frames.numpy() == 0)
     assert found == pytest.approx(share, abs=5 * np.sqrt(share * (1 - share) / clips))
 
 

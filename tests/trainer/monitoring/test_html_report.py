@@ -26,7 +26,7 @@ from trainer.monitoring.samples import Sample, Samples, write_samples
 from trainer.monitoring.session import Session
 from trainer.optim.adamw import AdamW
 from trainer.training.losses import loss_weights
-from trainer.training.synthesis_eval import judge
+from trainer.training.synthesis_eval import synthesis_metrics
 
 EVIL = '<script>alert("&")</script>'
 LOSS = ChartSpec("Loss", "", [("training", "train", "loss"), ("validation", "validation", "loss")])
@@ -146,7 +146,7 @@ def test_the_figures_that_the_page_is_to_show_are_logged_by_these_names() -> Non
     weights = [f"{term}_weight" for term in terms]
     train = {"loss", *terms, *weights, *applied, *measured, *GpuStats(0, "a", 4.0, 3.0, 2.0, 1.0).metrics()}
     assert train.issuperset(TRAIN)
-    assert {"loss", *terms, *judge([sample("Yes.")])} == {*VALIDATION}
+    assert {"loss", *terms, *synthesis_metrics([sample("Yes.")])} == {*VALIDATION}
 
 
 def test_each_player_has_the_sound_that_it_is_said_to_have(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from shared.errors import UserError
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.plots import alignment_image, mel_comparison_image
 from trainer.monitoring.samples import Sample, Samples
-from trainer.training.incidents import Incidents
+from trainer.training.incidents import IncidentLog
 
 PATIENCE_S = 20.0
 
@@ -221,7 +221,7 @@ def test_rows_that_cannot_be_taken_back_are_told_in_one_line(tmp_path: Path) -> 
 
 def test_an_incident_that_finds_no_room_is_told_in_one_line_and_those_before_it_stay(tmp_path: Path) -> None:
     (tmp_path / "incidents.jsonl").write_bytes(b"\xff\n")  # damage of another's making is neither lost nor fatal
-    incidents = Incidents(tmp_path)
+    incidents = IncidentLog(tmp_path)
     incidents.add("skipped", step=1)
     before = (tmp_path / "incidents.jsonl").read_bytes()
     with files_up_to(len(before)), pytest.raises(UserError, match=r"incidents\.jsonl: cannot be written"):

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainer.config.plateau_config import PlateauConfig
-from trainer.optim.plateau import PlateauState, Remedy, watch_plateau
+from trainer.optim.plateau import LrAction, PlateauState, watch_plateau
 
 CONFIG = PlateauConfig(patience=3, cooldown=1, max_reductions=2, factor=0.5, min_delta=0.01)
 
 
-def watched(losses: list[float], config: PlateauConfig = CONFIG) -> list[Remedy | None]:
+def watched(losses: list[float], config: PlateauConfig = CONFIG) -> list[LrAction | None]:
     """The remedy after each loss; the state goes through JSON in between, as through a checkpoint."""
     state, found = PlateauState(), []
     for loss in losses:

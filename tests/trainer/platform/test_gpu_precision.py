@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 import tensorflow as tf
 
-from trainer.platform.gpu_precision import slow_precision
+from trainer.platform.gpu_precision import slow_precision_warning
 
 
 def said(precision: str, *cards: dict, monkeypatch: pytest.MonkeyPatch) -> str | None:
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: list(cards))
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda card: card)
-    return slow_precision(precision)
+    return slow_precision_warning(precision)
 
 
 def card(name: str, *capability: int) -> dict:
@@ -26,8 +26,9 @@ def test_a_precision_that_a_gpu_has_no_units_for_is_told_with_a_better_one(
     monkeypatch: pytest.MonkeyPatch, precision: str, capability: tuple[int, int], remedy: str
 ) -> None:
     told = str(said(precision, card("new", 9, 0), card("old", *capability), monkeypatch=monkeypatch))
-    assert told.startswith(f"GPU 1 (old) is of compute capability {capability[0]}.{capability[1]}, fast {precision}")
-    assert f"model.precision={remedy} is" in told
+    major, minor = capability
+    assert told.startswith(f"GPU 1 (old): compute capability {major}.{minor} has no fast {precision}")
+    assert f"model.precision={remedy}," in told
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,14 @@ from shared.errors import UserError
 from tests.trainer.batches import DEVICE, make_stream
 from trainer.data.buckets import Bucket
 from trainer.data.pipeline import Stream
-from trainer.distributed.device_memory import OutOfMemory, fed_within_memory
-from trainer.platform.tf_errors import faults_told, is_full, is_of_collectives, is_of_compiler, is_of_device
+from trainer.distributed.device_memory import OutOfMemory, translate_oom_in_input
+from trainer.platform.tf_errors import (
+    is_collective_error,
+    is_compiler_error,
+    is_device_error,
+    is_out_of_memory,
+    translate_errors,
+)
 
 FULL = tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor with shape[64]\nhint\n\ttrace")
 UNCOPIED = tf.errors.InternalError(
@@ -43,7 +49,7 @@ CORRUPT = tf.errors.DataLossError(
     ],
 )
 def test_faults_of_a_device_are_told_from_others(error: Exception, full: bool, of_device: bool) -> None:
-    assert (is_full(error), is_of_device(error)) == (full, of_device)
+    assert (is_out_of_memory(error), is_device_error(error)) == (full, of_device)
 
 
 @pytest.mark.parametrize(
@@ -56,13 +62,13 @@ def test_faults_of_a_device_are_told_from_others(error: Exception, full: bool, o
     ],
 )
 def test_a_device_that_is_full_or_broken_is_told_in_one_line(error: Exception, told: str) -> None:
-    with pytest.raises(UserError, match=told) as found, faults_told():
+    with pytest.raises(UserError, match=told) as found, translate_errors():
         raise error
     assert "\n" not in str(found.value)
 
 
 def test_other_errors_stay_what_they_are() -> None:
-    with pytest.raises(tf.errors.DataLossError), faults_told():
+    with pytest.raises(tf.errors.DataLossError), translate_errors():
         raise CORRUPT
 
 
@@ -125,7 +131,7 @@ def failing(after: int, error: Exception) -> Iterator[dict[str, tf.Tensor]]:
 @pytest.mark.parametrize("error", [FULL, UNCOPIED])
 def test_a_batch_that_finds_no_room_beside_the_one_at_work_lowers_that_ones_bucket(error: Exception) -> None:
     with pytest.raises(OutOfMemory) as found:
-        for _ in fed_within_memory(failing(3, error)):
+        for _ in translate_oom_in_input(failing(3, error)):
             pass
     assert found.value.bucket == Bucket(3, 40, 7)
 
@@ -133,7 +139,7 @@ def test_a_batch_that_finds_no_room_beside_the_one_at_work_lowers_that_ones_buck
 @pytest.mark.parametrize(("after", "error"), [(0, FULL), (3, LOST)])
 def test_what_no_smaller_batch_would_mend_is_raised_as_it_is(after: int, error: Exception) -> None:
     with pytest.raises(type(error)) as found:
-        list(fed_within_memory(failing(after, error)))
+        list(translate_oom_in_input(failing(after, error)))
     assert found.value is error
 
 
@@ -152,5 +158,5 @@ def test_a_wait_for_another_and_a_compiler_that_ended_are_told_from_a_shard_that
     lost = tf.errors.AbortedError(None, None, "shard; Stale file handle")
     waited = tf.errors.AbortedError(None, None, "Collective ops is aborted by: host 1 is gone")
     compiler = tf.errors.InternalError(None, None, "ptxas exited with non-zero error code 2")
-    assert [is_of_collectives(one) for one in (lost, waited, compiler)] == [False, True, False]
-    assert [is_of_compiler(one) for one in (lost, waited, compiler)] == [False, False, True]
+    assert [is_collective_error(one) for one in (lost, waited, compiler)] == [False, True, False]
+    assert [is_compiler_error(one) for one in (lost, waited, compiler)] == [False, False, True]

@@ -19,7 +19,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.trainer import runs
-from trainer.checkpoint.run_dir import enter_run, open_run, write_run
+from trainer.checkpoint.run_dir import prepare_run_info, read_run_info, write_run_files
 from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
 from trainer.speech.griffin_lim import griffin_lim
@@ -34,8 +34,8 @@ NO_MEL = np.zeros([0, 80], np.float32)
 def untrained(dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that has no checkpoint yet."""
     run = tmp_path_factory.mktemp("untrained") / "run"
-    info = enter_run(run, config=TrainConfig(model=ModelConfig(size="pico")), dataset=dataset)
-    write_run(run, info, dataset=dataset)
+    info = prepare_run_info(run, config=TrainConfig(model=ModelConfig(size="pico")), dataset=dataset)
+    write_run_files(run, info, dataset=dataset)
     return run
 
 
@@ -176,7 +176,7 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
     assert endings in ([True, False], [False, True])
     assert steps == 10 or endings[0]
     assert [path.name for path in out.parent.iterdir()] == ["hello.wav"]
-    info, vocabulary = open_run(trained.undisturbed.run), Vocabulary.load(trained.undisturbed.run / "vocab.json")
+    info, vocabulary = read_run_info(trained.undisturbed.run), Vocabulary.load(trained.undisturbed.run / "vocab.json")
     mel, tokens, crop = map(np.load, kept)
     assert (mel.dtype, mel.shape) == (np.float32, (steps * 4, 80))
     heard = griffin_lim(mel, spec=info.contract.features, seed=1)
@@ -199,7 +199,7 @@ def test_a_text_that_is_longer_than_any_of_training_is_spoken_and_said_to_be(
     trained: runs.Trained, command: Callable, tmp_path: Path
 ) -> None:
     run, out = trained.undisturbed.run, tmp_path / "out.wav"
-    longest = open_run(run).lengths.tokens
+    longest = read_run_info(run).lengths.tokens
     words = ["synthesize", "--run", run, "--language", "eng_Latn", "--seconds", "0.2", "--out", out, "--text"]
     outcome = command(*words, "one " * longest)
     assert outcome.code == 0, outcome.err

@@ -119,7 +119,7 @@ def test_a_card_that_cannot_be_compiled_for_is_trouble_and_nothing_is_compiled(
     def refuse() -> None:
         raise UserError("GPU 0 is too new")
 
-    monkeypatch.setattr(doctor, "check_capability", refuse)
+    monkeypatch.setattr(doctor, "check_gpu_support", refuse)
     monkeypatch.setattr(tf, "function", None)
     (found,) = (one for one in doctor.check_environment(tmp_path) if one.name == "XLA")
     assert found.trouble == "GPU 0 is too new"
@@ -131,8 +131,8 @@ def test_the_command_looks_at_a_card_that_cannot_be_compiled_for_and_goes_on(
     def refuse() -> None:
         raise UserError("GPU 0 is too new")
 
-    monkeypatch.setattr("trainer.platform.gpu_support.check_capability", refuse)
-    monkeypatch.setattr(doctor, "check_capability", refuse)
+    monkeypatch.setattr("trainer.platform.gpu_support.check_gpu_support", refuse)
+    monkeypatch.setattr(doctor, "check_gpu_support", refuse)
     outcome = command("doctor", "--run", tmp_path)
     assert outcome.code == 1
     assert "XLA" in outcome.out

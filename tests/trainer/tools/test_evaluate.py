@@ -79,14 +79,14 @@ def test_a_device_that_is_full_is_a_line_and_costs_no_figure_that_is_there(
         raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
 
     words = ("evaluate", "--run", copied(on_devices.one, tmp_path / "run"), "--data", on_devices.one.parent / "data")
-    monkeypatch.setattr(evaluation.FreeRunning, "speak", full)
+    monkeypatch.setattr(evaluation.SynthesisEval, "synthesize", full)
     outcome = command(*words)
     assert outcome.code == 0, outcome.err
     assert "out of memory while clips were spoken: left out" in outcome.err
     judged = json.loads((tmp_path / "run" / "evaluation.json").read_text(encoding="utf-8"))
     assert judged["losses"]["loss"] > 0
     assert judged["spoken"] == {}
-    monkeypatch.setattr(evaluation.EvaluationStep, "__call__", full)
+    monkeypatch.setattr(evaluation.EvalStep, "__call__", full)
     outcome = command(*words)
     assert outcome.code == 2
     assert "error: out of memory in bucket 3×" in outcome.err.splitlines()[-1], outcome.err

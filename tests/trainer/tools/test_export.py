@@ -19,8 +19,8 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import Progress, Snapshot, copy_arrays, named_state, write_checkpoint
-from trainer.checkpoint.run_dir import enter_run, make_model, write_run
+from trainer.checkpoint.checkpoint import Progress, Snapshot, copy_to_host, named_variables, write_checkpoint
+from trainer.checkpoint.run_dir import build_model, prepare_run_info, write_run_files
 from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.position import Position
@@ -55,18 +55,20 @@ def trained_model(dataset: Dataset, tmp_path: Path, request: pytest.FixtureReque
     """
     precision = getattr(request, "param", "float32")
     config = TrainConfig(model=ModelConfig(size="pico", precision=precision, crop_frames=24))
-    write_run(tmp_path / "run", enter_run(tmp_path / "run", config=config, dataset=dataset), dataset=dataset)
+    write_run_files(
+        tmp_path / "run", prepare_run_info(tmp_path / "run", config=config, dataset=dataset), dataset=dataset
+    )
     contract = dataset.info.contract
-    model = make_model(config, contract=contract, vocabulary=Vocabulary.load(dataset.layout.vocabulary))
+    model = build_model(config, contract=contract, vocabulary=Vocabulary.load(dataset.layout.vocabulary))
     random = np.random.default_rng(3)
     for variable in model.trainable_variables:
         variable.assign_add(random.normal(0.0, 0.02, variable.shape).astype(np.float32))
-    arrays = copy_arrays(named_state(model))
+    arrays = copy_to_host(named_variables(model))
     for variable in model.trainable_variables:
         arrays[f"optimizer/{average_name(variable.path)}"] = variable.numpy()
         arrays[f"model/{variable.path}"] = variable.numpy() + 1.0
     snapshot = Snapshot(arrays, Progress(5, Position(), "order"), contract.fingerprint)
-    write_checkpoint(tmp_path / "run", snapshot, kept=1)
+    write_checkpoint(tmp_path / "run", snapshot, max_to_keep=1)
     return model
 
 
@@ -126,7 +128,7 @@ def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, comm
         np.testing.assert_allclose(said[f"{way}mel"], here.mel[:, : steps * 4], atol=tolerance)
     weights = safetensors.numpy.load_file(tmp_path / "out" / "weights.safetensors")
     assert {name: array.tobytes() for name, array in weights.items()} == {
-        name: np.asarray(variable).tobytes() for name, variable in named_state(trained_model).items()
+        name: np.asarray(variable).tobytes() for name, variable in named_variables(trained_model).items()
     }
 
 

@@ -47,7 +47,7 @@ def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 def _not_computed(_narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of no time."""
     monkeypatch.setattr(Learner, "train_on", no_step)
-    monkeypatch.setattr(profiling, "EvaluationStep", NoEvaluation)
+    monkeypatch.setattr(profiling, "EvalStep", NoEvaluation)
 
 
 def no_step(_: Learner, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:

@@ -8,10 +8,10 @@ import pytest
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from trainer.checkpoint.run_dir import enter_run, open_run, write_run
+from trainer.checkpoint.run_dir import prepare_run_info, read_run_info, write_run_files
 from trainer.config.train_config import TrainConfig
 from trainer.data.corrupt_records import Damage
-from trainer.training.data_module import REDUCTION, Feed
+from trainer.training.data_module import REDUCTION, DataModule
 
 DEVICES = 3
 CONFIG = TrainConfig.model_validate(
@@ -20,13 +20,13 @@ CONFIG = TrainConfig.model_validate(
 
 
 @pytest.fixture
-def feed(dataset: Dataset, tmp_path: Path) -> Feed:
-    info = enter_run(tmp_path, config=CONFIG, dataset=dataset)
-    write_run(tmp_path, info, dataset=dataset)
-    return Feed(CONFIG, dataset=dataset, run=tmp_path, info=info, devices=DEVICES)
+def feed(dataset: Dataset, tmp_path: Path) -> DataModule:
+    info = prepare_run_info(tmp_path, config=CONFIG, dataset=dataset)
+    write_run_files(tmp_path, info, dataset=dataset)
+    return DataModule(CONFIG, dataset=dataset, run=tmp_path, info=info, devices=DEVICES)
 
 
-def test_a_batch_of_validation_is_no_larger_than_the_part_of_a_device(feed: Feed) -> None:
+def test_a_batch_of_validation_is_no_larger_than_the_part_of_a_device(feed: DataModule) -> None:
     parts = {bucket[1:]: -(-bucket.clips // DEVICES) for bucket in feed.plan.buckets}
     assert any(bucket.clips > parts[bucket[1:]] for bucket in feed.plan.buckets)
     for batch in feed.validation.once(device="/CPU:0", tell=print):
@@ -35,28 +35,28 @@ def test_a_batch_of_validation_is_no_larger_than_the_part_of_a_device(feed: Feed
 
 
 def test_a_bucket_that_does_not_fit_is_lowered_by_what_each_device_gets_down_to_one_clip(
-    feed: Feed, tmp_path: Path
+    feed: DataModule, tmp_path: Path
 ) -> None:
     bucket = max(feed.plan.buckets)
     while (part := -(-bucket.clips // DEVICES)) > 1:
-        assert feed.lower(bucket) == DEVICES * int(REDUCTION * part)
-        bucket = feed.planned(bucket)
+        assert feed.reduce_bucket(bucket) == DEVICES * int(REDUCTION * part)
+        bucket = feed.planned_bucket(bucket)
         assert -(-bucket.clips // DEVICES) == int(REDUCTION * part)
-        assert feed.planned(bucket._replace(clips=1)) == bucket
-    assert open_run(tmp_path).ceilings[-1].clips == 1
+        assert feed.planned_bucket(bucket._replace(clips=1)) == bucket
+    assert read_run_info(tmp_path).ceilings[-1].clips == 1
     with pytest.raises(UserError, match="a single clip of"):
-        feed.lower(bucket)
+        feed.reduce_bucket(bucket)
 
 
 def test_more_padding_than_planned_is_told_where_chunks_are_small(dataset: Dataset, tmp_path: Path) -> None:
     """A chunk of a few records has a half-full batch of every bucket; one of all records has one of each."""
 
-    def told(chunk_bytes: int) -> tuple[Feed, list[str]]:
+    def told(chunk_bytes: int) -> tuple[DataModule, list[str]]:
         settings = {"global_frames_per_batch": 8000, "buckets": 3, "chunk_bytes": chunk_bytes}
         config = TrainConfig.model_validate({"model": {"size": "pico"}, "input": settings})
-        info = enter_run(tmp_path, config=config, dataset=dataset)
-        feed = Feed(config, dataset=dataset, run=tmp_path, info=info, devices=1)
-        return feed, [line for line in feed.lines() if line.startswith("padding of epoch 0")]
+        info = prepare_run_info(tmp_path, config=config, dataset=dataset)
+        feed = DataModule(config, dataset=dataset, run=tmp_path, info=info, devices=1)
+        return feed, [line for line in feed.summary_lines() if line.startswith("padding of epoch 0")]
 
     feed, (line,) = told(200_000)
     batches = list(feed.train.epochs(1, device="/CPU:0"))
@@ -69,20 +69,20 @@ def sizes_of(batch: dict) -> tuple[int, int]:
     return int(batch["frames"].numpy().sum()), clips * frames
 
 
-def test_corrupt_records_that_were_skipped_stay_known_after_a_bucket_was_lowered(feed: Feed) -> None:
+def test_corrupt_records_that_were_skipped_stay_known_after_a_bucket_was_lowered(feed: DataModule) -> None:
     feed.train.damaged.append(damage := Damage(0, Path("shard"), 0, "a/b", "spoiled"))
-    feed.lower(max(feed.plan.buckets))
+    feed.reduce_bucket(max(feed.plan.buckets))
     assert feed.train.damaged == [damage]
     assert feed.validation.damaged == []
 
 
 def test_what_one_device_holds_at_most_is_the_same_on_more_and_on_fewer_of_them(
-    feed: Feed, dataset: Dataset, tmp_path: Path
+    feed: DataModule, dataset: Dataset, tmp_path: Path
 ) -> None:
     """A limit that one device met alone, or several together, lowers what each of them gets, and no more."""
     planned = max(feed.plan.buckets)
-    clips = feed.lower(planned)
-    info = open_run(tmp_path)
+    clips = feed.reduce_bucket(planned)
+    info = read_run_info(tmp_path)
     for devices in (1, 2, DEVICES, 100):
-        again = Feed(CONFIG, dataset=dataset, run=tmp_path, info=info, devices=devices)
-        assert again.planned(planned).clips == min(planned.clips, clips * devices // DEVICES)
+        again = DataModule(CONFIG, dataset=dataset, run=tmp_path, info=info, devices=devices)
+        assert again.planned_bucket(planned).clips == min(planned.clips, clips * devices // DEVICES)

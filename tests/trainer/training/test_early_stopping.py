@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import safetensors.numpy
 
-from trainer.checkpoint.checkpoint import saved_checkpoints
+from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.training import validation
-from trainer.training.validation import Validated
+from trainer.training.validation import ValidationResult
 
 pytestmark = [pytest.mark.filterwarnings("ignore:Even though the"), pytest.mark.slow]
 
@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.filterwarnings("ignore:Even though the"), pytest.mark.
 @pytest.fixture(autouse=True)
 def _still(monkeypatch: pytest.MonkeyPatch, op_by_op: None) -> None:
     """A validation that always says the same."""
-    monkeypatch.setattr(validation, "validate", lambda batches, *, step, losses: Validated({"loss": 1.0}, {}))
+    monkeypatch.setattr(
+        validation, "evaluate_batches", lambda batches, *, step, losses: ValidationResult({"loss": 1.0}, {})
+    )
 
 
 def test_a_run_lowers_its_rate_at_a_plateau_and_ends_at_the_last_also_when_it_was_interrupted(
@@ -37,7 +39,7 @@ def test_a_run_lowers_its_rate_at_a_plateau_and_ends_at_the_last_also_when_it_wa
     assert "step 3: plateau: in 2 validations no loss 0.2% below the best, 1.0000 (the last one 1.0000)" in said
     assert "the rate is lowered to 0.25 of what it was (remedy 1 of 1)" in said
     assert "after 1 remedies: the run ends" in said
-    saved = saved_checkpoints(tmp_path)[-1]
+    saved = list_checkpoints(tmp_path)[-1]
     assert saved.step == 5
     arrays = safetensors.numpy.load_file(saved.path)
     assert float(arrays["optimizer/rate_scale"]) == 0.25

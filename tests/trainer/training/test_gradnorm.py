@@ -14,7 +14,7 @@ from trainer.config.optim_config import OptimizerConfig
 from trainer.model.rng import Noise
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
-from trainer.training.gradnorm import MAX_RATIO, balance
+from trainer.training.gradnorm import MAX_RATIO, balance_weights
 from trainer.training.train_step import TrainStep
 
 WEIGHTS = {"mel": 1.0, "kl": 0.1, "stop": 0.5, "guided_attention": 5.0}
@@ -24,7 +24,7 @@ LENGTHS = {"mel": 3.0, "kl": 40.0, "stop": 0.2}
 def balanced(weights: dict[str, float], lengths: dict[str, float]) -> dict[str, float]:
     """For gradients of such norms."""
     gradients = {name: [tf.constant([0.6, 0.0]) * size, tf.constant([[0.8]]) * size] for name, size in lengths.items()}
-    found = balance({name: tf.constant(weight) for name, weight in weights.items()}, gradients)
+    found = balance_weights({name: tf.constant(weight) for name, weight in weights.items()}, gradients)
     assert bool(found.is_sound) == bool(np.isfinite(list(lengths.values())).all())
     return {name: float(weight) for name, weight in found.weights.items()}
 

@@ -19,7 +19,7 @@ import safetensors
 import safetensors.numpy
 
 from tests.trainer.fleets import begin_training, said_at_end
-from trainer.checkpoint.checkpoint import saved_checkpoints
+from trainer.checkpoint.checkpoint import list_checkpoints
 
 KILLS = 20
 STEPS = 400
@@ -134,8 +134,8 @@ def test_a_training_killed_twenty_times_goes_on_as_if_undisturbed(lives: Lives, 
     assert found[-1][1] < STEPS
     left = leave(lives, killed)
     assert left == whole[: len(left)]
-    same = {saved.step: saved.path for saved in saved_checkpoints(tmp_path / "whole")}
-    common = [saved for saved in saved_checkpoints(killed) if saved.step in same]
+    same = {saved.step: saved.path for saved in list_checkpoints(tmp_path / "whole")}
+    common = [saved for saved in list_checkpoints(killed) if saved.step in same]
     check_same(common[-1].path, same[common[-1].step])
     validated = {step: loss for kind, step, loss in left if kind == "validation"}
     best = killed / "checkpoints" / "best.safetensors"
@@ -174,7 +174,7 @@ def test_a_real_network_that_is_killed_goes_on_as_if_undisturbed(
     assert [(name, step) for name, step, _ in losses(killed) if name == "validation"] == [
         ("validation", step) for step in range(15, REAL_STEPS + 1, 15)
     ]
-    check_same(saved_checkpoints(killed)[-1].path, saved_checkpoints(whole)[-1].path)
+    check_same(list_checkpoints(killed)[-1].path, list_checkpoints(whole)[-1].path)
     check_same(*(run / "checkpoints" / "best.safetensors" for run in (killed, whole)))
 
 

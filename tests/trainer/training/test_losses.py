@@ -11,8 +11,8 @@ from tests.trainer.models import M, random_mel
 from trainer.config.loss_config import GuidedAttentionConfig, LossConfig
 from trainer.model.decoder import Decoded
 from trainer.training.losses import (
+    SpeakerEmbeddings,
     Target,
-    Voices,
     flux_loss,
     guided_attention_loss,
     guided_attention_weight,
@@ -82,7 +82,7 @@ def test_voice_loss_is_one_minus_the_cosine_where_a_reference_was_given() -> Non
     spoken, wanted = RANDOM.normal(size=(2, B, 8)).astype(np.float32)
     given = np.array([True, False, True, False])
     cosines = [np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(spoken, wanted, strict=True)]
-    voices = Voices(tf.constant(spoken), tf.constant(wanted), tf.constant(given))
+    voices = SpeakerEmbeddings(tf.constant(spoken), tf.constant(wanted), tf.constant(given))
     assert float(voice_loss(voices)) == pytest.approx(1 - np.mean(np.array(cosines)[given]), rel=1e-4)
     assert float(voice_loss(voices._replace(given=tf.constant([False] * B)))) == 0.0
     assert float(voice_loss(voices._replace(spoken=voices.wanted))) == pytest.approx(0.0, abs=1e-6)
@@ -92,7 +92,7 @@ def test_the_voice_that_is_wanted_learns_nothing_from_the_loss() -> None:
     spoken, wanted = (tf.constant(one) for one in RANDOM.normal(size=(2, B, 8)).astype(np.float32))
     with tf.GradientTape() as tape:
         tape.watch([spoken, wanted])
-        loss = voice_loss(Voices(spoken, wanted, tf.constant([True] * B)))
+        loss = voice_loss(SpeakerEmbeddings(spoken, wanted, tf.constant([True] * B)))
     of_spoken, of_wanted = tape.gradient(loss, [spoken, wanted])
     assert np.abs(of_spoken).min() > 0
     assert of_wanted is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainer.data.buckets import Bucket
-from trainer.training.memory_probe import by_memory
+from trainer.training.memory_probe import order_by_memory
 
 BUCKETS = [Bucket(64, 200, 24), Bucket(32, 400, 48), Bucket(4, 900, 96), Bucket(4, 1600, 176)]
 
@@ -20,5 +20,5 @@ def test_buckets_stand_by_their_activations_in_which_attention_grows_with_the_sq
         clips, positions = BUCKETS[number].clips, BUCKETS[number].frames // frames_per_step
         return 34 * clips * positions * width + 5 * clips * heads * positions**2
 
-    assert by_memory(BUCKETS, frames_per_step=frames_per_step) == order
+    assert order_by_memory(BUCKETS, frames_per_step=frames_per_step) == order
     assert sorted(order, key=kept_bytes, reverse=True) == order

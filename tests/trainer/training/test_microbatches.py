@@ -27,7 +27,7 @@ Outcome = tuple[dict[str, np.ndarray], list[np.ndarray]]
 def outcome(parts: int) -> Outcome:
     """The figures of a step of a fresh model, and its moments, in which the gradient stands as it is."""
     model = smallest()
-    config = OptimizerConfig(warmup_steps=0, accumulation=parts, clip_norm=1e9)
+    config = OptimizerConfig(warmup_steps=0, microbatches=parts, clip_norm=1e9)
     optimizer = AdamW(config, steps=100, variables=model.trainable_variables)
     step = TrainStep(model, optimizer, losses=LOSSES, seed=1, parts=parts, xla=False)
     values = {name: value.numpy() for name, value in step(BATCH).items()}

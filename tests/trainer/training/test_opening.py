@@ -16,7 +16,7 @@ from shared.config import load_config
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.locks import writing
-from trainer.checkpoint.run_dir import training_in
+from trainer.checkpoint.run_dir import training_lock
 from trainer.config.train_config import TrainConfig
 from trainer.data.dataset_checks import open_dataset
 from trainer.training import train as training
@@ -93,7 +93,7 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
             with pytest.raises(UserError, match=message), writing(copy, command="build"):
                 pass
             with pytest.raises(UserError, match=r"train of .* is writing here"):
-                training_in(tmp_path / "run", break_lock=False).__enter__()
+                training_lock(tmp_path / "run", break_lock=False).__enter__()
             return "to the end"
 
     monkeypatch.setattr(training, "Trainer", Trainer)

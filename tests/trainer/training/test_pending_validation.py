@@ -16,8 +16,8 @@ import tensorflow as tf
 
 from tests.commands import Outcome
 from tests.trainer import toy
-from tests.trainer.toy import EvaluationStep
-from trainer.checkpoint.checkpoint import choose_checkpoint, saved_checkpoints
+from tests.trainer.toy import EvalStep
+from trainer.checkpoint.checkpoint import find_checkpoint, list_checkpoints
 
 SETTINGS = (
     *("steps=4", "log_every=1", "validate_every=2", "checkpoint_every=2", "synthesis_eval.clips=0"),
@@ -30,7 +30,7 @@ def train(command: Callable, data: Path, tmp_path: Path, monkeypatch: pytest.Mon
     """The command; `disturb` is told the numbers of batches that are judged."""
 
     def run(*overrides: str, disturb: Callable[[int], None] = lambda _: None) -> Outcome:
-        class Disturbed(EvaluationStep):
+        class Disturbed(EvalStep):
             calls = 0
 
             def __call__(self, batch: dict) -> SimpleNamespace:
@@ -38,7 +38,7 @@ def train(command: Callable, data: Path, tmp_path: Path, monkeypatch: pytest.Mon
                 disturb(self.calls)
                 return super().__call__(batch)
 
-        toy.put_in(monkeypatch.setattr, EvaluationStep=Disturbed)
+        toy.put_in(monkeypatch.setattr, EvalStep=Disturbed)
         words = ["train", "configs/train_sample.yaml", *SETTINGS, *overrides]
         return command(*words, "--data", data, "--run", tmp_path)
 
@@ -84,7 +84,7 @@ def test_of_the_last_step_a_validation_that_a_signal_cut_short_is_held_by_the_ne
     assert outcome.code == 0, outcome.err
     assert "step 4, the validation that was owed is held" in outcome.out
     assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 4]}
-    assert choose_checkpoint(tmp_path, "best").step == 4
+    assert find_checkpoint(tmp_path, "best").step == 4
     outcome = train()
     assert "nothing left to do: raise steps to train on" in outcome.out
 
@@ -128,7 +128,7 @@ def test_what_ends_a_process_amid_a_validation_costs_no_step_where_a_checkpoint_
 
     with pytest.raises(SystemError):
         train(disturb=fail)
-    assert saved_checkpoints(tmp_path)[-1].step == 4
+    assert list_checkpoints(tmp_path)[-1].step == 4
     outcome = train()
     assert outcome.code == 0, outcome.err
     assert "step 4, the validation that was owed is held" in outcome.out

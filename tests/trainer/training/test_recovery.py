@@ -25,7 +25,7 @@ from tests.trainer import toy
 from tests.trainer.batches import make_stream
 from tests.trainer.conftest import built, spoil_record
 from tests.trainer.toy import TrainStep
-from trainer.checkpoint.checkpoint import saved_checkpoints
+from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.data.position import Position
 from trainer.monitoring import logger as monitor
 from trainer.training import incidents
@@ -110,7 +110,7 @@ def losses(run: Path) -> list[tuple[int, float]]:
 
 
 def last_weights(run: Path) -> dict[str, np.ndarray]:
-    return safetensors.numpy.load_file(saved_checkpoints(run)[-1].path)
+    return safetensors.numpy.load_file(list_checkpoints(run)[-1].path)
 
 
 def heard(data: Path, *, batch: int) -> list[str]:
@@ -191,20 +191,20 @@ def test_what_is_due_is_saved_also_where_another_host_is_gone_meanwhile(
     def lost(*_: object, validated: bool) -> None:
         raise UserError("host 1 (b:2) is gone")
 
-    monkeypatch.setattr(loop.Leader, "agree", lost)
+    monkeypatch.setattr(loop.Leader, "sync_stop", lost)
     outcome = train(tmp_path / "due", "steps=4", "log_every=2")
     assert outcome.code == 2
     assert outcome.err.splitlines()[-1] == "error: host 1 (b:2) is gone"
-    assert [saved.step for saved in saved_checkpoints(tmp_path / "due")] == [0, 2]
+    assert [saved.step for saved in list_checkpoints(tmp_path / "due")] == [0, 2]
     assert train(tmp_path / "not_due", "steps=4", "log_every=1").code == 2
-    assert [saved.step for saved in saved_checkpoints(tmp_path / "not_due")] == [0]
+    assert [saved.step for saved in list_checkpoints(tmp_path / "not_due")] == [0]
 
 
 def test_a_disk_without_room_for_the_checkpoints_is_told_before_the_first_step(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert train(tmp_path, "steps=2").code == 0
-    saved = saved_checkpoints(tmp_path)[-1].path.stat().st_size
+    saved = list_checkpoints(tmp_path)[-1].path.stat().st_size
     for free, code in ((3 * saved + 9_999, 0), (saved, 2)):  # two of the five are there
         monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free: SimpleNamespace(free=free))
         outcome = train(tmp_path, "steps=3")
@@ -220,7 +220,7 @@ def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_wa
 ) -> None:
     assert train(tmp_path, "steps=2").code == 0
     before = (tmp_path / "run.json").read_bytes()
-    saved_checkpoints(tmp_path)[-1].path.write_bytes(b"damaged")
+    list_checkpoints(tmp_path)[-1].path.write_bytes(b"damaged")
     outcome = train(tmp_path, "steps=3", "seed=7")
     assert outcome.code == 2
     assert "not a readable checkpoint" in outcome.err
@@ -229,7 +229,7 @@ def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_wa
 
 def test_a_checkpoint_that_the_disk_does_not_give_is_not_said_to_be_a_bad_one(train: Callable, tmp_path: Path) -> None:
     assert train(tmp_path, "steps=2").code == 0
-    path = saved_checkpoints(tmp_path)[-1].path
+    path = list_checkpoints(tmp_path)[-1].path
     path.unlink()
     path.mkdir()
     outcome = train(tmp_path, "steps=3")
@@ -322,7 +322,7 @@ def test_a_disk_that_is_full_amid_a_run_ends_it_in_one_line_and_costs_no_checkpo
     told = [line for line in outcome.err.splitlines() if line.startswith("error: ")]
     assert told == outcome.err.splitlines()[-1:]
     assert "metrics.jsonl: cannot be written (No space left on device); checkpoints are intact; make room" in told[0]
-    assert [saved.step for saved in saved_checkpoints(tmp_path / "run")] == [0, 2, 4]
+    assert [saved.step for saved in list_checkpoints(tmp_path / "run")] == [0, 2, 4]
     assert train(tmp_path / "run", "steps=6").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
@@ -332,7 +332,7 @@ def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_p
     outcome = train(tmp_path / "run", "steps=9", disturb=interrupted_compiler(4))
     assert outcome.code == 128 + signal.SIGINT, outcome.err
     assert "SIGINT: left after step 3, which is saved" in outcome.err.splitlines()[-1]
-    assert saved_checkpoints(tmp_path / "run")[-1].step == 3
+    assert list_checkpoints(tmp_path / "run")[-1].step == 3
     assert train(tmp_path / "run", "steps=9").code == 0
     assert train(tmp_path / "whole", "steps=9").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
@@ -352,8 +352,8 @@ def test_a_signal_that_ends_the_compiler_of_the_first_update_leaves_the_last_che
         amid.setattr(TrainStep, "has_updated", has_updated)
         outcome = train(tmp_path / "run", "steps=6", "checkpoint_every=2", disturb=interrupted_compiler(4))
     assert outcome.code == 128 + signal.SIGINT, outcome.err
-    went_back = "a signal amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
-    assert went_back == (not has_updated)
+    rolled_back = "a signal amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
+    assert rolled_back == (not has_updated)
     assert f"SIGINT: left after step {left}, which is saved" in outcome.err.splitlines()[-1]
     assert train(tmp_path / "run", "steps=6", "checkpoint_every=2").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
@@ -365,7 +365,7 @@ def test_a_signal_that_ends_the_compiler_amid_the_probe_is_a_signal(train: Calla
     outcome = train(tmp_path / "run", "steps=3", asked, disturb=interrupted_compiler(1))
     assert outcome.code == 128 + signal.SIGINT, outcome.err
     assert "SIGINT: left before the first step; the same command" in outcome.err.splitlines()[-1]
-    assert saved_checkpoints(tmp_path / "run") == []
+    assert list_checkpoints(tmp_path / "run") == []
     assert train(tmp_path / "run", "steps=3", asked).code == 0
     assert train(tmp_path / "whole", "steps=3").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
@@ -407,7 +407,7 @@ def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(
     left = re.search(told, outcome.err.splitlines()[-1])
     assert left
     assert 3 <= int(left[1]) < 9
-    assert saved_checkpoints(tmp_path / "run")[-1].step == int(left[1])
+    assert list_checkpoints(tmp_path / "run")[-1].step == int(left[1])
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["last_step"] == int(left[1])
     assert f"steps 1 to {left[1]} on" in (tmp_path / "run" / "summary.html").read_text(encoding="utf-8")
     assert train(tmp_path / "run", "steps=9").code == 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from trainer.checkpoint.checkpoint import saved_checkpoints
+from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.training import train_step as step
 
 pytestmark = [pytest.mark.usefixtures("op_by_op"), pytest.mark.filterwarnings("ignore:Even though the")]
@@ -32,7 +32,7 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
     assert [(row["step"], row["kind"]) for row in rows] == [(2, "train"), (2, "validation")]
     assert all(np.isfinite(row["loss"]) for row in rows)
     assert rows[1].keys() == {"step", "kind", *LOSSES, "validation_s"}
-    assert [saved.step for saved in saved_checkpoints(tmp_path)] == [0, 2]
+    assert [saved.step for saved in list_checkpoints(tmp_path)] == [0, 2]
     assert f"step 2, loss {rows[0]['loss']:.4f}" in outcome.out
     assert "allocator: as it is (--plain-malloc)" in outcome.err
     summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
@@ -59,7 +59,7 @@ def test_a_run_that_diverges_stops_with_the_reason_and_leaves_weights_that_are_n
     assert outcome.code == 2
     last = outcome.err.splitlines()[-1]
     assert last.startswith("error: loss or gradient was no number in 2 steps in a row")
-    for saved in saved_checkpoints(tmp_path):
+    for saved in list_checkpoints(tmp_path):
         arrays = safetensors.numpy.load_file(saved.path)
         assert [name for name, array in arrays.items() if not np.isfinite(array).all()] == [], saved.step
 
@@ -80,9 +80,9 @@ def test_weights_of_the_loss_parts_and_precision_are_those_that_are_asked_for(
     inner = step.TrainStep._differentiate_part
 
     def run(name: str, *overrides: str) -> tuple[dict, dict]:
-        def differentiate(self: step.TrainStep, lesson: step.Lesson, *others: Any) -> Any:
-            judged[name].append(lesson.mel.shape[0])
-            return inner(self, lesson, *others)
+        def differentiate(self: step.TrainStep, inputs: step.StepInputs, *others: Any) -> Any:
+            judged[name].append(inputs.mel.shape[0])
+            return inner(self, inputs, *others)
 
         monkeypatch.setattr(step.TrainStep, "_differentiate_part", differentiate)
         outcome = command(*words(data, *overrides, "steps=1", run=tmp_path / name))
@@ -105,5 +105,5 @@ def test_weights_of_the_loss_parts_and_precision_are_those_that_are_asked_for(
     assert asked_again["loss"] == pytest.approx(told[1]["loss"], rel=1e-4)
     assert "loss_scale" in told[0]
     assert "loss_scale" not in usual[0]
-    arrays = safetensors.numpy.load_file(saved_checkpoints(tmp_path / "told")[-1].path)
+    arrays = safetensors.numpy.load_file(list_checkpoints(tmp_path / "told")[-1].path)
     assert "optimizer/loss_scale" in arrays

@@ -10,13 +10,13 @@ import sys
 import pytest
 
 from tests.trainer.monitoring.test_gpu_stats import wait_for
-from trainer.training.signals import Signals
+from trainer.training.signals import SignalHandler
 
 # the main thread is in C, as it is while XLA compiles: no handler of Python's would run before it returns
 BUSY = """
 import ctypes, time
-from trainer.training.signals import Signals
-with Signals(lambda line: print(line, flush=True), leaving="soon"):
+from trainer.training.signals import SignalHandler
+with SignalHandler(lambda line: print(line, flush=True), stop_point="soon"):
     print("ready", flush=True)
     ctypes.CDLL(None).sleep(60)
     time.sleep(60)
@@ -26,11 +26,11 @@ with Signals(lambda line: print(line, flush=True), leaving="soon"):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_first_signal_is_noted_and_the_handlers_are_put_back(number: signal.Signals) -> None:
     before, said = signal.getsignal(number), []
-    with Signals(said.append, leaving="soon") as signals:
-        assert signals.asked is None
+    with SignalHandler(said.append, stop_point="soon") as signals:
+        assert signals.received is None
         os.kill(os.getpid(), number)
-        wait_for(lambda: signals.asked is not None)
-        assert signals.asked == number
+        wait_for(lambda: signals.received is not None)
+        assert signals.received == number
     assert signal.getsignal(number) == before
     (line,) = said
     assert line == f"{number.name}: leaving soon; once more to leave at once"

@@ -15,7 +15,7 @@ from trainer.config.optim_config import OptimizerConfig
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.training import incidents
-from trainer.training.incidents import SkippedSteps
+from trainer.training.incidents import SkippedStepTracker
 from trainer.training.train_step import TrainStep
 
 CONFIG = OptimizerConfig(learning_rate=0.01, warmup_steps=0, ema_decay=0.9)
@@ -122,22 +122,22 @@ def test_a_batch_with_a_nan_is_skipped_inside_the_compiled_step(models: Callable
 
 def test_figures_are_looked_at_before_too_many_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(incidents, "MAX_UNSEEN", 2)
-    steps, found = SkippedSteps(in_row=0), []
+    steps, found = SkippedStepTracker(consecutive=0), []
     for step in range(1, 6):
-        steps.note(step, dict.fromkeys(("skipped", "loss", "gradient_norm"), tf.zeros([])), rows=(tf.constant([0]),))
+        steps.record(step, dict.fromkeys(("skipped", "loss", "gradient_norm"), tf.zeros([])), rows=(tf.constant([0]),))
         found.append(steps.is_full)
         if steps.is_full:
-            steps.look()
+            steps.collect()
     assert found == [False, True, False, True, False]
 
 
 def test_the_steps_that_are_named_are_those_that_were_skipped_and_no_others() -> None:
-    steps = SkippedSteps(in_row=0)
+    steps = SkippedStepTracker(consecutive=0)
     for step, skipped in enumerate([0.0, 1.0, 0.0, 1.0, 1.0], 1):
         figures = {"skipped": skipped, "loss": float("nan") if skipped else 0.5, "gradient_norm": 1.0}
         values = {name: tf.constant(value, tf.float32) for name, value in figures.items()}
-        steps.note(step, values, rows=(tf.constant([step]),))
-    found = steps.look()
+        steps.record(step, values, rows=(tf.constant([step]),))
+    found = steps.collect()
     assert [(one.step, one.rows.tolist()) for one in found] == [(2, [2]), (4, [4]), (5, [5])]
     assert np.isnan([one.loss for one in found]).all()
-    assert steps.in_row == 2
+    assert steps.consecutive == 2

@@ -20,8 +20,8 @@ from trainer.model.xtts import Generated
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.samples import Sample, Samples, read_samples, write_samples
 from trainer.training import synthesis_eval as free_running
-from trainer.training.eval_prompts import Clip, choose_clips, reference_crops
-from trainer.training.synthesis_eval import FreeRunning, forward_share, judge
+from trainer.training.eval_prompts import Clip, choose_prompts, reference_crops
+from trainer.training.synthesis_eval import SynthesisEval, monotonic_share, synthesis_metrics
 
 R = 4
 
@@ -60,16 +60,16 @@ def validation(dataset: Dataset, *, frames: int) -> Stream:
     return Stream(dataset, split="validation", plan=plan, config=config, seed=1)
 
 
-def echoing(dataset: Dataset, *, stops_after: int, clips: int) -> FreeRunning:
+def echoing(dataset: Dataset, *, stops_after: int, clips: int) -> SynthesisEval:
     lengths, config = Lengths.of(dataset, max_frames=None), SynthesisEvalConfig(clips=clips)
-    return FreeRunning(Echo(stops_after=stops_after), config=config, dataset=dataset, lengths=lengths, seed=1)  # type: ignore[arg-type]
+    return SynthesisEval(Echo(stops_after=stops_after), config=config, dataset=dataset, lengths=lengths, seed=1)  # type: ignore[arg-type]
 
 
-def heard(dataset: Dataset, *, stops_after: int = 20, clips: int = 3, frames: int = 1500) -> FreeRunning:
+def heard(dataset: Dataset, *, stops_after: int = 20, clips: int = 3, frames: int = 1500) -> SynthesisEval:
     """After one whole validation."""
     stream = validation(dataset, frames=frames)
     running = echoing(dataset, stops_after=stops_after, clips=clips)
-    for _ in running.overhear(stream.once(device=DEVICE), stream=stream):
+    for _ in running.collect_clips(stream.once(device=DEVICE), stream=stream):
         pass
     return running
 
@@ -79,8 +79,8 @@ def described(samples: list[Sample]) -> dict[str, tuple[str, int]]:
 
 
 def test_the_same_clips_are_spoken_whatever_their_batches_and_as_the_manifest_tells_of_them(dataset: Dataset) -> None:
-    once = described(heard(dataset, frames=1500).speak())
-    assert described(heard(dataset, frames=800).speak()) == once
+    once = described(heard(dataset, frames=1500).synthesize())
+    assert described(heard(dataset, frames=800).synthesize()) == once
     table = dataset.manifest("validation").to_pylist()
     rows = {row["utterance_id"]: (row["text"], row["frames"]) for row in table}
     assert len(once) == 3
@@ -89,7 +89,7 @@ def test_the_same_clips_are_spoken_whatever_their_batches_and_as_the_manifest_te
 
 def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dataset: Dataset) -> None:
     stream = validation(dataset, frames=1500)
-    choice = choose_clips(dataset, heard=stream.utterance_ids(stream.heard), count=16, seed=1)
+    choice = choose_prompts(dataset, heard=stream.utterance_ids(stream.heard), count=16, seed=1)
     rows = {row["utterance_id"]: row for row in dataset.manifest("validation").to_pylist()}
     for name, reference in choice.references.items():
         others = {
@@ -101,7 +101,7 @@ def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dat
             assert others[reference] == max(others.values())
     assert any(choice.references.values())
     running = heard(dataset, clips=16)
-    lent = dict(zip((one.utterance_id for one in running.speak()), running._given["crop"].numpy(), strict=True))
+    lent = dict(zip((one.utterance_id for one in running.synthesize()), running._given["crop"].numpy(), strict=True))
     mels = mels_of(dataset)
     for name, reference in choice.references.items():
         given = lent[name]
@@ -122,7 +122,7 @@ def test_clips_of_speakers_who_have_no_other_come_last(dataset: Dataset) -> None
     heard_names = [name for name in speakers if speakers[name] != speakers[first] or name == first]
     assert speakers[first] != speakers[last]
     for seed in range(5):
-        choice = choose_clips(dataset, heard=heard_names, count=len(heard_names), seed=seed)
+        choice = choose_prompts(dataset, heard=heard_names, count=len(heard_names), seed=seed)
         assert choice.references[first] is None
         assert list(choice.texts)[-1] == first
         assert all(choice.references[name] for name in heard_names if name != first)
@@ -160,37 +160,37 @@ def test_clips_of_speakers_without_another_lend_themselves_equally_long_first_pa
 
 
 def test_fewer_clips_than_are_wanted_are_all_spoken_and_none_where_none_is_wanted(dataset: Dataset) -> None:
-    assert len(heard(dataset, clips=16).speak()) == min(16, len(dataset.manifest("validation")))
+    assert len(heard(dataset, clips=16).synthesize()) == min(16, len(dataset.manifest("validation")))
     none = heard(dataset, clips=0)
-    assert none.speak() == []
+    assert none.synthesize() == []
     assert none.programs == 0
 
 
 def test_nothing_is_spoken_after_a_validation_that_was_cut_short(dataset: Dataset) -> None:
     stream = validation(dataset, frames=800)
     running = echoing(dataset, stops_after=9, clips=2)
-    batches: Iterator = running.overhear(stream.once(device=DEVICE), stream=stream)
+    batches: Iterator = running.collect_clips(stream.once(device=DEVICE), stream=stream)
     next(batches)
-    assert running.speak() == []
+    assert running.synthesize() == []
 
 
 def test_one_program_speaks_for_good_and_no_longer_than_half_as_long_again_as_the_longest_clip(
     dataset: Dataset,
 ) -> None:
     running = heard(dataset, stops_after=10_000)
-    first, again = running.speak(), running.speak()
+    first, again = running.synthesize(), running.synthesize()
     assert running.programs == 1
     assert [one.spoken.tobytes() for one in first] == [one.spoken.tobytes() for one in again]
     longest = max(len(one.target) for one in first)
     assert all(1.5 * longest <= len(one.spoken) < 1.5 * longest + R for one in first)
-    assert judge(first)["free_ended"] == 0
+    assert synthesis_metrics(first)["free_ended"] == 0
 
 
 def test_the_speech_is_cut_at_its_end_and_its_length_is_judged(dataset: Dataset) -> None:
-    samples = heard(dataset, stops_after=20).speak()
+    samples = heard(dataset, stops_after=20).synthesize()
     assert [one.spoken.shape[0] for one in samples] == [20 * R] * 3
     assert [one.alignment.shape[0] for one in samples] == [20] * 3
-    figures = judge(samples)
+    figures = synthesis_metrics(samples)
     assert figures["free_ended"] == 1
     assert figures["free_length_error"] == pytest.approx(
         np.mean([abs(20 * R - len(one.target)) / len(one.target) for one in samples])
@@ -198,24 +198,24 @@ def test_the_speech_is_cut_at_its_end_and_its_length_is_judged(dataset: Dataset)
     assert figures["free_moves"] > 0.8
     assert figures["free_mel_distance_db"] > 1
     whole = [one._replace(spoken=one.target) for one in samples]
-    assert judge(whole)["free_mel_distance_db"] < 0.1
-    assert judge(whole)["free_length_error"] == 0
+    assert synthesis_metrics(whole)["free_mel_distance_db"] < 0.1
+    assert synthesis_metrics(whole)["free_length_error"] == 0
 
 
 def test_moves_of_no_to_two_tokens_count_as_forward() -> None:
     moves = {0: True, 1: True, 2: True, 3: False, -1: False}
     places = np.concatenate([[5], 5 + np.cumsum(list(moves))])
-    assert forward_share(np.eye(20)[places]) == pytest.approx(sum(moves.values()) / len(moves))
-    assert forward_share(np.eye(20)[:1]) == 1.0
+    assert monotonic_share(np.eye(20)[places]) == pytest.approx(sum(moves.values()) / len(moves))
+    assert monotonic_share(np.eye(20)[:1]) == 1.0
 
 
 def test_speech_that_is_no_number_is_judged_as_none(dataset: Dataset) -> None:
-    lost = [one._replace(spoken=np.full_like(one.spoken, np.nan)) for one in heard(dataset).speak()]
-    assert np.isnan(judge(lost)["free_mel_distance_db"])
+    lost = [one._replace(spoken=np.full_like(one.spoken, np.nan)) for one in heard(dataset).synthesize()]
+    assert np.isnan(synthesis_metrics(lost)["free_mel_distance_db"])
 
 
 def test_samples_are_read_back_to_half_precision_and_shown_in_tensorboard(dataset: Dataset, tmp_path: Path) -> None:
-    samples = Samples(7, 22050, heard(dataset).speak())
+    samples = Samples(7, 22050, heard(dataset).synthesize())
     write_samples(samples, run=tmp_path)
     again = read_samples(tmp_path)
     assert again is not None

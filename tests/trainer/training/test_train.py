@@ -12,7 +12,7 @@ import pytest
 import safetensors.numpy
 
 from tests.trainer import runs
-from trainer.checkpoint.checkpoint import saved_checkpoints
+from trainer.checkpoint.checkpoint import list_checkpoints
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def test_a_killed_run_logs_every_step_once_with_the_figures_of_an_undisturbed_ru
 
 def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_run(trained: runs.Trained) -> None:
     resumed, undisturbed = (
-        safetensors.numpy.load_file(saved_checkpoints(ended.run)[-1].path)
+        safetensors.numpy.load_file(list_checkpoints(ended.run)[-1].path)
         for ended in (trained.resumed, trained.undisturbed)
     )
     assert resumed.keys() == undisturbed.keys()
@@ -83,7 +83,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_undisturbed_run(trained: runs.
 
 
 def test_only_the_last_checkpoints_are_kept(trained: runs.Trained) -> None:
-    steps = [saved.step for saved in saved_checkpoints(trained.undisturbed.run)]
+    steps = [saved.step for saved in list_checkpoints(trained.undisturbed.run)]
     assert steps == [runs.STEPS - runs.CHECKPOINT_EVERY, runs.STEPS]
 
 

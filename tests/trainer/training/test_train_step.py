@@ -18,7 +18,7 @@ from trainer.model.rng import HALVES, Noise
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.training import train_step as steps
-from trainer.training.train_step import Lesson, TrainStep, count, judge, prepare
+from trainer.training.train_step import StepInputs, TrainStep, count_terms, forward_loss, prepare_inputs
 
 R = 4
 
@@ -74,12 +74,12 @@ def test_each_part_of_a_batch_is_judged_by_its_own_draws(monkeypatch: pytest.Mon
     monkeypatch.setattr(steps, "Noise", Placed)
     model, losses, given = smallest(), LossConfig(), batch()
     found = stepping(model, parts=2)(given)
-    lesson = prepare(model, given, noise=Placed(place=0))
-    counts, wanted = count(model, lesson, losses=losses), 0.0
+    inputs = prepare_inputs(model, given, noise=Placed(place=0))
+    counts, wanted = count_terms(model, inputs, losses=losses), 0.0
     for number in (0, 1):
-        part: Lesson = tf.nest.map_structure(lambda rows, first=number: rows[first::2], lesson)
+        part: StepInputs = tf.nest.map_structure(lambda rows, first=number: rows[first::2], inputs)
         noise = Placed(place=1 + number)
-        _, terms = judge(model, part, losses=losses, step=tf.constant(0), noise=noise, of=counts)
+        _, terms = forward_loss(model, part, losses=losses, step=tf.constant(0), noise=noise, of=counts)
         wanted += float(terms["loss"])
     assert float(found["loss"]) == pytest.approx(wanted, rel=1e-4)
 

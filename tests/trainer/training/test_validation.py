@@ -26,15 +26,15 @@ from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.plots import mel_comparison_image
 from trainer.monitoring.samples import Sample
 from trainer.training import validation
-from trainer.training.incidents import Incidents
-from trainer.training.train_step import Evaluated, EvaluationStep
-from trainer.training.validation import Validation, validate
+from trainer.training.incidents import IncidentLog
+from trainer.training.train_step import EvalOutput, EvalStep
+from trainer.training.validation import Validation, evaluate_batches
 
 BATCH = random_batch(frames=[24, 17], token_counts=[6, 4], width=24, tokens=6)
 
 
 def terms(*, seed: int = 1, **options: object) -> dict[str, float]:
-    evaluated = EvaluationStep(smallest(**options), losses=LossConfig(), seed=seed)(BATCH)
+    evaluated = EvalStep(smallest(**options), losses=LossConfig(), seed=seed)(BATCH)
     return {name: float(term) for name, term in evaluated.terms.items()}
 
 
@@ -62,7 +62,7 @@ def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
     things["guided_attention"] = [rng.uniform(size=size) for size in (7, 2, 5)]
     decoded = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
     evaluated = [
-        Evaluated(
+        EvalOutput(
             {name: tf.constant(each[number].mean()) for name, each in things.items()},
             {name: tf.constant(float(len(each[number]))) for name, each in things.items()},
             decoded,
@@ -70,27 +70,27 @@ def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
         for number in range(3)
     ]
     losses = LossConfig(kl=0.3)
-    validated = validate([BATCH] * 3, step=lambda _: evaluated.pop(), losses=losses)
+    validated = evaluate_batches([BATCH] * 3, step=lambda _: evaluated.pop(), losses=losses)
     assert validated is not None
     means = {name: np.concatenate(each).mean() for name, each in things.items()}
     wanted = {**means, "loss": means["mel"] + 0.3 * means["kl"] + 0.02 * means["flux"] + 0.5 * means["stop"]}
     assert validated.losses == pytest.approx(wanted)
-    assert validate([], step=lambda _: evaluated.pop(), losses=losses) is None
+    assert evaluate_batches([], step=lambda _: evaluated.pop(), losses=losses) is None
 
 
 def test_batches_whose_clips_were_all_skipped_as_corrupt_are_no_picture_and_no_validation() -> None:
     decoded = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
     values = {name: tf.constant(1.0) for name in ("mel", "kl", "flux", "stop", "guided_attention")}
-    nothing = Evaluated(dict.fromkeys(values, tf.constant(0.0)), dict.fromkeys(values, tf.constant(0.0)), decoded)
+    nothing = EvalOutput(dict.fromkeys(values, tf.constant(0.0)), dict.fromkeys(values, tf.constant(0.0)), decoded)
     empty, half = ({**BATCH, "frames": tf.constant(frames)} for frames in ([0, 0], [0, 17]))
 
-    def step(batch: dict) -> Evaluated:
-        return nothing if batch is empty else Evaluated(values, values, decoded)
+    def step(batch: dict) -> EvalOutput:
+        return nothing if batch is empty else EvalOutput(values, values, decoded)
 
-    assert validate([empty], step=step, losses=LossConfig()) is None
-    validated = validate([empty, half], step=step, losses=LossConfig())
+    assert evaluate_batches([empty], step=step, losses=LossConfig()) is None
+    validated = evaluate_batches([empty, half], step=step, losses=LossConfig())
     assert validated is not None
-    alone = validate([half], step=step, losses=LossConfig())
+    alone = evaluate_batches([half], step=step, losses=LossConfig())
     assert alone is not None
     assert validated.losses == alone.losses
     for name, picture in validated.pictures.items():
@@ -118,13 +118,13 @@ class Speech:
     programs = 0
 
     def __init__(self, speak: Callable[[], list[Sample]]):
-        self.speak = speak
+        self.synthesize = speak
 
-    def overhear(self, batches: Iterator, *, stream: Stream) -> Iterator:
+    def collect_clips(self, batches: Iterator, *, stream: Stream) -> Iterator:
         return iter(batches)
 
 
-def hold(at: list[int], *, average: Average, dataset: Dataset, run: Path, **config: object) -> None:
+def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **config: object) -> None:
     """A validation of a toy after each of some steps."""
     stream, plan, _ = make_stream(dataset, buckets=1)
     held = Validation(
@@ -134,11 +134,11 @@ def hold(at: list[int], *, average: Average, dataset: Dataset, run: Path, **conf
         dataset=dataset,
         lengths=Lengths.of(dataset, max_frames=None),
         run=run,
-        incidents=Incidents(run),
+        incidents=IncidentLog(run),
     )
     with RunLogger(run, step=0, steps=10, validate_every=1) as monitor:
         for step in at:
-            loss = held.hold(
+            loss = held.run(
                 stream,
                 buckets=plan.buckets,
                 device=DEVICE,
@@ -155,7 +155,7 @@ def test_losses_and_speech_are_those_of_the_moving_average(
 ) -> None:
     average, seen = Average(), []
 
-    class Watched(toy.EvaluationStep):
+    class Watched(toy.EvalStep):
         def __call__(self, batch: dict) -> SimpleNamespace:
             seen.append(("judged", average.is_in_use))
             return super().__call__(batch)
@@ -164,9 +164,9 @@ def test_losses_and_speech_are_those_of_the_moving_average(
         seen.append(("spoken", average.is_in_use))
         return []
 
-    monkeypatch.setattr(validation, "EvaluationStep", Watched)
-    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(speak))
-    hold([1000], average=average, dataset=dataset, run=tmp_path)
+    monkeypatch.setattr(validation, "EvalStep", Watched)
+    monkeypatch.setattr(validation, "SynthesisEval", lambda *_, **__: Speech(speak))
+    run([1000], average=average, dataset=dataset, run=tmp_path)
     assert {what for what, _ in seen} == {"judged", "spoken"}
     assert all(is_in_use for _, is_in_use in seen)
     assert not average.is_in_use
@@ -177,10 +177,10 @@ def test_clips_are_spoken_at_every_so_many_validations_and_after_the_last_step(
 ) -> None:
     mel, sound = np.arange(8.0 * 80).reshape(8, 80), np.zeros(256, np.int16)
     said = Sample("one", "Yes.", mel, mel, np.eye(2), np.True_, sound, sound)
-    monkeypatch.setattr(validation, "EvaluationStep", toy.EvaluationStep)
-    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(lambda: [said]))
+    monkeypatch.setattr(validation, "EvalStep", toy.EvalStep)
+    monkeypatch.setattr(validation, "SynthesisEval", lambda *_, **__: Speech(lambda: [said]))
     settings = {"steps": 50, "validate_every": 10, "synthesis_eval": {"every": 2}}
-    hold([10, 20, 30, 40, 50], average=Average(), dataset=dataset, run=tmp_path, **settings)
+    run([10, 20, 30, 40, 50], average=Average(), dataset=dataset, run=tmp_path, **settings)
     shown = steps_shown(tmp_path)
     assert shown["alignment"] == shown["target_over_prediction"] == shown["validation/mel"] == [10, 20, 30, 40, 50]
     spoken = {tag: steps for tag, steps in shown.items() if tag.startswith(("spoken/", "validation/free_"))}
@@ -197,9 +197,9 @@ def test_a_device_that_is_full_while_clips_are_spoken_costs_that_speech_alone(
         assert average.is_in_use
         raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")
 
-    monkeypatch.setattr(validation, "EvaluationStep", toy.EvaluationStep)
-    monkeypatch.setattr(validation, "FreeRunning", lambda *_, **__: Speech(full))
-    hold([20], average=average, dataset=dataset, run=tmp_path, steps=50, validate_every=20, synthesis_eval={"every": 1})
+    monkeypatch.setattr(validation, "EvalStep", toy.EvalStep)
+    monkeypatch.setattr(validation, "SynthesisEval", lambda *_, **__: Speech(full))
+    run([20], average=average, dataset=dataset, run=tmp_path, steps=50, validate_every=20, synthesis_eval={"every": 1})
     assert not average.is_in_use
     row = json.loads((tmp_path / "incidents.jsonl").read_text(encoding="utf-8"))
     assert (row["kind"], row["step"], row["clips_spoken"]) == ("out of memory", 20, TrainConfig().synthesis_eval.clips)
@@ -211,7 +211,7 @@ def test_a_device_that_is_full_while_clips_are_spoken_costs_that_speech_alone(
 def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
     dataset: Dataset, tmp_path: Path
 ) -> None:
-    def judged_by(frames: int = 1500, max_frames: int = 800, **config: object) -> str:
+    def validation_fingerprint(frames: int = 1500, max_frames: int = 800, **config: object) -> str:
         settings = TrainConfig.model_validate(config)
         _, plan, asked = make_stream(dataset, buckets=1, global_frames_per_batch=frames, max_frames=max_frames)
         stream = Stream(dataset, split="train", plan=plan, config=asked, seed=settings.seed)
@@ -222,22 +222,22 @@ def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
             dataset=dataset,
             lengths=Lengths.of(dataset, max_frames=None),
             run=tmp_path,
-            incidents=Incidents(tmp_path),
+            incidents=IncidentLog(tmp_path),
         )
-        return held.judged_by(stream)
+        return held.validation_fingerprint(stream)
 
-    usual = judged_by()
+    usual = validation_fingerprint()
     for same in (
-        judged_by(frames=1000),
-        judged_by(loss={"adaptive": True, "guided_attention": {"weight": 1.0}}),
-        judged_by(seed=3, preset="basic"),
+        validation_fingerprint(frames=1000),
+        validation_fingerprint(loss={"adaptive": True, "guided_attention": {"weight": 1.0}}),
+        validation_fingerprint(seed=3, preset="basic"),
     ):
         assert same == usual
     for other in (
-        judged_by(max_frames=300),
-        judged_by(loss={"kl": 0.2}),
-        judged_by(loss={"mel_kind": "huber"}),
-        judged_by(model={"crop_frames": 33}),
+        validation_fingerprint(max_frames=300),
+        validation_fingerprint(loss={"kl": 0.2}),
+        validation_fingerprint(loss={"mel_kind": "huber"}),
+        validation_fingerprint(model={"crop_frames": 33}),
     ):
         assert other != usual
 
