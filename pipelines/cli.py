@@ -17,9 +17,9 @@ from pipelines.execution.flink.commands import flink
 from pipelines.storage.locations import dataset_path
 from shared.config import load_config
 from shared.errors import UserError
-from shared.locks import reading
-from shared.stderr import keep_going_without_stderr
-from shared.storage_path import Place
+from shared.locks import read_lock
+from shared.stderr import ignore_stderr_errors
+from shared.storage_path import StoragePath
 
 if TYPE_CHECKING:
     from pipelines.config import BuildConfig
@@ -63,7 +63,9 @@ def cli() -> None:
     is_flag=True,
     help="Say what there is and what it would cost on this machine, whatever the runner; build and lock nothing.",
 )
-def build(config: Path, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, plan: bool) -> None:
+def build(
+    config: Path, overrides: tuple[str, ...], data: StoragePath, runner: str, break_lock: bool, plan: bool
+) -> None:
     """Build a dataset as CONFIG says; OVERRIDES such as sources.ljspeech.root=/data/LJSpeech-1.1 come last."""
     from pipelines.build.build_dataset import build_dataset
     from pipelines.build.dry_run import forecast_build
@@ -80,12 +82,12 @@ def build(config: Path, overrides: tuple[str, ...], data: Place, runner: str, br
     click.echo(f"what it holds, to look at and to listen to: {_refreshed_report(data)}")
 
 
-def _refreshed_report(data: Place) -> Place:
+def _refreshed_report(data: StoragePath) -> StoragePath:
     """The page of what is there now."""
     from pipelines.report import refresh_report
     from shared.dataset import Dataset
 
-    with reading(data):
+    with read_lock(data):
         return refresh_report(Dataset.open(data))
 
 
@@ -108,14 +110,14 @@ def corpora(reader: str | None) -> None:
 @click.option(
     "--changed/--full", help="Read only what is not as the last inspection found it clean, or everything (the default)."
 )
-def validate(data: Place, runner: str, workers: int | None, changed: bool) -> None:
+def validate(data: StoragePath, runner: str, workers: int | None, changed: bool) -> None:
     """Check every byte and every claim of a dataset; exit 0 clean, 1 with findings, 2 on misuse."""
     from pipelines.validation.terminal import validation_summary
     from pipelines.validation.validate import validate_dataset
 
     if workers is not None and runner != "local":
         raise UserError(f"--workers {workers}: a job on Flink has as many as the cluster has slots; leave it out")
-    with reading(data):
+    with read_lock(data):
         report = validate_dataset(data, runner=runner, workers=workers, changed=changed)
     click.echo(validation_summary(report, data=data))
     sys.exit(1 if report.findings else 0)
@@ -124,7 +126,12 @@ def validate(data: Place, runner: str, workers: int | None, changed: bool) -> No
 @cli.command()
 @_of_a_published_dataset
 def repair(
-    config: Path | None, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, accept_changes: bool
+    config: Path | None,
+    overrides: tuple[str, ...],
+    data: StoragePath,
+    runner: str,
+    break_lock: bool,
+    accept_changes: bool,
 ) -> None:
     """Make damaged files again, to the same bytes, and put the damaged ones into DATA/quarantine.
 
@@ -144,7 +151,12 @@ def repair(
 @cli.command()
 @_of_a_published_dataset
 def replay(
-    config: Path | None, overrides: tuple[str, ...], data: Place, runner: str, break_lock: bool, accept_changes: bool
+    config: Path | None,
+    overrides: tuple[str, ...],
+    data: StoragePath,
+    runner: str,
+    break_lock: bool,
+    accept_changes: bool,
 ) -> None:
     """Try rejected utterances again; write only those shards anew that gain one.
 
@@ -172,12 +184,12 @@ def _config_of(config: Path | None, overrides: tuple[str, ...]) -> BuildConfig |
 
 @cli.command()
 @_data
-def report(data: Place) -> None:
+def report(data: StoragePath) -> None:
     """Write report.html anew: totals, histograms, rejections, and clips to see and hear."""
     from pipelines.report import write_report
     from shared.dataset import Dataset
 
-    with reading(data):
+    with read_lock(data):
         path = write_report(Dataset.open(data))
     click.echo(path)
 
@@ -186,7 +198,7 @@ def report(data: Place) -> None:
 @click.argument("a", type=dataset_path)
 @click.argument("b", type=dataset_path)
 @click.option("--out", type=click.Path(path_type=Path), help="Everything, as a page (.html) or a document (.json).")
-def compare(a: Place, b: Place, out: Path | None) -> None:
+def compare(a: StoragePath, b: StoragePath, out: Path | None) -> None:
     """What changed from dataset A to B, by utterance and in distribution; exit 0 equal, 1 with differences."""
     from pipelines.compare import compare_datasets, write_comparison
     from pipelines.compare.terminal import comparison_summary
@@ -194,7 +206,7 @@ def compare(a: Place, b: Place, out: Path | None) -> None:
 
     if out is not None and out.suffix not in (".html", ".json"):
         raise UserError(f"--out {out}: wanted a name that ends in .html or .json")
-    with reading(a), reading(b):
+    with read_lock(a), read_lock(b):
         before, after = Dataset.open(a), Dataset.open(b)
         comparison = compare_datasets(before, after)
     click.echo(comparison_summary(comparison))
@@ -210,7 +222,7 @@ def compare(a: Place, b: Place, out: Path | None) -> None:
 @click.option("--mel", type=click.Path(path_type=Path), help="Draw the mel into this PNG.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("--reproduce", is_flag=True, help="Prepare the utterance again; compare the two records.")
-def trace(what: str, data: Place, mel: Path | None, as_json: bool, reproduce: bool) -> None:
+def trace(what: str, data: StoragePath, mel: Path | None, as_json: bool, reproduce: bool) -> None:
     """From an utterance to its record, audio file and parameters, and back; exit 0, or 1 where that is not sound.
 
     WHAT is an id (source/id), a place (shards/….tfrecord:INDEX or ….tfrecord@BYTE), or an audio file.
@@ -220,7 +232,7 @@ def trace(what: str, data: Place, mel: Path | None, as_json: bool, reproduce: bo
     from pipelines.trace.terminal import details_summary
     from shared.dataset import Dataset
 
-    with reading(data):
+    with read_lock(data):
         dataset = Dataset.open(data)
         utterances = trace_in(dataset, what, mel=mel, reproduce=reproduce)
     for details in utterances:
@@ -234,7 +246,7 @@ cli.add_command(flink)
 
 def main() -> None:
     """The console command; a user's mistake is one line and exit code 2, an interrupt is one line and 130."""
-    keep_going_without_stderr()
+    ignore_stderr_errors()
     _quiet_logs()
     try:
         cli(standalone_mode=False)

@@ -12,11 +12,11 @@ from preprocess.checks import CheckConfig
 from preprocess.corpora import Source
 from shared.config import Config
 from shared.features import PRESETS
-from shared.layout import NAME_PATTERN
+from shared.layout import SOURCE_NAME_PATTERN
 from shared.processing import Processing
 from shared.records import NO_MEL
 
-SourceName = Annotated[str, pydantic.Field(pattern=f"^{NAME_PATTERN}$")]
+SourceName = Annotated[str, pydantic.Field(pattern=f"^{SOURCE_NAME_PATTERN}$")]
 
 # Of 48 kHz stereo these are 230 MB as float32; no utterance is near it.
 MAX_DECODE_S = 600.0

@@ -11,8 +11,8 @@ import click
 
 from pipelines.storage.locations import dataset_path
 from shared.errors import UserError
-from shared.health_check import Check, looked_at, room_at
-from shared.storage_path import Place
+from shared.health_check import Check, free_space, run_check
+from shared.storage_path import StoragePath
 
 ROOM_WANTED_GIB = 2.0
 LIBRARIES = ("apache-beam", "numpy", "pyarrow", "scipy", "soundfile", "soxr", "tokenizers")
@@ -21,7 +21,7 @@ LIBRARIES = ("apache-beam", "numpy", "pyarrow", "scipy", "soundfile", "soxr", "t
 @click.command()
 @click.option("--runner", type=click.Choice(["local", "flink"]), default="local", show_default=True)
 @click.option("--data", type=dataset_path, metavar="PATH", default=".", help="Where a dataset is to be.")
-def doctor(runner: str, data: Place) -> None:
+def doctor(runner: str, data: StoragePath) -> None:
     """Check that all is there that a run needs; exit 0 if so, else 1."""
     checks = list(examine(runner, data=data))
     for one in checks:
@@ -29,16 +29,16 @@ def doctor(runner: str, data: Place) -> None:
     sys.exit(any(one.trouble for one in checks))
 
 
-def examine(runner: str, *, data: Place) -> Iterator[Check]:
+def examine(runner: str, *, data: StoragePath) -> Iterator[Check]:
     """What a run on that runner needs, one after another."""
-    yield looked_at("Python", _python)
-    yield looked_at("libraries", _libraries)
-    yield looked_at("disk", lambda: _room(data))
+    yield run_check("Python", _python)
+    yield run_check("libraries", _libraries)
+    yield run_check("disk", lambda: _room(data))
     if runner == "flink":
         from pipelines.execution.flink.checks import flink_checks
 
         for name, look in flink_checks():
-            yield looked_at(name, look)
+            yield run_check(name, look)
 
 
 def _python() -> str:
@@ -64,9 +64,9 @@ def _installed(name: str) -> bool:
     return True
 
 
-def _room(data: Place) -> str:
+def _room(data: StoragePath) -> str:
     if isinstance(data, Path):
-        room = room_at(data, wanted_gib=ROOM_WANTED_GIB, variable="DATA")
+        room = free_space(data, required_gib=ROOM_WANTED_GIB, variable="DATA")
         return f"{room}; `make preprocess CONFIG=… ARGS=--plan` says how much a build takes"
     try:
         there = "a dataset, or the start of one" if data.is_dir() else "nothing yet"

@@ -11,14 +11,14 @@ from pipelines.repair.replay import Replay
 from pipelines.repair.shard_diff import Difference
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 SHOWN_FINDINGS = 20
 SHOWN_LANGUAGES = 6
 WITHHELD = ": withheld by a threshold"
 
 
-def build_summary(published: Published, *, data: Place, seconds: float) -> str:
+def build_summary(published: Published, *, data: StoragePath, seconds: float) -> str:
     """One line a source, then the whole."""
     info = published.info
     rate = info.contract.features.frames_per_second
@@ -82,7 +82,7 @@ def corpora_summary(readers: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def repair_summary(repair: Repair, *, data: Place) -> str:
+def repair_summary(repair: Repair, *, data: StoragePath) -> str:
     """What was wrong, what was made again, and what only the user can mend."""
     if not repair.damaged:
         lines = [f"{data}: nothing to repair"]
@@ -110,7 +110,7 @@ def _likeness(repair: Repair) -> str:
     return "every file is as it was published, byte for byte"
 
 
-def replay_summary(replay: Replay, *, data: Place) -> str:
+def replay_summary(replay: Replay, *, data: StoragePath) -> str:
     """How many were tried, which came in, and into which shards."""
     lines = [f"{data}: {replay.tried} rejected tried again, {_counted(replay.gained, 'utterance')} can be read now"]
     withheld = set(replay.withheld)

@@ -12,7 +12,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from preprocess.mpeg import untold_samples
+from preprocess.mpeg import count_mp3_samples
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
 
@@ -113,7 +113,7 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
 def _check_whole(samples: int, *, file: soundfile.SoundFile, data: bytes) -> None:
     """Raises Rejected where a file holds more samples than were decoded."""
     is_mpeg = file.format in ("MP3", "MPEG")
-    untold = untold_samples(data) if is_mpeg else None
+    untold = count_mp3_samples(data) if is_mpeg else None
     slack = MPEG_SLACK_SAMPLES if is_mpeg else 0
     if untold is None and samples < file.frames - slack:
         raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, its header says {file.frames}")

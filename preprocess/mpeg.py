@@ -22,7 +22,7 @@ _OWN_HEADERS = (b"Xing", b"Info", b"VBRI")
 _HEADER_BYTES, _ID3_BYTES = 4, 10
 
 
-class Frame(NamedTuple):
+class Mp3Frame(NamedTuple):
     """A frame of an mp3."""
 
     offset: int
@@ -30,7 +30,7 @@ class Frame(NamedTuple):
     samples: int  # of each channel
 
 
-def untold_samples(data: bytes) -> int | None:
+def count_mp3_samples(data: bytes) -> int | None:
     """How many samples [of each channel] the frames of an mp3 hold; None where its encoder tells it, or it is none."""
     frames = _frames(data)
     first = next(frames, None)
@@ -39,7 +39,7 @@ def untold_samples(data: bytes) -> int | None:
     return first.samples + sum(frame.samples for frame in frames)
 
 
-def _frames(data: bytes) -> Iterator[Frame]:
+def _frames(data: bytes) -> Iterator[Mp3Frame]:
     """One after another, up to where they no longer join."""
     offset = _after_id3(data)
     while (frame := _frame_at(data, offset)) is not None:
@@ -57,7 +57,7 @@ def _after_id3(data: bytes) -> int:
     return _ID3_BYTES + size
 
 
-def _frame_at(data: bytes, offset: int) -> Frame | None:
+def _frame_at(data: bytes, offset: int) -> Mp3Frame | None:
     header = int.from_bytes(data[offset : offset + _HEADER_BYTES], "big")
     version, layer, rate = header >> 19 & 3, header >> 17 & 3, header >> 10 & 3
     bits, padding = header >> 12 & 15, header >> 9 & 1
@@ -65,4 +65,4 @@ def _frame_at(data: bytes, offset: int) -> Frame | None:
         return None
     samples = 1152 if version == 3 else 576
     size_bytes = samples // 8 * _KBITS_PER_S[version][bits] * 1000 // _RATES_HZ[version][rate] + padding
-    return Frame(offset, size_bytes, samples) if offset + size_bytes <= len(data) else None
+    return Mp3Frame(offset, size_bytes, samples) if offset + size_bytes <= len(data) else None

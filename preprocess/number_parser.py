@@ -35,7 +35,7 @@ class Number(NamedTuple):
         return self.whole == "0" or not self.whole.startswith("0")
 
 
-def occurrence(convention: Convention) -> regex.Pattern[str]:
+def number_pattern(convention: Convention) -> regex.Pattern[str]:
     """A number and the signs at it.
 
     Digits joined by signs are one occurrence, whatever it means: 1,234.5 and 12:30 and 3-4.
@@ -68,7 +68,7 @@ def _any_of(words: Iterable[str]) -> str:
     return "|".join(map(regex.escape, words)) or _NEVER
 
 
-def shape(convention: Convention) -> regex.Pattern[str]:
+def quantity_pattern(convention: Convention) -> regex.Pattern[str]:
     """A quantity: its digits in groups or not, and its fraction."""
     wholes = [rf"\d{{1,3}}(?:{regex.escape(sign)}\d{{3}})+" for sign in convention.thousands]
     if "," in convention.thousands:
@@ -78,7 +78,7 @@ def shape(convention: Convention) -> regex.Pattern[str]:
     return regex.compile(rf"(?P<whole>{'|'.join(wholes)})(?:{fraction})?")
 
 
-def parse(written: str, *, shape: regex.Pattern[str]) -> Number | None:
+def parse_number(written: str, *, shape: regex.Pattern[str]) -> Number | None:
     """The number, or None where the language does not write quantities so."""
     if len(written) > MAX_WRITTEN:
         return None

@@ -10,7 +10,7 @@ import num2words
 import regex
 
 from preprocess.conventions import CONVENTIONS
-from preprocess.conventions.convention import Mends, Money, Noun
+from preprocess.conventions.convention import Money, Noun, Substitutions
 from shared.languages import script
 
 Kind = Literal["cardinal", "ordinal", "year"]
@@ -44,25 +44,25 @@ _PLURALS: Mapping[str, Callable[[int], int]] = {
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def say(number: int, *, language: str, kind: Kind = "cardinal") -> str | None:
+def number_words(number: int, *, language: str, kind: Kind = "cardinal") -> str | None:
     """The number's words, or None where num2words has none or writes them in another script."""
     convention = CONVENTIONS[language]
     if number >= convention.limit:
         return None
     if convention.thousand and kind == "cardinal" and 100_000 <= number < 1_000_000:
-        thousands, rest = (say(part, language=language) for part in divmod(number, 1000))
+        thousands, rest = (number_words(part, language=language) for part in divmod(number, 1000))
         return f"{thousands} {convention.thousand}" + (f" {rest}" if number % 1000 else "")
     try:
         words = num2words.num2words(number, lang=convention.words, to=kind)
     except _REFUSALS:
         return None
-    words = mended(" ".join(str(words or "").split()), convention.mends)
+    words = substitute(" ".join(str(words or "").split()), convention.substitutions)
     return words if _letters(language).fullmatch(words) else None
 
 
-def mended(words: str, mends: Mends) -> str:
+def substitute(words: str, substitutions: Substitutions) -> str:
     """The words with each pattern's matches replaced."""
-    for pattern, replacement in mends:
+    for pattern, replacement in substitutions:
         words = regex.sub(pattern, replacement, words)
     return words
 
@@ -72,13 +72,13 @@ def _letters(language: str) -> regex.Pattern[str]:
     return regex.compile(rf"[\p{{Script={script(language)}}}\p{{M}} '’-]+")
 
 
-def say_counted(number: int, *, noun: Noun, language: str) -> str | None:
+def counted_words(number: int, *, noun: Noun, language: str) -> str | None:
     """`two dollars`: both agree."""
     convention = CONVENTIONS[language]
-    words = say(number, language=language)
+    words = number_words(number, language=language)
     form = noun.forms[min(_PLURALS[convention.plural](number), len(noun.forms) - 1)]
     between = " " if not number or number % 10**6 else _of(form, convention.of)
-    return words and f"{mended(words, convention.agreement.get(noun.gender, ()))}{between}{form}"
+    return words and f"{substitute(words, convention.agreement.get(noun.gender, ()))}{between}{form}"
 
 
 def _of(noun: str, of: str) -> str:
@@ -87,18 +87,18 @@ def _of(noun: str, of: str) -> str:
     return f" {of} " if of else " "
 
 
-def say_digits(digits: str, *, language: str) -> str | None:
+def digits_words(digits: str, *, language: str) -> str | None:
     """One after the other."""
-    words = [say(int(digit), language=language) for digit in digits]
+    words = [number_words(int(digit), language=language) for digit in digits]
     return " ".join(word for word in words if word) if all(words) else None
 
 
-def say_decimal(whole: int, *, fraction: str, language: str) -> str | None:
+def decimal_words(whole: int, *, fraction: str, language: str) -> str | None:
     """`three point one four`, for whichever way the language says the digits behind its point."""
     point = CONVENTIONS[language].point
     if point is None or len(fraction) > MAX_FRACTION_DIGITS:
         return None
-    head, tail = say_counted(whole, noun=point, language=language), _say_fraction(fraction, language=language)
+    head, tail = counted_words(whole, noun=point, language=language), _say_fraction(fraction, language=language)
     return f"{head} {tail}" if head and tail else None
 
 
@@ -106,54 +106,58 @@ def _say_fraction(digits: str, *, language: str) -> str | None:
     convention = CONVENTIONS[language]
     if convention.places:
         places = convention.places[len(digits) - 1 : len(digits)]
-        return say_counted(int(digits), noun=places[0], language=language) if places else None
+        return counted_words(int(digits), noun=places[0], language=language) if places else None
     if not convention.fraction_is_number or len(digits) > 3 or not int(digits):
-        return say_digits(digits, language=language)
-    zeros = say_digits("0" * (len(digits) - len(digits.lstrip("0"))), language=language)
-    return " ".join(part for part in (zeros, say(int(digits), language=language)) if part)
+        return digits_words(digits, language=language)
+    zeros = digits_words("0" * (len(digits) - len(digits.lstrip("0"))), language=language)
+    return " ".join(part for part in (zeros, number_words(int(digits), language=language)) if part)
 
 
-def say_money(whole: int, *, fraction: str, money: Money, language: str) -> str | None:
+def money_words(whole: int, *, fraction: str, money: Money, language: str) -> str | None:
     """`five dollars and fifty cents`, `fifty cents`, `five dollars`; two digits of a fraction or none."""
     hundredths = int(fraction or 0)
     if fraction and (len(fraction) != 2 or money.hundredth is None):
         return None
     parts = []
     if whole or not hundredths:
-        parts.append(say_counted(whole, noun=money.unit, language=language))
+        parts.append(counted_words(whole, noun=money.unit, language=language))
     if hundredths and money.hundredth:
-        parts.append(say_counted(hundredths, noun=money.hundredth, language=language))
+        parts.append(counted_words(hundredths, noun=money.hundredth, language=language))
     joint = f" {CONVENTIONS[language].money_joint} ".replace("  ", " ")
     return joint.join(part for part in parts if part) if all(parts) else None
 
 
-def say_percent(whole: int, *, fraction: str, language: str) -> str | None:
+def percent_words(whole: int, *, fraction: str, language: str) -> str | None:
     """`five percent`; of a fraction the form that is neither singular nor plural, where there is one."""
     convention = CONVENTIONS[language]
     percent = convention.percent
     if percent is None:
         return None
-    words = say_decimal(whole, fraction=fraction, language=language) if fraction else say(whole, language=language)
+    words = (
+        decimal_words(whole, fraction=fraction, language=language)
+        if fraction
+        else number_words(whole, language=language)
+    )
     if convention.percent_first:
         return words and f"{percent.forms[0]} {words}"
     if not fraction:
-        return say_counted(whole, noun=percent, language=language)
+        return counted_words(whole, noun=percent, language=language)
     form = percent.forms[{1: 0, 3: 1, 4: 3}[len(percent.forms)]]
     return words and f"{words} {form}"
 
 
-def say_year(number: int, *, language: str) -> str | None:
+def year_words(number: int, *, language: str) -> str | None:
     """`nineteen eighty-four`, where the language does not say its years as other numbers."""
     century = CONVENTIONS[language].century
     if century is None or not 1100 <= number < (2100 if century == "" else 2000):
         return None
     if century == "":
-        return say(number, language=language, kind="year")
-    rest = say(number % 100, language=language) if number % 100 else ""
-    return f"{say(number // 100, language=language)}{century}{rest}"
+        return number_words(number, language=language, kind="year")
+    rest = number_words(number % 100, language=language) if number % 100 else ""
+    return f"{number_words(number // 100, language=language)}{century}{rest}"
 
 
-def say_ordinal(number: int, *, ending: Mends, language: str) -> str | None:
+def ordinal_words(number: int, *, ending: Substitutions, language: str) -> str | None:
     """`third`, with the ending that its mark or its place asks for."""
-    words = say(number, language=language, kind="ordinal")
-    return words and mended(words, ending)
+    words = number_words(number, language=language, kind="ordinal")
+    return words and substitute(words, ending)

@@ -11,9 +11,17 @@ import functools
 import regex
 
 from preprocess.conventions import CONVENTIONS
-from preprocess.conventions.convention import Mends
-from preprocess.number_parser import Number, occurrence, parse, shape
-from preprocess.number_words import say, say_decimal, say_digits, say_money, say_ordinal, say_percent, say_year
+from preprocess.conventions.convention import Substitutions
+from preprocess.number_parser import Number, number_pattern, parse_number, quantity_pattern
+from preprocess.number_words import (
+    decimal_words,
+    digits_words,
+    money_words,
+    number_words,
+    ordinal_words,
+    percent_words,
+    year_words,
+)
 from shared.languages import script
 
 # Of numbers that begin with a zero, which no quantity does.
@@ -53,14 +61,14 @@ class _Reader:
     def __init__(self, language: str):
         self.language = language
         self.convention = CONVENTIONS[language]
-        self.pattern = occurrence(self.convention)
-        self.shape = shape(self.convention)
+        self.pattern = number_pattern(self.convention)
+        self.shape = quantity_pattern(self.convention)
         self.separator = "" if script(language) in _SUFFIXING_SCRIPTS else " "
 
     def replacement(self, match: regex.Match[str]) -> str:
         """The words of an occurrence, apart from the letters at it; or the occurrence itself."""
         text, start, end = match.string, match.start(), match.end()
-        number = parse(match["number"], shape=self.shape)
+        number = parse_number(match["number"], shape=self.shape)
         if number is None or _NOT_ALONE_BEFORE.search(text[max(0, start - 4) : start]):
             return match[0]
         words = self._signed(number, match)
@@ -81,11 +89,11 @@ class _Reader:
         stands_alone = match[0] == match["number"] and not self._is_unsure(match)
         if not stands_alone or not number.plain or number.whole[0] != "0" or len(number.whole) > MAX_SPELLED_DIGITS:
             return None
-        return say_digits(number.whole, language=self.language)
+        return digits_words(number.whole, language=self.language)
 
     def _by_sign(self, number: Number, match: regex.Match[str]) -> str | None:
         if match["percent"] or match["sign"] in ("%", "٪"):
-            return say_percent(number.value, fraction=number.fraction, language=self.language)
+            return percent_words(number.value, fraction=number.fraction, language=self.language)
         if match["sign"] or match["currency"]:
             return self._money(number, match)
         if match["mark"]:
@@ -103,12 +111,12 @@ class _Reader:
             return words and f"{words}{match['magnitude']} {money.unit.forms[-1]}"
         if _LARGER.match(match.string, match.end()):
             return None
-        return say_money(number.value, fraction=number.fraction, money=money, language=self.language)
+        return money_words(number.value, fraction=number.fraction, money=money, language=self.language)
 
     def _marked(self, number: Number, *, mark: str) -> str | None:
         for pattern, ending in self.convention.ordinals:
             if not number.fraction and regex.fullmatch(pattern, mark):
-                return say_ordinal(number.value, ending=ending, language=self.language)
+                return ordinal_words(number.value, ending=ending, language=self.language)
         return None
 
     def _decade(self, number: Number) -> str | None:
@@ -120,7 +128,7 @@ class _Reader:
     def _in_context(self, number: Number, match: regex.Match[str]) -> str | None:
         ending = self._ending_of_ordinal(number, match)
         if ending is not None:
-            return say_ordinal(number.value, ending=ending, language=self.language)
+            return ordinal_words(number.value, ending=ending, language=self.language)
         words = None if self._is_unsure(match) else self._cardinal(number)
         if words is None or self._agrees(words, number, match):
             return None
@@ -128,12 +136,12 @@ class _Reader:
 
     def _cardinal(self, number: Number) -> str | None:
         if number.fraction:
-            return say_decimal(number.value, fraction=number.fraction, language=self.language)
+            return decimal_words(number.value, fraction=number.fraction, language=self.language)
         is_year = number.plain and len(number.whole) == 4
-        year = say_year(number.value, language=self.language) if is_year else None
-        return year or say(number.value, language=self.language)
+        year = year_words(number.value, language=self.language) if is_year else None
+        return year or number_words(number.value, language=self.language)
 
-    def _ending_of_ordinal(self, number: Number, match: regex.Match[str]) -> Mends | None:
+    def _ending_of_ordinal(self, number: Number, match: regex.Match[str]) -> Substitutions | None:
         """How an ordinal ends in this place; None where the number is not surely one."""
         if not number.plain or not 1 <= number.value <= 99:
             return None
@@ -146,9 +154,9 @@ class _Reader:
         if convention.day_before and regex.search(convention.day_before, before):
             return ()
         is_day = convention.day_after and regex.match(convention.day_after, match.string, pos=match.end("number"))
-        return convention.day_mends if is_day else None
+        return convention.day_substitutions if is_day else None
 
-    def _ending_before_dot(self, before: str, match: regex.Match[str]) -> Mends | None:
+    def _ending_before_dot(self, before: str, match: regex.Match[str]) -> Substitutions | None:
         for pattern, ending in self.convention.ordinals_after:
             if regex.search(pattern, before):
                 return (("$", ending),)

@@ -27,7 +27,7 @@ def process(signal: Signal, *, steps: Processing) -> Signal:
     if steps.loudness_lufs is not None:
         signal = normalize_loudness(signal, lufs=steps.loudness_lufs)
     if steps.max_peak is not None:
-        signal = guard_peak(signal, max_peak=steps.max_peak)
+        signal = limit_peak(signal, max_peak=steps.max_peak)
     return signal
 
 
@@ -57,7 +57,7 @@ def normalize_loudness(signal: Signal, *, lufs: float) -> Signal:
     return signal._replace(samples=signal.samples * gain)
 
 
-def guard_peak(signal: Signal, *, max_peak: float) -> Signal:
+def limit_peak(signal: Signal, *, max_peak: float) -> Signal:
     """Scaled down where it is louder than `max_peak`."""
     peak = float(np.abs(signal.samples).max(initial=0))  # resampling leaves nothing of one sample
     return signal if peak <= max_peak else signal._replace(samples=signal.samples * np.float32(max_peak / peak))

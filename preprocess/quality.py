@@ -15,7 +15,7 @@ from preprocess.audio import Signal
 from preprocess.mel import hann
 
 # Of these estimators; another one lets builds measure again.
-MEASURES = 1
+QUALITY_VERSION = 1
 
 # Power of a signal of digital silence, -120 dB.
 SILENT_POWER = 1e-12

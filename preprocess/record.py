@@ -12,10 +12,10 @@ from preprocess.audio import decode_audio, read_audio_file, resample
 from preprocess.mel import log_mel, moments
 from preprocess.processing import process
 from preprocess.quality import Quality, measure_quality
-from preprocess.text import prepare_text, spoken
+from preprocess.text import prepare_text, spoken_characters
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
-from preprocess.wav import check_plain
+from preprocess.wav import check_plain_pcm
 from shared.features import FeatureSpec
 from shared.hashing import speaker_id
 from shared.languages import language_id
@@ -44,14 +44,14 @@ class Sentence(NamedTuple):
     unread_numbers: int
 
 
-class Prepared(NamedTuple):
+class PreparedUtterance(NamedTuple):
     """A record and what the manifest says of it besides."""
 
     record: Record
     sentence: Sentence
     recording: Recording
 
-    def measures(self) -> dict[str, str | int | float]:
+    def manifest_columns(self) -> dict[str, str | int | float]:
         """Columns of the manifest, by name."""
         sentence, recording = self.sentence, self.recording
         return {
@@ -65,7 +65,7 @@ class Prepared(NamedTuple):
             "audio_rate_hz": recording.rate_hz,
             "frames": recording.frames,
             "duration_s": recording.duration_s,
-            "characters_per_second": len(spoken(sentence.text)) / recording.duration_s,
+            "characters_per_second": len(spoken_characters(sentence.text)) / recording.duration_s,
             **recording.quality._asdict(),
         }
 
@@ -80,7 +80,7 @@ class Preparation:
     processing: Processing
     decode_limit_s: float
 
-    def __call__(self, utterance: Utterance) -> Prepared | Rejection:
+    def __call__(self, utterance: Utterance) -> PreparedUtterance | Rejection:
         """The one function from utterance to record or rejection.
 
         An error of the data is a rejection; any other exception is a defect or a failing disk, and propagates.
@@ -102,7 +102,7 @@ class Preparation:
             speaker=speaker_id(utterance.speaker),
             text=sentence.text,
         )
-        return Prepared(record, sentence, recording)
+        return PreparedUtterance(record, sentence, recording)
 
     def read_text(self, text: str, *, language: str) -> Sentence:
         """Raises Rejected where nothing is left of the text after its preparation."""
@@ -117,7 +117,7 @@ class Preparation:
         """Raises Rejected where the bytes give no mel."""
         decoded = decode_audio(data, max_duration_s=self.decode_limit_s)
         if self.mel_dtype == NO_MEL:
-            check_plain(data, rate_hz=self.features.sample_rate_hz, samples=decoded.samples)
+            check_plain_pcm(data, rate_hz=self.features.sample_rate_hz, samples=decoded.samples)
         signal = process(resample(decoded, rate_hz=self.features.sample_rate_hz), steps=self.processing)
         if len(signal.samples) < self.features.min_samples:
             raise Rejected(Reason.TOO_SHORT, f"{signal.duration_s:.3f} s give no mel frame")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import regex
 import sacremoses
 
-from preprocess.verbalize import count_numbers, read_out, set_numbers_apart
+from preprocess.verbalize import count_numbers, protect_numbers, verbalize
 from shared.languages import script
 
 # Part of the contract: another preparation gives other tokens.
@@ -51,16 +51,16 @@ def prepare_text(text: str, *, language: str) -> PreparedText:
     Unlike there, format characters within words vanish, and the zero-width non-joiner of Arabic script stays.
     """
     text = _without_format_characters(text, language=language)
-    text = set_numbers_apart(text, language=language)
+    text = protect_numbers(text, language=language)
     text = unicodedata.normalize("NFKC", _moses(text))
     if not text.isprintable():
         text = "".join(character if _printing(character) else " " for character in text)
     text = " ".join(text.split())
-    text = read_out(text, language=language)
+    text = verbalize(text, language=language)
     return PreparedText(text, count_numbers(text))
 
 
-def spoken(text: str) -> str:
+def spoken_characters(text: str) -> str:
     """A text without what takes no time to say: its letters, digits and the marks on them."""
     return _UNSPOKEN.sub("", text)
 

@@ -12,7 +12,7 @@ import regex
 import tokenizers
 
 from shared.dataset import TokenizerIdentity
-from shared.errors import UserError, whence
+from shared.errors import UserError, cwd_hint
 from shared.languages import CODES, FIRST_ID, language_id, script
 from shared.vocabulary import END_ID, PAD_ID, SPECIAL_IDS, UNKNOWN_ID, WORD_START, Vocabulary
 
@@ -88,7 +88,7 @@ def _read(location: str) -> bytes:
         return path.read_bytes()
     except (OSError, huggingface_hub.errors.HfHubHTTPError, huggingface_hub.errors.HFValidationError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
-        found = f"cannot be read ({reason}){whence(location) if path.suffix == '.json' else ''}"
+        found = f"cannot be read ({reason}){cwd_hint(location) if path.suffix == '.json' else ''}"
         raise UserError(f"tokenizer {location}: {found}; wanted the path of a tokenizer.json of NLLB-200") from error
 
 

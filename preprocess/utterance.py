@@ -61,10 +61,10 @@ class Reason(enum.StrEnum):
 
 
 # Left out because less was asked for: no fault of the utterance.
-LEFT_OUT = frozenset({Reason.NOT_SELECTED, Reason.OVER_CAP})
+EXCLUDED_BY_CONFIG = frozenset({Reason.NOT_SELECTED, Reason.OVER_CAP})
 
 # The stage at which an utterance that has a record was turned away.
-SELECTION = "selection"
+FILTER_STAGE = "selection"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +74,7 @@ class Rejection:
     id: str
     audio_path: str
     language: str  # FLORES-200; empty where the row does not say
-    stage: str  # "corpus", "text", "audio", "shard" or SELECTION
+    stage: str  # "corpus", "text", "audio", "shard" or FILTER_STAGE
     reason: Reason
     message: str
 

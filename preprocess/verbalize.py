@@ -26,7 +26,7 @@ _POWER = regex.compile(rf"(?<=[^\W{_RAISED}])(?=[{_RAISED}])|(?<=\d)(?=[\u2080-\
 _NUMBER_SIGN = regex.compile(r"(?:№|\b[nN]\.?º)(?=\s?\d)")
 
 
-def read_out(text: str, *, language: str) -> str:
+def verbalize(text: str, *, language: str) -> str:
     """A prepared text with abbreviations and numbers in words, where the language has them and they are sure."""
     return read_numbers(read_abbreviations(text, language=language), language=language)
 
@@ -36,7 +36,7 @@ def count_numbers(text: str) -> int:
     return len(_NUMERALS.findall(text))
 
 
-def set_numbers_apart(text: str, *, language: str) -> str:
+def protect_numbers(text: str, *, language: str) -> str:
     """A raw text whose numbers survive Moses and NFKC.
 
     Moses would write 10\u00a0000 as 10.000, and NFKC 2½ as 21⁄2 and 10² as 102. Nothing changes for a language whose

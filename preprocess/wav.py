@@ -47,7 +47,7 @@ def check_truncation(data: bytes) -> None:
             return
 
 
-def check_plain(data: bytes, *, rate_hz: int, samples: np.ndarray) -> None:
+def check_plain_pcm(data: bytes, *, rate_hz: int, samples: np.ndarray) -> None:
     """Raises Rejected for a recording that `trainer/data/wav_decoder.py` would not read as the same samples.
 
     That is anything but 16-bit PCM at the rate of the mels whose first data chunk holds just these samples, [S]

@@ -12,7 +12,7 @@ import pydantic
 import yaml
 
 from shared.errors import UserError
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 MAX_CONFIG_BYTES = 1 << 20
 
@@ -41,7 +41,7 @@ class Config(pydantic.BaseModel):
 C = TypeVar("C", bound=Config)
 
 
-def load_config(path: Place | str, *, of: type[C], overrides: Sequence[str] = ()) -> C:
+def load_config(path: StoragePath | str, *, of: type[C], overrides: Sequence[str] = ()) -> C:
     """The config in a YAML file, with `section.key=value` overrides (values are YAML).
 
     Raises:
@@ -77,7 +77,7 @@ def _parse(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _read_yaml(path: Place) -> Document:
+def _read_yaml(path: StoragePath) -> Document:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise UserError(f"{path}: over {MAX_CONFIG_BYTES} bytes, which no config needs")

@@ -14,11 +14,11 @@ import pydantic
 
 from shared.errors import UserError
 from shared.features import FeatureSpec
-from shared.layout import STEM, Layout
+from shared.layout import SHARD_NAME, Layout
 from shared.locks import finish_publication
 from shared.processing import Processing
 from shared.records import NO_MEL
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 from shared.tables import MANIFEST, read_table
 
 SCHEMA_VERSION = 3
@@ -70,7 +70,7 @@ class Contract(_Frozen):
 class ShardInfo(_Frozen):
     """One shard as it was published."""
 
-    name: Annotated[str, pydantic.Field(pattern=f"^(?:{STEM.pattern})$")]
+    name: Annotated[str, pydantic.Field(pattern=f"^(?:{SHARD_NAME.pattern})$")]
     split: str
     inputs: str  # hash of all that the measured records were made from
     records: Count
@@ -85,7 +85,7 @@ class ShardInfo(_Frozen):
     withheld_sha256: Sha256
     withheld_manifest_sha256: Sha256
 
-    def sha256_of_parts(self) -> tuple[Sha256, ...]:
+    def sha256_of_files(self) -> tuple[Sha256, ...]:
         """In the order of `Layout.parts`."""
         return (
             self.sha256,
@@ -125,7 +125,7 @@ class MelStatistics(_Frozen):
     std: tuple[Deviation, ...]
 
 
-class Selection(_Frozen):
+class SelectionCriteria(_Frozen):
     """By what the measured records were judged."""
 
     checks: dict[str, float | int | bool | None]
@@ -144,7 +144,7 @@ class DatasetInfo(_Frozen):
     vocabulary_size: Count
     vocabulary_sha256: Sha256
     mel: MelStatistics
-    selection: Selection
+    selection: SelectionCriteria
 
     @property
     def shards(self) -> list[ShardInfo]:
@@ -161,7 +161,7 @@ class Dataset(NamedTuple):
     info: DatasetInfo
 
     @classmethod
-    def open(cls, root: Place | str) -> Dataset:
+    def open(cls, root: StoragePath | str) -> Dataset:
         """Read and check `dataset.json`.
 
         Raises:
@@ -196,7 +196,7 @@ def _why_absent(layout: Layout) -> str:
     return f"{layout.root}: no dataset here (no _SUCCESS); `make preprocess DATA={layout.root}` builds one"
 
 
-def read_info(path: Place) -> DatasetInfo:
+def read_info(path: StoragePath) -> DatasetInfo:
     """The content of a `dataset.json`.
 
     Raises:
@@ -224,7 +224,7 @@ def read_info(path: Place) -> DatasetInfo:
     return info
 
 
-def sums_of_moments(moments: np.ndarray, *, frames: int) -> np.ndarray:
+def moment_sums(moments: np.ndarray, *, frames: int) -> np.ndarray:
     """Per-band sums and sums of squares of so many frames, [2, M] float64, from their moments [3, M]."""
     mean, deviation, _ = moments.astype(np.float64)
     return frames * np.stack([mean, mean * mean + deviation * deviation])

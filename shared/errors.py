@@ -9,7 +9,7 @@ class UserError(Exception):
     """A mistake that the user can mend: what, where, what was wanted, what to do next, in one line."""
 
 
-def whence(path: str | Path) -> str:
+def cwd_hint(path: str | Path) -> str:
     """What to say behind a path that leads nowhere: of a relative one, from where."""
     if Path(path).is_absolute():
         return ""

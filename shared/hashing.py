@@ -12,7 +12,7 @@ import hashlib
 KEY_BITS = 128
 
 
-def key(utterance_id: str, *, purpose: str) -> int:
+def stable_hash(utterance_id: str, *, purpose: str) -> int:
     """A uniform integer in [0, 2¹²⁸): blake2b of the id, independent between purposes."""
     digest = hashlib.blake2b(utterance_id.encode(), digest_size=KEY_BITS // 8, person=purpose.encode())
     return int.from_bytes(digest.digest(), "big")
@@ -21,19 +21,19 @@ def key(utterance_id: str, *, purpose: str) -> int:
 def split_of(utterance_id: str, *, validation_fraction: float) -> str:
     """`train` or `validation`; a larger fraction only ever moves utterances towards validation."""
     threshold = int(validation_fraction * (1 << 64)) << (KEY_BITS - 64)
-    return "validation" if key(utterance_id, purpose="split") < threshold else "train"
+    return "validation" if stable_hash(utterance_id, purpose="split") < threshold else "train"
 
 
 def shard_of(utterance_id: str, *, shards: int) -> int:
     """The shard number in [0, shards): ⌊key · shards / 2¹²⁸⌋, so that shards follow the order of keys."""
-    return key(utterance_id, purpose="order") * shards >> KEY_BITS
+    return stable_hash(utterance_id, purpose="order") * shards >> KEY_BITS
 
 
 def sort_key(utterance_id: str) -> tuple[int, str]:
     """Utterances stand within a shard in the order of this key."""
-    return key(utterance_id, purpose="order"), utterance_id
+    return stable_hash(utterance_id, purpose="order"), utterance_id
 
 
 def speaker_id(speaker: str) -> int:
     """A positive int64 for a speaker's full name `source/speaker`; other speakers do not change it."""
-    return key(speaker, purpose="speaker") >> (KEY_BITS - 63)
+    return stable_hash(speaker, purpose="speaker") >> (KEY_BITS - 63)

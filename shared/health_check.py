@@ -22,7 +22,7 @@ class Check(NamedTuple):
         return f"{'  ' if self.trouble else 'ok'} {self.name:14} {self.trouble or self.found}"
 
 
-def looked_at(name: str, look: Callable[[], str]) -> Check:
+def run_check(name: str, look: Callable[[], str]) -> Check:
     """What `look` found, or its UserError as trouble."""
     try:
         return Check(name, look())
@@ -30,7 +30,7 @@ def looked_at(name: str, look: Callable[[], str]) -> Check:
         return Check(name, "", trouble=str(error))
 
 
-def room_at(folder: Path, *, wanted_gib: float, variable: str) -> str:
+def free_space(folder: Path, *, required_gib: float, variable: str) -> str:
     """How much is free where a folder is to be; `variable` of make names another.
 
     Raises:
@@ -44,6 +44,8 @@ def room_at(folder: Path, *, wanted_gib: float, variable: str) -> str:
         raise UserError(f"{folder} cannot be looked at ({error.strerror}); {wanted}") from error
     if not os.access(place, os.W_OK | os.X_OK):
         raise UserError(f"{place} cannot be written to; wanted a folder of yours: {variable}=")
-    if free_gib < wanted_gib:
-        raise UserError(f"{free_gib:.1f} GiB free at {place}, wanted {wanted_gib:g} or more; make room, or {variable}=")
+    if free_gib < required_gib:
+        raise UserError(
+            f"{free_gib:.1f} GiB free at {place}, wanted {required_gib:g} or more; make room, or {variable}="
+        )
     return f"{free_gib:.0f} GiB free at {place}"

@@ -16,18 +16,18 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 SPLITS = ("train", "validation")
-NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"
+SOURCE_NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"
 
 _NUMBER = r"[0-9]{5}|[1-9][0-9]{5,}"
-STEM = re.compile(
-    rf"(?P<source>{NAME_PATTERN})-(?P<split>{'|'.join(SPLITS)})-(?P<shard>{_NUMBER})-of-(?P<shards>{_NUMBER})"
+SHARD_NAME = re.compile(
+    rf"(?P<source>{SOURCE_NAME_PATTERN})-(?P<split>{'|'.join(SPLITS)})-(?P<shard>{_NUMBER})-of-(?P<shards>{_NUMBER})"
 )
 
 
-class Stem(NamedTuple):
+class ShardName(NamedTuple):
     """The name of a shard without its suffix, in parts."""
 
     source: str
@@ -39,9 +39,9 @@ class Stem(NamedTuple):
         return f"{self.source}-{self.split}-{self.shard:05d}-of-{self.shards:05d}"
 
     @classmethod
-    def parse(cls, text: str) -> Stem:
+    def parse(cls, text: str) -> ShardName:
         """Raises ValueError where the text is no such name."""
-        match = STEM.fullmatch(text)
+        match = SHARD_NAME.fullmatch(text)
         if match is None:
             raise ValueError(f"{text!r} is no shard name like ljspeech-train-00003-of-00016")
         return cls(match["source"], match["split"], int(match["shard"]), int(match["shards"]))
@@ -50,24 +50,24 @@ class Stem(NamedTuple):
 class Layout(NamedTuple):
     """Where the files of a dataset lie; also of one that is being built."""
 
-    root: Place
+    root: StoragePath
 
-    def shard(self, stem: str) -> Place:
+    def shard(self, stem: str) -> StoragePath:
         return self.root / "shards" / f"{stem}.tfrecord"
 
-    def manifest(self, stem: str) -> Place:
+    def manifest(self, stem: str) -> StoragePath:
         return self.root / "manifest" / f"{stem}.parquet"
 
-    def rejected(self, stem: str) -> Place:
+    def rejected(self, stem: str) -> StoragePath:
         return self.root / "rejected" / f"{stem}.parquet"
 
-    def withheld(self, stem: str) -> Place:
+    def withheld(self, stem: str) -> StoragePath:
         return self.root / "withheld" / f"{stem}.tfrecord"
 
-    def withheld_manifest(self, stem: str) -> Place:
+    def withheld_manifest(self, stem: str) -> StoragePath:
         return self.root / "withheld" / f"{stem}.parquet"
 
-    def parts(self, stem: str) -> tuple[Place, ...]:
+    def shard_files(self, stem: str) -> tuple[StoragePath, ...]:
         """The five files of one shard."""
         return (
             self.shard(stem),
@@ -78,58 +78,58 @@ class Layout(NamedTuple):
         )
 
     @property
-    def folders(self) -> tuple[Place, ...]:
+    def folders(self) -> tuple[StoragePath, ...]:
         """Those of the shards' files."""
-        return tuple(sorted({path.parent for path in self.parts("any")}))
+        return tuple(sorted({path.parent for path in self.shard_files("any")}))
 
     @property
-    def whole(self) -> tuple[Place, ...]:
+    def dataset_files(self) -> tuple[StoragePath, ...]:
         """The files that are of the dataset as a whole; `_SUCCESS` last."""
         return (self.vocabulary, self.config, self.info, self.success)
 
     @property
-    def report(self) -> Place:
+    def report(self) -> StoragePath:
         return self.root / "report.html"
 
     @property
-    def info(self) -> Place:
+    def info(self) -> StoragePath:
         return self.root / "dataset.json"
 
     @property
-    def vocabulary(self) -> Place:
+    def vocabulary(self) -> StoragePath:
         return self.root / "vocab.json"
 
     @property
-    def config(self) -> Place:
+    def config(self) -> StoragePath:
         return self.root / "config.yaml"
 
     @property
-    def success(self) -> Place:
+    def success(self) -> StoragePath:
         return self.root / "_SUCCESS"
 
     @property
-    def journal(self) -> Place:
+    def journal(self) -> StoragePath:
         return self.root / ".publication.json"
 
     @property
-    def lock(self) -> Place:
+    def lock(self) -> StoragePath:
         return self.root / ".lock"
 
     @property
-    def quarantine(self) -> Place:
+    def quarantine(self) -> StoragePath:
         return self.root / "quarantine"
 
     @property
-    def validation(self) -> Place:
+    def validation(self) -> StoragePath:
         return self.root / "validation"
 
     @property
-    def staging(self) -> Place:
+    def staging(self) -> StoragePath:
         return self.root / ".staging"
 
 
-def is_name(name: str) -> bool:
+def is_dataset_file(name: str) -> bool:
     """Whether it can be the name of a dataset's file, relative to the dataset."""
     layout, stem = Layout(Path()), PurePosixPath(name).stem
-    files = layout.parts(stem) if STEM.fullmatch(stem) else layout.whole
+    files = layout.shard_files(stem) if SHARD_NAME.fullmatch(stem) else layout.dataset_files
     return name in {file.relative_to(layout.root).as_posix() for file in files}

@@ -21,15 +21,15 @@ from typing import Annotated
 import pydantic
 
 from shared.errors import UserError
-from shared.files import local, remove_tree, sync, write_json
-from shared.layout import Layout, is_name
-from shared.storage_path import Place, RemotePlace
+from shared.files import fsync_path, local_path, remove_tree, write_json
+from shared.layout import Layout, is_dataset_file
+from shared.storage_path import RemoteStoragePath, StoragePath
 
 _STAGED = re.compile(r"\.staging/[0-9a-f]{32}/(.+)")
 
 
 def _named(name: str) -> str:
-    if not is_name(name):
+    if not is_dataset_file(name):
         raise ValueError("wanted the name of a dataset's file")
     return name
 
@@ -66,30 +66,30 @@ class Publication(pydantic.BaseModel):
         return sorted({parent for name in names for parent in PurePosixPath(name).parents if parent.parts})
 
 
-def check_folders(folders: Iterable[Place], *, root: Place) -> None:
+def check_folders(folders: Iterable[StoragePath], *, root: StoragePath) -> None:
     """Whether files can be renamed within the dataset from and to these folders, as far as they exist.
 
     Raises:
         UserError: one is a link or a file, or lies on another file system than the dataset.
         OSError: one cannot be written to.
     """
-    if isinstance(root, RemotePlace):
+    if isinstance(root, RemoteStoragePath):
         return
-    for folder in map(local, folders):
+    for folder in map(local_path, folders):
         _refuse_link(folder)
         if folder.exists() and not folder.is_dir():
             raise UserError(f"{folder}: no folder, where a dataset has one; move it away")
         if folder.is_dir():
-            if not _is_of_one_mount(folder, local(root)):
+            if not _is_of_one_mount(folder, local_path(root)):
                 message = "lies on another file system than the dataset, and renaming has to do"
                 raise UserError(f"{folder}: {message}; make it a plain folder, or put the whole dataset there")
             if not os.access(folder, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
-def _check_files(names: Iterable[str], *, root: Place) -> None:
+def _check_files(names: Iterable[str], *, root: StoragePath) -> None:
     """Raises IsADirectoryError where one can be neither removed nor replaced."""
-    for path in (root / name for name in names if not isinstance(root, RemotePlace)):
+    for path in (root / name for name in names if not isinstance(root, RemoteStoragePath)):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
 
@@ -110,7 +110,9 @@ def _is_of_one_mount(folder: Path, other: Path) -> bool:
     return True
 
 
-def publish_files(layout: Layout, *, moves: Iterable[tuple[Place, Place]], removals: Iterable[Place]) -> None:
+def publish_files(
+    layout: Layout, *, moves: Iterable[tuple[StoragePath, StoragePath]], removals: Iterable[StoragePath]
+) -> None:
     """Publish; the caller holds the dataset's lock. The last move brings `_SUCCESS`.
 
     Raises:
@@ -123,13 +125,13 @@ def publish_files(layout: Layout, *, moves: Iterable[tuple[Place, Place]], remov
     check_folders((layout.root / folder for folder in publication.folders), root=layout.root)
     _check_files([*publication.removals, *(name for _, name in publication.moves)], root=layout.root)
     for folder in sorted({(layout.root / name).parent for name, _ in publication.moves}):
-        sync(folder)
+        fsync_path(folder)
     write_json(layout.journal, publication)
-    sync(layout.root)
+    fsync_path(layout.root)
     complete_publication(layout)
 
 
-def _relative(path: Place, *, layout: Layout) -> str:
+def _relative(path: StoragePath, *, layout: Layout) -> str:
     return path.relative_to(layout.root).as_posix()
 
 
@@ -141,9 +143,9 @@ def complete_publication(layout: Layout) -> None:
     publication = _read(layout)
     if publication is None:
         return
-    if not isinstance(layout.root, RemotePlace):
+    if not isinstance(layout.root, RemoteStoragePath):
         for folder in publication.folders:
-            _refuse_link(local(layout.root / folder))
+            _refuse_link(local_path(layout.root / folder))
     *moves, last = publication.moves
     staged = layout.root / last[0]
     if staged.is_file():  # else the kill came after the last move
@@ -153,10 +155,10 @@ def complete_publication(layout: Layout) -> None:
         with contextlib.suppress(OSError, RecursionError):
             remove_staged(staged.parent)
     layout.journal.unlink()
-    sync(layout.root)
+    fsync_path(layout.root)
 
 
-def remove_staged(folder: Place) -> None:
+def remove_staged(folder: StoragePath) -> None:
     """The folder of one build, and the one of all builds after the last of them.
 
     Raises:
@@ -169,18 +171,23 @@ def remove_staged(folder: Place) -> None:
 
 
 def _carry_out(
-    removals: Iterable[str], moves: Sequence[tuple[str, str]], last: tuple[str, str], *, root: Place, success: Place
+    removals: Iterable[str],
+    moves: Sequence[tuple[str, str]],
+    last: tuple[str, str],
+    *,
+    root: StoragePath,
+    success: StoragePath,
 ) -> None:
     success.unlink(missing_ok=True)
     for name in removals:
         (root / name).unlink(missing_ok=True)
     if all([_move(root / one, root / other) for one, other in moves]):
         for folder in sorted({(root / other).parent for _, other in moves}):
-            sync(folder)
+            fsync_path(folder)
         _move(root / last[0], root / last[1])
 
 
-def _move(source: Place, target: Place) -> bool:
+def _move(source: StoragePath, target: StoragePath) -> bool:
     """Whether the file has its name now."""
     try:
         source.replace(target)
@@ -198,7 +205,7 @@ def _read(layout: Layout) -> Publication | None:
         raise UserError(f"{layout.journal}: not a journal of a build: remove it, and run `make preprocess`") from error
 
 
-def sums_document(sums: Mapping[str, str]) -> bytes:
+def format_checksums(sums: Mapping[str, str]) -> bytes:
     """`sha256sum`'s own format, so that `sha256sum --check _SUCCESS` does."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
@@ -208,7 +215,7 @@ def _is_inside(name: str) -> bool:
     return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
-def read_sums(path: Place) -> dict[str, str]:
+def read_checksums(path: StoragePath) -> dict[str, str]:
     """sha256 by the name of a file of the dataset; only of lines that are sound, none where the file is not there."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []

@@ -24,7 +24,7 @@ MAX_VARINT_BYTES = 10  # of a 64-bit integer
 # deviation and the drift, which is the mean of value times time, where time runs from -1 to 1.
 NO_MEL = "none"
 MEL_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4"), NO_MEL: np.dtype("<f4")}
-MOMENTS = 3
+NUM_MOMENTS = 3
 
 
 class Field(NamedTuple):
@@ -64,7 +64,7 @@ class Record:
 
 def mel_rows(frames: int, *, mel_dtype: str) -> int:
     """How many rows of M values a record's `mel` has."""
-    return MOMENTS if mel_dtype == NO_MEL else frames
+    return NUM_MOMENTS if mel_dtype == NO_MEL else frames
 
 
 def encode(record: Record) -> bytes:
@@ -86,12 +86,12 @@ def _value(record: Record, name: str) -> bytes | int | tuple[int, ...]:
 
 def _feature(field: Field, value: bytes | int | tuple[int, ...]) -> bytes:
     if not isinstance(value, bytes):
-        value = b"".join(map(varint, (value,) if isinstance(value, int) else value))
-    return opening(field.name, value_bytes=len(value)) + value
+        value = b"".join(map(encode_varint, (value,) if isinstance(value, int) else value))
+    return field_header(field.name, value_bytes=len(value)) + value
 
 
 @functools.lru_cache(1 << 14)
-def opening(name: str, *, value_bytes: int) -> bytes:
+def field_header(name: str, *, value_bytes: int) -> bytes:
     """What stands before a feature's value: the lengths of all that it is wrapped in, its name and its kind."""
     kind = 1 if KINDS[name] == "bytes" else 3
     listed = _delimiter(1, value_bytes)
@@ -105,10 +105,10 @@ def _delimited(number: int, payload: bytes) -> bytes:
 
 
 def _delimiter(number: int, payload_bytes: int) -> bytes:
-    return varint(number << 3 | 2) + varint(payload_bytes)
+    return encode_varint(number << 3 | 2) + encode_varint(payload_bytes)
 
 
-def varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     """An unsigned integer, seven bits a byte, the lowest first; a high bit says that more follow."""
     out = bytearray()
     while value > 0x7F:
@@ -150,10 +150,12 @@ def _feature_values(feature: bytes) -> list[bytes] | list[int]:
     if kind == 1:
         return [value for value in values if isinstance(value, bytes)]
     # packed integers, or single ones: protobuf readers accept both
-    return [number for value in values for number in ([value] if isinstance(value, int) else unpack(value).tolist())]
+    return [
+        number for value in values for number in ([value] if isinstance(value, int) else decode_varints(value).tolist())
+    ]
 
 
-def unpack(packed: bytes) -> np.ndarray:
+def decode_varints(packed: bytes) -> np.ndarray:
     """Varints one behind another, as uint64.
 
     Raises:

@@ -8,7 +8,7 @@ import sys
 from typing import Any, TextIO, cast
 
 
-def keep_going_without_stderr() -> None:
+def ignore_stderr_errors() -> None:
     """From now on what stderr does not take is lost, and nothing else: neither work nor how the process ends.
 
     A pipe's reader goes with the signal that is to have the work saved (`… 2>&1 | tee log`, then Ctrl-C), a disk is

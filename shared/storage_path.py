@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import BinaryIO, Literal, Protocol, Self
 
 
-class State(Protocol):
+class FileStat(Protocol):
     """What is known of a file without reading it."""
 
     @property
@@ -23,7 +23,7 @@ class State(Protocol):
     def st_mtime(self) -> float: ...
 
 
-class Place(Protocol):
+class StoragePath(Protocol):
     """The part of pathlib's interface that datasets are read and written with; nothing here needs a disk."""
 
     @property
@@ -58,7 +58,7 @@ class Place(Protocol):
 
     def is_dir(self) -> bool: ...
 
-    def stat(self) -> State: ...
+    def stat(self) -> FileStat: ...
 
     def open(self, mode: Literal["rb"]) -> BinaryIO: ...
 
@@ -81,7 +81,7 @@ class Place(Protocol):
     def replace(self, target: Self) -> Self: ...
 
 
-class RemotePlace(Place, abc.ABC):
+class RemoteStoragePath(StoragePath, abc.ABC):
     """What an object store has in place of a disk's syncs and links; a class of such places names it as its base."""
 
     @abc.abstractmethod

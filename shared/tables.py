@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shared.files import write_bytes
-from shared.storage_path import Place, RemotePlace
+from shared.storage_path import RemoteStoragePath, StoragePath
 
 # What a damaged table may have beyond what is stated of it, and still be looked into for what is wrong.
 SPARE_ROWS = 1000
@@ -54,33 +54,33 @@ _MEASURED = {
 }
 
 # What only the company of other utterances shows.
-COMPARED = {"duplicate_bits": _COUNT, "text_repeats": _COUNT, "text_leaks": pa.bool_()}
+CORPUS_COLUMNS = {"duplicate_bits": _COUNT, "text_repeats": _COUNT, "text_leaks": pa.bool_()}
 
-MANIFEST = _schema({**_PLACE, **_MEASURED, **COMPARED})
+MANIFEST = _schema({**_PLACE, **_MEASURED, **CORPUS_COLUMNS})
 
 REJECTED = _schema(dict.fromkeys(("utterance_id", "audio_path", "language", "stage", "reason", "message"), _TEXT))
 
 
-def write_table(path: Place, table: pa.Table, *, durable: bool = True) -> None:
+def write_table(path: StoragePath, table: pa.Table, *, durable: bool = True) -> None:
     """Write a table so that the same rows give the same bytes."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     write_bytes(path, sink.getvalue().to_pybytes(), durable=durable)
 
 
-def read_table(path: Place, *, rows: int | None = None, **options: Any) -> pa.Table:
+def read_table(path: StoragePath, *, rows: int | None = None, **options: Any) -> pa.Table:
     """A table from wherever it lies, with the options of `pyarrow.parquet.read_table`.
 
     Raises:
         pa.ArrowInvalid: it is far larger than one of so many `rows` can be.
     """
-    source = table_source(path)
+    source = parquet_source(path)
     if rows is not None:
-        check_extent(pq.read_metadata(source), rows=rows)
+        check_table_size(pq.read_metadata(source), rows=rows)
     return pq.read_table(source, **options)
 
 
-def check_extent(metadata: pq.FileMetaData, *, rows: int) -> None:
+def check_table_size(metadata: pq.FileMetaData, *, rows: int) -> None:
     """Whether a table may be read: a small file can hold very many rows that are alike.
 
     Raises:
@@ -94,12 +94,12 @@ def check_extent(metadata: pq.FileMetaData, *, rows: int) -> None:
         raise pa.ArrowInvalid(f"{message}: far more than {rows} rows take; it was not read")
 
 
-def table_source(path: Place) -> Place | pa.BufferReader:
+def parquet_source(path: StoragePath) -> StoragePath | pa.BufferReader:
     """What pyarrow takes as a file: one elsewhere is fetched whole, as tables are small beside their records."""
-    return pa.BufferReader(path.read_bytes()) if isinstance(path, RemotePlace) else path
+    return pa.BufferReader(path.read_bytes()) if isinstance(path, RemoteStoragePath) else path
 
 
-def in_order(table: pa.Table, rows: Sequence[int] | np.ndarray) -> pa.Table:
+def take_rows(table: pa.Table, rows: Sequence[int] | np.ndarray) -> pa.Table:
     """These rows of a table; the texts of a corpus can be more than the two gigabytes that a `string` column holds."""
     large = [field.with_type(pa.large_string()) if field.type == pa.string() else field for field in table.schema]
     return table.cast(pa.schema(large)).take(pa.array(rows, pa.int64()))

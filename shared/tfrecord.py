@@ -24,7 +24,7 @@ MAX_PAYLOAD_BYTES = 1 << 28
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Frame:
+class FramedRecord:
     """A record where it stands."""
 
     index: int
@@ -32,7 +32,7 @@ class Frame:
     payload: bytes
 
 
-class CorruptFrame(ValueError):
+class CorruptTFRecord(ValueError):
     """The framing does not hold from this record on."""
 
     def __init__(self, reason: str, *, index: int, offset_bytes: int):
@@ -40,12 +40,12 @@ class CorruptFrame(ValueError):
         self.reason, self.index, self.offset_bytes = reason, index, offset_bytes
 
 
-def frame(payload: bytes) -> bytes:
+def frame_record(payload: bytes) -> bytes:
     """The payload with its length and checksums, as it stands in a TFRecord file."""
-    return b"".join((header_of(len(payload)), payload, checksum(payload)))
+    return b"".join((record_header(len(payload)), payload, checksum(payload)))
 
 
-def header_of(payload_bytes: int) -> bytes:
+def record_header(payload_bytes: int) -> bytes:
     """What stands before a payload of so many bytes."""
     length = struct.pack("<Q", payload_bytes)
     return length + checksum(length)
@@ -57,19 +57,19 @@ def checksum(data: bytes | np.ndarray) -> bytes:
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
-def payload_of(framed: bytes) -> bytes:
+def unframe(framed: bytes) -> bytes:
     """The payload in a frame that was made here; nothing is checked."""
     return framed[HEADER_BYTES:-FOOTER_BYTES]
 
 
-def read_frames(file: BinaryIO) -> Iterator[Frame]:
+def read_framed_records(file: BinaryIO) -> Iterator[FramedRecord]:
     """Every record of an open file from its start, checked.
 
     Raises:
-        CorruptFrame: a length or payload fails its checksum, or the file ends within a record.
+        CorruptTFRecord: a length or payload fails its checksum, or the file ends within a record.
     """
     index, offset = 0, 0
-    while (found := read_frame(file, index=index, offset_bytes=offset)) is not None:
+    while (found := read_framed_record(file, index=index, offset_bytes=offset)) is not None:
         yield found
         index, offset = index + 1, offset + framed_bytes(found.payload)
 
@@ -79,11 +79,11 @@ def framed_bytes(payload: bytes) -> int:
     return HEADER_BYTES + len(payload) + FOOTER_BYTES
 
 
-def read_frame(file: BinaryIO, *, index: int, offset_bytes: int) -> Frame | None:
+def read_framed_record(file: BinaryIO, *, index: int, offset_bytes: int) -> FramedRecord | None:
     """The record at this place, checked; None at the end of the file.
 
     Raises:
-        CorruptFrame: its length or payload fails its checksum, or the file ends within it.
+        CorruptTFRecord: its length or payload fails its checksum, or the file ends within it.
     """
     file.seek(offset_bytes)
     header = file.read(HEADER_BYTES)
@@ -92,28 +92,28 @@ def read_frame(file: BinaryIO, *, index: int, offset_bytes: int) -> Frame | None
     length = payload_length(header, index=index, offset_bytes=offset_bytes)
     body = file.read(length + FOOTER_BYTES)
     check_body(body, length_bytes=length, index=index, offset_bytes=offset_bytes)
-    return Frame(index, offset_bytes, body[:length])
+    return FramedRecord(index, offset_bytes, body[:length])
 
 
 def check_body(body: bytes | np.ndarray, *, length_bytes: int, index: int, offset_bytes: int) -> None:
-    """Raises CorruptFrame where the bytes behind a header are not a payload of that length and its checksum."""
+    """Raises CorruptTFRecord where the bytes behind a header are not a payload of that length and its checksum."""
     if len(body) != length_bytes + FOOTER_BYTES:
-        raise CorruptFrame("the file ends within the record", index=index, offset_bytes=offset_bytes)
+        raise CorruptTFRecord("the file ends within the record", index=index, offset_bytes=offset_bytes)
     if bytes(body[length_bytes:]) != checksum(body[:length_bytes]):
-        raise CorruptFrame("the data fails its checksum", index=index, offset_bytes=offset_bytes)
+        raise CorruptTFRecord("the data fails its checksum", index=index, offset_bytes=offset_bytes)
 
 
 def payload_length(header: bytes, *, index: int, offset_bytes: int) -> int:
     """The length that a header states.
 
     Raises:
-        CorruptFrame: it fails its checksum, is cut off, or no record is so long.
+        CorruptTFRecord: it fails its checksum, is cut off, or no record is so long.
     """
     if len(header) != HEADER_BYTES:
-        raise CorruptFrame("the file ends within a header", index=index, offset_bytes=offset_bytes)
+        raise CorruptTFRecord("the file ends within a header", index=index, offset_bytes=offset_bytes)
     if header[8:] != checksum(header[:8]):
-        raise CorruptFrame("the length fails its checksum", index=index, offset_bytes=offset_bytes)
+        raise CorruptTFRecord("the length fails its checksum", index=index, offset_bytes=offset_bytes)
     (length,) = struct.unpack("<Q", header[:8])
     if length > MAX_PAYLOAD_BYTES:
-        raise CorruptFrame(f"a length of {length} bytes", index=index, offset_bytes=offset_bytes)
+        raise CorruptTFRecord(f"a length of {length} bytes", index=index, offset_bytes=offset_bytes)
     return length

@@ -14,7 +14,7 @@ import numpy as np
 
 from shared.errors import UserError
 from shared.languages import FIRST_ID, LAST_ID
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 PAD_ID, END_ID, UNKNOWN_ID = 1, 2, 3
 SPECIAL_IDS = (PAD_ID, END_ID, UNKNOWN_ID)
@@ -93,7 +93,7 @@ class Vocabulary:
         return hashlib.sha256(self.to_json()).hexdigest()
 
     @classmethod
-    def load(cls, path: Place) -> Vocabulary:
+    def load(cls, path: StoragePath) -> Vocabulary:
         """Raises UserError where the file is no vocabulary."""
         try:
             return cls({int(nllb_id): str(piece) for nllb_id, piece in json.loads(path.read_bytes())})

@@ -11,8 +11,8 @@ import click
 
 from shared.config import load_config
 from shared.errors import UserError
-from shared.locks import reading
-from shared.stderr import keep_going_without_stderr
+from shared.locks import read_lock
+from shared.stderr import ignore_stderr_errors
 from trainer.config.speech_bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
 from trainer.distributed.tf_config import parse_tf_config
 from trainer.platform.tf_setup import start_tensorflow
@@ -112,7 +112,7 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     asked = load_config(config, of=TrainConfig, overrides=overrides)
     if out is not None:
         check_plot_path(out)
-    with reading(data):
+    with read_lock(data):
         inspection = inspect_input(asked, dataset=open_dataset(data))
     Console(highlight=False).print(inspection_tables(inspection, config=asked))
     if out is not None:
@@ -147,7 +147,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 
     asked = load_config(config, of=TrainConfig, overrides=overrides)
 
-    with reading(data), translate_errors():
+    with read_lock(data), translate_errors():
         dataset = open_dataset(data)
         make_output_folder(out, data=data)
         profiler = Profiler(asked, dataset=dataset, out=out)
@@ -271,7 +271,7 @@ def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, 
 
 def main() -> None:
     """The console command; a user's mistake is one line and exit code 2, a signal one line and 128 and its number."""
-    keep_going_without_stderr()
+    ignore_stderr_errors()
     try:
         cli(standalone_mode=False)
     except Interrupted as interrupted:

@@ -11,11 +11,13 @@ from pipelines.build.shard_selection import Scope
 from pipelines.build.unlisted_files import refuse_strangers
 from pipelines.config import BuildConfig
 from shared.layout import Layout
-from shared.locks import writing
-from shared.storage_path import Place
+from shared.locks import write_lock
+from shared.storage_path import StoragePath
 
 
-def build_dataset(config: BuildConfig, *, data: Place, runner: str = "local", break_lock: bool = False) -> Published:
+def build_dataset(
+    config: BuildConfig, *, data: StoragePath, runner: str = "local", break_lock: bool = False
+) -> Published:
     """Build, judge and publish; an older dataset at `data` stays as it is until all of that has gone well.
 
     Shards of it whose inputs are the same are not decoded again, nor are those that a build had finished before it
@@ -26,7 +28,7 @@ def build_dataset(config: BuildConfig, *, data: Place, runner: str = "local", br
     """
     prepare = preparation(config)  # a bad tokenizer is told now, not by a worker
     plan = plan_build(config)
-    with writing(data, command="build", break_lock=break_lock) as lock:
+    with write_lock(data, command="build", break_lock=break_lock) as lock:
         refuse_strangers(Layout(data), stems=map(str, plan.stems()))
         assembly = Assembly(config, prepare=prepare, data=data, runner=runner, lock=lock)
         published = published_shards(Layout(data), contract=assembly.contract)

@@ -15,10 +15,10 @@ from pipelines.build.shard_plan import is_wanted, plan_build
 from pipelines.config import BuildConfig
 from pipelines.execution.runners import choose_workers
 from preprocess.corpora import read_corpus
-from preprocess.record import Preparation, Prepared
+from preprocess.record import Preparation, PreparedUtterance
 from preprocess.utterance import Utterance
 from shared.errors import UserError
-from shared.hashing import key, sort_key
+from shared.hashing import sort_key, stable_hash
 from shared.records import encode
 from shared.tfrecord import framed_bytes
 
@@ -95,7 +95,7 @@ def list_source(name: str, *, config: BuildConfig) -> Listing:
         for element in read_corpus(config.sources[name], name=name):
             if isinstance(element, Utterance):
                 languages[element.language] += 1
-                speakers.add(key(element.speaker, purpose="speaker"))
+                speakers.add(stable_hash(element.speaker, purpose="speaker"))
                 yield element
             else:
                 bad_rows += is_wanted(element)
@@ -138,7 +138,7 @@ def _measure(sample: list[Utterance], *, prepare: Preparation) -> tuple[np.ndarr
         except OSError as error:
             raise UserError(f"{utterance.audio_path}: {error.strerror}; mend the disk and ask again") from error
         duration_s, size_bytes = 0.0, 0
-        if isinstance(outcome, Prepared):
+        if isinstance(outcome, PreparedUtterance):
             duration_s, size_bytes = outcome.recording.duration_s, framed_bytes(encode(outcome.record))
         rows.append((duration_s, size_bytes, time.perf_counter() - started_s))
     durations_s, sizes_bytes, times_s = np.array(rows[1:], np.float64).reshape(-1, 3).T

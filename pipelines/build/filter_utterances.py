@@ -26,9 +26,9 @@ from preprocess.utterance import Reason
 from shared.errors import UserError
 from shared.files import write_json
 from shared.hashing import sort_key
-from shared.layout import Stem
-from shared.storage_path import Place
-from shared.tables import in_order, write_table
+from shared.layout import ShardName
+from shared.storage_path import StoragePath
+from shared.tables import take_rows, write_table
 
 # The rate of speech of a language is measured on so many utterances or not at all.
 MIN_UTTERANCES_FOR_RATE = 50
@@ -58,7 +58,7 @@ Rates = dict[str, tuple[float, float]]  # characters per second allowed, by lang
 class Select(beam.DoFn):
     """All stems -> each stem, once the verdicts of all are written."""
 
-    def __init__(self, config: BuildConfig, *, staging: Place):
+    def __init__(self, config: BuildConfig, *, staging: StoragePath):
         self._config, self._staging = config, Staging(staging)
 
     def process(self, stems: Iterable[str]) -> Iterator[str]:
@@ -74,7 +74,7 @@ def select(stems: list[str], *, config: BuildConfig, staging: Staging) -> None:
     """Judge every measured record; write the verdicts, and the rates of speech that were found."""
     judgements = {
         source: Judgement(read_candidates(list(group), staging=staging), checks=config.checks)
-        for source, group in itertools.groupby(stems, key=lambda stem: Stem.parse(stem).source)
+        for source, group in itertools.groupby(stems, key=lambda stem: ShardName.parse(stem).source)
     }
     rates = {source: judgement.judge_alone(config.sources[source]) for source, judgement in judgements.items()}
     held_out: set[int] = set().union(*(judgement.validation_texts() for judgement in judgements.values()))
@@ -103,7 +103,7 @@ def read_candidates(stems: list[str], *, staging: Staging) -> Candidates:
     keys = [sort_key(utterance_id) for utterance_id in ids]
     order = sorted(range(len(ids)), key=keys.__getitem__)
     lengths = [len(table) for table in tables]
-    whole = in_order(whole, order)
+    whole = take_rows(whole, order)
     numbers = {name: whole[name].to_numpy() for name in NUMBERS}
     numbers["unknown_fraction"] = unknown_fraction(numbers)
     names = {name: whole[name].to_pylist() for name in NAMES}
@@ -131,7 +131,7 @@ class Judgement:
             "text_repeats": np.zeros(count, np.int64),
             "text_leaks": np.zeros(count, bool),
         }
-        self._validation = np.array([Stem.parse(stem).split == "validation" for stem in candidates.stems], bool)[
+        self._validation = np.array([ShardName.parse(stem).split == "validation" for stem in candidates.stems], bool)[
             candidates.stem
         ]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.build.shard_plan import Element
-from preprocess.quality import MEASURES
+from preprocess.quality import QUALITY_VERSION
 from preprocess.utterance import Utterance
 from shared.dataset import Contract, ShardInfo, read_info
 from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
-from shared.publication import read_sums
+from shared.publication import read_checksums
 from shared.tables import MANIFEST, read_table
 
 
@@ -26,7 +26,7 @@ def published_shards(data: Layout, *, contract: Contract) -> dict[str, ShardInfo
     It need not have its `_SUCCESS`: what is taken from it is checked, shard by shard, by its sha256. But a
     `dataset.json` that is not the one which was published is not believed.
     """
-    stated = read_sums(data.success).get(data.info.name)
+    stated = read_checksums(data.success).get(data.info.name)
     try:
         info = read_info(data.info)
         if stated is not None and file_sha256(data.info) != stated:
@@ -39,7 +39,7 @@ def published_shards(data: Layout, *, contract: Contract) -> dict[str, ShardInfo
 
 def measuring(contract: Contract, *, decode_limit_s: float) -> str:
     """All but the inputs that decides what is measured of an utterance."""
-    return f"{contract.fingerprint} {decode_limit_s} {MEASURES} {' '.join(MANIFEST.names)}"
+    return f"{contract.fingerprint} {decode_limit_s} {QUALITY_VERSION} {' '.join(MANIFEST.names)}"
 
 
 def hash_inputs(elements: Iterable[Element], *, measuring: str) -> str:
@@ -62,11 +62,11 @@ def _file_state(path: str) -> str:
 
 def is_sound(shard: ShardInfo, *, data: Layout) -> bool:
     """Whether each of the shard's files is there and can be read, byte for byte."""
-    paths = data.parts(shard.name)
+    paths = data.shard_files(shard.name)
     try:
         if not all(path.is_file() for path in paths) or paths[0].stat().st_size != shard.bytes:
             return False
-        return all(file_sha256(path) == wanted for path, wanted in zip(paths, shard.sha256_of_parts(), strict=True))
+        return all(file_sha256(path) == wanted for path, wanted in zip(paths, shard.sha256_of_files(), strict=True))
     except OSError:  # a bad sector: it is made again
         return False
 

@@ -33,13 +33,13 @@ from shared.errors import UserError
 from shared.layout import Layout
 from shared.locks import Lock
 from shared.publication import check_folders
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 
 class Assembly:
     """One job's work on one dataset, whose lock the caller holds."""
 
-    def __init__(self, config: BuildConfig, *, prepare: Preparation, data: Place, runner: str, lock: Lock):
+    def __init__(self, config: BuildConfig, *, prepare: Preparation, data: StoragePath, runner: str, lock: Lock):
         self._config, self._runner, self._lock = config, runner, lock
         self._data, self._staging = Layout(data), Staging.of_new_build(Layout(data))
         self._prepare, self.contract = prepare, contract_of(prepare)
@@ -102,7 +102,7 @@ class Assembly:
         """Leave nothing of what was assembled."""
         self._staging.discard()
 
-    def publish(self, info: DatasetInfo, *, keep_in: Place | None = None) -> Published:
+    def publish(self, info: DatasetInfo, *, keep_in: StoragePath | None = None) -> Published:
         """Make what was assembled and described the dataset."""
         try:
             return publish(info, data=self._data, staging=self._staging, keep_in=keep_in)
@@ -110,7 +110,7 @@ class Assembly:
             raise UserError(disk_message(error, staging=self._staging.root)) from error
 
     def _graph(
-        self, pipeline: beam.Pipeline, *, plan: Plan, scope: Scope, left: Sequence[Place]
+        self, pipeline: beam.Pipeline, *, plan: Plan, scope: Scope, left: Sequence[StoragePath]
     ) -> beam.PCollection[str]:
         """The stems of the shards that were settled."""
         config, data, staging = self._config, self._data.root, self._staging.root

@@ -21,10 +21,10 @@ from pipelines.build.shard_selection import Scope
 from pipelines.build.staging import FILE, INPUTS, MEASURED, Staging
 from pipelines.config import BuildConfig
 from pipelines.execution.progress_counter import ProgressCounter
-from preprocess.record import Preparation, Prepared, rejection
+from preprocess.record import Preparation, PreparedUtterance, rejection
 from preprocess.text import PREPARATION
 from preprocess.tokens import Tokenizer
-from preprocess.utterance import SELECTION, Reason, Rejection, Utterance
+from preprocess.utterance import FILTER_STAGE, Reason, Rejection, Utterance
 from shared.dataset import Contract
 from shared.errors import UserError
 from shared.features import preset
@@ -32,15 +32,17 @@ from shared.files import link_file, new_file
 from shared.hashing import sort_key
 from shared.layout import Layout
 from shared.records import encode
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 from shared.tables import REJECTED, read_table, write_table
-from shared.tfrecord import CorruptFrame, frame, read_frames
+from shared.tfrecord import CorruptTFRecord, frame_record, read_framed_records
 
 
 class MeasureShard(beam.DoFn):
     """(stem, elements) -> stem, once its measured records and rejections are in the staging folder."""
 
-    def __init__(self, config: BuildConfig, *, scope: Scope, data: Place, staging: Place, left: Sequence[Place]):
+    def __init__(
+        self, config: BuildConfig, *, scope: Scope, data: StoragePath, staging: StoragePath, left: Sequence[StoragePath]
+    ):
         self._config, self._scope = config, scope
         self._data, self._staging = Layout(data), Staging(staging)
         self._left = [Staging(folder) for folder in left]
@@ -130,7 +132,7 @@ def measure_shard(
                 rejections.append(outcome)
             else:
                 utterance, prepared = outcome
-                offset, framed = file.tell(), frame(encode(prepared.record))
+                offset, framed = file.tell(), frame_record(encode(prepared.record))
                 file.write(framed)
                 place = {"offset_bytes": offset, "length_bytes": len(framed), FILE: "measured"}
                 rows.append({**_row(utterance, prepared), **place})
@@ -151,7 +153,7 @@ def reuse_shard(stem: str, *, inputs: str, data: Layout, staging: Staging) -> No
     keys = [sort_key(utterance_id) for utterance_id in rows["utterance_id"].to_pylist()]
     order = sorted(range(len(rows)), key=keys.__getitem__)
     rejected = read_table(data.rejected(stem), schema=REJECTED)
-    hard = rejected.filter(pc.not_equal(rejected["stage"], SELECTION))
+    hard = rejected.filter(pc.not_equal(rejected["stage"], FILTER_STAGE))
     _write(rows.take(pa.array(order, pa.int64())), hard, stem=stem, inputs=inputs, staging=staging)
 
 
@@ -163,9 +165,9 @@ def take_over(stem: str, *, inputs: str, count: int, left: Staging, staging: Sta
         if not same or len(rows) + len(refused) != count or set(rows[FILE].to_pylist()) - {"measured"}:
             return False
         with left.records(stem).open("rb") as file:
-            if [found.offset_bytes for found in read_frames(file)] != rows["offset_bytes"].to_pylist():
+            if [found.offset_bytes for found in read_framed_records(file)] != rows["offset_bytes"].to_pylist():
                 return False
-    except (OSError, pa.ArrowException, CorruptFrame):  # it died before the end, or the machine did
+    except (OSError, pa.ArrowException, CorruptTFRecord):  # it died before the end, or the machine did
         return False
     link_file(left.records(stem), staging.records(stem))
     _write(rows, refused, stem=stem, inputs=inputs, staging=staging)
@@ -177,13 +179,13 @@ def _write(rows: pa.Table, rejected: pa.Table, *, stem: str, inputs: str, stagin
     write_table(staging.rows(stem), rows.replace_schema_metadata({INPUTS: inputs}), durable=False)
 
 
-def _row(utterance: Utterance, prepared: Prepared) -> dict[str, Any]:
+def _row(utterance: Utterance, prepared: PreparedUtterance) -> dict[str, Any]:
     return {
         "language": utterance.language,
         "speaker": utterance.speaker,
         "original_text": utterance.text,
         "audio_path": utterance.audio_path,
-        **prepared.measures(),
+        **prepared.manifest_columns(),
     }
 
 
@@ -202,7 +204,9 @@ def _rejected_table(rejections: list[Rejection]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=REJECTED)
 
 
-def _outcomes(elements: list[Element], *, prepare: Preparation) -> Iterator[tuple[Utterance, Prepared] | Rejection]:
+def _outcomes(
+    elements: list[Element], *, prepare: Preparation
+) -> Iterator[tuple[Utterance, PreparedUtterance] | Rejection]:
     """Each element's record or rejection, in the order of the shard; only the first of an id is prepared."""
     seen: set[str] = set()
     for element in elements:
@@ -218,7 +222,7 @@ def _outcomes(elements: list[Element], *, prepare: Preparation) -> Iterator[tupl
             yield prepared if isinstance(prepared, Rejection) else (element, prepared)
 
 
-def disk_message(error: OSError, *, staging: Place) -> str:
+def disk_message(error: OSError, *, staging: StoragePath) -> str:
     """What a failing disk means for the user."""
     where = error.filename or staging
     data = Layout(staging.parent.parent)

@@ -27,18 +27,18 @@ from shared.dataset import (
     DatasetInfo,
     LanguageInfo,
     MelStatistics,
-    Selection,
+    SelectionCriteria,
     SourceInfo,
     SpeakerInfo,
     mel_statistics,
 )
 from shared.errors import UserError
-from shared.files import file_sha256, is_same, link_file, write_bytes, write_json
+from shared.files import file_sha256, has_same_bytes, link_file, write_bytes, write_json
 from shared.hashing import speaker_id
 from shared.languages import language_id
-from shared.layout import Layout, Stem
-from shared.publication import publish_files, sums_document
-from shared.storage_path import Place
+from shared.layout import Layout, ShardName
+from shared.publication import format_checksums, publish_files
+from shared.storage_path import StoragePath
 
 
 def collect_reports(plan: Plan, *, staging: Staging) -> list[ShardReport]:
@@ -57,7 +57,7 @@ def check_counts(reports: Iterable[ShardReport], *, listed: int) -> None:
         )
 
 
-def check_budget(reports: Sequence[ShardReport], *, config: BuildConfig, rejected: Place) -> None:
+def check_budget(reports: Sequence[ShardReport], *, config: BuildConfig, rejected: StoragePath) -> None:
     """Raises UserError where more was rejected than the config allows, in all or of one language."""
     written = add_counts(report.records_by_language for report in reports)
     faults = add_counts(report.faults_by_language for report in reports)
@@ -88,7 +88,7 @@ class Published(NamedTuple):
     changed: tuple[str, ...]  # files that it wrote or removed, relative to the dataset
 
 
-def publish(info: DatasetInfo, *, data: Layout, staging: Staging, keep_in: Place | None = None) -> Published:
+def publish(info: DatasetInfo, *, data: Layout, staging: Staging, keep_in: StoragePath | None = None) -> Published:
     """Give the staged files of a described dataset their names, remove those that the older one lists.
 
     With `keep_in`, what is replaced or removed is first linked below it; what nothing lists, and what is no file, is
@@ -98,8 +98,8 @@ def publish(info: DatasetInfo, *, data: Layout, staging: Staging, keep_in: Place
     for folder in data.folders:
         folder.mkdir(exist_ok=True)
     moves = list(_changed_files(stems, staged=staging.layout, data=data))
-    kept, listed = {path for stem in stems for path in data.parts(stem)}, listed_files(data)
-    removals = [path for path in sorted(listed - kept - set(data.whole)) if path.exists()]
+    kept, listed = {path for stem in stems for path in data.shard_files(stem)}, listed_files(data)
+    removals = [path for path in sorted(listed - kept - set(data.dataset_files)) if path.exists()]
     touched = [*removals, *(target for _, target in moves)]
     strays = list(_strays(data, listed=kept | listed)) if keep_in is not None else []
     if keep_in is not None:
@@ -136,13 +136,13 @@ def stage_description(
         contract=contract,
         vocabulary_size=len(vocabulary),
         vocabulary_sha256=vocabulary.sha256,
-        selection=Selection(checks=config.checks.model_dump(mode="json"), characters_per_second=rates),
+        selection=SelectionCriteria(checks=config.checks.model_dump(mode="json"), characters_per_second=rates),
     )
     staged = staging.layout
     write_bytes(staged.vocabulary, vocabulary.to_json())
     write_bytes(staged.config, config_document(config))
     write_json(staged.info, info)
-    write_bytes(staged.success, sums_document(sums_of(info, layout=staged)))
+    write_bytes(staged.success, format_checksums(sums_of(info, layout=staged)))
     return info
 
 
@@ -150,15 +150,15 @@ def sums_of(info: DatasetInfo, *, layout: Layout) -> dict[str, str]:
     """The sha256 of every file of a dataset but `_SUCCESS`, by its name."""
     whole = {path.name: file_sha256(path) for path in (layout.info, layout.vocabulary, layout.config)}
     for shard in info.shards:
-        names = (path.relative_to(layout.root).as_posix() for path in layout.parts(shard.name))
-        whole.update(zip(names, shard.sha256_of_parts(), strict=True))
+        names = (path.relative_to(layout.root).as_posix() for path in layout.shard_files(shard.name))
+        whole.update(zip(names, shard.sha256_of_files(), strict=True))
     return whole
 
 
-def _changed_files(stems: Sequence[str], *, staged: Layout, data: Layout) -> Iterator[tuple[Place, Place]]:
+def _changed_files(stems: Sequence[str], *, staged: Layout, data: Layout) -> Iterator[tuple[StoragePath, StoragePath]]:
     """(staged, final) of all files but those that stand there byte for byte: they are left alone."""
     pairs = [
-        *(pair for stem in stems for pair in zip(staged.parts(stem), data.parts(stem), strict=True)),
+        *(pair for stem in stems for pair in zip(staged.shard_files(stem), data.shard_files(stem), strict=True)),
         (staged.vocabulary, data.vocabulary),
         (staged.config, data.config),
         (staged.info, data.info),
@@ -169,36 +169,36 @@ def _changed_files(stems: Sequence[str], *, staged: Layout, data: Layout) -> Ite
             yield source, target
 
 
-def _is_same(source: Place, target: Place) -> bool:
+def _is_same(source: StoragePath, target: StoragePath) -> bool:
     """Not so where the one that stands there cannot be read."""
     try:
-        return is_same(source, target)
+        return has_same_bytes(source, target)
     except OSError:
         return False
 
 
-def _strays(data: Layout, *, listed: set[Place]) -> Iterator[Place]:
+def _strays(data: Layout, *, listed: set[StoragePath]) -> Iterator[StoragePath]:
     return (path for folder in data.folders for path in sorted(folder.iterdir()) if path not in listed)
 
 
-def _keep(paths: Iterable[Place], *, data: Layout, folder: Place) -> None:
+def _keep(paths: Iterable[StoragePath], *, data: Layout, folder: StoragePath) -> None:
     for path in paths:
         if path.is_file():
             link_file(path, _kept(path, data=data, folder=folder))
 
 
-def _put_away(paths: Iterable[Place], *, data: Layout, folder: Place) -> None:
+def _put_away(paths: Iterable[StoragePath], *, data: Layout, folder: StoragePath) -> None:
     for path in paths:
         kept = _kept(path, data=data, folder=folder)
         path.rename(kept) if path.is_dir() else path.replace(kept)
 
 
-def _is_no_file(path: Place) -> bool:
+def _is_no_file(path: StoragePath) -> bool:
     """A folder, a pipe or a link that leads nowhere."""
     return isinstance(path, Path) and os.path.lexists(path) and not path.is_file()
 
 
-def _kept(path: Place, *, data: Layout, folder: Place) -> Place:
+def _kept(path: StoragePath, *, data: Layout, folder: StoragePath) -> StoragePath:
     kept = folder / path.relative_to(data.root)
     kept.parent.mkdir(parents=True, exist_ok=True)
     return kept
@@ -211,7 +211,7 @@ def describe(
     contract: Contract,
     vocabulary_size: int,
     vocabulary_sha256: str,
-    selection: Selection,
+    selection: SelectionCriteria,
 ) -> DatasetInfo:
     """The content of `dataset.json`."""
     return DatasetInfo(
@@ -231,7 +231,7 @@ def describe(
 
 
 def _source(name: str, *, reports: Sequence[ShardReport], config: BuildConfig) -> SourceInfo:
-    mine = [report for report in reports if Stem.parse(report.info.name).source == name]
+    mine = [report for report in reports if ShardName.parse(report.info.name).source == name]
     shards = tuple(report.info for report in mine)
     written, rejected = sum(shard.records for shard in shards), sum(shard.rejected for shard in shards)
     source = config.sources[name]

@@ -13,7 +13,7 @@ from preprocess.corpora.source import SourceConfig
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.errors import UserError
 from shared.hashing import shard_of
-from shared.layout import Stem
+from shared.layout import ShardName
 
 Element = Utterance | Rejection
 
@@ -27,7 +27,7 @@ class Plan(NamedTuple):
     # where the shards are those of a dataset, whatever the corpora say now: how many of `listed` are of each
     published: dict[str, int] | None = None
 
-    def stem_of(self, element: Element, *, source: str) -> Stem | None:
+    def stem_of(self, element: Element, *, source: str) -> ShardName | None:
         """The shard of an utterance, by its id within its split; None where the published split has none.
 
         Raises:
@@ -37,9 +37,9 @@ class Plan(NamedTuple):
         shards = self.shards.get((source, split), 0)
         if shards == 0 and self.published is None:
             raise UserError(f"sources.{source}: the corpus changed while it was read; run the build again")
-        return Stem(source, split, shard_of(element.id, shards=shards), shards) if shards else None
+        return ShardName(source, split, shard_of(element.id, shards=shards), shards) if shards else None
 
-    def place(self, config: BuildConfig) -> Iterator[tuple[Stem, Element]]:
+    def place(self, config: BuildConfig) -> Iterator[tuple[ShardName, Element]]:
         """Every utterance and bad row that has a shard."""
         for name, source in config.sources.items():
             for element in read_corpus(source, name=name):
@@ -51,10 +51,10 @@ class Plan(NamedTuple):
         counts = self.published or {}
         return sum(counts.get(stem, 0) for stem in stems)
 
-    def stems(self) -> Iterator[Stem]:
+    def stems(self) -> Iterator[ShardName]:
         for (source, split), shards in sorted(self.shards.items()):
             for shard in range(shards):
-                yield Stem(source, split, shard, shards)
+                yield ShardName(source, split, shard, shards)
 
 
 def is_wanted(element: Element) -> bool:
@@ -99,7 +99,7 @@ def plan_as_published(stems: Iterable[str], *, config: BuildConfig) -> Plan:
     Raises:
         UserError: the dataset has other sources than the config, or a corpus is not where it should be.
     """
-    shards = {(stem.source, stem.split): stem.shards for stem in map(Stem.parse, stems)}
+    shards = {(stem.source, stem.split): stem.shards for stem in map(ShardName.parse, stems)}
     found, wanted = {source for source, _ in shards}, set(config.sources)
     if found != wanted:
         message = f"the dataset has the sources {', '.join(sorted(found))}, the config {', '.join(sorted(wanted))}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipelines.config import BuildConfig
-from preprocess.text import spoken
+from preprocess.text import spoken_characters
 from preprocess.utterance import Rejection, Utterance
 from shared.errors import UserError
 from shared.hashing import split_of
@@ -49,7 +49,7 @@ def spoken_form(text: str) -> str:
     """The text without what is not said: two texts of one form are one sentence."""
     if text.isascii():  # the same, in a tenth of the time
         return text.encode().lower().translate(None, _UNSPOKEN_ASCII).decode()
-    return spoken(unicodedata.normalize("NFKC", text).casefold())
+    return spoken_characters(unicodedata.normalize("NFKC", text).casefold())
 
 
 def text_key(text: str, *, utterance_id: str) -> int:

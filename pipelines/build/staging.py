@@ -20,14 +20,14 @@ import pyarrow as pa
 from shared.files import remove_tree
 from shared.layout import Layout
 from shared.publication import remove_staged
-from shared.storage_path import Place
-from shared.tables import COMPARED, MANIFEST, read_table
+from shared.storage_path import StoragePath
+from shared.tables import CORPUS_COLUMNS, MANIFEST, read_table
 
 FILE = "file"  # "measured", or "shards" and "withheld" of the older dataset
 INPUTS = b"inputs"
 LEFT = ".left"
 
-_LATER = {"split", "shard", "index", *COMPARED}
+_LATER = {"split", "shard", "index", *CORPUS_COLUMNS}
 MEASURED = pa.schema(
     [field for field in MANIFEST if field.name not in _LATER] + [pa.field(FILE, pa.string(), nullable=False)]
 )
@@ -36,7 +36,7 @@ VERDICT = pa.schema(
     [
         pa.field("reason", pa.string(), nullable=False),  # empty for what is kept
         pa.field("message", pa.string(), nullable=False),
-        *(MANIFEST.field(name) for name in COMPARED),
+        *(MANIFEST.field(name) for name in CORPUS_COLUMNS),
     ]
 )
 
@@ -44,7 +44,7 @@ VERDICT = pa.schema(
 class Staging:
     """Where the files of a dataset in the making lie."""
 
-    def __init__(self, root: Place):
+    def __init__(self, root: StoragePath):
         self.root, self.layout = root, Layout(root)
 
     @classmethod
@@ -92,35 +92,35 @@ class Staging:
             else:
                 yield Staging(folder.rename(folder.with_suffix(LEFT)))
 
-    def records(self, stem: str) -> Place:
+    def records(self, stem: str) -> StoragePath:
         return self.root / "measured" / f"{stem}.tfrecord"
 
-    def rows(self, stem: str) -> Place:
+    def rows(self, stem: str) -> StoragePath:
         return self.root / "measured" / f"{stem}.parquet"
 
-    def refused(self, stem: str) -> Place:
+    def refused(self, stem: str) -> StoragePath:
         return self.root / "refused" / f"{stem}.parquet"
 
-    def verdicts(self, stem: str) -> Place:
+    def verdicts(self, stem: str) -> StoragePath:
         return self.root / "verdicts" / f"{stem}.parquet"
 
-    def report(self, stem: str) -> Place:
+    def report(self, stem: str) -> StoragePath:
         return self.root / "reports" / f"{stem}.json"
 
     @property
-    def tried(self) -> Place:
+    def tried(self) -> StoragePath:
         return self.root / "tried"
 
     @property
-    def measuring(self) -> Place:
+    def measuring(self) -> StoragePath:
         return self.root / "measuring"
 
     @property
-    def rates(self) -> Place:
+    def rates(self) -> StoragePath:
         return self.root / "rates.json"
 
     @property
-    def progress(self) -> Place:
+    def progress(self) -> StoragePath:
         return self.root / "progress"
 
     def read_rows(self, stem: str, *, columns: list[str] | None = None) -> pa.Table:

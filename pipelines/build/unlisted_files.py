@@ -8,19 +8,19 @@ from collections.abc import Iterable, Iterator
 from pipelines.validation.dataset_files import stated_sums
 from shared.dataset import DatasetInfo, read_info
 from shared.errors import UserError
-from shared.layout import Layout, is_name
-from shared.publication import read_sums
-from shared.storage_path import Place
+from shared.layout import Layout, is_dataset_file
+from shared.publication import read_checksums
+from shared.storage_path import StoragePath
 
 
-def listed_files(data: Layout) -> set[Place]:
+def listed_files(data: Layout) -> set[StoragePath]:
     """The files that the published dataset says are its own, as far as it can still say."""
     return _listed(data, info=_info(data))
 
 
-def _listed(data: Layout, *, info: DatasetInfo | None) -> set[Place]:
+def _listed(data: Layout, *, info: DatasetInfo | None) -> set[StoragePath]:
     stated = stated_sums(info, layout=data) if info is not None else {}
-    return {data.root / name for name in (*read_sums(data.success), *stated) if is_name(name)}
+    return {data.root / name for name in (*read_checksums(data.success), *stated) if is_dataset_file(name)}
 
 
 def refuse_strangers(data: Layout, *, stems: Iterable[str]) -> None:
@@ -38,7 +38,7 @@ def refuse_strangers(data: Layout, *, stems: Iterable[str]) -> None:
         message = f"there is no dataset here, but {found.relative_to(data.root)}, which a build would replace"
         raise UserError(f"{data.root}: {message}; wanted a folder of its own: give another DATA, or move it away")
     if data.success.is_file() and info is not None:
-        planned = {path for stem in stems for path in data.parts(stem)} - listed
+        planned = {path for stem in stems for path in data.shard_files(stem)} - listed
         if found := next((path for path in _in_folders(data) if path in planned), None):
             message = "the build would replace it, and it is none of the dataset's files"
             raise UserError(f"{found}: {message}; move it away, or `make repair` puts it into quarantine")
@@ -50,13 +50,13 @@ def _info(data: Layout) -> DatasetInfo | None:
     return None
 
 
-def _occupied(data: Layout) -> Iterator[Place]:
+def _occupied(data: Layout) -> Iterator[StoragePath]:
     """What has one of the names that a build gives."""
-    yield from (path for path in (*data.whole, data.report) if path.exists())
+    yield from (path for path in (*data.dataset_files, data.report) if path.exists())
     yield from _in_folders(data)
 
 
-def _in_folders(data: Layout) -> Iterator[Place]:
+def _in_folders(data: Layout) -> Iterator[StoragePath]:
     for folder in data.folders:
         if folder.exists():
             yield from sorted(folder.iterdir()) if folder.is_dir() else [folder]

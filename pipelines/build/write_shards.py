@@ -19,15 +19,15 @@ import pydantic
 
 from pipelines.build.prepare_shards import disk_message
 from pipelines.build.staging import FILE, INPUTS, Staging
-from preprocess.utterance import LEFT_OUT, SELECTION
-from shared.dataset import Contract, ShardInfo, sums_of_moments
+from preprocess.utterance import EXCLUDED_BY_CONFIG, FILTER_STAGE
+from shared.dataset import Contract, ShardInfo, moment_sums
 from shared.errors import UserError
-from shared.files import file_sha256, link_file, new_file, sync, write_json
-from shared.layout import Layout, Stem
+from shared.files import file_sha256, fsync_path, link_file, new_file, write_json
+from shared.layout import Layout, ShardName
 from shared.records import MEL_DTYPES, decode
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 from shared.tables import MANIFEST, REJECTED, read_table, write_table
-from shared.tfrecord import payload_of
+from shared.tfrecord import unframe
 
 Row = dict[str, Any]
 
@@ -50,7 +50,7 @@ class ShardReport(pydantic.BaseModel):
 class SettleShard(beam.DoFn):
     """stem -> stem, once its final files and its report are in the staging folder."""
 
-    def __init__(self, contract: Contract, *, data: Place, staging: Place):
+    def __init__(self, contract: Contract, *, data: StoragePath, staging: StoragePath):
         self._contract, self._data, self._staging = contract, Layout(data), Staging(staging)
 
     def process(self, stem: str) -> Iterator[str]:
@@ -79,7 +79,7 @@ def settle_shard(stem: str, *, contract: Contract, data: Layout, staging: Stagin
     write_table(layout.rejected(stem), rejected)
     info = ShardInfo(
         name=stem,
-        split=Stem.parse(stem).split,
+        split=ShardName.parse(stem).split,
         inputs=table.schema.metadata[INPUTS].decode(),
         records=len(kept),
         bytes=sum(row["length_bytes"] for row in kept),
@@ -116,12 +116,12 @@ def _write_records(
             framed = sources.read(row)
             digest.update(framed)
             if see is not None:
-                see(payload_of(framed))
+                see(unframe(framed))
             if sink is not None:
                 sink.write(framed)
             row["offset_bytes"], offset = offset, offset + len(framed)
     if whole == "measured":
-        sync(staging.records(stem))
+        fsync_path(staging.records(stem))
         link_file(staging.records(stem), target)
     return digest.hexdigest()
 
@@ -136,7 +136,7 @@ def _is_whole(rows: list[Row], *, name: str, stem: str, data: Layout, staging: S
     return None
 
 
-def _can_be_read(path: Place, *, size_bytes: int) -> bool:
+def _can_be_read(path: StoragePath, *, size_bytes: int) -> bool:
     """Whether there is such a file; also one without records has to be opened before it is believed."""
     try:
         with path.open("rb") as file:
@@ -161,14 +161,14 @@ class _Sources:
 
 
 def _manifest(rows: list[Row], *, stem: str) -> pa.Table:
-    place = {"split": Stem.parse(stem).split, "shard": stem}
+    place = {"split": ShardName.parse(stem).split, "shard": stem}
     return pa.Table.from_pylist([row | place | {"index": index} for index, row in enumerate(rows)], schema=MANIFEST)
 
 
-def _rejected(refused: Place, *, withheld: list[Row]) -> pa.Table:
+def _rejected(refused: StoragePath, *, withheld: list[Row]) -> pa.Table:
     """Those of which there is no record, then those that a verdict withheld."""
     columns = ("utterance_id", "audio_path", "language", "reason", "message")
-    rows = [{"stage": SELECTION, **{name: row[name] for name in columns}} for row in withheld]
+    rows = [{"stage": FILTER_STAGE, **{name: row[name] for name in columns}} for row in withheld]
     return pa.concat_tables([read_table(refused, schema=REJECTED), pa.Table.from_pylist(rows, schema=REJECTED)])
 
 
@@ -191,11 +191,11 @@ class Summary:
         if self._contract.stores_mels:
             self._sums += np.stack([mel.sum(axis=0), np.einsum("fm,fm->m", mel, mel)])
         else:
-            self._sums += sums_of_moments(mel, frames=frames)
+            self._sums += moment_sums(mel, frames=frames)
         self._token_ids.update(token for token in features["tokens"] if isinstance(token, int))
 
     def report(self, info: ShardInfo, *, kept: list[Row], rejected: pa.Table) -> ShardReport:
-        faults = [row for row in rejected.to_pylist() if row["reason"] not in LEFT_OUT]
+        faults = [row for row in rejected.to_pylist() if row["reason"] not in EXCLUDED_BY_CONFIG]
         return ShardReport(
             info=info,
             records_by_language=_count(kept, "language"),

@@ -13,7 +13,7 @@ from pipelines.tables.join import Pairs, pair_rows
 from pipelines.tables.load import WITH_RECORD, load_utterances, verdict_codes
 from pipelines.tables.record_diff import compare_records
 from shared.dataset import Dataset, ShardInfo
-from shared.tables import MANIFEST, in_order
+from shared.tables import MANIFEST, take_rows
 
 ID = "utterance_id"
 
@@ -65,7 +65,7 @@ def differing_shards(a: Dataset, b: Dataset) -> tuple[list[ShardInfo], list[Shar
 
 
 def _identity(shard: ShardInfo) -> tuple[str, ...]:
-    return shard.name, *shard.sha256_of_parts()
+    return shard.name, *shard.sha256_of_files()
 
 
 def find_changes(a: Dataset, b: Dataset) -> Changes:
@@ -127,7 +127,7 @@ def _differ(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, columns: Sequence[
 
 def _values(rows: pa.Table, column: str, numbers: np.ndarray) -> pa.Array:
     """The column's values at these rows."""
-    return in_order(rows.select([column]), numbers)[column].combine_chunks()
+    return take_rows(rows.select([column]), numbers)[column].combine_chunks()
 
 
 def _alone(rows: pa.Table, numbers: np.ndarray, *, kind: str) -> pa.Table:

@@ -13,7 +13,7 @@ from pipelines.execution.flink.jobs import FlinkJob, JobFailed, cancel_job, find
 from pipelines.execution.flink.rest import Unreachable
 from pipelines.execution.runners import master_address
 from shared.errors import UserError
-from shared.locks import Job as RegisteredJob
+from shared.lock_holder import ClusterJob as RegisteredJob
 from shared.locks import Lock
 
 # From its note to Flink's list a job takes seconds, and the job server may outlive the driver that asked it.
@@ -49,7 +49,7 @@ def end_leftover_job(lock: Lock, *, work: str | None) -> None:
     Raises:
         UserError: its cluster cannot be asked, and the user does not say that it is gone.
     """
-    left = lock.left
+    left = lock.stale
     if left is None or left.job is None:
         return
     try:

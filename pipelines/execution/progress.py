@@ -22,13 +22,13 @@ from rich.progress import (
 )
 
 from pipelines.execution.progress_counter import interval_s
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 MOST_OFTEN = 20  # a look at the counts is followed by a pause of so many times its length
 
 
 @contextlib.contextmanager
-def show_progress(folder: Place, *, label: str, total: int) -> Iterator[None]:
+def show_progress(folder: StoragePath, *, label: str, total: int) -> Iterator[None]:
     """The driver's side: a bar on stderr while the body runs."""
     console = Console(stderr=True)
     columns = (
@@ -65,7 +65,7 @@ def show_progress(folder: Place, *, label: str, total: int) -> Iterator[None]:
             thread.join()
 
 
-def _sum(folder: Place) -> int:
+def _sum(folder: StoragePath) -> int:
     if not folder.is_dir():
         return 0
     return sum(int(path.read_text() or 0) for path in folder.iterdir())

@@ -18,8 +18,8 @@ from preprocess.processing import process
 from preprocess.utterance import Rejected
 from shared.dataset import Contract
 from shared.records import decode
-from shared.storage_path import Place
-from shared.tfrecord import read_frame
+from shared.storage_path import StoragePath
+from shared.tfrecord import read_framed_record
 
 
 class Clip(NamedTuple):
@@ -52,7 +52,7 @@ class AudioChanged(Exception):
     """The audio file is not the file that the record was made from."""
 
 
-def make_clip(row: dict[str, Any], *, path: Place, label: str, file: str, contract: Contract) -> Clip:
+def make_clip(row: dict[str, Any], *, path: StoragePath, label: str, file: str, contract: Contract) -> Clip:
     """Read the mel of a record and the source audio; what cannot be read is reported in `Clip.error`.
 
     If the dataset stores no mels, the mel is computed from the source audio.
@@ -76,14 +76,14 @@ def make_clip(row: dict[str, Any], *, path: Place, label: str, file: str, contra
     return Clip(label, row, file, mel, audio, " ".join(errors))
 
 
-def read_mel(path: Place, *, row: dict[str, Any], contract: Contract) -> np.ndarray:
+def read_mel(path: StoragePath, *, row: dict[str, Any], contract: Contract) -> np.ndarray:
     """Read the mel [F, M] of a record at the position that its manifest row gives.
 
     Raises:
         ValueError, KeyError: there is no valid record of this utterance at that position.
     """
     with path.open("rb") as file:
-        frame = read_frame(file, index=row["index"], offset_bytes=row["offset_bytes"])
+        frame = read_framed_record(file, index=row["index"], offset_bytes=row["offset_bytes"])
     features = decode(frame.payload if frame else b"")
     if features.get("utterance_id") != [row["utterance_id"].encode()]:
         raise ValueError(f"record {row['index']} of {path.name} belongs to another utterance")

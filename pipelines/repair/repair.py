@@ -32,9 +32,9 @@ from preprocess.record import Preparation
 from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
-from shared.locks import Lock, writing
+from shared.locks import Lock, write_lock
 from shared.publication import check_folders
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 # No inputs have this hash.
 UNKNOWN = "unknown"
@@ -48,7 +48,7 @@ class Repair(NamedTuple):
     changed: tuple[str, ...]  # files that were written or removed
     unlike: tuple[str, ...]  # of those, the ones that are not as they were published
     unsure: tuple[str, ...]  # of those, the ones of which nothing says what they were
-    quarantine: Place | None  # where the files that were replaced lie now
+    quarantine: StoragePath | None  # where the files that were replaced lie now
     differences: tuple[Difference, ...]
     remaining: tuple[Finding, ...]  # that only the corpora can mend
 
@@ -59,7 +59,7 @@ class Repair(NamedTuple):
 
 
 def repair_dataset(
-    data: Place,
+    data: StoragePath,
     *,
     config: BuildConfig | None = None,
     runner: str = "local",
@@ -75,7 +75,7 @@ def repair_dataset(
     """
     if not data.is_dir():
         raise UserError(f"{data}: no such directory; wanted a dataset")
-    with writing(data, command="repair", break_lock=break_lock) as lock:
+    with write_lock(data, command="repair", break_lock=break_lock) as lock:
         layout = Layout(data)
         _check_quarantine(layout)
         base = check_dataset_files(layout)
@@ -157,7 +157,7 @@ class _Repair:
         self,
         *,
         changed: Sequence[str] = (),
-        quarantine: Place | None = None,
+        quarantine: StoragePath | None = None,
         differences: tuple[Difference, ...] = (),
     ) -> Repair:
         stated = _sums_by_file(self._base, layout=self._layout)
@@ -181,10 +181,10 @@ class _Repair:
         for report in reports:
             stem = report.info.name
             sums = expected_sums(stem, base=self._base, layout=self._layout)
-            made = zip(sums, report.info.sha256_of_parts(), strict=True)
+            made = zip(sums, report.info.sha256_of_files(), strict=True)
             if stem not in self._bad or all(not known or digest in known for known, digest in made):
                 continue
-            parts = [path.relative_to(self._layout.root).as_posix() for path in self._layout.parts(stem)]
+            parts = [path.relative_to(self._layout.root).as_posix() for path in self._layout.shard_files(stem)]
             sound = self._damaged.isdisjoint(name for name in parts if name.endswith(".parquet"))
             found = list(differences(stem, older=self._layout, newer=assembly.staged)) if sound else []
             why = "by what its tables do not hold" if sound else "its tables are damaged, so by which utterances"

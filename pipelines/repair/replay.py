@@ -29,13 +29,13 @@ from pipelines.repair.shard_diff import Difference, differences
 from pipelines.validation.dataset_files import check_dataset_files
 from pipelines.validation.integrity import check_contract, damaged_files, published_config
 from pipelines.validation.recordings import recording_sha256
-from preprocess.utterance import SELECTION, Reason, Rejection, Utterance
+from preprocess.utterance import FILTER_STAGE, Reason, Rejection, Utterance
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import write_json
 from shared.layout import Layout
-from shared.locks import Lock, writing
-from shared.storage_path import Place
+from shared.locks import Lock, write_lock
+from shared.storage_path import StoragePath
 from shared.tables import MANIFEST, REJECTED, read_table
 
 Row = dict[str, Any]
@@ -61,7 +61,7 @@ class Replay(NamedTuple):
 
 
 def replay_dataset(
-    data: Place,
+    data: StoragePath,
     *,
     config: BuildConfig | None = None,
     runner: str = "local",
@@ -77,7 +77,7 @@ def replay_dataset(
     """
     if not data.is_dir():
         raise UserError(f"{data}: no such directory; wanted a dataset")
-    with writing(data, command="replay", break_lock=break_lock) as lock:
+    with write_lock(data, command="replay", break_lock=break_lock) as lock:
         dataset = Dataset.open(data)
         wanted = _sound_config(dataset, given=config)
         prepare = preparation(wanted)
@@ -135,8 +135,8 @@ class Candidates:
     def __init__(self, dataset: Dataset, *, config: BuildConfig, plan: Plan):
         rejected, rows_of = list(_rejected(dataset)), dict(_withheld(dataset))
         # one that another has the id of can get no record
-        unread = {name: stem for name, stem, stage, is_twice in rejected if stage != SELECTION and not is_twice}
-        held = {name: stem for name, stem, stage, is_twice in rejected if stage == SELECTION and not is_twice}
+        unread = {name: stem for name, stem, stage, is_twice in rejected if stage != FILTER_STAGE and not is_twice}
+        held = {name: stem for name, stem, stage, is_twice in rejected if stage == FILTER_STAGE and not is_twice}
         twice = {(name, stem) for name, stem, _, is_twice in rejected if is_twice}
         stems = [shard.name for shard in dataset.info.shards]
         known = set(_ids(map(dataset.layout.manifest, stems))) | {name for name, *_ in rejected}
@@ -199,14 +199,14 @@ def _changed(judged: list[tuple[str, Utterance]], *, rows: dict[str, Row]) -> It
                 yield stem, element
 
 
-def _ids(tables: Iterable[Place]) -> Iterator[str]:
+def _ids(tables: Iterable[StoragePath]) -> Iterator[str]:
     """The ids in all of them."""
     for path in tables:
         yield from read_table(path, columns=["utterance_id"])["utterance_id"].to_pylist()
 
 
 def _tried(
-    elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: Place, runner: str, lock: Lock
+    elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: StoragePath, runner: str, lock: Lock
 ) -> set[str]:
     """The ids of those that give a record now."""
     work = Staging.of_new_build(Layout(data))
@@ -239,7 +239,7 @@ def _tried(
 class Try(beam.DoFn):
     """(stem, utterances) -> nothing; the ids of those that give a record are in the staging folder."""
 
-    def __init__(self, config: BuildConfig, *, staging: Place):
+    def __init__(self, config: BuildConfig, *, staging: StoragePath):
         self._config, self._staging = config, Staging(staging)
 
     def setup(self) -> None:

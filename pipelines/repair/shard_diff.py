@@ -8,10 +8,10 @@ from typing import Any
 import pydantic
 
 from shared.layout import Layout
-from shared.tables import COMPARED, read_table
+from shared.tables import CORPUS_COLUMNS, read_table
 
 KEPT, WITHHELD, REJECTED = "kept", "withheld", "rejected"
-_PLACE = {"split", "shard", "index", "offset_bytes", "length_bytes", *COMPARED}
+_PLACE = {"split", "shard", "index", "offset_bytes", "length_bytes", *CORPUS_COLUMNS}
 
 
 class Difference(pydantic.BaseModel):

@@ -12,13 +12,13 @@ from pipelines.report.page import render
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import write_bytes
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 # Of a page, which says in its head what it is of.
 HEAD_BYTES = 1 << 12
 
 
-def refresh_report(dataset: Dataset) -> Place:
+def refresh_report(dataset: Dataset) -> StoragePath:
     """Write the page unless the one there is of this very dataset, and tells of its last validation; where it is.
 
     Raises:
@@ -28,7 +28,7 @@ def refresh_report(dataset: Dataset) -> Place:
     return path if f'content="{dataset_state(dataset)}"'.encode() in _head(path) else write_report(dataset)
 
 
-def _head(path: Place) -> bytes:
+def _head(path: StoragePath) -> bytes:
     try:
         if not path.is_file():
             return b""
@@ -38,7 +38,7 @@ def _head(path: Place) -> bytes:
         return b""
 
 
-def write_report(dataset: Dataset) -> Place:
+def write_report(dataset: Dataset) -> StoragePath:
     """Write the page; where it is.
 
     Raises:

@@ -9,7 +9,7 @@ import numpy as np
 from pipelines.html.axes import choose_bins
 from pipelines.report.histograms import AllowedRange, Histogram, draw, thresholds_of
 from pipelines.tables.columns import DatasetRows
-from shared.dataset import DatasetInfo, Selection
+from shared.dataset import DatasetInfo, SelectionCriteria
 
 SHOWN_LANGUAGES = 9
 SHOWN_BANDS = 4
@@ -40,7 +40,9 @@ def histograms(info: DatasetInfo, *, kept: DatasetRows, withheld: DatasetRows) -
     return [_histogram(measure, selection=info.selection, kept=kept, withheld=withheld) for measure in MEASURES]
 
 
-def _histogram(measure: Measure, *, selection: Selection, kept: DatasetRows, withheld: DatasetRows) -> Histogram:
+def _histogram(
+    measure: Measure, *, selection: SelectionCriteria, kept: DatasetRows, withheld: DatasetRows
+) -> Histogram:
     ours, aside = kept.numbers(measure.column), withheld.numbers(measure.column)
     limits = thresholds_of(measure.column, checks=selection.checks)
     wanted = [limit.value for limit in limits]

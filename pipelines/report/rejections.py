@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipelines.tables.columns import DatasetRows
-from preprocess.utterance import LEFT_OUT, SELECTION
+from preprocess.utterance import EXCLUDED_BY_CONFIG, FILTER_STAGE
 
 EXAMPLES = 5
 
@@ -29,7 +29,7 @@ class ReasonTotals(NamedTuple):
 
     @property
     def is_error(self) -> bool:
-        return self.reason not in LEFT_OUT
+        return self.reason not in EXCLUDED_BY_CONFIG
 
 
 def rejection_totals(rejected: DatasetRows) -> list[ReasonTotals]:
@@ -45,7 +45,7 @@ def rows_by_reason(rejected: DatasetRows) -> dict[tuple[str, bool], np.ndarray]:
     """The rows of each reason, for those with a record and those without."""
     reasons, names = rejected.codes("reason")
     stages, stage_names = rejected.codes("stage")
-    withheld = stages == (stage_names.index(SELECTION) if SELECTION in stage_names else -1)
+    withheld = stages == (stage_names.index(FILTER_STAGE) if FILTER_STAGE in stage_names else -1)
     found = {
         (name, has_record): np.flatnonzero((reasons == number) & (withheld == has_record))
         for number, name in enumerate(names)

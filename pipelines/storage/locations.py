@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipelines.storage.object_store import RemotePath, file_system
 from shared.errors import UserError
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][-A-Za-z0-9+.]*)://(?P<rest>.*)", re.DOTALL)
 # What each of Beam's file systems imports, and the extra that brings it.
@@ -20,7 +20,7 @@ _NEEDS = {
 }
 
 
-def dataset_path(text: str) -> Place:
+def dataset_path(text: str) -> StoragePath:
     """The folder that a user names: one of this machine, or `scheme://…`.
 
     Raises:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
-from shared.locks import user_name
-from shared.storage_path import RemotePlace
+from shared.lock_holder import user_name
+from shared.storage_path import RemoteStoragePath
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileSystem
@@ -48,7 +48,7 @@ class RemoteState(NamedTuple):
 
 
 @functools.total_ordering
-class RemotePath(RemotePlace):
+class RemotePath(RemoteStoragePath):
     """A file or folder elsewhere, with pathlib's names for what datasets need.
 
     It is no `os.PathLike`: what needs a disk refuses it. A folder of an object store is a prefix: it exists while

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shared.errors import UserError
-from shared.layout import Stem
-from shared.storage_path import Place
-from shared.tables import table_source
+from shared.layout import ShardName
+from shared.storage_path import StoragePath
+from shared.tables import parquet_source
 
 # What the page needs to know of every record.
 RECORD_COLUMNS = (
@@ -40,7 +40,7 @@ class DatasetRows(NamedTuple):
     table: pa.Table
     stems: list[str]
     starts: np.ndarray  # [shards + 1]
-    path_of: Callable[[str], Place]
+    path_of: Callable[[str], StoragePath]
 
     def numbers(self, column: str) -> np.ndarray:
         """[N]"""
@@ -62,7 +62,9 @@ class DatasetRows(NamedTuple):
         return load_table(self.path_of(stem)).slice(index, 1).to_pylist()[0]
 
 
-def load_columns(stems: Iterable[str], *, path_of: Callable[[str], Place], columns: tuple[str, ...]) -> DatasetRows:
+def load_columns(
+    stems: Iterable[str], *, path_of: Callable[[str], StoragePath], columns: tuple[str, ...]
+) -> DatasetRows:
     """The columns of the tables of all these shards.
 
     Raises:
@@ -74,21 +76,21 @@ def load_columns(stems: Iterable[str], *, path_of: Callable[[str], Place], colum
     return DatasetRows(pa.concat_tables(tables), stems, starts, path_of)
 
 
-def load_table(path: Place, *, columns: tuple[str, ...] | None = None) -> pa.Table:
+def load_table(path: StoragePath, *, columns: tuple[str, ...] | None = None) -> pa.Table:
     """One table.
 
     Raises:
         UserError: it cannot be read, or lacks a column.
     """
     try:
-        table = pq.ParquetFile(table_source(path)).read(columns=columns)
+        table = pq.ParquetFile(parquet_source(path)).read(columns=columns)
         return table.select(columns) if columns else table
     except (OSError, KeyError, pa.ArrowException) as error:
         raise UserError(f"{path}: cannot be read ({str(error).splitlines()[0]}); `make validate` says more") from error
 
 
 def _named(table: pa.Table, *, stem: str) -> pa.Table:
-    name = Stem.parse(stem)
+    name = ShardName.parse(stem)
     for column, value in (("source", name.source), ("split", name.split)):
         table = table.append_column(column, pa.repeat(value, len(table)))
     return table

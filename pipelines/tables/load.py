@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.tables.columns import load_table
-from preprocess.utterance import SELECTION
+from preprocess.utterance import FILTER_STAGE
 from shared.dataset import Dataset
 from shared.errors import UserError
-from shared.layout import Stem
+from shared.layout import ShardName
 from shared.tables import MANIFEST, REJECTED
 
 # In the order of preference: of several rows with one id the first is the one that training hears.
@@ -46,12 +46,12 @@ def _parts(dataset: Dataset, *, stem: str) -> list[pa.Table]:
     kept = load_table(layout.manifest(stem), columns=tuple(MANIFEST.names))
     withheld = load_table(layout.withheld_manifest(stem), columns=tuple(MANIFEST.names))
     turned_away = load_table(layout.rejected(stem), columns=tuple(REJECTED.names))
-    selected = pc.equal(turned_away["stage"], SELECTION)
+    selected = pc.equal(turned_away["stage"], FILTER_STAGE)
     # the rejected with a record stand in the order of the withheld
     reasons, without = turned_away.filter(selected), turned_away.filter(pc.invert(selected))
     if len(reasons) != len(withheld):
         raise UserError(
-            f"{layout.rejected(stem)}: {len(reasons)} rows of the stage {SELECTION!r}, but {len(withheld)} withheld "
+            f"{layout.rejected(stem)}: {len(reasons)} rows of the stage {FILTER_STAGE!r}, but {len(withheld)} withheld "
             "records; `make validate` says more"
         )
     empty = pa.array([""] * len(kept), pa.string())
@@ -63,7 +63,7 @@ def _parts(dataset: Dataset, *, stem: str) -> list[pa.Table]:
 
 
 def _place(stem: str, count: int) -> dict[str, pa.Array]:
-    return {"split": pa.repeat(Stem.parse(stem).split, count), "shard": pa.repeat(stem, count)}
+    return {"split": pa.repeat(ShardName.parse(stem).split, count), "shard": pa.repeat(stem, count)}
 
 
 def _complete(table: pa.Table, more: dict[str, pa.Array], *, verdict: str) -> pa.Table:

@@ -15,8 +15,8 @@ from pipelines.tables.load import KEPT, VERDICTS, verdict_codes
 from shared.dataset import Contract, Dataset
 from shared.errors import UserError
 from shared.records import FIELDS, MEL_DTYPES, decode
-from shared.storage_path import Place
-from shared.tfrecord import CorruptFrame, read_frame
+from shared.storage_path import StoragePath
+from shared.tfrecord import CorruptTFRecord, read_framed_record
 
 OPEN_FILES = 32
 
@@ -50,7 +50,7 @@ class RecordReader:
         shards = rows["shard"].combine_chunks().dictionary_encode()
         self._shards, self._stems = shards.indices.to_numpy(), shards.dictionary.to_pylist()
         self._sums = {shard.name: (shard.sha256, shard.withheld_sha256) for shard in dataset.info.shards}
-        self._open: collections.OrderedDict[Place, BinaryIO] = collections.OrderedDict()
+        self._open: collections.OrderedDict[StoragePath, BinaryIO] = collections.OrderedDict()
 
     def identities(self, numbers: np.ndarray, *, codes: dict[str, int]) -> np.ndarray:
         """A number for each row that tells the content of the file and the place in it, [N]; 24 bits for the place."""
@@ -63,7 +63,7 @@ class RecordReader:
     def utterance_id(self, row: int) -> str:
         return self._rows["utterance_id"][row].as_py()
 
-    def path(self, row: int) -> Place:
+    def path(self, row: int) -> StoragePath:
         stem = self._stems[self._shards[row]]
         is_kept = VERDICTS[self._verdicts[row]] == KEPT
         return self._layout.shard(stem) if is_kept else self._layout.withheld(stem)
@@ -72,20 +72,20 @@ class RecordReader:
         """The record of a row, checked.
 
         Raises:
-            CorruptFrame: it is damaged.
+            CorruptTFRecord: it is damaged.
             UserError: its file cannot be read.
         """
         index, offset = int(self._indices[row]), int(self._offsets[row])
         path = self.path(row)
         try:
-            frame = read_frame(self._file(path), index=index, offset_bytes=offset)
+            frame = read_framed_record(self._file(path), index=index, offset_bytes=offset)
         except OSError as error:
             raise UserError(f"{path}: {error.strerror}; `make validate` says more") from error
         if frame is None:
-            raise CorruptFrame("the file ends before the record", index=index, offset_bytes=offset)
+            raise CorruptTFRecord("the file ends before the record", index=index, offset_bytes=offset)
         return frame.payload
 
-    def _file(self, path: Place) -> BinaryIO:
+    def _file(self, path: StoragePath) -> BinaryIO:
         if path in self._open:
             self._open.move_to_end(path)
         else:
@@ -132,7 +132,7 @@ def _changes(one: RecordReader, row_a: int, other: RecordReader, row_b: int) -> 
     for name, places, row in (("A", one, row_a), ("B", other, row_b)):
         try:
             payloads.append(places.payload(row))
-        except CorruptFrame as error:
+        except CorruptTFRecord as error:
             yield "damaged", {"dataset": name, "file": str(places.path(row)), "message": str(error)}
     if len(payloads) < 2 or payloads[0] == payloads[1]:
         return

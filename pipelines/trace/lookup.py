@@ -18,12 +18,12 @@ from pipelines.trace.suggestions import suggest_ids
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.hashing import shard_of
-from shared.layout import STEM, Stem
+from shared.layout import SHARD_NAME, ShardName
 
 Row = dict[str, Any]
 
 _PLACE = re.compile(
-    rf"(?:(?P<root>.*/)?(?P<folder>shards|withheld)/)?(?P<stem>{STEM.pattern})\.tfrecord(?P<kind>[:@])(?P<number>\d{{1,18}})"
+    rf"(?:(?P<root>.*/)?(?P<folder>shards|withheld)/)?(?P<stem>{SHARD_NAME.pattern})\.tfrecord(?P<kind>[:@])(?P<number>\d{{1,18}})"
 )
 _VERDICT_OF_FOLDER = {"shards": "kept", "withheld": "withheld"}
 
@@ -45,12 +45,12 @@ def find_rows(dataset: Dataset, what: str) -> list[Row]:
 
 def _of_id(dataset: Dataset, utterance_id: str) -> Iterator[Row]:
     """Its shard in each split follows from the id."""
-    stems = [shard.name for shard in dataset.info.shards if _may_hold(Stem.parse(shard.name), utterance_id)]
+    stems = [shard.name for shard in dataset.info.shards if _may_hold(ShardName.parse(shard.name), utterance_id)]
     rows = load_utterances(dataset, stems=stems)
     yield from rows.filter(pc.equal(rows["utterance_id"], utterance_id)).to_pylist()
 
 
-def _may_hold(stem: Stem, utterance_id: str) -> bool:
+def _may_hold(stem: ShardName, utterance_id: str) -> bool:
     source = utterance_id.partition("/")[0]
     return stem.source == source and stem.shard == shard_of(utterance_id, shards=stem.shards)
 

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from pipelines.html.numbers import format_number
 from pipelines.trace.utterance_details import CHANGED, MISSING, UtteranceDetails
-from shared.errors import whence
-from shared.storage_path import Place
+from shared.errors import cwd_hint
+from shared.storage_path import StoragePath
 
 LABEL = 10
 
 
-def details_summary(details: UtteranceDetails, *, root: Place) -> str:
+def details_summary(details: UtteranceDetails, *, root: StoragePath) -> str:
     """A line for each thing to know."""
     lines = [details.utterance_id]
     lines += [f"  {label:{LABEL}}{text}" for label, text in _facts(details, root=root) if text]
     return "\n".join(lines)
 
 
-def _facts(details: UtteranceDetails, *, root: Place) -> Iterator[tuple[str, str]]:
+def _facts(details: UtteranceDetails, *, root: StoragePath) -> Iterator[tuple[str, str]]:
     yield "verdict", _verdict(details)
     yield "source", f"{details.source} ({details.reader}), {details.split}, {details.language or 'language not stated'}"
     yield "speaker", details.speaker or ""
@@ -50,7 +50,7 @@ def _verdict(details: UtteranceDetails) -> str:
 
 def _audio(details: UtteranceDetails) -> Iterator[tuple[str, str]]:
     audio = details.audio
-    yield "audio", f"{audio.path}: {audio.state}{whence(audio.path) * (audio.state == MISSING)}"
+    yield "audio", f"{audio.path}: {audio.state}{cwd_hint(audio.path) * (audio.state == MISSING)}"
     if audio.state == CHANGED:
         yield "", f"sha256 {audio.recorded_sha256} then"
         yield "", f"sha256 {audio.current_sha256} now"

@@ -16,11 +16,11 @@ from preprocess.checks import ALL_BOUNDS
 from preprocess.utterance import Reason
 from shared.dataset import Contract, Dataset, DatasetInfo
 from shared.files import file_sha256
-from shared.layout import Stem
+from shared.layout import ShardName
 from shared.records import decode, mel_rows
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 from shared.tables import MANIFEST
-from shared.tfrecord import CorruptFrame, read_frame
+from shared.tfrecord import CorruptTFRecord, read_framed_record
 from shared.vocabulary import Vocabulary
 
 UNCHANGED, CHANGED, MISSING = "unchanged", "changed", "missing"
@@ -87,7 +87,7 @@ class UtteranceDetails(_Frozen):
 
 def read_utterance_details(dataset: Dataset, row: Row) -> tuple[UtteranceDetails, bytes | None]:
     """The account of a row, and its serialised record where that is sound."""
-    info, stem = dataset.info, Stem.parse(row["shard"])
+    info, stem = dataset.info, ShardName.parse(row["shard"])
     record, payload = _read_record(dataset, row)
     return UtteranceDetails(
         utterance_id=row["utterance_id"],
@@ -128,7 +128,7 @@ def _read_record(dataset: Dataset, row: Row) -> tuple[RecordLocation | None, byt
     return RecordLocation(file=f"{path.parent.name}/{path.name}", **place, sha256=digest, state=state), payload
 
 
-def _checked(path: Place, *, row: Row, contract: Contract) -> bytes:
+def _checked(path: StoragePath, *, row: Row, contract: Contract) -> bytes:
     """The record at the row's place.
 
     Raises:
@@ -136,9 +136,9 @@ def _checked(path: Place, *, row: Row, contract: Contract) -> bytes:
     """
     index, offset = row["index"], row["offset_bytes"]
     with path.open("rb") as file:
-        frame = read_frame(file, index=index, offset_bytes=offset)
+        frame = read_framed_record(file, index=index, offset_bytes=offset)
     if frame is None:
-        raise CorruptFrame("the file ends before the record", index=index, offset_bytes=offset)
+        raise CorruptTFRecord("the file ends before the record", index=index, offset_bytes=offset)
     features = decode(frame.payload)
     if features["utterance_id"] != [row["utterance_id"].encode()]:
         raise ValueError(f"record {index} is of another utterance: {features['utterance_id']}")

@@ -17,7 +17,7 @@ BY_CONTRACT = frozenset({"shape", "range", "speaker", "selection"})
 def with_sums(shard: ShardInfo, *, layout: Layout, sums: Mapping[str, str]) -> ShardInfo:
     """The shard with the sha256 that `_SUCCESS` has of its files."""
     names = ("sha256", "manifest_sha256", "rejected_sha256", "withheld_sha256", "withheld_manifest_sha256")
-    files = (path.relative_to(layout.root).as_posix() for path in layout.parts(shard.name))
+    files = (path.relative_to(layout.root).as_posix() for path in layout.shard_files(shard.name))
     known = {name: sums[file] for name, file in zip(names, files, strict=True) if file in sums}
     return shard.model_copy(update=known)
 

@@ -23,19 +23,19 @@ from pipelines.validation.findings import ShardSums, ShardVerdict
 from shared.dataset import DatasetInfo, ShardInfo
 from shared.files import new_file
 from shared.layout import Layout
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 # Another version of the checks trusts nothing that this one found.
 CHECKS_VERSION = 2
 NAME = "trusted.jsonl"
 
 
-def state_of(paths: Iterable[Place]) -> str:
+def state_of(paths: Iterable[StoragePath]) -> str:
     """Size, time and inode of each file; different whenever one was replaced, written to or is absent."""
     return " ".join(map(_state, paths))
 
 
-def _state(path: Place) -> str:
+def _state(path: StoragePath) -> str:
     try:
         if not isinstance(path, Path):
             state = path.stat()
@@ -56,7 +56,7 @@ class CachedVerdict(NamedTuple):
 
     def verdict(self, shard: ShardInfo, *, layout: Layout) -> ShardVerdict | None:
         """The verdict of then, where everything is as it was."""
-        if self.stated != _stated(shard) or self.state != state_of(layout.parts(shard.name)):
+        if self.stated != _stated(shard) or self.state != state_of(layout.shard_files(shard.name)):
             return None
         sums = ShardSums.model_validate_json(self.sums)
         return ShardVerdict(

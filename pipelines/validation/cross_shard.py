@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from pipelines.build.splits import text_key
 from pipelines.validation.findings import Finding, Findings
-from shared.hashing import key
-from shared.layout import Layout, Stem
+from shared.hashing import stable_hash
+from shared.layout import Layout, ShardName
 from shared.tables import MANIFEST, read_table
 
 KEY_BYTES = 16
@@ -75,7 +75,7 @@ def _divided(
 def _id_keys(table: pa.Table) -> np.ndarray:
     """[N, KEY_BYTES] uint8 of the ids that a manifest names, as an inspection makes them from the records."""
     ids = table["utterance_id"].to_pylist()
-    keys = b"".join(key(one, purpose="order").to_bytes(KEY_BYTES, "big") for one in ids)
+    keys = b"".join(stable_hash(one, purpose="order").to_bytes(KEY_BYTES, "big") for one in ids)
     return np.frombuffer(keys, np.uint8).reshape(-1, KEY_BYTES)
 
 
@@ -124,7 +124,7 @@ def _stands_in_both(
     hashes: list[ShardHashes], origin: np.ndarray, starts: np.ndarray, sizes: np.ndarray, *, kind: str
 ) -> np.ndarray:
     """[N] bool, those in training that validation has too; of texts, those of which the manifest says otherwise."""
-    held_out = np.array([Stem.parse(one.stem).split == "validation" for one in hashes], bool)[origin]
+    held_out = np.array([ShardName.parse(one.stem).split == "validation" for one in hashes], bool)[origin]
     also = np.repeat(np.logical_or.reduceat(held_out, starts) if len(starts) else held_out, sizes)
     flagged = np.array([one.flagged for one in hashes], bool)[origin]
     if kind == RECORDING:
@@ -187,4 +187,4 @@ def _named(
 
 
 def _has_validation(stems: Iterable[str]) -> bool:
-    return any(Stem.parse(stem).split == "validation" for stem in stems)
+    return any(ShardName.parse(stem).split == "validation" for stem in stems)

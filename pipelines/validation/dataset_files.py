@@ -19,8 +19,8 @@ from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
 from shared.locks import finish_publication
-from shared.publication import read_sums, sums_document
-from shared.storage_path import Place
+from shared.publication import format_checksums, read_checksums
+from shared.storage_path import StoragePath
 from shared.vocabulary import Vocabulary
 
 MIN_RIGHT_DIGITS = 32
@@ -46,7 +46,7 @@ def check_dataset_files(layout: Layout) -> DatasetFiles:
     finish_publication(layout)
     if not layout.success.is_file() and not layout.info.is_file():
         Dataset.open(layout.root)  # tells why there is none
-    sums = read_sums(layout.success)
+    sums = read_checksums(layout.success)
     changed = _changed(layout.info, sums=sums)
     findings = list(changed)
     is_original = not any(one.file == layout.info.name for one in changed)
@@ -72,8 +72,8 @@ def stated_sums(info: DatasetInfo, *, layout: Layout) -> dict[str, str]:
     """The sha256 that dataset.json has of files, by their names."""
     stated = {layout.vocabulary.name: info.vocabulary_sha256}
     for shard in info.shards:
-        names = (path.relative_to(layout.root).as_posix() for path in layout.parts(shard.name))
-        stated.update(zip(names, shard.sha256_of_parts(), strict=True))
+        names = (path.relative_to(layout.root).as_posix() for path in layout.shard_files(shard.name))
+        stated.update(zip(names, shard.sha256_of_files(), strict=True))
     return stated
 
 
@@ -82,7 +82,7 @@ def is_damaged_sum(stated: str, *, found: str) -> bool:
     return sum(ours == theirs for ours, theirs in zip(stated, found, strict=False)) >= MIN_RIGHT_DIGITS
 
 
-def _changed(path: Place, *, sums: dict[str, str]) -> list[Finding]:
+def _changed(path: StoragePath, *, sums: dict[str, str]) -> list[Finding]:
     """Whether a file is what `_SUCCESS` says, or else which of the two was changed."""
     if not path.is_file():
         return [Finding(file=path.name, check="missing", message="the file is not there")]
@@ -98,7 +98,7 @@ def _changed(path: Place, *, sums: dict[str, str]) -> list[Finding]:
     return [Finding(file=path.name, check="sha256", message=f"sha256 {found}", wanted=wanted)]
 
 
-def _unreadable(path: Place, error: OSError) -> Finding:
+def _unreadable(path: StoragePath, error: OSError) -> Finding:
     return Finding(file=path.name, check="unreadable", message=f"{error.strerror}")
 
 
@@ -116,7 +116,7 @@ def _success(layout: Layout, *, info: DatasetInfo | None, sums: dict[str, str]) 
     except OSError as error:
         yield _unreadable(layout.success, error)
         return
-    if written != sums_document(sums) or not all(map(_SHA256.fullmatch, sums.values())):
+    if written != format_checksums(sums) or not all(map(_SHA256.fullmatch, sums.values())):
         yield _damaged_sums("not what sha256sum writes, in the order of names")
     if info is not None:
         stated = stated_sums(info, layout=layout)
@@ -159,7 +159,7 @@ def _vocabulary(
         yield Finding(file=layout.info.name, check="vocabulary", message=message, wanted=str(size))
 
 
-def _reason(error: UserError, path: Place) -> str:
+def _reason(error: UserError, path: StoragePath) -> str:
     return str(error).removeprefix(f"{path}: ").partition("; run `make")[0]
 
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 from pipelines.validation.manifest_rows import ManifestRow
 from shared.dataset import Contract
 from shared.languages import CODES, language_id
-from shared.records import MEL_DTYPES, mel_rows, opening, varint
-from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, header_of
+from shared.records import MEL_DTYPES, encode_varint, field_header, mel_rows
+from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, record_header
 
 
 class FrameTemplate(NamedTuple):
@@ -58,7 +58,7 @@ class FrameTemplates:
 
     def _speaker(self, name: str) -> bytes | None:
         if name not in self._entries and name in self._speakers:
-            self._entries[name] = _entry("speaker", varint(self._speakers[name]))
+            self._entries[name] = _entry("speaker", encode_varint(self._speakers[name]))
         return self._entries.get(name)
 
 
@@ -72,38 +72,38 @@ _LANGUAGES = frozenset(CODES)
 def _before_mel(frames: int, language: str, mel_dtype: str, row_bytes: int) -> tuple[bytes, int]:
     """The fields before a mel and what stands before its bytes; how many those are."""
     mel_bytes = mel_rows(frames, mel_dtype=mel_dtype) * row_bytes
-    fields = _entry("frames", varint(frames)) + _entry("language", varint(language_id(language)))
-    return fields + opening("mel", value_bytes=mel_bytes), mel_bytes
+    fields = _entry("frames", encode_varint(frames)) + _entry("language", encode_varint(language_id(language)))
+    return fields + field_header("mel", value_bytes=mel_bytes), mel_bytes
 
 
 @functools.lru_cache(1 << 12)
 def _before_text(text_bytes: int) -> bytes:
-    return opening("text", value_bytes=text_bytes)
+    return field_header("text", value_bytes=text_bytes)
 
 
 @functools.lru_cache(1 << 10)
 def _before_name(name_bytes: int) -> bytes:
-    return opening("utterance_id", value_bytes=name_bytes)
+    return field_header("utterance_id", value_bytes=name_bytes)
 
 
 def _entry(name: str, value: bytes) -> bytes:
-    return opening(name, value_bytes=len(value)) + value
+    return field_header(name, value_bytes=len(value)) + value
 
 
 def _before_example(payload_bytes: int) -> bytes:
     """The frame's header, then tag and length of an Example's one field."""
     for length_bytes in (3, 2, 4, 1, 5):  # most are of 16 KiB to 2 MiB
-        length = varint(max(payload_bytes - 1 - length_bytes, 0))
+        length = encode_varint(max(payload_bytes - 1 - length_bytes, 0))
         if len(length) == length_bytes:
             break
-    return header_of(payload_bytes) + b"\x0a" + length
+    return record_header(payload_bytes) + b"\x0a" + length
 
 
 @functools.lru_cache(1 << 14)
 def _tokens_opening(entry_bytes: int) -> bytes | None:
     """What stands before the tokens in an entry of so many bytes; None where there is no such entry."""
     for opening_bytes in range(14, 34):
-        found = opening("tokens", value_bytes=max(entry_bytes - opening_bytes, 0))
+        found = field_header("tokens", value_bytes=max(entry_bytes - opening_bytes, 0))
         if len(found) == opening_bytes <= entry_bytes:
             return found
     return None

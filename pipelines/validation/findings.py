@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pydantic
 
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 # Of one kind in one file so many are listed; the last of them says how many more there are.
 MAX_ALIKE = 50
@@ -33,7 +33,7 @@ class Finding(_Frozen):
 class Findings:
     """The findings of one shard, no more than `MAX_ALIKE` of a kind in a file."""
 
-    def __init__(self, *, root: Place, stem: str):
+    def __init__(self, *, root: StoragePath, stem: str):
         self._root, self._stem = root, stem
         self._listed: dict[tuple[str, str], list[Finding]] = {}
         self._more: dict[tuple[str, str], int] = {}
@@ -41,7 +41,7 @@ class Findings:
 
     def add(
         self,
-        path: Place,
+        path: StoragePath,
         check: str,
         message: str,
         *,

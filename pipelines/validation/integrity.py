@@ -17,8 +17,8 @@ from shared.config import load_config
 from shared.dataset import Contract, ShardInfo
 from shared.errors import UserError
 from shared.files import bytes_sha256, file_sha256
-from shared.layout import Layout, Stem
-from shared.storage_path import Place, RemotePlace
+from shared.layout import Layout, ShardName
+from shared.storage_path import RemoteStoragePath, StoragePath
 
 _OF_THE_FILE = (errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EIO)
 
@@ -48,14 +48,14 @@ def has_complete_listing(base: DatasetFiles, *, layout: Layout) -> bool:
 def _stems_with_sums(base: DatasetFiles, *, layout: Layout) -> list[str]:
     """The shards that `_SUCCESS` tells; none where some of its lines are missing."""
     stems = sorted({stem for name in base.sums if (stem := shard_of_file(name))})
-    names = {path.relative_to(layout.root).as_posix() for stem in stems for path in layout.parts(stem)}
+    names = {path.relative_to(layout.root).as_posix() for stem in stems for path in layout.shard_files(stem)}
     return stems if _are_complete(stems) and names <= base.sums.keys() else []
 
 
 def _are_complete(stems: Iterable[str]) -> bool:
     """Whether each source and split has all of its shards."""
     numbers: dict[tuple[str, str, int], set[int]] = {}
-    for stem in map(Stem.parse, stems):
+    for stem in map(ShardName.parse, stems):
         numbers.setdefault((stem.source, stem.split, stem.shards), set()).add(stem.shard)
     places = [(source, split) for source, split, _ in numbers]
     return len(places) == len(set(places)) and all(found == set(range(n)) for (_, _, n), found in numbers.items())
@@ -63,10 +63,10 @@ def _are_complete(stems: Iterable[str]) -> bool:
 
 def expected_sums(stem: str, *, base: DatasetFiles, layout: Layout) -> list[set[str]]:
     """What either record says of each of a shard's files, in the order of `Layout.parts`."""
-    names = [path.relative_to(layout.root).as_posix() for path in layout.parts(stem)]
+    names = [path.relative_to(layout.root).as_posix() for path in layout.shard_files(stem)]
     found = [{base.sums[name]} if name in base.sums else set() for name in names]
     if (shard := _stated(base).get(stem)) is not None:
-        for one, digest in zip(found, shard.sha256_of_parts(), strict=True):
+        for one, digest in zip(found, shard.sha256_of_files(), strict=True):
             one.add(digest)
     return found
 
@@ -85,25 +85,25 @@ def shard_of_file(name: str) -> str | None:
     """The shard that a file of a dataset belongs to."""
     stem = Path(name).stem
     try:
-        Stem.parse(stem)
+        ShardName.parse(stem)
     except ValueError:
         return None
     return stem
 
 
-def damaged_files(stems: Iterable[str], *, base: DatasetFiles, layout: Layout) -> list[Place]:
+def damaged_files(stems: Iterable[str], *, base: DatasetFiles, layout: Layout) -> list[StoragePath]:
     """The shards' files that are gone, or not what either record says."""
     wanted = [
         pair
         for stem in stems
-        for pair in zip(layout.parts(stem), expected_sums(stem, base=base, layout=layout), strict=True)
+        for pair in zip(layout.shard_files(stem), expected_sums(stem, base=base, layout=layout), strict=True)
     ]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock
         digests = pool.map(sha256_unless_damaged, [path for path, _ in wanted])
         return [path for (path, sums), digest in zip(wanted, digests, strict=True) if digest not in sums]
 
 
-def sha256_unless_damaged(path: Place) -> str | None:
+def sha256_unless_damaged(path: StoragePath) -> str | None:
     """The sha256 of a file; None where it is gone, no file, or on a part of the disk that has failed.
 
     Raises:
@@ -113,7 +113,7 @@ def sha256_unless_damaged(path: Place) -> str | None:
         # a pipe would be read for ever
         return None if isinstance(path, Path) and not path.is_file() else file_sha256(path)
     except OSError as error:
-        is_remote = isinstance(path, RemotePlace)  # where any failure of the network is an EIO
+        is_remote = isinstance(path, RemoteStoragePath)  # where any failure of the network is an EIO
         if error.errno in _OF_THE_FILE and not (is_remote and error.errno == errno.EIO):
             return None
         raise UserError(
@@ -149,7 +149,7 @@ def check_contract(contract: Contract, *, base: DatasetFiles, layout: Layout) ->
         raise UserError(f"{message}; put that back, or build it anew with `make preprocess`")
 
 
-def _is_whole(path: Place) -> bool:
+def _is_whole(path: StoragePath) -> bool:
     """Whether a config is just as a build writes it."""
     try:
         return config_document(load_config(path, of=BuildConfig)) == path.read_bytes()

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shared.layout import Stem
-from shared.storage_path import Place
-from shared.tables import table_source
+from shared.layout import ShardName
+from shared.storage_path import StoragePath
+from shared.tables import parquet_source
 
 # What is held against other shards.
 COMPARED_COLUMNS = ("utterance_id", "audio_sha256", "original_text", "text_leaks")
@@ -36,7 +36,7 @@ def parse_rows(table: pa.Table) -> list[ManifestRow]:
     return list(map(ManifestRow._make, zip(*columns, strict=True)))
 
 
-def misplaced(table: pa.Table, *, stem: Stem) -> dict[int, str]:
+def misplaced(table: pa.Table, *, stem: ShardName) -> dict[int, str]:
     """Rows whose split, shard or index are not those of their place, and why not."""
     wrong: dict[int, str] = {}
     for name, wanted in (("split", stem.split), ("shard", str(stem))):
@@ -53,9 +53,9 @@ def misplaced(table: pa.Table, *, stem: Stem) -> dict[int, str]:
     return wrong
 
 
-def read_compared_columns(path: Place, *, more: tuple[str, ...] = ()) -> pa.Table | None:
+def read_compared_columns(path: StoragePath, *, more: tuple[str, ...] = ()) -> pa.Table | None:
     """The columns of a manifest that tell what must not stand twice, and `more`; None where it cannot be read."""
     try:
-        return pq.ParquetFile(table_source(path)).read(columns=[*COMPARED_COLUMNS, *more], use_threads=False)
+        return pq.ParquetFile(parquet_source(path)).read(columns=[*COMPARED_COLUMNS, *more], use_threads=False)
     except (pa.ArrowException, OSError):
         return None

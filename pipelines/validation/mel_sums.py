@@ -16,8 +16,8 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from shared.dataset import Contract, sums_of_moments
-from shared.records import MEL_DTYPES, MOMENTS
+from shared.dataset import Contract, moment_sums
+from shared.records import MEL_DTYPES, NUM_MOMENTS
 
 # The sums of a band are fetched and put back once for so many frames.
 FRAMES_AT_ONCE = 4
@@ -32,10 +32,10 @@ class MomentSums:
 
     def add(self, moments: np.ndarray, *, frames: int) -> bool:
         """Add so many frames by their moments' bytes, [N] uint8; False, and nothing, where one is not sound."""
-        values = moments.view(np.float32).reshape(MOMENTS, -1)
+        values = moments.view(np.float32).reshape(NUM_MOMENTS, -1)
         if not are_moments(values, low=self._low, high=self._high):
             return False
-        sums, squares = sums_of_moments(values, frames=frames)
+        sums, squares = moment_sums(values, frames=frames)
         self.sums += sums
         self.squares += squares
         return True

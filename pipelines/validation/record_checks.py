@@ -13,8 +13,8 @@ from pipelines.validation.mel_sums import are_moments
 from shared.dataset import Contract
 from shared.hashing import KEY_BITS
 from shared.languages import FIRST_ID, LAST_ID, language_code
-from shared.layout import Stem
-from shared.records import FIELDS, MEL_DTYPES, MOMENTS, decode, mel_rows
+from shared.layout import ShardName
+from shared.records import FIELDS, MEL_DTYPES, NUM_MOMENTS, decode, mel_rows
 from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
 
 # ln of a mel magnitude: a full-scale square wave reaches about 6 in the presets' loudest band
@@ -101,7 +101,7 @@ def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
     if not np.isfinite(mel).all():
         raise RecordError("finite", f"{int((~np.isfinite(mel)).sum())} values of the mel are NaN or infinite")
     if not contract.stores_mels:
-        if not are_moments(mel.reshape(MOMENTS, -1), low=low, high=high):
+        if not are_moments(mel.reshape(NUM_MOMENTS, -1), low=low, high=high):
             raise RecordError("range", "no moments of a mel", wanted=f"those of values in [{low:.3f}, {high:.3f}]")
     elif mel.min() < low or mel.max() > high:
         raise RecordError("range", f"mel in [{mel.min():.3f}, {mel.max():.3f}]", wanted=f"[{low:.3f}, {high:.3f}]")
@@ -130,7 +130,7 @@ def _text(features: dict[str, list[Any]], name: str) -> str:
     return text
 
 
-def are_in_order(utterance_ids: list[str], *, stem: Stem, keys: list[int]) -> bool:
+def are_in_order(utterance_ids: list[str], *, stem: ShardName, keys: list[int]) -> bool:
     """Whether `check_place` has nothing to say of any of the ids of a file: shards follow the order of keys."""
     prefix, placed = f"{stem.source}/", list(zip(keys, utterance_ids, strict=True))
     return (
@@ -140,7 +140,7 @@ def are_in_order(utterance_ids: list[str], *, stem: Stem, keys: list[int]) -> bo
     )
 
 
-def check_place(utterance_id: str, *, stem: Stem, key: int, previous: tuple[int, str]) -> None:
+def check_place(utterance_id: str, *, stem: ShardName, key: int, previous: tuple[int, str]) -> None:
     """Raises RecordError where the hash of the id (`key`) puts the record into another shard or order."""
     if not utterance_id.startswith(f"{stem.source}/"):
         raise RecordError("place", f"its source is {utterance_id.partition('/')[0]}", wanted=stem.source)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.validation.clean_cache import state_of
-from shared.errors import whence
+from shared.errors import cwd_hint
 from shared.files import file_sha256
 
 COLUMNS = ("audio_path", "audio_sha256", "utterance_id")
@@ -29,7 +29,7 @@ def check_recordings(table: pa.Table, *, tell: Callable[[int, str, str, str | No
             found[path] = recording_sha256(path)
         digest, reason = found[path]
         if reason:
-            tell(index, utterance_id, f"its recording {path} cannot be read: {reason}{whence(path)}", None)
+            tell(index, utterance_id, f"its recording {path} cannot be read: {reason}{cwd_hint(path)}", None)
         elif digest != wanted:
             tell(index, utterance_id, f"its recording {path} has sha256 {digest}", wanted)
 

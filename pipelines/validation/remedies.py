@@ -6,13 +6,13 @@ import shlex
 
 from pipelines.validation.findings import Finding
 from pipelines.validation.recordings import CHECK as RECORDING
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 # What is so in the corpus: the bytes are those that were published.
 CORPUS_CHECKS = frozenset({"duplicate", "leak", RECORDING})
 
 
-def fix_for(finding: Finding, *, data: Place) -> str:
+def fix_for(finding: Finding, *, data: StoragePath) -> str:
     """The command, after what is to be done before it."""
     folder = shlex.quote(str(data))
     build = f"make preprocess CONFIG={shlex.quote(str(data / 'config.yaml'))} DATA={folder}"
@@ -23,6 +23,6 @@ def fix_for(finding: Finding, *, data: Place) -> str:
     return f"make repair DATA={folder}"
 
 
-def with_fix(finding: Finding, *, data: Place) -> Finding:
+def with_fix(finding: Finding, *, data: StoragePath) -> Finding:
     """The finding, complete."""
     return finding.model_copy(update={"mend": fix_for(finding, data=data)})

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pipelines.validation.findings import ValidationReport
 from shared.files import write_json
 from shared.layout import Layout
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 # Older ones go: a report that is wanted for longer has to be put elsewhere.
 KEPT_REPORTS = 100
 
 
-def report_path(layout: Layout, report: ValidationReport) -> Place:
+def report_path(layout: Layout, report: ValidationReport) -> StoragePath:
     """Where the report of this run lies."""
     return layout.validation / f"{report.finished.replace(':', '-')}.json"
 

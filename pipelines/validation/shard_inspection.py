@@ -19,13 +19,13 @@ from pipelines.validation.recordings import CHECK as RECORDING
 from pipelines.validation.recordings import check_recordings, recordings_state
 from pipelines.validation.shard_reader import InvalidRecord, ShardReader
 from preprocess.checks import ALL_BOUNDS, CheckConfig, failures, unknown_fraction
-from preprocess.utterance import SELECTION, Reason
+from preprocess.utterance import FILTER_STAGE, Reason
 from shared.dataset import DatasetInfo, ShardInfo, SpeakerInfo
 from shared.errors import UserError
 from shared.hashing import speaker_id
-from shared.layout import Layout, Stem
-from shared.storage_path import Place
-from shared.tables import MANIFEST, REJECTED, check_extent
+from shared.layout import Layout, ShardName
+from shared.storage_path import StoragePath
+from shared.tables import MANIFEST, REJECTED, check_table_size
 
 # A table without rows is smaller.
 SMALL_BYTES = 1 << 13
@@ -51,7 +51,7 @@ def _table(data: bytes, *, is_damaged: bool, rows: int) -> pa.Table:
         ArrowException, UnicodeDecodeError: there is none, or its values are not what it says.
     """
     file = pq.ParquetFile(pa.BufferReader(data))
-    check_extent(file.metadata, rows=rows)
+    check_table_size(file.metadata, rows=rows)
     table = file.read(use_threads=False)
     table.validate(full=is_damaged)
     return table
@@ -63,8 +63,8 @@ _small_table = functools.lru_cache(64)(_table)  # of most shards nothing is with
 class RecordFile(NamedTuple):
     """A file of records and its manifest: those of the shard, or those that were withheld from it."""
 
-    path: Place
-    manifest: Place
+    path: StoragePath
+    manifest: StoragePath
     sha256: str
     records: int
 
@@ -96,17 +96,17 @@ class ShardInspection:
 
     def __init__(self, shard: ShardInfo, *, layout: Layout, info: DatasetInfo, counter: ProgressCounter):
         self._shard, self._counter, self._layout, self._info = shard, counter, layout, info
-        self._stem = Stem.parse(shard.name)
+        self._stem = ShardName.parse(shard.name)
         self._findings = Findings(root=layout.root, stem=shard.name)
-        self._damaged: set[Place] = set()  # files whose sha256 is not the stated one
+        self._damaged: set[StoragePath] = set()  # files whose sha256 is not the stated one
         self.keys = b""  # of the ids of the sound records, see `ShardReader.keys`
         self.manifest: pa.Table | None = None  # where it is the published one
 
     def verdict(self) -> ShardVerdict:
         """Inspect all files; `keys` and `manifest` are known then."""
         stem, shard, layout = self._shard.name, self._shard, self._layout
-        state = state_of(layout.parts(stem))
-        for path in layout.parts(stem):
+        state = state_of(layout.shard_files(stem))
+        for path in layout.shard_files(stem):
             if not path.is_file():
                 self._damaged.add(path)
                 self._findings.add(path, "missing", "the file is not there")
@@ -137,7 +137,7 @@ class ShardInspection:
             damaged=bool(self._damaged),
         )
 
-    def _table(self, path: Place, *, schema: pa.Schema, sha256: str, rows: int) -> pa.Table | None:
+    def _table(self, path: StoragePath, *, schema: pa.Schema, sha256: str, rows: int) -> pa.Table | None:
         """A table of the shard, read once; None where it cannot be read."""
         if not path.is_file():
             return None
@@ -159,7 +159,7 @@ class ShardInspection:
             return None
         return table
 
-    def _check_sha256(self, path: Place, *, found: str, wanted: str) -> None:
+    def _check_sha256(self, path: StoragePath, *, found: str, wanted: str) -> None:
         if found != wanted:
             self._damaged.add(path)
             self._findings.add(path, "sha256", f"sha256 {found}", wanted=wanted)
@@ -196,7 +196,7 @@ class ShardInspection:
             path, error.check, error.message, index=index, utterance_id=utterance_id, wanted=error.wanted
         )
 
-    def _disputed(self, part: RecordFile) -> Place:
+    def _disputed(self, part: RecordFile) -> StoragePath:
         """Which file is wrong where record and row differ: the one whose bytes are not the published ones."""
         return part.manifest if part.manifest in self._damaged and part.path not in self._damaged else part.path
 
@@ -225,11 +225,13 @@ class ShardInspection:
             self._findings.add(path, "reason", f"unknown reasons {', '.join(sorted(reasons))}")
         if withheld is not None:
             stages, ids = rejected["stage"].to_pylist(), rejected["utterance_id"].to_pylist()
-            selected = [name for name, stage in zip(ids, stages, strict=True) if stage == SELECTION]
+            selected = [name for name, stage in zip(ids, stages, strict=True) if stage == FILTER_STAGE]
             if selected != withheld["utterance_id"].to_pylist():
                 other = self._layout.withheld_manifest(self._shard.name)
                 blamed = other if other in self._damaged and path not in self._damaged else path
-                message = f"{len(selected)} rows of the stage {SELECTION}, which are not those of the withheld records"
+                message = (
+                    f"{len(selected)} rows of the stage {FILTER_STAGE}, which are not those of the withheld records"
+                )
                 self._findings.add(blamed, "withheld", message, wanted=len(withheld))
 
     def _check_recordings(self, table: pa.Table | None, *, part: RecordFile) -> str:

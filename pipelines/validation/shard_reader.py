@@ -28,12 +28,12 @@ from pipelines.validation.record_checks import (
     parse_record,
 )
 from shared.dataset import Contract
-from shared.hashing import key
+from shared.hashing import stable_hash
 from shared.languages import FIRST_ID, language_id
-from shared.layout import Stem
-from shared.records import unpack
-from shared.storage_path import Place
-from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, CorruptFrame, check_body, checksum, payload_length
+from shared.layout import ShardName
+from shared.records import decode_varints
+from shared.storage_path import StoragePath
+from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, CorruptTFRecord, check_body, checksum, payload_length
 from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
 
 KEY_BYTES = 16
@@ -50,7 +50,9 @@ class InvalidRecord(NamedTuple):
 class ShardReader:
     """The records of one shard, or those that were withheld from it."""
 
-    def __init__(self, *, stem: Stem, rows: list[ManifestRow] | None, contract: Contract, speakers: Mapping[str, int]):
+    def __init__(
+        self, *, stem: ShardName, rows: list[ManifestRow] | None, contract: Contract, speakers: Mapping[str, int]
+    ):
         """`rows` is None where there is no manifest to hold the records against."""
         self._stem, self._rows, self._contract = stem, rows, contract
         self._speakers = speakers
@@ -71,7 +73,7 @@ class ShardReader:
         """Of speakers by id, which only records are asked for that are not told by their rows."""
         return {number: name for name, number in self._speakers.items()}
 
-    def inspect(self, path: Place, *, counter: ProgressCounter) -> list[InvalidRecord]:
+    def inspect(self, path: StoragePath, *, counter: ProgressCounter) -> list[InvalidRecord]:
         """Every fault, by index.
 
         Raises:
@@ -122,11 +124,11 @@ class ShardReader:
             )
             following = offset_bytes + HEADER_BYTES + length + FOOTER_BYTES
             if following > size_bytes:
-                raise CorruptFrame("the file ends within the record", index=index, offset_bytes=offset_bytes)
+                raise CorruptTFRecord("the file ends within the record", index=index, offset_bytes=offset_bytes)
             body = window.view(offset_bytes + HEADER_BYTES, length + FOOTER_BYTES)
             check_body(body, length_bytes=length, index=index, offset_bytes=offset_bytes)
             self._take_apart(body[:length], index=index, offset_bytes=offset_bytes)
-        except CorruptFrame as error:
+        except CorruptTFRecord as error:
             fault = RecordError("framing", f"{error.reason} (at byte {offset_bytes})")
             self._faults.append(InvalidRecord(index, row and row.utterance_id, fault))
             if not following and (ahead := self._row(index + 1)) is not None:
@@ -174,7 +176,7 @@ class ShardReader:
     def _inspect_places(self) -> None:
         """Whether the records stand in the order of their ids' hashes, and in the shard that those decide."""
         names = [name for _, name in self._placed]
-        keys = [key(name, purpose="order") for name in names]
+        keys = [stable_hash(name, purpose="order") for name in names]
         self.keys += b"".join(order.to_bytes(KEY_BYTES, "big") for order in keys)
         if are_in_order(names, stem=self._stem, keys=keys):
             return
@@ -211,7 +213,7 @@ def _size(file: BinaryIO) -> int:
     return size_bytes
 
 
-def _unbuffered(path: Place) -> BinaryIO:
+def _unbuffered(path: StoragePath) -> BinaryIO:
     return path.open("rb", buffering=0) if isinstance(path, Path) else path.open("rb")
 
 
@@ -221,7 +223,7 @@ def _wrong_tokens(pieces: list[bytes], *, rows: list[ManifestRow]) -> list[int]:
         return list(range(len(pieces)))
     packed = b"".join(pieces)
     try:
-        tokens = unpack(packed)
+        tokens = decode_varints(packed)
     except ValueError:
         return list(range(len(pieces)))
     ends = np.frombuffer(packed, np.uint8) < 0x80
@@ -243,7 +245,7 @@ def _wrong_tokens(pieces: list[bytes], *, rows: list[ManifestRow]) -> list[int]:
 def _check_piece(piece: bytes, *, row: ManifestRow) -> None:
     """Raises RecordError where the packed tokens of a record are not what its row says."""
     try:
-        tokens = unpack(piece).tolist()
+        tokens = decode_varints(piece).tolist()
     except ValueError as error:
         raise RecordError("example", f"not a tf.train.Example: {error}") from error
     check_tokens(tokens, language=language_id(row.language))

@@ -14,7 +14,7 @@ from rich.table import Table
 from pipelines.validation.findings import Finding, ValidationReport
 from pipelines.validation.reports import report_path
 from shared.layout import Layout
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 SHOWN_LINES = 30
 SHOWN_RECORDS = 3
@@ -23,7 +23,7 @@ _SUM = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 MIN_WIDTH, PIPED_WIDTH = 100, 200
 
 
-def validation_summary(report: ValidationReport, *, data: Place) -> str:
+def validation_summary(report: ValidationReport, *, data: StoragePath) -> str:
     """The verdict, the findings grouped by file and kind, and the commands that mend them."""
     verdict = f"{report.found} finding{'s' * (report.found > 1)}" if report.findings else "clean"
     trusted = f", {report.trusted} of them unchanged since they were found clean" if report.trusted else ""

@@ -17,7 +17,7 @@ from pipelines.validation.findings import Finding, ShardVerdict
 from shared.dataset import DatasetInfo, LanguageInfo, SpeakerInfo, mel_statistics
 from shared.hashing import speaker_id
 from shared.languages import CODES, language_id
-from shared.layout import Stem
+from shared.layout import ShardName
 
 STATISTICS_TOLERANCE = 1e-6
 
@@ -41,7 +41,7 @@ class Totals:
     squares: dict[str, list[int]] = dataclasses.field(default_factory=dict)
 
     def add(self, verdict: ShardVerdict) -> None:
-        stem, sums = Stem.parse(verdict.stem), verdict.sums
+        stem, sums = ShardName.parse(verdict.stem), verdict.sums
         self.shards += 1
         self.trusted += verdict.trusted
         self.damaged += verdict.damaged
@@ -146,7 +146,7 @@ def _reads(info: DatasetInfo, *, file: str) -> Iterator[Finding]:
     """Sources whose counts are not the sums of those of their shards, and shards of another source or split."""
     for name, source in info.sources.items():
         for shard in source.shards:
-            stem = Stem.parse(shard.name)
+            stem = ShardName.parse(shard.name)
             if (name, shard.split) != (stem.source, stem.split):
                 message = f"it says that {shard.name} is of {name}, {shard.split}"
                 yield Finding(file=file, check="shards", message=message, wanted=f"{stem.source}, {stem.split}")

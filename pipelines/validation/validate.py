@@ -42,7 +42,7 @@ from shared.dataset import ShardInfo
 from shared.errors import UserError
 from shared.files import file_sha256, write_bytes, write_json
 from shared.layout import Layout
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 PROGRESS = "progress"
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -56,7 +56,7 @@ class ValidationInputs(NamedTuple):
 
     layout: Layout
     base: DatasetFiles
-    work: Place
+    work: StoragePath
     trust: dict[str, CachedVerdict]
 
     @property
@@ -74,7 +74,7 @@ class ValidationInputs(NamedTuple):
 
 
 def validate_dataset(
-    data: Place, *, runner: str = "local", workers: int | None = None, changed: bool = False
+    data: StoragePath, *, runner: str = "local", workers: int | None = None, changed: bool = False
 ) -> ValidationReport:
     """Inspect everything, write the report below `data/validation` if that can be written to, return it.
 
@@ -101,7 +101,7 @@ def validate_dataset(
 
 
 @contextlib.contextmanager
-def _workplace(data: Place, *, is_local: bool) -> Iterator[tuple[Place, bool]]:
+def _workplace(data: StoragePath, *, is_local: bool) -> Iterator[tuple[StoragePath, bool]]:
     """A folder for the run's files, and whether it is the dataset's own, where the report is kept.
 
     A dataset that may only be read is validated all the same, on this machine.
@@ -238,12 +238,12 @@ def check_sum(listed: tuple[str, str], layout: Layout) -> Iterator[Finding]:
         yield Finding(file=name, stem=path.stem, check="sha256", message=f"sha256 {found}", wanted=wanted)
 
 
-def _write_finding(finding: Finding, work: Place) -> None:
+def _write_finding(finding: Finding, work: StoragePath) -> None:
     with _told(finding.file):
         write_bytes(work / f"{uuid.uuid4().hex}.finding", finding.model_dump_json().encode(), durable=False)
 
 
-def _write_totals(totals: Totals, work: Place) -> Totals:
+def _write_totals(totals: Totals, work: StoragePath) -> Totals:
     counts = {"records": totals.records, "trusted": totals.trusted}
     with _told("the totals"):
         write_bytes(work / "totals.json", json.dumps(counts).encode(), durable=False)
@@ -274,7 +274,7 @@ def _report(task: ValidationInputs, *, started_s: float, is_kept: bool) -> Valid
     )
 
 
-def _verdict(path: Place) -> ShardVerdict:
+def _verdict(path: StoragePath) -> ShardVerdict:
     return ShardVerdict.model_validate_json(path.read_bytes())
 
 
@@ -283,7 +283,7 @@ def _strays(task: ValidationInputs) -> Iterator[Finding]:
     layout = task.layout
     if not has_complete_listing(task.base, layout=layout):
         return
-    listed = {path for shard in task.shards for path in layout.parts(shard.name)}
+    listed = {path for shard in task.shards for path in layout.shard_files(shard.name)}
     listed |= {layout.root / name for name in task.base.sums}
     for folder in layout.folders:
         for path in sorted(folder.iterdir() if folder.is_dir() else ()):

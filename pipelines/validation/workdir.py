@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from shared.files import local, remove_tree, system_lock
-from shared.storage_path import Place, RemotePlace
+from shared.files import flock_file, local_path, remove_tree
+from shared.storage_path import RemoteStoragePath, StoragePath
 
 PREFIX = ".work-"
 LOCK = "lock"
@@ -22,7 +22,7 @@ KEPT_S = 24 * 3600.0  # where nobody can say whether its owner lives
 
 
 @contextlib.contextmanager
-def new_workdir(parent: Place) -> Iterator[Place]:
+def new_workdir(parent: StoragePath) -> Iterator[StoragePath]:
     """An empty folder below `parent`, gone at the end; those that nobody holds any more are swept first.
 
     Who uses one holds a lock on a file in it, which the system gives back however a process ends; in an object store
@@ -31,12 +31,12 @@ def new_workdir(parent: Place) -> Iterator[Place]:
     Raises:
         OSError: there can be no such folder.
     """
-    with _local(local(parent)) if not isinstance(parent, RemotePlace) else _remote(parent) as folder:
+    with _local(local_path(parent)) if not isinstance(parent, RemoteStoragePath) else _remote(parent) as folder:
         yield folder
 
 
 @contextlib.contextmanager
-def _remote(parent: RemotePlace) -> Iterator[Place]:
+def _remote(parent: RemoteStoragePath) -> Iterator[StoragePath]:
     parent.mkdir(exist_ok=True)
     for old in parent.glob(f"{PREFIX}*"):
         if not (old / LOCK).is_file() or _is_old(old / LOCK):
@@ -67,13 +67,13 @@ def _sweep(folder: Path) -> None:
     """Remove a folder unless its owner lives."""
     try:
         with (folder / LOCK).open("a") as file:
-            if system_lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB) or _is_old(folder / LOCK):
+            if flock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB) or _is_old(folder / LOCK):
                 shutil.rmtree(folder)
     except (BlockingIOError, FileNotFoundError, NotADirectoryError):  # it is in use, or another run was faster
         return
 
 
-def _is_old(lock: Place) -> bool:
+def _is_old(lock: StoragePath) -> bool:
     return time.time() - lock.stat().st_mtime > KEPT_S
 
 
@@ -82,6 +82,6 @@ def _made(parent: Path) -> tuple[Path, TextIO]:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         with contextlib.suppress(FileNotFoundError):  # swept by another run before it was locked: make another
             lock = (folder / LOCK).open("a")
-            system_lock(lock, fcntl.LOCK_EX)
+            flock_file(lock, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):
                 return folder, lock

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from preprocess.conventions.convention import Convention, Mends
+from preprocess.conventions.convention import Convention, Substitutions
 from preprocess.conventions.germanic import DUTCH, ENGLISH, GERMAN, SWEDISH
 from preprocess.conventions.other_languages import ARABIC, HINDI, HUNGARIAN, KOREAN, PERSIAN, TURKISH
 from preprocess.conventions.romance import FRENCH, ITALIAN, PORTUGUESE, SPANISH
 from preprocess.conventions.slavic import CZECH, POLISH, RUSSIAN, UKRAINIAN
 
 
-def _cardinals_only(words: str, *, limit: int = 10**12, mends: Mends = (), agrees: str = "") -> Convention:
-    return Convention(words=words, limit=limit, mends=mends, agrees=agrees, dot="unsure", unsure=r"[-:][^\W\d]")
+def _cardinals_only(
+    words: str, *, limit: int = 10**12, substitutions: Substitutions = (), agrees: str = ""
+) -> Convention:
+    return Convention(
+        words=words, limit=limit, substitutions=substitutions, agrees=agrees, dot="unsure", unsure=r"[-:][^\W\d]"
+    )
 
 
 # Absent, though num2words has them: Japanese and Thai, whose text is left untouched, and Serbian, which it writes in
@@ -52,7 +56,7 @@ CONVENTIONS: Mapping[str, Convention] = {
     "kaz_Cyrl": _cardinals_only("kz"),
     "lit_Latn": _cardinals_only("lt"),
     "lvs_Latn": _cardinals_only("lv"),
-    "nob_Latn": _cardinals_only("no", mends=((r"\ben (hundre|tusen)", r"ett \1"),)),
+    "nob_Latn": _cardinals_only("no", substitutions=((r"\ben (hundre|tusen)", r"ett \1"),)),
     "ron_Latn": _cardinals_only("ro", limit=10**9, agrees=r"\b(?:unu|doi|doisprezece)$"),
     "slk_Latn": _cardinals_only("sk", agrees=r"(?:jeden|dva)$"),
     "slv_Latn": _cardinals_only("sl"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 # Regular expressions and what stands for them, in order.
-Mends = tuple[tuple[str, str], ...]
+Substitutions = tuple[tuple[str, str], ...]
 
 
 class Noun(NamedTuple):
@@ -46,7 +46,7 @@ class Convention:
 
     words: str = ""  # num2words' name of it
     limit: int = 10**12  # from here on num2words is wrong, or nobody would say it
-    mends: Mends = ()  # where num2words writes what the language does not
+    substitutions: Substitutions = ()  # where num2words writes what the language does not
     thousand: str = ""  # from 100,000 to 999,999 said after how many there are: num2words loses their one
 
     decimal: str = ""  # the signs between whole and fraction
@@ -57,7 +57,9 @@ class Convention:
     minus: str = ""
 
     plural: str = "one"  # a rule of preprocess/numbers.py
-    agreement: Mapping[str, Mends] = dataclasses.field(default_factory=dict)  # of the number with a noun, by gender
+    agreement: Mapping[str, Substitutions] = dataclasses.field(
+        default_factory=dict
+    )  # of the number with a noun, by gender
     agrees: str = ""  # numbers that end so change before a noun; which way only its gender would tell
     agrees_not_before: str = ""
 
@@ -70,12 +72,12 @@ class Convention:
 
     century: str | None = None  # 1984 is 19 + this + 84; "" where num2words knows the years
     decades: bool = False  # 1990s
-    ordinals: tuple[tuple[str, Mends], ...] = ()  # the mark behind the digits, and the ordinal's ending then
+    ordinals: tuple[tuple[str, Substitutions], ...] = ()  # the mark behind the digits, and the ordinal's ending then
     dot: str = ""  # "3. x" before small letters: "ordinal" is read as one, of an "unsure" one the ending is not known
     ordinals_after: tuple[tuple[str, str], ...] = ()  # before "3. X", and what the ordinal ends in then
     day_before: str = ""  # months behind which the day is an ordinal
     day_after: str = ""  # months before which it is one
-    day_mends: Mends = ()
+    day_substitutions: Substitutions = ()
     unsure: str = ""  # what follows a number that is not said as a cardinal
 
     titles: Mapping[str, str] = dataclasses.field(default_factory=dict)  # before a name

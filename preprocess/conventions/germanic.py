@@ -8,7 +8,7 @@ _ENGLISH_MONTHS = "January February March April May June July August September O
 
 ENGLISH = Convention(
     words="en",
-    mends=((",", ""),),
+    substitutions=((",", ""),),
     decimal=".",
     thousands=",",
     point=noun("point"),
@@ -102,7 +102,7 @@ DUTCH = Convention(
 
 SWEDISH = Convention(
     words="sv",
-    mends=(("etttusen", "ettusen"), ("tjugode$", "tjugonde")),
+    substitutions=(("etttusen", "ettusen"), ("tjugode$", "tjugonde")),
     decimal=",",
     thousands=" ",
     point=noun("komma"),

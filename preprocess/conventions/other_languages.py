@@ -35,7 +35,7 @@ _TURKISH_ENDS = f"{_TURKISH}|milyon|milyar"
 TURKISH = Convention(
     words="tr",
     # num2words writes numbers as on cheques, in one word
-    mends=((rf"(milyon|milyar|{_TURKISH})(?={_TURKISH_ENDS})", r"\1 "),),
+    substitutions=((rf"(milyon|milyar|{_TURKISH})(?={_TURKISH_ENDS})", r"\1 "),),
     thousand="bin",  # 121,500 is said as 120,500
     decimal=",",
     thousands=".",
@@ -61,7 +61,7 @@ TURKISH = Convention(
 ARABIC = Convention(
     words="ar",
     # the conjunction is written to its word; the duals have their short form before a noun only
-    mends=((" و ", " و"), (r"\b(مئتا|ألفا|مليونا)(?=$| و)", r"\1ن")),
+    substitutions=((" و ", " و"), (r"\b(مئتا|ألفا|مليونا)(?=$| و)", r"\1ن")),
     decimal="٫.",
     thousands="٬,",
     point=noun("فاصلة"),

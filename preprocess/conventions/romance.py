@@ -43,7 +43,7 @@ FRENCH = Convention(
 
 SPANISH = Convention(
     words="es",
-    mends=((r"décimo(?=\w)", "decimo"),),
+    substitutions=((r"décimo(?=\w)", "decimo"),),
     decimal=",",
     thousands=".",
     point=noun("coma"),
@@ -81,7 +81,7 @@ SPANISH = Convention(
 
 ITALIAN = Convention(
     words="it",
-    mends=((",", ""),),
+    substitutions=((",", ""),),
     decimal=",",
     thousands=".'",
     point=noun("virgola"),
@@ -111,7 +111,7 @@ ITALIAN = Convention(
 # NLLB has one Portuguese; most of its speakers, and of the recordings, are Brazilian: dezesseis, bilhão.
 PORTUGUESE = Convention(
     words="pt_BR",
-    mends=((",", ""),),
+    substitutions=((",", ""),),
     decimal=",",
     thousands=".",
     point=noun("vírgula"),

@@ -25,7 +25,7 @@ POLISH = Convention(
     day_after=months(
         "stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia"
     ),
-    day_mends=((r"i\b", "iego"), (r"y\b", "ego")),
+    day_substitutions=((r"i\b", "iego"), (r"y\b", "ego")),
     unsure=r" (?:roku|r\.|wieku|w\.)|-[^\W\d]",
     titles={"dr": "doktor"},
     numbered={"n°": "numer", "nr": "numer", "ok.": "około"},
@@ -35,7 +35,7 @@ POLISH = Convention(
 
 CZECH = Convention(
     words="cs",
-    mends=((r"(dvě|tři|čtyři|pět|šest|sedm|osm|devět)(?=stě|sta|set\b)", r"\1 "),),
+    substitutions=((r"(dvě|tři|čtyři|pět|šest|sedm|osm|devět)(?=stě|sta|set\b)", r"\1 "),),
     decimal=",",
     thousands=" ",
     point=noun("celá celé celých", "f"),
@@ -87,7 +87,7 @@ RUSSIAN = Convention(
     ordinals=(("-?й", ()),),
     dot="unsure",
     day_after=months("января февраля марта апреля мая июня июля августа сентября октября ноября декабря"),
-    day_mends=(("третий$", "третьего"), ("(?:ый|ой|ий)$", "ого")),
+    day_substitutions=(("третий$", "третьего"), ("(?:ый|ой|ий)$", "ого")),
     unsure=r"-[^\W\d]| (?:года?|году|годы|годов|годах|гг?\.|века?|веке|вв?\.)(?!\w)",
     numbered={"n°": "номер"},
     phrases={"т. е.": "то есть", "т. к.": "так как", "напр.": "например"},
@@ -113,7 +113,7 @@ UKRAINIAN = Convention(
     ordinals=(("-?й", ()),),
     dot="unsure",
     day_after=months("січня лютого березня квітня травня червня липня серпня вересня жовтня листопада грудня"),
-    day_mends=(("третій$", "третього"), ("ий$", "ого")),
+    day_substitutions=(("третій$", "третього"), ("ий$", "ого")),
     unsure=r"-[^\W\d]| (?:рік|року|році|роки|роках|рр?\.|століття|столітті|ст\.)(?!\w)",
     numbered={"n°": "номер"},
     phrases={"напр.": "наприклад"},

@@ -30,7 +30,7 @@ from preprocess.corpora.source import SourceConfig
 from preprocess.corpora.table import Table
 from preprocess.corpora.vctk import VCTK
 from preprocess.utterance import Reason, Rejection, Utterance
-from shared.errors import UserError, whence
+from shared.errors import UserError, cwd_hint
 from shared.hashing import sort_key
 
 Source = Annotated[
@@ -69,7 +69,7 @@ def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Reje
         UserError: the corpus is not where it should be.
     """
     if not source.root.is_dir():
-        message = f"sources.{name}.root: no such directory {source.root}{whence(source.root)}"
+        message = f"sources.{name}.root: no such directory {source.root}{cwd_hint(source.root)}"
         raise UserError(f"{message}; wanted the folder of the corpus")
     elements = source.utterances(name=name)
     return elements if source.max_utterances is None else _chosen(elements, count=source.max_utterances)

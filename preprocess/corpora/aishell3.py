@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from preprocess.corpora.folders import find_splits
-from preprocess.corpora.metadata import read_rows, split_fields
+from preprocess.corpora.metadata import parse_lines, split_fields
 from preprocess.corpora.source import Language, SourceConfig, audio_path, make_utterance
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
@@ -51,7 +51,7 @@ class AISHELL3(SourceConfig):
                 speaker=self.speaker or speaker,
             )
 
-        return read_rows(path, root=self.root, name=name, language=self.language, parse=parse)
+        return parse_lines(path, root=self.root, name=name, language=self.language, parse=parse)
 
 
 def _characters(content: str) -> str:

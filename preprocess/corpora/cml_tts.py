@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Literal
 
 from preprocess.corpora.folders import find_splits
-from preprocess.corpora.language_names import language_in
-from preprocess.corpora.metadata import named_cells, read_columns, read_rows, unquoted_fields
+from preprocess.corpora.language_names import language_from_name
+from preprocess.corpora.metadata import cells_by_column, parse_csv_line, parse_lines, read_columns
 from preprocess.corpora.source import SourceConfig, audio_path, make_utterance, without_suffix
 from preprocess.utterance import Rejection, Utterance
 
@@ -30,7 +30,7 @@ class CMLTTS(SourceConfig):
     splits: tuple[str, ...] = ()
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
-        language = self.required_language(name=name, told=language_in(self.root))
+        language = self.required_language(name=name, told=language_from_name(self.root))
         usual = ("train", "dev", "test")
         for path in find_splits(self.root, "{}.csv", splits=self.splits, usual=usual, name=name, reader=self.reader):
             yield from self._rows(path, name=name, language=language)
@@ -39,7 +39,7 @@ class CMLTTS(SourceConfig):
         columns = read_columns(path, separator="|", wanted=WANTED)
 
         def parse(line: str) -> Utterance:
-            row = named_cells(unquoted_fields(line, separator="|"), columns, wanted=WANTED)
+            row = cells_by_column(parse_csv_line(line, separator="|"), columns, wanted=WANTED)
             return make_utterance(
                 name,
                 utterance_id=without_suffix(row["wav_filename"]),
@@ -49,4 +49,4 @@ class CMLTTS(SourceConfig):
                 speaker=self.speaker or row["client_id"],
             )
 
-        return read_rows(path, root=self.root, name=name, language=language, parse=parse, header=True)
+        return parse_lines(path, root=self.root, name=name, language=language, parse=parse, header=True)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Literal
 
-from preprocess.corpora.metadata import named_cells, read_columns, read_rows, unquoted_fields
+from preprocess.corpora.metadata import cells_by_column, parse_csv_line, parse_lines, read_columns
 from preprocess.corpora.source import SourceConfig, audio_path, find_file, make_utterance, row_language
 from preprocess.utterance import Rejection, Utterance
 
@@ -37,8 +37,8 @@ class CommonVoice(SourceConfig):
             language = self.required_language(name=name, told=self.root.absolute().name)
 
         def parse(line: str) -> Utterance:
-            fields = unquoted_fields(line, separator="\t") if is_quoted else line.split("\t")
-            row = named_cells(fields, columns, wanted=WANTED)
+            fields = parse_csv_line(line, separator="\t") if is_quoted else line.split("\t")
+            row = cells_by_column(fields, columns, wanted=WANTED)
             clip = PurePosixPath(row["path"] if row["path"].endswith(".mp3") else f"{row['path']}.mp3")
             return make_utterance(
                 name,
@@ -49,4 +49,4 @@ class CommonVoice(SourceConfig):
                 speaker=self.speaker or row["client_id"][:16],
             )
 
-        return read_rows(path, root=self.root, name=name, language=language, parse=parse, header=True)
+        return parse_lines(path, root=self.root, name=name, language=language, parse=parse, header=True)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from preprocess.corpora.language_names import language_in
-from preprocess.corpora.metadata import read_rows, split_fields
+from preprocess.corpora.language_names import language_from_name
+from preprocess.corpora.metadata import parse_lines, split_fields
 from preprocess.corpora.source import SourceConfig, audio_path, find_file, make_utterance, without_suffix
 from preprocess.utterance import Rejection, Utterance
 
@@ -31,7 +31,7 @@ class CSS10(SourceConfig):
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         path = find_file([self.root / "transcript.txt"], name=name, reader=self.reader)
-        language = self.required_language(name=name, told=language_in(self.root))
+        language = self.required_language(name=name, told=language_from_name(self.root))
         wanted = self.text or ("original" if language in ROMANISED else "normalised")
 
         def parse(line: str) -> Utterance:
@@ -45,4 +45,4 @@ class CSS10(SourceConfig):
                 speaker=self.speaker or "css10",
             )
 
-        return read_rows(path, root=self.root, name=name, language=language, parse=parse)
+        return parse_lines(path, root=self.root, name=name, language=language, parse=parse)

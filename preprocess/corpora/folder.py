@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import Literal
 
 from preprocess.corpora.folders import walk
-from preprocess.corpora.sidecar import Named, read_pairs, with_suffix
-from preprocess.corpora.source import AUDIO_SUFFIXES, SourceConfig, audio_path, make_utterance, not_found
+from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
+from preprocess.corpora.source import AUDIO_SUFFIXES, SourceConfig, audio_path, corpus_not_found, make_utterance
 from preprocess.utterance import Rejection, Utterance
 
 TEXT_SUFFIXES = (".lab", ".txt")
@@ -32,20 +32,22 @@ class Folder(SourceConfig):
         language = self.required_language(name=name)
         found = False
         for _, files in walk(self.root):
-            audio = with_suffix(files, AUDIO_SUFFIXES)
+            audio = files_with_suffix(files, AUDIO_SUFFIXES)
             found = found or bool(audio)
             yield from read_pairs(
                 audio,
-                with_suffix(files, TEXT_SUFFIXES),
+                files_with_suffix(files, TEXT_SUFFIXES),
                 root=self.root,
                 name=name,
                 language=language,
                 parse=lambda file, text: self._utterance(file, text, name=name, language=language),
             )
         if not found:
-            raise not_found([self.root / "**" / f"*{suffix}" for suffix in AUDIO_SUFFIXES], name=name, reader="folder")
+            raise corpus_not_found(
+                [self.root / "**" / f"*{suffix}" for suffix in AUDIO_SUFFIXES], name=name, reader="folder"
+            )
 
-    def _utterance(self, file: Named, text: str, *, name: str, language: str) -> Utterance:
+    def _utterance(self, file: NamedFile, text: str, *, name: str, language: str) -> Utterance:
         folder = file.path.parent
         return make_utterance(
             name,

@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from preprocess.corpora.source import not_found
+from preprocess.corpora.source import corpus_not_found
 from shared.errors import UserError
 
 
-def listing(folder: Path) -> list[os.DirEntry[str]]:
+def list_folder(folder: Path) -> list[os.DirEntry[str]]:
     """What stands in a folder, by name.
 
     Raises:
@@ -37,7 +37,7 @@ def walk(root: Path) -> Iterator[tuple[Path, list[os.DirEntry[str]]]]:
     waiting = [root]
     while waiting:
         folder = waiting.pop()
-        entries = listing(folder)
+        entries = list_folder(folder)
         waiting += [Path(entry.path) for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
         yield folder, [entry for entry in entries if is_file(entry)]
 
@@ -54,7 +54,7 @@ def find_files(root: Path, *patterns: str, name: str, reader: str) -> Iterator[P
             found = True
             yield path
     if not found:
-        raise not_found([root / pattern for pattern in patterns], name=name, reader=reader)
+        raise corpus_not_found([root / pattern for pattern in patterns], name=name, reader=reader)
 
 
 def find_splits(
@@ -73,7 +73,7 @@ def find_splits(
 
 def _matches(folder: Path, pattern: str) -> Iterator[Path]:
     head, _, rest = pattern.partition("/")
-    for entry in listing(folder):
+    for entry in list_folder(folder):
         if not fnmatch.fnmatchcase(entry.name, head):
             continue
         if not rest and is_file(entry):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from preprocess.corpora.folders import find_files
-from preprocess.corpora.metadata import read_rows
+from preprocess.corpora.metadata import parse_lines
 from preprocess.corpora.source import Language, SourceConfig, audio_path, make_utterance
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
@@ -45,4 +45,4 @@ class JSUT(SourceConfig):
                 speaker=self.speaker or "jsut",
             )
 
-        return read_rows(path, root=self.root, name=name, language=self.language, parse=parse)
+        return parse_lines(path, root=self.root, name=name, language=self.language, parse=parse)

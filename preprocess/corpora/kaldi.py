@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from preprocess.corpora.metadata import Line, decode, read_lines
-from preprocess.corpora.source import SourceConfig, audio_path, bad_row, find_file, make_utterance, row_language
+from preprocess.corpora.source import SourceConfig, audio_path, find_file, make_utterance, row_language, row_rejection
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.errors import UserError
 
@@ -67,7 +67,9 @@ class Kaldi(SourceConfig):
 
     def _rejection(self, entry: Entry, *, name: str, error: Rejected) -> Rejection:
         language = self.language or ""
-        return bad_row(entry.path, root=self.root, name=name, line=entry.line.number, language=language, error=error)
+        return row_rejection(
+            entry.path, root=self.root, name=name, line=entry.line.number, language=language, error=error
+        )
 
     def _utterance(self, entries: Mapping[str, Entry], *, name: str) -> Utterance:
         recording = _value(entries, "wav.scp", absent=Reason.MISSING_AUDIO)

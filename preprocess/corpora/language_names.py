@@ -23,7 +23,7 @@ CODE_OF = {
 }
 
 
-def language_in(folder: Path) -> str | None:
+def language_from_name(folder: Path) -> str | None:
     """The FLORES-200 code of the language that a folder is named for: `mls_spanish_opus` is `spa_Latn`."""
     words = re.split(r"[^a-z]+", folder.absolute().name.lower())
     return next((CODE_OF[word] for word in words if word in CODE_OF), None)

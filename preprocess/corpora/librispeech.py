@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from preprocess.corpora.folders import find_files, find_splits
-from preprocess.corpora.metadata import read_rows, split_fields
+from preprocess.corpora.metadata import parse_lines, split_fields
 from preprocess.corpora.source import Language, SourceConfig, audio_path, make_utterance
 from preprocess.utterance import Rejection, Utterance
 
@@ -53,4 +53,4 @@ class LibriSpeech(SourceConfig):
                 speaker=self.speaker or speaker,
             )
 
-        return read_rows(path, root=self.root, name=name, language=self.language, parse=parse)
+        return parse_lines(path, root=self.root, name=name, language=self.language, parse=parse)

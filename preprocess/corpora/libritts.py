@@ -15,8 +15,15 @@ from collections.abc import Iterator
 from typing import Literal
 
 from preprocess.corpora.folders import walk
-from preprocess.corpora.sidecar import Named, read_pairs, with_suffix
-from preprocess.corpora.source import AUDIO_SUFFIXES, Language, SourceConfig, audio_path, make_utterance, not_found
+from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
+from preprocess.corpora.source import (
+    AUDIO_SUFFIXES,
+    Language,
+    SourceConfig,
+    audio_path,
+    corpus_not_found,
+    make_utterance,
+)
 from preprocess.utterance import Rejection, Utterance
 
 
@@ -33,10 +40,10 @@ class LibriTTS(SourceConfig):
         for root in [self.root / split for split in self.splits] or [self.root]:
             found = False
             for _, files in walk(root) if root.is_dir() else ():
-                texts = with_suffix(files, [suffix])
+                texts = files_with_suffix(files, [suffix])
                 found = found or bool(texts)
                 yield from read_pairs(
-                    with_suffix(files, AUDIO_SUFFIXES),
+                    files_with_suffix(files, AUDIO_SUFFIXES),
                     texts,
                     root=self.root,
                     name=name,
@@ -44,9 +51,9 @@ class LibriTTS(SourceConfig):
                     parse=lambda file, text: self._utterance(file, text, name=name),
                 )
             if not found:
-                raise not_found([root / "**" / f"*{suffix}"], name=name, reader=self.reader)
+                raise corpus_not_found([root / "**" / f"*{suffix}"], name=name, reader=self.reader)
 
-    def _utterance(self, file: Named, text: str, *, name: str) -> Utterance:
+    def _utterance(self, file: NamedFile, text: str, *, name: str) -> Utterance:
         return make_utterance(
             name,
             utterance_id=file.stem,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from preprocess.corpora.metadata import read_rows, split_fields
+from preprocess.corpora.metadata import parse_lines, split_fields
 from preprocess.corpora.source import SourceConfig, audio_path, find_file, make_utterance
 from preprocess.utterance import Rejection, Utterance
 
@@ -40,4 +40,4 @@ class LJSpeech(SourceConfig):
                 speaker=self.speaker or "LJ",
             )
 
-        return read_rows(path, root=self.root, name=name, language=language, parse=parse)
+        return parse_lines(path, root=self.root, name=name, language=language, parse=parse)

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Literal
 
 from preprocess.corpora.folders import find_files
-from preprocess.corpora.metadata import read_rows, split_fields
-from preprocess.corpora.source import SourceConfig, audio_path, bad_row, make_utterance
+from preprocess.corpora.metadata import parse_lines, split_fields
+from preprocess.corpora.source import SourceConfig, audio_path, make_utterance, row_rejection
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
 BOOKS = ("by_book/*/*/*/metadata.csv", "by_book/mix/*/metadata.csv")
@@ -38,7 +38,7 @@ class MAILabs(SourceConfig):
             language = self.required_language(name=name, told=by_book.absolute().parent.name.partition("_")[0])
             if path.relative_to(by_book).parts[0] == "mix":
                 error = Rejected(Reason.NOT_SELECTED, "a book with many speakers under one name")
-                yield bad_row(path, root=self.root, name=name, language=language, error=error)
+                yield row_rejection(path, root=self.root, name=name, language=language, error=error)
             else:
                 yield from self._rows(path, name=name, language=language)
 
@@ -57,4 +57,4 @@ class MAILabs(SourceConfig):
                 speaker=self.speaker or speaker,
             )
 
-        return read_rows(path, root=self.root, name=name, language=language, parse=parse)
+        return parse_lines(path, root=self.root, name=name, language=language, parse=parse)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from preprocess.corpora.source import bad_row
+from preprocess.corpora.source import row_rejection
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.errors import UserError
 
@@ -62,7 +62,7 @@ def read_lines(path: Path) -> Iterator[Line]:
                 yield Line(number, data, is_whole)
 
 
-def read_rows(
+def parse_lines(
     path: Path,
     *,
     root: Path,
@@ -84,7 +84,7 @@ def read_rows(
         try:
             yield parse(line.text)
         except Rejected as error:
-            yield bad_row(path, root=root, name=name, line=line.number, language=language, error=error)
+            yield row_rejection(path, root=root, name=name, line=line.number, language=language, error=error)
 
 
 def split_fields(line: str, separator: str, *wanted: Sequence[str]) -> list[str]:
@@ -102,7 +102,7 @@ def split_fields(line: str, separator: str, *wanted: Sequence[str]) -> list[str]
     return fields
 
 
-def unquoted_fields(line: str, *, separator: str) -> list[str]:
+def parse_csv_line(line: str, *, separator: str) -> list[str]:
     """The fields of a line of CSV; one whose quotes are not those of CSV is taken as it is."""
     try:
         (fields,) = csv.reader([line], delimiter=separator, strict=True)
@@ -119,14 +119,14 @@ def read_columns(path: Path, *, separator: str, wanted: Sequence[str], is_quoted
     """
     first = next(read_lines(path), Line(1, b""))
     line = first.data.decode(errors="replace")
-    columns = unquoted_fields(line, separator=separator) if is_quoted else line.split(separator)
+    columns = parse_csv_line(line, separator=separator) if is_quoted else line.split(separator)
     if missing := [column for column in wanted if column not in columns]:
         found = ", ".join(columns)[:200] or "nothing"
         raise UserError(f"{path}: no column {', '.join(missing)} in its header; it has {found}")
     return columns
 
 
-def named_cells(fields: Sequence[str], columns: Sequence[str], *, wanted: Sequence[str]) -> dict[str, str]:
+def cells_by_column(fields: Sequence[str], columns: Sequence[str], *, wanted: Sequence[str]) -> dict[str, str]:
     """The fields of a row by the names of their columns.
 
     Raises:

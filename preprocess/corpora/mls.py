@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Literal
 
 from preprocess.corpora.folders import find_splits
-from preprocess.corpora.language_names import language_in
-from preprocess.corpora.metadata import read_rows, split_fields
+from preprocess.corpora.language_names import language_from_name
+from preprocess.corpora.metadata import parse_lines, split_fields
 from preprocess.corpora.source import SourceConfig, audio_path, make_utterance
 from preprocess.utterance import Rejection, Utterance
 
@@ -30,7 +30,7 @@ class MLS(SourceConfig):
     suffix: str | None = None
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
-        language = self.required_language(name=name, told=language_in(self.root))
+        language = self.required_language(name=name, told=language_from_name(self.root))
         usual = ("train", "dev", "test")
         for path in find_splits(
             self.root, "{}/transcripts.txt", splits=self.splits, usual=usual, name=name, reader=self.reader
@@ -52,4 +52,4 @@ class MLS(SourceConfig):
                 speaker=self.speaker or speaker,
             )
 
-        return read_rows(path, root=self.root, name=name, language=language, parse=parse)
+        return parse_lines(path, root=self.root, name=name, language=language, parse=parse)

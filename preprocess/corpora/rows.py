@@ -19,14 +19,14 @@ from shared.errors import UserError
 PARQUET_ROWS_AT_ONCE = 1024
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """One row: its cells by the names of their columns, or why there are none."""
 
     number: int  # of its line, or in Parquet its place, from 1
     cells: Mapping[str, Any] | Rejected
 
 
-def read_separated(path: Path, *, separator: str, is_quoted: bool, wanted: Sequence[str] | None) -> Iterator[Row]:
+def read_separated(path: Path, *, separator: str, is_quoted: bool, wanted: Sequence[str] | None) -> Iterator[TableRow]:
     """The rows of a text table.
 
     Args:
@@ -41,7 +41,7 @@ def read_separated(path: Path, *, separator: str, is_quoted: bool, wanted: Seque
         columns = read_columns(path, separator=separator, is_quoted=is_quoted, wanted=wanted)
         next(lines)
     for number, fields in (_quoted_records if is_quoted else _plain_records)(lines, separator=separator):
-        yield Row(number, fields if isinstance(fields, Rejected) else _named(fields, columns=columns))
+        yield TableRow(number, fields if isinstance(fields, Rejected) else _named(fields, columns=columns))
 
 
 def _named(fields: Sequence[str], *, columns: Sequence[str] | None) -> Mapping[str, str] | Rejected:
@@ -89,13 +89,13 @@ def _quoted_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[
         yield feed.used.start, fields
 
 
-def read_json_lines(path: Path) -> Iterator[Row]:
+def read_json_lines(path: Path) -> Iterator[TableRow]:
     """The objects in a file with one in each line."""
     for line in read_lines(path):
         try:
-            yield Row(line.number, _object(line.text))
+            yield TableRow(line.number, _object(line.text))
         except Rejected as error:
-            yield Row(line.number, error)
+            yield TableRow(line.number, error)
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def read_parquet(path: Path, *, wanted: Sequence[str]) -> Iterator[Row]:
+def read_parquet(path: Path, *, wanted: Sequence[str]) -> Iterator[TableRow]:
     """The rows of a Parquet file, of which only the wanted columns are read.
 
     Raises:
@@ -119,7 +119,7 @@ def read_parquet(path: Path, *, wanted: Sequence[str]) -> Iterator[Row]:
             _check_columns(path, file.schema_arrow, wanted=wanted)
             numbers = itertools.count(1)
             for batch in file.iter_batches(PARQUET_ROWS_AT_ONCE, columns=list(wanted)):
-                yield from (Row(next(numbers), _cells(batch, index)) for index in range(batch.num_rows))
+                yield from (TableRow(next(numbers), _cells(batch, index)) for index in range(batch.num_rows))
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{path}: damaged, or no Parquet file: {' '.join(str(error).split())}") from error
 

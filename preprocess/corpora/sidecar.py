@@ -8,37 +8,37 @@ from pathlib import Path
 from typing import NamedTuple
 
 from preprocess.corpora.metadata import decode
-from preprocess.corpora.source import MAX_TEXT_CHARACTERS, bad_row
+from preprocess.corpora.source import MAX_TEXT_CHARACTERS, row_rejection
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
 MAX_TEXT_BYTES = 4 * MAX_TEXT_CHARACTERS
 
 
-class Named(NamedTuple):
+class NamedFile(NamedTuple):
     """A file, and the name that audio and text share."""
 
     stem: str
     path: Path
 
 
-def with_suffix(entries: Iterable[os.DirEntry[str]], suffixes: Sequence[str]) -> list[Named]:
+def files_with_suffix(entries: Iterable[os.DirEntry[str]], suffixes: Sequence[str]) -> list[NamedFile]:
     """The files that end in one of these suffixes, in either case, in the order in which they are given."""
-    found: list[Named] = []
+    found: list[NamedFile] = []
     for entry in entries:
         suffix = next((suffix for suffix in suffixes if entry.name.lower().endswith(suffix)), "")
         if suffix and len(entry.name) > len(suffix):
-            found.append(Named(entry.name[: -len(suffix)], Path(entry.path)))
+            found.append(NamedFile(entry.name[: -len(suffix)], Path(entry.path)))
     return found
 
 
 def read_pairs(
-    audio: Sequence[Named],
-    texts: Sequence[Named],
+    audio: Sequence[NamedFile],
+    texts: Sequence[NamedFile],
     *,
     root: Path,
     name: str,
     language: str,
-    parse: Callable[[Named, str], Utterance],
+    parse: Callable[[NamedFile, str], Utterance],
 ) -> Iterator[Utterance | Rejection]:
     """Each audio file with its text; a rejection for one without the other. Of two texts the first is taken."""
     text_of = {stem: path for stem, path in reversed(texts)}
@@ -48,11 +48,13 @@ def read_pairs(
                 raise Rejected(Reason.EMPTY_TEXT, "no file with the text of this recording")
             yield parse(file, read_text(text_of[file.stem]))
         except Rejected as error:
-            yield bad_row(file.path, root=root, name=name, language=language, error=error, audio_path=str(file.path))
+            yield row_rejection(
+                file.path, root=root, name=name, language=language, error=error, audio_path=str(file.path)
+            )
     silent = text_of.keys() - {stem for stem, _ in audio}
     absent = Rejected(Reason.MISSING_AUDIO, "no recording of this text")
     for stem in sorted(silent):
-        yield bad_row(text_of[stem], root=root, name=name, language=language, error=absent)
+        yield row_rejection(text_of[stem], root=root, name=name, language=language, error=absent)
 
 
 def read_text(path: Path) -> str:

@@ -168,16 +168,16 @@ def find_file(candidates: Sequence[Path], *, name: str, reader: str) -> Path:
     for path in candidates:
         if path.is_file():
             return path
-    raise not_found(candidates, name=name, reader=reader)
+    raise corpus_not_found(candidates, name=name, reader=reader)
 
 
-def not_found(looked_for: Sequence[Path], *, name: str, reader: str) -> UserError:
+def corpus_not_found(looked_for: Sequence[Path], *, name: str, reader: str) -> UserError:
     """The error of a corpus that is not where it should be."""
     files = " or ".join(map(str, looked_for))
     return UserError(f"sources.{name}: the {reader} reader looked for {files}, which is not there; is root right?")
 
 
-def bad_row(
+def row_rejection(
     path: Path,
     *,
     root: Path,

@@ -21,14 +21,14 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from preprocess.corpora.rows import Row, read_json_lines, read_parquet, read_separated
+from preprocess.corpora.rows import TableRow, read_json_lines, read_parquet, read_separated
 from preprocess.corpora.source import (
     SourceConfig,
     audio_path,
-    bad_row,
     find_file,
     make_utterance,
     row_language,
+    row_rejection,
     without_suffix,
 )
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
@@ -71,9 +71,9 @@ class Table(SourceConfig):
                     raise row.cells
                 yield self._utterance(row.cells, name=name, language=language)
             except Rejected as error:
-                yield bad_row(path, root=self.root, name=name, line=row.number, language=language, error=error)
+                yield row_rejection(path, root=self.root, name=name, line=row.number, language=language, error=error)
 
-    def _rows(self, path: Path) -> Iterator[Row]:
+    def _rows(self, path: Path) -> Iterator[TableRow]:
         suffix = path.suffix.lower()
         wanted = list(dict.fromkeys(self.columns.model_dump(exclude_none=True).values()))
         if suffix == ".parquet":

@@ -17,9 +17,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from preprocess.corpora.folders import is_file, listing
-from preprocess.corpora.sidecar import Named, read_pairs, with_suffix
-from preprocess.corpora.source import AUDIO_SUFFIXES, Language, SourceConfig, audio_path, make_utterance, not_found
+from preprocess.corpora.folders import is_file, list_folder
+from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
+from preprocess.corpora.source import (
+    AUDIO_SUFFIXES,
+    Language,
+    SourceConfig,
+    audio_path,
+    corpus_not_found,
+    make_utterance,
+)
 from preprocess.utterance import Rejection, Utterance
 from shared.errors import UserError
 
@@ -34,7 +41,9 @@ class VCTK(SourceConfig):
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         texts, new, old = self.root / "txt", self.root / "wav48_silence_trimmed", self.root / "wav48"
         if not texts.is_dir() or not (new.is_dir() or old.is_dir()):
-            raise not_found([texts / "<speaker>", new / "<speaker>", old / "<speaker>"], name=name, reader=self.reader)
+            raise corpus_not_found(
+                [texts / "<speaker>", new / "<speaker>", old / "<speaker>"], name=name, reader=self.reader
+            )
         if self.mic == "mic2" and not new.is_dir():
             raise UserError(f"sources.{name}.mic: VCTK 0.80 has mic1 only; wanted {new} of VCTK 0.92")
         audio = new if new.is_dir() else old
@@ -49,7 +58,7 @@ class VCTK(SourceConfig):
                 parse=lambda file, text: self._utterance(file, text, name=name),
             )
 
-    def _utterance(self, file: Named, text: str, *, name: str) -> Utterance:
+    def _utterance(self, file: NamedFile, text: str, *, name: str) -> Utterance:
         return make_utterance(
             name,
             utterance_id=file.stem,
@@ -61,8 +70,8 @@ class VCTK(SourceConfig):
 
 
 def _folders(folder: Path) -> list[str]:
-    return [entry.name for entry in listing(folder) if Path(entry.path).is_dir()]
+    return [entry.name for entry in list_folder(folder) if Path(entry.path).is_dir()]
 
 
-def _files(folder: Path, suffixes: Sequence[str]) -> list[Named]:
-    return with_suffix(filter(is_file, listing(folder)), suffixes) if folder.is_dir() else []
+def _files(folder: Path, suffixes: Sequence[str]) -> list[NamedFile]:
+    return files_with_suffix(filter(is_file, list_folder(folder)), suffixes) if folder.is_dir() else []

@@ -18,7 +18,7 @@ from pipelines.build.build_dataset import build_dataset
 from pipelines.build.prepare_shards import preparation
 from pipelines.config import BuildConfig
 from preprocess.corpora import read_corpus
-from preprocess.record import Prepared
+from preprocess.record import PreparedUtterance
 from preprocess.utterance import Utterance
 from tests.bench.corpus import bench_config
 from tests.bench.measure import interleaved, measure, report
@@ -90,7 +90,7 @@ def _prepare(config: BuildConfig, part: int, parts: int) -> int:
 def _prepare_part(config: BuildConfig, *, part: int, parts: int) -> int:
     prepare = preparation(config)
     elements = list(read_corpus(config.sources["bench"], name="bench"))[part::parts]
-    return sum(isinstance(prepare(one), Prepared) for one in elements if isinstance(one, Utterance))
+    return sum(isinstance(prepare(one), PreparedUtterance) for one in elements if isinstance(one, Utterance))
 
 
 if __name__ == "__main__":

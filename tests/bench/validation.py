@@ -52,7 +52,7 @@ def main() -> None:
 def by_part(dataset: Dataset, *, tallies: Path) -> None:
     """Each part alone, then all of it, as bytes of the dataset per second of one core."""
     stems = [shard.name for shard in dataset.info.shards]
-    files = [path for stem in stems for path in dataset.layout.parts(stem)]
+    files = [path for stem in stems for path in dataset.layout.shard_files(stem)]
     total_bytes = sum(path.stat().st_size for path in files)
     parts: dict[str, Callable[[], object]] = {
         "sha256 of every file": lambda: [_hash(path) for path in files],

@@ -8,7 +8,7 @@ import numpy as np
 
 from shared.dataset import Dataset
 from shared.records import MEL_DTYPES, decode
-from shared.tfrecord import read_frames
+from shared.tfrecord import read_framed_records
 from shared.vocabulary import Vocabulary
 
 
@@ -33,7 +33,7 @@ def read_clips(dataset: Dataset, *, split: str) -> list[Clip]:
     clips = []
     for shard in dataset.info.shards_of(split):
         with dataset.layout.shard(shard.name).open("rb") as file:
-            for frame in read_frames(file):
+            for frame in read_framed_records(file):
                 record = decode(frame.payload)
                 mel = np.frombuffer(record["mel"][0], dtype).reshape(-1, contract.features.n_mels)
                 clips.append(

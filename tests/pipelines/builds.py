@@ -12,13 +12,13 @@ from typing import TypeVar
 from pipelines.build.build_dataset import build_dataset
 from pipelines.config import BuildConfig
 from shared.config import load_config
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 SAMPLE_CONFIG = "configs/preprocess_sample.yaml"
 LJSPEECH_CONFIG = "configs/preprocess_ljspeech.yaml"
 TOKENIZER = "tests/corpora/tokenizer.json"
 ENGLISH = Path("tests/corpora/english")
-P = TypeVar("P", bound=Place)
+P = TypeVar("P", bound=StoragePath)
 COMMAND = Path(sys.executable).with_name("myxtts-data")
 
 

@@ -16,7 +16,7 @@ from pipelines.validation.findings import Finding
 from pipelines.validation.shard_inspection import ShardInspection
 from shared.dataset import Dataset
 from shared.records import FIELDS, decode
-from shared.tfrecord import frame, read_frames
+from shared.tfrecord import frame_record, read_framed_records
 
 
 def flip(path: Path, *, position: int, mask: int = 1) -> None:
@@ -41,12 +41,12 @@ def stems(data: Path) -> list[str]:
 def payloads(data: Path, *, stem: str) -> list[bytes]:
     """The serialised examples of a shard."""
     with (data / "shards" / f"{stem}.tfrecord").open("rb") as file:
-        return [found.payload for found in read_frames(file)]
+        return [found.payload for found in read_framed_records(file)]
 
 
 def write_payloads(data: Path, *, stem: str, payloads: list[bytes]) -> None:
     """Replace a shard by these records with valid checksums, and sign it: only its content can give it away."""
-    (data / "shards" / f"{stem}.tfrecord").write_bytes(b"".join(map(frame, payloads)))
+    (data / "shards" / f"{stem}.tfrecord").write_bytes(b"".join(map(frame_record, payloads)))
     sign(data)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import yaml
 
-from shared.tfrecord import frame
+from shared.tfrecord import frame_record
 from tests.pipelines import damage
 
 PAGE_BYTES = 4096
@@ -102,7 +102,7 @@ def _rewrite_records(data: Path, chance: random.Random, change: Callable[[list[b
     payloads = damage.payloads(data, stem=stem)
     change(payloads)
     path = data / "shards" / f"{stem}.tfrecord"
-    path.write_bytes(b"".join(map(frame, payloads)))
+    path.write_bytes(b"".join(map(frame_record, payloads)))
     return path
 
 

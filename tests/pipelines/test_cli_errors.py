@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.build.staging import Staging
-from shared.locks import writing
+from shared.locks import write_lock
 from tests.pipelines import builds
 
 
@@ -151,7 +151,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(
     (tmp_path / "data").write_text("a file in its place")
     outcome = command(*builds.build_words(corpus, data=tmp_path / "data" / below))
     assert outcome.code == 2
-    assert "wanted a folder that can be written to" in outcome.err
+    assert "expected a folder that can be written to" in outcome.err
     assert outcome.err.count("\n") == 1
 
 
@@ -174,7 +174,7 @@ def test_a_build_shows_a_bar_with_the_total(corpus: Path, tmp_path: Path, comman
 @pytest.mark.parametrize("name", ["validate", "repair", "replay", "report", "build"])
 def test_no_command_runs_on_a_dataset_that_another_process_writes(name: str, spoiled: Path, command: Callable) -> None:
     before = builds.content(spoiled)
-    with writing(spoiled, command="build"):
+    with write_lock(spoiled, command="build"):
         outcome = command(name, *([builds.SAMPLE_CONFIG] if name == "build" else []), "--data", str(spoiled))
     assert outcome.code == 2
     assert outcome.err.startswith(f"error: {spoiled}: build of ")

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preprocess.audio import Signal, decode_audio, read_audio_file, resample
-from preprocess.mpeg import untold_samples
+from preprocess.mpeg import count_mp3_samples
 from preprocess.utterance import Reason, Rejected
 
 RATE_HZ = 22050
@@ -276,13 +276,13 @@ def test_an_mp3_of_constant_bit_rate_needs_not_tell_its_length(rate_hz: int) -> 
     headless = without_own_header(mp3(signal, rate_hz=rate_hz, mode="CONSTANT"))
     tag = b"ID3\x04\x00\x00" + bytes([0, 0, 2, 1]) + bytes(2 * 128 + 1)
     for data in (headless, tag + headless, headless + b"TAG" + bytes(125)):
-        assert untold_samples(data) == len(decode(data, rate_hz=rate_hz).samples)
+        assert count_mp3_samples(data) == len(decode(data, rate_hz=rate_hz).samples)
         assert len(decode(data, rate_hz=rate_hz).samples) == pytest.approx(len(signal), abs=4 * 1152)
 
 
 @given(st.binary(max_size=200))
 def test_whatever_is_no_mp3_has_no_frames(data: bytes) -> None:
-    found = untold_samples(data)
+    found = count_mp3_samples(data)
     assert found is None or (b"\xff" in data and found % 576 == 0)
 
 

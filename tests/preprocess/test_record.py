@@ -12,8 +12,8 @@ import soundfile
 from preprocess.audio import MAX_FILE_BYTES
 from preprocess.corpora import read_corpus
 from preprocess.corpora.ljspeech import LJSpeech
-from preprocess.record import Preparation, Prepared, rejection
-from preprocess.text import spoken
+from preprocess.record import Preparation, PreparedUtterance, rejection
+from preprocess.text import spoken_characters
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.features import PRESETS, preset
@@ -66,13 +66,15 @@ def test_the_32_ljspeech_clips_become_records_that_equal_the_reference(reference
     root = reference / "corpora/LJSpeech-1.1"
     source = LJSpeech(reader="ljspeech", root=root, language="eng_Latn")
     outcomes = [prepare(one) for one in read_corpus(source, name="lj") if isinstance(one, Utterance)]
-    prepared = {one.record.utterance_id.removeprefix("lj/"): one for one in outcomes if isinstance(one, Prepared)}
+    prepared = {
+        one.record.utterance_id.removeprefix("lj/"): one for one in outcomes if isinstance(one, PreparedUtterance)
+    }
     assert len(outcomes) == len(prepared) == 32
     for stem, one in prepared.items():
         path = root / f"wavs/{stem}.wav"
         assert one.record.frames == soundfile.info(path).frames // 256
         assert one.record.mel.dtype == np.float16
-        measures = one.measures()
+        measures = one.manifest_columns()
         assert measures["audio_sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert measures["unknown_tokens"] == 0
         assert measures["duration_s"] == soundfile.info(path).frames / RATE_HZ
@@ -84,7 +86,7 @@ def test_the_32_ljspeech_clips_become_records_that_equal_the_reference(reference
 @pytest.mark.parametrize("mel_dtype", ["float16", "float32"])
 def test_a_record_survives_the_disk(prepare: Preparation, name: str, mel_dtype: str) -> None:
     outcome = dataclasses.replace(prepare, features=preset(name), mel_dtype=mel_dtype)(utterance_of(CLIP))
-    assert isinstance(outcome, Prepared)
+    assert isinstance(outcome, PreparedUtterance)
     record, recording = outcome.record, outcome.recording
     assert record.frames == preset(name).num_frames(round(recording.duration_s * preset(name).sample_rate_hz))
     assert recording.rate_hz == soundfile.info(CLIP).samplerate
@@ -99,8 +101,8 @@ def test_a_record_does_not_depend_on_what_was_prepared_before_it(prepare: Prepar
     first = prepare(utterance_of(CLIP))
     prepare(recording(tmp_path / "other.wav", tone))
     again = prepare(utterance_of(CLIP))
-    assert isinstance(first, Prepared)
-    assert isinstance(again, Prepared)
+    assert isinstance(first, PreparedUtterance)
+    assert isinstance(again, PreparedUtterance)
     assert encode(first.record) == encode(again.record)
 
 
@@ -147,8 +149,8 @@ def test_what_is_wrong_with_an_utterance_is_a_rejection(
 )
 def test_what_is_merely_undesirable_of_a_text_is_measured(text: str, characters: str, prepare: Preparation) -> None:
     outcome = prepare(utterance_of(CLIP, text=text))
-    assert isinstance(outcome, Prepared)
-    measures = outcome.measures()
+    assert isinstance(outcome, PreparedUtterance)
+    measures = outcome.manifest_columns()
     assert measures["unknown_characters"] == characters
     assert measures["tokens"] == len(outcome.record.tokens)
     assert measures["unknown_tokens"] == outcome.record.tokens.count(UNKNOWN_ID)
@@ -157,16 +159,16 @@ def test_what_is_merely_undesirable_of_a_text_is_measured(text: str, characters:
 
 def test_a_short_clip_is_measured_and_left_to_the_checks(prepare: Preparation, tmp_path: Path) -> None:
     outcome = prepare(recording(tmp_path / "clip.wav", tone[:4410]))
-    assert isinstance(outcome, Prepared)
-    assert outcome.measures()["duration_s"] == 0.2
-    assert outcome.measures()["characters_per_second"] == 23 / 0.2
+    assert isinstance(outcome, PreparedUtterance)
+    assert outcome.manifest_columns()["duration_s"] == 0.2
+    assert outcome.manifest_columns()["characters_per_second"] == 23 / 0.2
 
 
 @pytest.mark.parametrize(
     ("text", "characters"), [("Don't stop, 1 2!", 10), ("نمی‌دانم", 7), ("नमस्ते", 6), ("你好。", 2), ("😀 —", 0)]
 )
 def test_spoken_characters_are_letters_digits_and_their_marks(text: str, characters: int) -> None:
-    assert len(spoken(text)) == characters
+    assert len(spoken_characters(text)) == characters
 
 
 def test_the_quality_of_the_file_is_measured_before_processing_and_its_length_after(
@@ -175,8 +177,8 @@ def test_the_quality_of_the_file_is_measured_before_processing_and_its_length_af
     quiet = np.concatenate([np.zeros(RATE_HZ), 0.1 * tone, np.zeros(RATE_HZ)])
     steps = Processing(trim_db=40.0, trim_margin_s=0.0, max_peak=1.0, loudness_lufs=-20.0)
     outcome = dataclasses.replace(prepare, processing=steps)(recording(tmp_path / "clip.wav", quiet))
-    assert isinstance(outcome, Prepared)
-    measures = outcome.measures()
+    assert isinstance(outcome, PreparedUtterance)
+    measures = outcome.manifest_columns()
     assert measures["duration_s"] == pytest.approx(1.0, abs=0.03)
     assert measures["peak"] == pytest.approx(0.01, rel=0.01)
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preprocess.conventions import CONVENTIONS
-from preprocess.number_words import say
+from preprocess.number_words import number_words
 from preprocess.text import prepare_text
-from preprocess.verbalize import count_numbers, read_out
+from preprocess.verbalize import count_numbers, verbalize
 from shared.languages import CODES, script
 
 # By hand, from what the languages say: text, and the same read out.
@@ -247,7 +247,7 @@ def test_no_two_numbers_are_said_alike(language: str) -> None:
     numbers = [*range(100), *range(100, 10_000, 37), *range(10_000, 1_000_000, 499), *range(100_000, 200_000, 113)]
     said = collections.defaultdict(set)
     for number in numbers:
-        said[say(number, language=language)].add(number)
+        said[number_words(number, language=language)].add(number)
     assert {words: each for words, each in said.items() if words is not None and len(each) > 1} == {}
 
 
@@ -281,14 +281,14 @@ def test_a_whole_number_is_read_or_counted(number: int, language: str) -> None:
 def test_a_text_that_was_read_has_nothing_more_to_read(text: str, language: str) -> None:
     result = prepare_text(text, language=language)
     if not result.unread_numbers:
-        assert read_out(result.text, language=language) == result.text
+        assert verbalize(result.text, language=language) == result.text
 
 
 @pytest.mark.parametrize("language", [code for code in CONVENTIONS if CONVENTIONS[code].words])
 def test_words_are_in_the_languages_script_and_differ_for_every_number(language: str) -> None:
     numbers = [*range(1000), *range(1000, min(10**6, CONVENTIONS[language].limit), 997)]
     numbers = [number for number in numbers if number < CONVENTIONS[language].limit]
-    words = [say(number, language=language) for number in numbers]
+    words = [number_words(number, language=language) for number in numbers]
     assert None not in words
     assert len(set(words)) == len(numbers)
     latin = re.compile("[A-Za-z]")

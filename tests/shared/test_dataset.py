@@ -19,7 +19,7 @@ from shared.dataset import Contract, Dataset, DatasetInfo, ShardInfo, TokenizerI
 from shared.errors import UserError
 from shared.features import preset
 from shared.files import file_sha256, write_bytes, write_json
-from shared.layout import SPLITS, Layout, Stem
+from shared.layout import SPLITS, Layout, ShardName
 from shared.processing import Processing
 from shared.tables import MANIFEST, REJECTED, write_table
 
@@ -47,8 +47,8 @@ SHARD = ShardInfo(
     withheld_manifest_sha256="7" * 64,
 )
 PROCESSING = (("trim_db", 40.0), ("trim_margin_s", 0.1), ("loudness_lufs", -23.0), ("max_peak", 0.9))
-names = st.from_regex(layout.NAME_PATTERN, fullmatch=True)
-stems = st.builds(Stem, names, st.sampled_from(SPLITS), st.integers(0, 10**6), st.integers(1, 10**6))
+names = st.from_regex(layout.SOURCE_NAME_PATTERN, fullmatch=True)
+stems = st.builds(ShardName, names, st.sampled_from(SPLITS), st.integers(0, 10**6), st.integers(1, 10**6))
 
 
 def info_of(contract: Contract) -> DatasetInfo:
@@ -90,14 +90,14 @@ def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 @given(stems)
-def test_a_stem_is_read_back_from_its_name(stem: Stem) -> None:
-    assert Stem.parse(str(stem)) == stem
+def test_a_stem_is_read_back_from_its_name(stem: ShardName) -> None:
+    assert ShardName.parse(str(stem)) == stem
 
 
 @given(st.text() | st.from_regex(r"[a-z0-9_]{1,3}-(train|validation)-\d{4,6}-of-\d{4,6}\n?"))
 def test_a_text_is_the_name_of_the_stem_it_is_read_as_or_refused(text: str) -> None:
     try:
-        stem = Stem.parse(text)
+        stem = ShardName.parse(text)
     except ValueError:
         return
     assert str(stem) == text
@@ -117,7 +117,7 @@ def test_a_text_is_the_name_of_the_stem_it_is_read_as_or_refused(text: str) -> N
 )
 def test_a_name_outside_the_pattern_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no shard name"):
-        Stem.parse(text)
+        ShardName.parse(text)
 
 
 def test_a_published_dataset_opens_as_it_was_written(published: Path) -> None:

@@ -22,7 +22,8 @@ import pytest
 from shared.errors import UserError
 from shared.files import write_json
 from shared.layout import Layout
-from shared.locks import Job, Owner, _File, _owner, finish_publication, reading, writing
+from shared.lock_holder import ClusterJob, LockFile, LockHolder, read_holder
+from shared.locks import finish_publication, read_lock, write_lock
 
 HOLDER = """
 import sys, time
@@ -53,67 +54,67 @@ def held(tmp_path: Path) -> Iterator:
         process.communicate()
 
 
-def owner(root: Path) -> Owner:
-    return Owner.model_validate_json((root / ".lock").read_bytes())
+def owner(root: Path) -> LockHolder:
+    return LockHolder.model_validate_json((root / ".lock").read_bytes())
 
 
 def test_a_lock_says_who_holds_it_and_nothing_once_it_is_free(tmp_path: Path) -> None:
-    with writing(tmp_path, command="build"):
+    with write_lock(tmp_path, command="build"):
         found = owner(tmp_path)
         assert (found.command, found.pid, found.job) == ("build", os.getpid(), None)
     assert (tmp_path / ".lock").read_bytes() == b""
 
 
 def test_a_second_writer_is_told_who_the_first_is_and_since_when(tmp_path: Path, held) -> None:
-    process = held("writing", options=", command='replay'")
+    process = held("write_lock", options=", command='replay'")
     message = re.escape(f"(process {process.pid}, since {owner(tmp_path).since}) is writing here; wait for it")
-    with pytest.raises(UserError, match=message), writing(tmp_path, command="build", break_lock=True):
+    with pytest.raises(UserError, match=message), write_lock(tmp_path, command="build", break_lock=True):
         pass
-    with pytest.raises(UserError, match=message), reading(tmp_path):
+    with pytest.raises(UserError, match=message), read_lock(tmp_path):
         pass
 
 
 def test_readers_share_and_keep_writers_away(tmp_path: Path, held) -> None:
-    with writing(tmp_path, command="build"):
+    with write_lock(tmp_path, command="build"):
         pass
-    held("reading")
-    with reading(tmp_path):
+    held("read_lock")
+    with read_lock(tmp_path):
         pass
-    with pytest.raises(UserError, match="another process reads this dataset"), writing(tmp_path, command="build"):
+    with pytest.raises(UserError, match="another process reads this dataset"), write_lock(tmp_path, command="build"):
         pass
 
 
 def test_the_lock_of_a_killed_writer_is_free_and_tells_of_it(tmp_path: Path, held) -> None:
-    process = held("writing", options=", command='build'")
+    process = held("write_lock", options=", command='build'")
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with writing(tmp_path, command="build") as lock:
-        assert lock.left is not None
-        assert (lock.left.command, lock.left.pid) == ("build", process.pid)
-    with writing(tmp_path, command="build") as lock:
-        assert lock.left is None
+    with write_lock(tmp_path, command="build") as lock:
+        assert lock.stale is not None
+        assert (lock.stale.command, lock.stale.pid) == ("build", process.pid)
+    with write_lock(tmp_path, command="build") as lock:
+        assert lock.stale is None
 
 
 def test_a_writer_on_another_machine_is_believed_until_the_user_says_otherwise(tmp_path: Path) -> None:
-    gone = Owner(command="build", user="ada", host="elsewhere", pid=7, since="2026-01-02T03:04:05+00:00")
+    gone = LockHolder(command="build", user="ada", host="elsewhere", pid=7, since="2026-01-02T03:04:05+00:00")
     (tmp_path / ".lock").write_text(gone.model_dump_json())
     message = r"locked by build of ada on elsewhere \(process 7, since 2026-01-02T03:04:05\+00:00\).* --break-lock"
-    with pytest.raises(UserError, match=message), writing(tmp_path, command="repair"):
+    with pytest.raises(UserError, match=message), write_lock(tmp_path, command="repair"):
         pass
     assert owner(tmp_path) == gone
-    with writing(tmp_path, command="repair", break_lock=True) as lock:
-        assert lock.left == gone
+    with write_lock(tmp_path, command="repair", break_lock=True) as lock:
+        assert lock.stale == gone
 
 
 def test_a_job_that_may_still_run_stays_in_the_lock(tmp_path: Path) -> None:
     since = datetime.datetime.now(datetime.UTC)
-    job = Job(master="localhost:8081", name="myxtts-build-1", work="a digest", since=since)
-    with contextlib.suppress(KeyboardInterrupt), writing(tmp_path, command="build") as lock:
+    job = ClusterJob(master="localhost:8081", name="myxtts-build-1", work="a digest", since=since)
+    with contextlib.suppress(KeyboardInterrupt), write_lock(tmp_path, command="build") as lock:
         lock.set_job(job)
         raise KeyboardInterrupt
-    with writing(tmp_path, command="build") as lock:
-        assert lock.left is not None
-        assert lock.left.job == job
+    with write_lock(tmp_path, command="build") as lock:
+        assert lock.stale is not None
+        assert lock.stale.job == job
         lock.set_job(job)
         lock.set_job(None)
     assert (tmp_path / ".lock").read_bytes() == b""
@@ -122,14 +123,14 @@ def test_a_job_that_may_still_run_stays_in_the_lock(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b"\xff", b'{"pid": "x"}', b"0" * (1 << 20)])
 def test_a_lock_whose_writing_was_cut_short_is_free(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".lock").write_bytes(content)
-    with writing(tmp_path, command="build") as lock:
-        assert lock.left is None
+    with write_lock(tmp_path, command="build") as lock:
+        assert lock.stale is None
 
 
 def test_a_dataset_that_nobody_has_written_to_here_is_locked_too(tmp_path: Path) -> None:
     (tmp_path / "dataset.json").write_text("{}")
     message = "another process reads this dataset"
-    with reading(tmp_path), pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
+    with read_lock(tmp_path), pytest.raises(UserError, match=message), write_lock(tmp_path, command="build"):
         pass
 
 
@@ -150,20 +151,20 @@ def test_a_dataset_that_can_only_be_read_is_locked_where_it_has_a_lock(
     with contextlib.ExitStack() as readers:
         with monkeypatch.context() as patch:
             patch.setattr(Path, "open", refuse)
-            readers.enter_context(reading(tmp_path))
+            readers.enter_context(read_lock(tmp_path))
         message = "another process reads this dataset"
         refused = pytest.raises(UserError, match=message) if was_written_to else contextlib.nullcontext()
-        with refused, writing(tmp_path, command="build"):
+        with refused, write_lock(tmp_path, command="build"):
             pass
 
 
 def test_a_folder_without_a_dataset_gets_no_lock_from_a_reader(tmp_path: Path) -> None:
-    with reading(tmp_path):
+    with read_lock(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_not_there_is_no_matter_of_the_lock(tmp_path: Path) -> None:
-    with reading(tmp_path / "none"):
+    with read_lock(tmp_path / "none"):
         assert not (tmp_path / "none").exists()
 
 
@@ -188,15 +189,15 @@ def test_a_write_that_is_cut_short_leaves_the_older_owner_or_the_new_one(
     failing: str, left: str, tmp_path: Path
 ) -> None:
     """For the one that is forgotten may have left a job that still writes."""
-    older, new = (Owner(command="build", user=name, host="h", pid=7, since="") for name in ("older" * 20, "new"))
+    older, new = (LockHolder(command="build", user=name, host="h", pid=7, since="") for name in ("older" * 20, "new"))
     (tmp_path / ".lock").write_text(older.model_dump_json())
     raw = Failing(tmp_path / ".lock", "r+")
     raw.failing = failing
     with pytest.raises(OSError, match=r"full|died"):
-        _File(cast("BinaryIO", raw)).write(new.model_dump_json().encode())
+        LockFile(cast("BinaryIO", raw)).write(new.model_dump_json().encode())
     raw.close()
     with (tmp_path / ".lock").open("rb") as file:
-        found = _owner(_File(file))
+        found = read_holder(LockFile(file))
     assert found is not None
     assert found.user.startswith(left)
 
@@ -205,8 +206,8 @@ def test_a_lock_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     (tmp_path / "data").mkdir()
     (tmp_path / "data/.lock").symlink_to(tmp_path / "mine")
-    message = r"\.lock: .*wanted a folder that can be written to"
-    with pytest.raises(UserError, match=message), writing(tmp_path / "data", command="build"):
+    message = r"\.lock: .*expected a folder that can be written to"
+    with pytest.raises(UserError, match=message), write_lock(tmp_path / "data", command="build"):
         pass
     assert (tmp_path / "mine").read_text() == "mine"
 
@@ -224,12 +225,12 @@ def no_room() -> Iterator[None]:
 
 def test_a_disk_that_is_full_already_is_one_line_and_leaves_the_lock_free(tmp_path: Path) -> None:
     (tmp_path / ".lock").touch()
-    message = re.escape(f"{tmp_path}: {os.strerror(errno.EFBIG)}; mend it and run again")
-    with no_room(), pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
+    message = re.escape(f"{tmp_path}: {os.strerror(errno.EFBIG)}; fix it and run again")
+    with no_room(), pytest.raises(UserError, match=message), write_lock(tmp_path, command="build"):
         pytest.fail("there is no lock")
     assert (tmp_path / ".lock").read_bytes() == b""
-    with writing(tmp_path, command="build") as lock:
-        assert lock.left is None
+    with write_lock(tmp_path, command="build") as lock:
+        assert lock.stale is None
 
 
 def fails(*_: object) -> None:
@@ -240,17 +241,17 @@ def test_a_lock_that_cannot_be_given_back_does_not_hide_what_went_wrong_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks() -> None:
-        monkeypatch.setattr(_File, "write", fails)
+        monkeypatch.setattr(LockFile, "write", fails)
         raise UserError("the corpus")
 
-    with pytest.raises(UserError, match="the corpus"), writing(tmp_path, command="build"):
+    with pytest.raises(UserError, match="the corpus"), write_lock(tmp_path, command="build"):
         breaks()
 
 
 def test_a_lock_that_cannot_be_given_back_is_told_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     message = re.escape(f"{tmp_path}/.lock: {os.strerror(errno.EIO)}; all is done, but the lock still names")
-    with pytest.raises(UserError, match=message), writing(tmp_path, command="build"):
-        monkeypatch.setattr(_File, "write", fails)
+    with pytest.raises(UserError, match=message), write_lock(tmp_path, command="build"):
+        monkeypatch.setattr(LockFile, "write", fails)
 
 
 @pytest.fixture(params=[errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP])
@@ -267,12 +268,12 @@ def without_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 def test_where_there_are_no_locks_readers_and_writers_believe_what_the_lock_says(tmp_path: Path) -> None:
     (tmp_path / "dataset.json").write_text("{}")
     message = r"build of .* \(process \d+, since .*--break-lock"
-    with writing(tmp_path, command="build"):
-        with pytest.raises(UserError, match=message), reading(tmp_path):
+    with write_lock(tmp_path, command="build"):
+        with pytest.raises(UserError, match=message), read_lock(tmp_path):
             pytest.fail("a writer is at it")
-        with pytest.raises(UserError, match=message), writing(tmp_path, command="repair"):
+        with pytest.raises(UserError, match=message), write_lock(tmp_path, command="repair"):
             pytest.fail("a writer is at it")
-    with reading(tmp_path), writing(tmp_path, command="build"):
+    with read_lock(tmp_path), write_lock(tmp_path, command="build"):
         pass  # who reads is not known there
 
 
@@ -281,12 +282,12 @@ def test_where_there_are_no_locks_a_reader_finishes_a_publication_and_not_a_livi
     layout = Layout(tmp_path)
     journal = {"removals": [], "moves": [[f".staging/{'0' * 32}/_SUCCESS", "_SUCCESS"]]}
     write_json(layout.journal, journal)
-    gone = Owner(command="build", user="ada", host="elsewhere", pid=7, since="")
+    gone = LockHolder(command="build", user="ada", host="elsewhere", pid=7, since="")
     layout.lock.write_text(gone.model_dump_json())
     with pytest.raises(UserError, match="build of ada on elsewhere"):
         finish_publication(layout)
     layout.lock.write_text("")
-    with reading(tmp_path):
+    with read_lock(tmp_path):
         assert not layout.journal.exists()
 
 
@@ -305,7 +306,7 @@ def test_a_writer_removes_what_killed_ones_left_under_temporary_names_and_nothin
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "data/manifest").symlink_to(elsewhere)
-    with writing(tmp_path / "data", command="build"):
+    with write_lock(tmp_path / "data", command="build"):
         pass
     assert [name for name in (*left, *kept) if (tmp_path / "data" / name).exists()] == kept
     assert len(list(elsewhere.iterdir())) == 1
@@ -314,6 +315,6 @@ def test_a_writer_removes_what_killed_ones_left_under_temporary_names_and_nothin
 @pytest.mark.usefixtures("without_locks")
 def test_where_there_are_no_locks_no_temporary_name_is_removed_for_a_reader_may_write_it(tmp_path: Path) -> None:
     (tmp_path / f".report.html.{'0' * 32}.tmp").touch()
-    with writing(tmp_path, command="build"):
+    with write_lock(tmp_path, command="build"):
         pass
     assert (tmp_path / f".report.html.{'0' * 32}.tmp").exists()

@@ -18,7 +18,7 @@ from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
 from shared.locks import finish_publication
-from shared.publication import complete_publication, publish_files, read_sums, sums_document
+from shared.publication import complete_publication, format_checksums, publish_files, read_checksums
 
 STEM = "lj-train-00000-of-00002"
 SHARD, STAGED = f"shards/{STEM}.tfrecord", f".staging/{'0a' * 16}"
@@ -29,23 +29,23 @@ digests = st.from_regex("[0-9a-f]{64}", fullmatch=True)
 @given(st.dictionaries(names, digests))
 def test_sums_are_read_back(tmp_path_factory: pytest.TempPathFactory, sums: dict[str, str]) -> None:
     path = tmp_path_factory.mktemp("sums") / "_SUCCESS"
-    path.write_bytes(sums_document(sums))
-    assert read_sums(path) == sums
+    path.write_bytes(format_checksums(sums))
+    assert read_checksums(path) == sums
 
 
 def test_sha256sum_itself_reads_them(tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(b"1")
-    (tmp_path / "_SUCCESS").write_bytes(sums_document({"one": file_sha256(tmp_path / "one")}))
+    (tmp_path / "_SUCCESS").write_bytes(format_checksums({"one": file_sha256(tmp_path / "one")}))
     assert subprocess.run(["sha256sum", "--check", "--strict", "_SUCCESS"], cwd=tmp_path, check=False).returncode == 0
     (tmp_path / "one").write_bytes(b"2")
     assert subprocess.run(["sha256sum", "--check", "--strict", "_SUCCESS"], cwd=tmp_path, check=False).returncode == 1
 
 
 def test_unsound_lines_are_passed_over(tmp_path: Path) -> None:
-    outside = sums_document({"/etc/passwd": "b" * 64, "../x": "b" * 64})
-    (tmp_path / "_SUCCESS").write_bytes(b"\xff\n" + outside + sums_document({"one": "a" * 64}) + b"short  two\n\n")
-    assert read_sums(tmp_path / "_SUCCESS") == {"one": "a" * 64}
-    assert read_sums(tmp_path / "none") == {}
+    outside = format_checksums({"/etc/passwd": "b" * 64, "../x": "b" * 64})
+    (tmp_path / "_SUCCESS").write_bytes(b"\xff\n" + outside + format_checksums({"one": "a" * 64}) + b"short  two\n\n")
+    assert read_checksums(tmp_path / "_SUCCESS") == {"one": "a" * 64}
+    assert read_checksums(tmp_path / "none") == {}
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ SPEAKING = """
 import logging, sys
 import click
 from rich.console import Console
-from shared.stderr import keep_going_without_stderr
+from shared.stderr import ignore_stderr_errors
 
-keep_going_without_stderr()
+ignore_stderr_errors()
 for number in range(2_000):
     print("a line", number, file=sys.stderr)
     click.echo("another", err=True)
@@ -29,19 +29,19 @@ sys.exit(7)
 
 PARENT = """
 import subprocess, sys
-from shared.stderr import keep_going_without_stderr
+from shared.stderr import ignore_stderr_errors
 
-keep_going_without_stderr()
+ignore_stderr_errors()
 sys.exit(subprocess.call([sys.executable, "-c", "import os; os.write(2, b'told')"]))
 """
 
 BUSY = """
 import ctypes, time
 from rich.console import Console
-from shared.stderr import keep_going_without_stderr
+from shared.stderr import ignore_stderr_errors
 from trainer.training.signals import SignalHandler
 
-keep_going_without_stderr()
+ignore_stderr_errors()
 with SignalHandler(Console(stderr=True).print, stop_point="soon") as signals:
     print("ready", flush=True)
     while signals.asked is None:

@@ -9,22 +9,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.tfrecord import CorruptFrame, Frame, frame, framed_bytes, read_frame, read_frames
+from shared.tfrecord import (
+    CorruptTFRecord,
+    FramedRecord,
+    frame_record,
+    framed_bytes,
+    read_framed_record,
+    read_framed_records,
+)
 
 PAYLOADS = [b"", b"a", b"mel" * 7, bytes(range(40))]
 payload_lists = st.lists(st.binary(max_size=200), max_size=8)
 
 
 def file_of(payloads: list[bytes]) -> bytes:
-    return b"".join(map(frame, payloads))
+    return b"".join(map(frame_record, payloads))
 
 
-def read_until_damage(data: bytes) -> tuple[list[Frame], CorruptFrame | None]:
-    found: list[Frame] = []
+def read_until_damage(data: bytes) -> tuple[list[FramedRecord], CorruptTFRecord | None]:
+    found: list[FramedRecord] = []
     try:
-        for one in read_frames(io.BytesIO(data)):
+        for one in read_framed_records(io.BytesIO(data)):
             found.append(one)  # noqa: PERF402 - what was read before the damage is the point
-    except CorruptFrame as error:
+    except CorruptTFRecord as error:
         return found, error
     return found, None
 
@@ -37,8 +44,8 @@ def test_what_was_framed_is_read_back_with_its_place(payloads: list[bytes]) -> N
     assert [one.payload for one in found] == payloads
     assert [one.index for one in found] == list(range(len(payloads)))
     for one in found:
-        assert data[one.offset_bytes :].startswith(frame(one.payload))
-        assert read_frame(io.BytesIO(data), index=one.index, offset_bytes=one.offset_bytes) == one
+        assert data[one.offset_bytes :].startswith(frame_record(one.payload))
+        assert read_framed_record(io.BytesIO(data), index=one.index, offset_bytes=one.offset_bytes) == one
 
 
 @given(payload_lists)
@@ -92,8 +99,8 @@ def test_a_monstrous_length_with_a_good_checksum_is_refused_before_it_is_read() 
     length = struct.pack("<Q", 1 << 62)
     crc = google_crc32c.value(length)
     masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-    with pytest.raises(CorruptFrame, match="record 0 at byte 0: a length of 4611686018427387904 bytes"):
-        list(read_frames(io.BytesIO(length + struct.pack("<I", masked) + b"data")))
+    with pytest.raises(CorruptTFRecord, match="record 0 at byte 0: a length of 4611686018427387904 bytes"):
+        list(read_framed_records(io.BytesIO(length + struct.pack("<I", masked) + b"data")))
 
 
 @given(st.binary(max_size=300))

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from shared.dataset import Dataset
 from shared.files import write_json
-from shared.layout import Layout, Stem
+from shared.layout import Layout, ShardName
 from shared.records import Record, encode
 from shared.tables import MANIFEST, write_table
-from shared.tfrecord import frame
+from shared.tfrecord import frame_record
 
 MAX_FRAMES = 40
 
@@ -22,7 +22,7 @@ MAX_FRAMES = 40
 def crowd(dataset: Dataset, *, folder: Path, shards: int, records: int) -> Dataset:
     """`shards` shards of `records` records, of 1 to 40 frames each, in the contract of a dataset that is whole."""
     layout = Layout(folder)
-    stems = [str(Stem("crowd", "train", number, shards)) for number in range(shards)]
+    stems = [str(ShardName("crowd", "train", number, shards)) for number in range(shards)]
     for path in (layout.shard(stems[0]), layout.manifest(stems[0])):
         path.parent.mkdir(parents=True)
     layout.vocabulary.write_bytes(dataset.layout.vocabulary.read_bytes())
@@ -53,7 +53,7 @@ def _write(layout: Layout, *, stem: str, records: int, like: Dataset) -> pa.Tabl
             mel = chance.normal(-5, 2, (int(chance.integers(1, MAX_FRAMES + 1)), n_mels)).astype(np.float16)
             name = f"crowd/{index:06d}"
             tokens = (256047, *range(4, 4 + index % 9), 2)
-            framed = frame(
+            framed = frame_record(
                 encode(
                     Record(
                         utterance_id=name,

@@ -11,7 +11,7 @@ import pytest
 
 from shared.dataset import SCHEMA_VERSION
 from shared.files import file_sha256
-from shared.publication import sums_document
+from shared.publication import format_checksums
 from tests.trainer.conftest import spoil_record
 
 CONFIG = "configs/train_sample.yaml"
@@ -202,5 +202,5 @@ def test_a_dataset_with_nothing_to_train_on(mistake: Callable[..., str], data: P
                 (tmp_path / "data" / "shards" / f"{shard['name']}.tfrecord").unlink()
         source["shards"] = [shard for shard in source["shards"] if shard["split"] != "train"]
     path.write_text(json.dumps(document), encoding="utf-8")
-    (path.parent / "_SUCCESS").write_bytes(sums_document({path.name: file_sha256(path)}))
+    (path.parent / "_SUCCESS").write_bytes(format_checksums({path.name: file_sha256(path)}))
     assert "no training record in 3 shards" in mistake(data=tmp_path / "data")

@@ -23,7 +23,7 @@ import numpy as np
 import safetensors
 
 from shared.errors import UserError
-from shared.files import link_file, new_file, sync
+from shared.files import fsync_path, link_file, new_file
 from trainer.data.position import Position
 from trainer.optim.adamw import AdamW
 from trainer.optim.ema import average_name
@@ -174,7 +174,7 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, max_to_keep: int | None) 
             _write_arrays(file, snapshot.arrays, metadata=metadata)
         if snapshot.progress.best_step == snapshot.progress.step:
             link_file(path, folder / _BEST)
-        sync(folder)
+        fsync_path(folder)
     except OSError as error:
         raise UserError(
             f"{path}: cannot be written ({error.strerror}); the last checkpoint before it is intact; "

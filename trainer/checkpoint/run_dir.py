@@ -11,8 +11,8 @@ import pydantic
 from shared.dataset import Contract, Dataset, Sha256
 from shared.errors import UserError
 from shared.files import write_bytes, write_json
-from shared.locks import writing
-from shared.storage_path import Place
+from shared.locks import write_lock
+from shared.storage_path import StoragePath
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import CheckpointFile, Progress, load_checkpoint, remove_leftovers
 from trainer.config.model_config import CHANGEABLE
@@ -110,12 +110,12 @@ def training_lock(run: Path, *, break_lock: bool) -> Iterator[None]:
     Raises:
         UserError: another process is at it, or may be: `break_lock` says that it is gone.
     """
-    with writing(run, command="train", break_lock=break_lock, on_any_host=True):
+    with write_lock(run, command="train", break_lock=break_lock, on_any_host=True):
         remove_leftovers(run)
         yield
 
 
-def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: Place) -> None:
+def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: StoragePath) -> None:
     if old.contract.fingerprint != new.contract.fingerprint:
         raise UserError(
             f"{run} was trained on contract {old.contract.fingerprint}, {data} is of {new.contract.fingerprint}: "

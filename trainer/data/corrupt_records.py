@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from shared.dataset import Contract
 from shared.errors import UserError
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 from shared.records import MEL_DTYPES, decode, mel_rows
-from shared.tfrecord import CorruptFrame, read_frame
+from shared.tfrecord import CorruptTFRecord, read_framed_record
 from shared.vocabulary import NUM_NLLB_IDS
 from trainer.data.record_index import Records
 from trainer.data.epoch_order import EpochOrder
@@ -25,7 +25,7 @@ class Damage(NamedTuple):
     """One record that cannot be trained on."""
 
     row: int
-    shard: Place
+    shard: StoragePath
     offset_bytes: int
     utterance_id: str
     reason: str
@@ -86,9 +86,9 @@ def _corrupt_ones(rows: Iterable[int], *, records: Records, contract: Contract) 
 def _why_corrupt(row: int, *, records: Records, contract: Contract) -> str | None:
     with records.files[records.file[row]].open("rb") as file:
         try:
-            frame = read_frame(file, index=row, offset_bytes=int(records.offset_bytes[row]))
+            frame = read_framed_record(file, index=row, offset_bytes=int(records.offset_bytes[row]))
             features = decode(frame.payload) if frame is not None else None
-        except CorruptFrame as error:
+        except CorruptTFRecord as error:
             return error.reason
         except ValueError as error:
             return str(error)

@@ -12,8 +12,8 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
-from shared.storage_path import Place
-from shared.publication import read_sums
+from shared.storage_path import StoragePath
+from shared.publication import read_checksums
 
 PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
 
@@ -82,7 +82,7 @@ def _refuse_changes(dataset: Dataset) -> None:
     Training would go on with most changes: another number in the vocabulary gives a token another's embedding.
     """
     layout, info = dataset
-    stated = read_sums(layout.success).get(layout.info.name)
+    stated = read_checksums(layout.success).get(layout.info.name)
     if stated is None:
         raise UserError(f"{layout.success}: no sha256 of {layout.info.name} in it; {_remedy(layout)}")
     _refuse_change(layout.info, sha256=stated, layout=layout)
@@ -91,7 +91,7 @@ def _refuse_changes(dataset: Dataset) -> None:
         _refuse_change(layout.manifest(shard.name), sha256=shard.manifest_sha256, layout=layout)
 
 
-def _refuse_change(path: Place, *, sha256: str, layout: Layout) -> None:
+def _refuse_change(path: StoragePath, *, sha256: str, layout: Layout) -> None:
     try:
         found = file_sha256(path)
     except OSError as error:

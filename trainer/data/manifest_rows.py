@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from shared.layout import Stem
+from shared.layout import ShardName
 
 COLUMNS = ("shard", "utterance_id", "language", "speaker", "frames", "tokens", "duration_s")
 
@@ -53,7 +53,7 @@ def read_rows(dataset: Dataset, *, split: str) -> Rows:
     except (OSError, ValueError) as error:  # ValueError: Arrow's, of a damaged file
         raise UserError(f"{dataset.layout.root}: a manifest cannot be read ({error}); run `make validate`") from error
     shards = Column.of(table["shard"])
-    sources = pa.array([Stem.parse(name).source for name in shards.names], pa.string())
+    sources = pa.array([ShardName.parse(name).source for name in shards.names], pa.string())
     return Rows(
         frames=table["frames"].to_numpy(),
         tokens=table["tokens"].to_numpy(),

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from shared.storage_path import Place
+from shared.storage_path import StoragePath
 
 MAX_BLOCK_RECORDS = 64
 MIN_BLOCKS_PER_CHUNK = 16  # fewer would be little to shuffle
@@ -25,7 +25,7 @@ NUMBERS = ("offset_bytes", "length_bytes", "frames", "tokens", "duration_s")
 class Records(NamedTuple):
     """The records of a split by row: `offset_bytes`, `length_bytes` [rows] with their frame, `frames`, `tokens`."""
 
-    files: tuple[Place, ...]
+    files: tuple[StoragePath, ...]
     file: np.ndarray  # [rows] number in `files`, rising
     offset_bytes: np.ndarray
     length_bytes: np.ndarray

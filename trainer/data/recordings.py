@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Contract
-from shared.records import MOMENTS
+from shared.records import NUM_MOMENTS
 from trainer.data.record_index import Records
 from trainer.data.online_mel import LogMel
 from trainer.data.wav_decoder import Pcm, check, read_pcm, to_mono
@@ -40,7 +40,7 @@ class ComputedMel:
 
     def are_whole(self, moments: tf.Tensor, *, frames: tf.Tensor) -> tf.Tensor:
         """Whether the bytes [n], which stand where mels would, are moments, of clips of whatever length."""
-        return tf.strings.length(moments) == MOMENTS * self._spec.n_mels * tf.float32.size
+        return tf.strings.length(moments) == NUM_MOMENTS * self._spec.n_mels * tf.float32.size
 
     def __call__(self, moments: tf.Tensor, *, rows: tf.Tensor, frames: tf.Tensor, num_frames: tf.Tensor) -> tf.Tensor:
         """[B, F, M] float32, padded with log-silence.
@@ -91,9 +91,9 @@ class ComputedMel:
 
     def _mean_and_drift(self, moments: tf.Tensor) -> tf.Tensor:
         """[B, 2, M] of the records' bytes [B]."""
-        size = MOMENTS * self._spec.n_mels * tf.float32.size
+        size = NUM_MOMENTS * self._spec.n_mels * tf.float32.size
         values = tf.io.decode_raw(moments, tf.float32, fixed_length=size)
-        return tf.reshape(values, [-1, MOMENTS, self._spec.n_mels])[:, ::2]
+        return tf.reshape(values, [-1, NUM_MOMENTS, self._spec.n_mels])[:, ::2]
 
 
 def _time_weights(frames: tf.Tensor) -> tf.Tensor:

@@ -10,7 +10,7 @@ import pynvml
 import tensorflow as tf
 
 from shared.errors import UserError
-from shared.health_check import Check, looked_at, room_at
+from shared.health_check import Check, free_space, run_check
 from trainer.model.xtts import POLICIES
 from trainer.monitoring.gpu_stats import missing_gpu_advice
 from trainer.platform.gpu_precision import slow_precision_warning
@@ -24,14 +24,14 @@ ROOM_WANTED_GIB = 2.0
 def check_environment(run: Path) -> Iterator[Check]:
     """What a training needs, one after another."""
     yield Check("TensorFlow", tf.__version__)
-    yield looked_at("GPU", _gpus)
-    yield looked_at("XLA", _compiled)
+    yield run_check("GPU", _gpus)
+    yield run_check("XLA", _compiled)
     yield Check("precision", _precisions())
-    yield looked_at("disk for RUN", lambda: _room(run))
+    yield run_check("disk for RUN", lambda: _room(run))
 
 
 def _room(run: Path) -> str:
-    room = room_at(run, wanted_gib=ROOM_WANTED_GIB, variable="RUN")
+    room = free_space(run, required_gib=ROOM_WANTED_GIB, variable="RUN")
     return f"{room}; `make train` says at its start how much checkpoints take"
 
 

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from shared.errors import UserError
 from shared.files import write_json
-from shared.locks import reading
+from shared.locks import read_lock
 from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
 from trainer.checkpoint.run_dir import load_trained_model, prepare_run_info, read_run_info
 from trainer.config.loss_config import LossConfig
@@ -59,7 +59,7 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         UserError: no such checkpoint, or data of another contract or without a clip to judge by.
     """
     saved = find_checkpoint(run, checkpoint)
-    with reading(data):
+    with read_lock(data):
         dataset, trained = open_dataset(data), read_run_info(run)
         config = trained.config
         info = prepare_run_info(run, config=config, dataset=dataset)

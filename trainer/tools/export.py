@@ -19,7 +19,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from shared.errors import UserError
-from shared.files import remove_tree, sync, temporaries_of, temporary_name, write_bytes, write_json
+from shared.files import fsync_path, remove_tree, temporary_files_of, temporary_path, write_bytes, write_json
 from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint, has_ema_weights, named_variables
 from trainer.checkpoint.run_dir import load_trained_model, read_run_info
 from trainer.data.reference_length import Lengths
@@ -103,17 +103,17 @@ def _new_folder(out: Path) -> Iterator[Path]:
     What killed exports to the same name left goes then, after a day: until then it may be one that goes on.
     """
     out = out.resolve()
-    new, old = temporary_name(out), temporary_name(out)
+    new, old = temporary_path(out), temporary_path(out)
     try:
         new.mkdir(parents=True)
         yield new
         for path in (*new.rglob("*"), new):
-            sync(path)
+            fsync_path(path)
         if out.exists():
             out.rename(old)
         new.rename(out)
-        sync(out.parent)
-        for left in temporaries_of(out):
+        fsync_path(out.parent)
+        for left in temporary_files_of(out):
             with contextlib.suppress(OSError):
                 if time.time() - left.stat().st_mtime > KEPT_S:
                     remove_tree(left)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shared.dataset import Dataset
-from shared.hashing import key
+from shared.hashing import stable_hash
 from trainer.data.reference_length import Lengths
 from trainer.model.reference_crop import loudest_part
 
@@ -56,7 +56,7 @@ def choose_prompts(dataset: Dataset, *, heard: Sequence[str], count: int, seed: 
 
 
 def _key(name: str, *, seed: int) -> int:
-    return key(f"{seed}/{name}", purpose="free running")
+    return stable_hash(f"{seed}/{name}", purpose="free running")
 
 
 def _other_of(table: pa.Table, row: dict) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from shared.locks import reading
+from shared.locks import read_lock
 from trainer.checkpoint.run_dir import prepare_run_info, training_lock, write_run_files
 from trainer.config.train_config import TrainConfig
 from trainer.data.dataset_checks import open_dataset
@@ -33,7 +33,7 @@ def train(
         Interrupted: a signal asked for it; a checkpoint is written.
     """
     hosts = hosts or Hosts()
-    with reading(data), hosts.translate_errors():
+    with read_lock(data), hosts.translate_errors():
         dataset = open_dataset(data)
         if not hosts.is_chief:
             return Follower(config, dataset=dataset, run=run, hosts=hosts).follow()

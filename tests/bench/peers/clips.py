@@ -12,7 +12,7 @@ import numpy as np
 
 from shared.dataset import Dataset
 from shared.records import MEL_DTYPES, decode
-from shared.tfrecord import read_frames
+from shared.tfrecord import read_framed_records
 from shared.vocabulary import Vocabulary
 
 CLIPS_PER_BATCH = 32
@@ -83,7 +83,7 @@ class Corpus(NamedTuple):
         contract, table = dataset.info.contract, Vocabulary.load(dataset.layout.vocabulary).table()
         for shard in dataset.info.shards_of("train"):
             with Path(str(dataset.layout.shard(shard.name))).open("rb") as file:
-                for frame in read_frames(file):
+                for frame in read_framed_records(file):
                     record = decode(frame.payload)
                     values = np.frombuffer(record["mel"][0], MEL_DTYPES[contract.mel_dtype])
                     yield Clip(values.reshape(-1, contract.features.n_mels), table[np.array(record["tokens"])])

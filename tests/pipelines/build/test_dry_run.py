@@ -14,7 +14,7 @@ from pipelines.build.dry_run import forecast_build, list_source
 from pipelines.build.shard_plan import Element, Plan, plan_build
 from pipelines.config import BuildConfig
 from preprocess.utterance import Reason, Rejection, Utterance
-from shared.layout import Stem
+from shared.layout import ShardName
 from tests.pipelines import builds
 
 NAMES = st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=60)
@@ -94,7 +94,7 @@ def test_a_bad_row_is_counted_and_has_a_shard_too() -> None:
     )
     plan = plan_of({"a": [row]}, per_shard=5, validation_fraction=0.0)
     assert plan.listed == 1
-    assert plan.stem_of(row, source="a") == Stem("a", "train", 0, 1)
+    assert plan.stem_of(row, source="a") == ShardName("a", "train", 0, 1)
 
 
 def test_what_was_not_asked_for_has_rows_and_no_shards_of_its_own(tmp_path: Path) -> None:

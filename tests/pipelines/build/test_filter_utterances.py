@@ -18,7 +18,7 @@ from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
 from preprocess.utterance import Utterance
 from shared.dataset import Dataset
-from shared.tables import in_order
+from shared.tables import take_rows
 from tests.pipelines import builds
 
 RATE_HZ = 22050
@@ -336,6 +336,6 @@ def test_texts_of_more_than_two_gigabytes_are_put_in_order() -> None:
     """An Arrow column of strings cannot hold them in one piece. Here they are 2.2 GB that share 100 MB."""
     texts = pa.array([f"{number:02d}" + "x" * 1_000_000 for number in range(100)])
     table = pa.table({"text": pa.chunked_array([texts] * 22), "row": range(2_200)})
-    found = in_order(table, [2_199, 0, 101])
+    found = take_rows(table, [2_199, 0, 101])
     assert found["row"].to_pylist() == [2_199, 0, 101]
     assert [text.as_py()[:2] for text in found["text"]] == ["99", "00", "01"]

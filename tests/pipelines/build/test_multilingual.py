@@ -18,7 +18,7 @@ from pipelines.validation.validate import validate_dataset
 from shared.config import load_config
 from shared.dataset import Dataset
 from shared.records import decode
-from shared.tfrecord import read_frames
+from shared.tfrecord import read_framed_records
 from tests.pipelines import builds
 
 CONFIG = "configs/preprocess_multilingual.yaml"
@@ -62,7 +62,7 @@ def mels(data: Path, source: str) -> dict[str, np.ndarray]:
     found = {}
     for path in (data / "shards").glob(f"{source}-*.tfrecord"):
         with path.open("rb") as file:
-            for frame in read_frames(file):
+            for frame in read_framed_records(file):
                 features = decode(frame.payload)
                 mel = np.frombuffer(features["mel"][0], "<f2").reshape(-1, 80)
                 found[stems[features["utterance_id"][0].decode()]] = mel.astype(np.float32)

@@ -23,7 +23,7 @@ from pipelines.compare.changes import CHANGE_KINDS
 from pipelines.tables import record_diff as records
 from pipelines.tables.join import pair_rows
 from shared.dataset import Dataset
-from shared.locks import writing
+from shared.locks import write_lock
 from tests.pipelines import builds
 
 HOSTILE = "The <script>alert(1)</script> kettle & co."
@@ -159,7 +159,7 @@ def test_copies_are_equal_and_nothing_of_them_is_read(
 
     monkeypatch.setattr("pipelines.tables.load.load_table", refuse)
     monkeypatch.setattr("pipelines.compare.drift.load_columns", refuse)
-    monkeypatch.setattr("pipelines.tables.record_diff.read_frame", refuse)
+    monkeypatch.setattr("pipelines.tables.record_diff.read_framed_record", refuse)
     outcome = command("compare", small, spoiled)
     assert outcome.code == 0
     assert "equal" in outcome.out
@@ -240,7 +240,7 @@ def test_differences_exit_with_1_and_say_what_they_are(
 def test_a_dataset_that_is_being_written_is_refused(side: int, small: Path, spoiled: Path, command: Callable) -> None:
     places = [small, small]
     places[side] = spoiled
-    with writing(spoiled, command="build"):
+    with write_lock(spoiled, command="build"):
         outcome = command("compare", *places)
     assert outcome.code == 2
     assert "is writing here" in outcome.err

@@ -15,9 +15,9 @@ from pipelines.storage.locations import dataset_path
 from pipelines.storage.object_store import RemotePath
 from shared.dataset import Dataset
 from shared.errors import UserError
-from shared.files import link_file, local, new_file, write_bytes
-from shared.locks import reading, writing
-from shared.storage_path import Place
+from shared.files import link_file, local_path, new_file, write_bytes
+from shared.locks import read_lock, write_lock
+from shared.storage_path import StoragePath
 from tests.commands import Outcome
 from tests.pipelines import builds, damage, vault
 
@@ -52,7 +52,7 @@ def stored(data: RemotePath, stores: dict[str, Path]) -> RemotePath:
     return data
 
 
-def build(data: Place, *more: str, corpus: Path) -> None:
+def build(data: StoragePath, *more: str, corpus: Path) -> None:
     builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus, *SETTINGS, *more))
 
 
@@ -141,11 +141,11 @@ def test_report_trace_and_comparison_read_a_store(
 def test_a_lock_that_a_killed_writer_left_is_broken_by_word_only(
     stored: RemotePath, small: Path, command: Callable[..., Outcome]
 ) -> None:
-    with writing(stored, command="build"):
+    with write_lock(stored, command="build"):
         left = (stored / ".lock").read_bytes()
-        with pytest.raises(UserError, match="is writing here"), reading(stored):
+        with pytest.raises(UserError, match="is writing here"), read_lock(stored):
             pass
-        with pytest.raises(UserError, match="--break-lock"), writing(stored, command="repair"):
+        with pytest.raises(UserError, match="--break-lock"), write_lock(stored, command="repair"):
             pass
     assert not (stored / ".lock").exists()
     write_bytes(stored / ".lock", left)
@@ -171,7 +171,7 @@ def test_a_remote_path_is_no_local_one(data: RemotePath) -> None:
     with pytest.raises(TypeError):
         Path(data)  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        local(data)
+        local_path(data)
 
 
 def test_a_remote_path_has_the_parts_of_a_local_one(data: RemotePath) -> None:
@@ -195,7 +195,7 @@ def test_files_and_folders_answer_as_on_a_disk(data: RemotePath, tmp_path: Path)
     assert answers[0] == answers[1]
 
 
-def _answers(root: Place) -> list[object]:
+def _answers(root: StoragePath) -> list[object]:
     folder = root / "folder"
     folder.mkdir(parents=True, exist_ok=True)
     told: list[object] = []
@@ -282,7 +282,7 @@ def test_a_publication_that_was_killed_is_carried_on(
     assert content(data) != builds.content(small)
     with pytest.raises(UserError, match="--break-lock"):
         Dataset.open(data)
-    with writing(data, command="repair", break_lock=True):
+    with write_lock(data, command="repair", break_lock=True):
         pass
     held = {name: one for name, one in content(data).items() if not name.startswith(".staging/")}
     assert held == builds.content(small)

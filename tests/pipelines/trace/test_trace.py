@@ -28,9 +28,9 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import preset
 from shared.layout import Layout
-from shared.locks import writing
+from shared.locks import write_lock
 from shared.records import decode
-from shared.tfrecord import read_frames
+from shared.tfrecord import read_framed_records
 from tests.pipelines import builds, damage
 
 
@@ -65,7 +65,7 @@ def frames_of(data: Path) -> Iterator[tuple[str, Any]]:
     """(file, frame) of every record."""
     for path in [*(data / "shards").iterdir(), *(data / "withheld").glob("*.tfrecord")]:
         with path.open("rb") as file:
-            for frame in read_frames(file):
+            for frame in read_framed_records(file):
                 yield f"{path.parent.name}/{path.name}", frame
 
 
@@ -252,7 +252,7 @@ def test_the_account_for_machines_says_what_that_for_people_does(traced: Path, c
 
 
 def test_a_dataset_that_is_being_written_is_refused(moved: Path, command: Callable) -> None:
-    with writing(moved, command="build"):
+    with write_lock(moved, command="build"):
         outcome = command("trace", "ljspeech/C00004", "--data", moved)
     assert outcome.code == 2
     assert "is writing here" in outcome.err

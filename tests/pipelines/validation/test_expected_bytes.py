@@ -13,10 +13,10 @@ from pipelines.validation.expected_bytes import FrameTemplates
 from pipelines.validation.manifest_rows import parse_rows
 from pipelines.validation.shard_reader import ShardReader
 from shared.dataset import Dataset
-from shared.layout import Stem
+from shared.layout import ShardName
 from shared.records import decode
 from shared.tables import MANIFEST
-from shared.tfrecord import checksum, frame
+from shared.tfrecord import checksum, frame_record
 from tests.pipelines import damage
 
 
@@ -28,7 +28,7 @@ def test_the_outline_of_a_row_surrounds_the_mel_and_the_tokens_of_its_record(sam
         for stem in damage.stems(data):
             rows = parse_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
             for row, payload in zip(rows, damage.payloads(data, stem=stem), strict=True):
-                outline, framed = outlines.of(row), frame(payload)
+                outline, framed = outlines.of(row), frame_record(payload)
                 assert outline is not None
                 head, mel_end, middle, tokens_end, tail = outline
                 mel, tokens = framed[len(head) : mel_end], framed[mel_end + len(middle) : tokens_end]
@@ -42,6 +42,6 @@ def test_no_sound_record_is_taken_apart(sample: Path, tmp_path: Path, monkeypatc
     speakers = {name: speaker.id for name, speaker in dataset.info.speakers.items()}
     for stem in damage.stems(sample):
         rows = parse_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
-        file = ShardReader(stem=Stem.parse(stem), rows=rows, contract=dataset.info.contract, speakers=speakers)
+        file = ShardReader(stem=ShardName.parse(stem), rows=rows, contract=dataset.info.contract, speakers=speakers)
         assert file.inspect(dataset.layout.shard(stem), counter=ProgressCounter(tmp_path, name=stem)) == []
         assert file.sums().records == len(rows)

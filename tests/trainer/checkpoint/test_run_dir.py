@@ -12,7 +12,8 @@ import pytest
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import PRESETS
-from shared.locks import Owner, writing
+from shared.lock_holder import LockHolder
+from shared.locks import write_lock
 from trainer.checkpoint.run_dir import RunInfo, prepare_run_info, read_run_info, training_lock, write_run_files
 from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
@@ -156,10 +157,10 @@ def test_two_processes_do_not_train_into_one_folder_and_a_killed_one_is_in_nobod
 
 def test_a_run_may_go_on_on_another_machine_than_the_one_that_died(tmp_path: Path) -> None:
     """A job that a cluster starts again finds itself elsewhere, or in a container of another name."""
-    owner = Owner.of_this_process("train").model_copy(update={"host": "another"})
+    owner = LockHolder.of_this_process("train").model_copy(update={"host": "another"})
     (tmp_path / ".lock").write_text(owner.model_dump_json())
     with training_lock(tmp_path, break_lock=False):
         pass
     (tmp_path / ".lock").write_text(owner.model_dump_json())
-    with pytest.raises(UserError, match="--break-lock"), writing(tmp_path, command="build"):
+    with pytest.raises(UserError, match="--break-lock"), write_lock(tmp_path, command="build"):
         pass

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from shared.tfrecord import HEADER_BYTES, frame, payload_of
+from shared.tfrecord import HEADER_BYTES, frame_record, unframe
 from tests.trainer.batches import DEVICE, as_numpy, epochs, make_stream
 from trainer.data import pipeline as stream_module
 from trainer.data.corrupt_records import Damage, first_damage
@@ -39,7 +39,7 @@ class Copy(NamedTuple):
         """Put another payload of the same length into the record's frame, with the checksums that it then has."""
         with self.shard.open("r+b") as file:
             file.seek(self.offset_bytes)
-            framed = frame(change(payload_of(file.read(self.length_bytes))))
+            framed = frame_record(change(unframe(file.read(self.length_bytes))))
             assert len(framed) == self.length_bytes
             file.seek(self.offset_bytes)
             file.write(framed)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from preprocess.audio import decode_audio
 from preprocess.utterance import Reason, Rejected
-from preprocess.wav import check_plain
+from preprocess.wav import check_plain_pcm
 from trainer.data.wav_decoder import Pcm, read_pcm, to_mono
 
 RATE_HZ = 22_050
@@ -113,7 +113,7 @@ def said_by(error: tf.errors.OpError) -> str:
 def is_accepted(file: bytes) -> bool:
     try:
         decoded = decode_audio(file, max_duration_s=10)
-        check_plain(file, rate_hz=RATE_HZ, samples=decoded.samples)
+        check_plain_pcm(file, rate_hz=RATE_HZ, samples=decoded.samples)
     except Rejected:
         return False
     return True
@@ -150,14 +150,14 @@ def test_preparation_rejects_a_wav_whose_samples_libsndfile_finds_elsewhere() ->
     (found,) = read_all([TWO_DATA], num_samples=[len(decoded.samples)])
     assert not np.array_equal(found, decoded.samples)
     with pytest.raises(Rejected, match="several data chunks"):
-        check_plain(TWO_DATA, rate_hz=RATE_HZ, samples=decoded.samples)
+        check_plain_pcm(TWO_DATA, rate_hz=RATE_HZ, samples=decoded.samples)
 
 
 @pytest.mark.parametrize("kind", ["24 bits", "another rate", "flac", "64-bit RIFF"])
 def test_sound_audio_that_training_cannot_read_has_a_reason_of_its_own(kind: str) -> None:
     decoded = decode_audio(BAD[kind], max_duration_s=10)
     with pytest.raises(Rejected) as raised:
-        check_plain(BAD[kind], rate_hz=RATE_HZ, samples=decoded.samples)
+        check_plain_pcm(BAD[kind], rate_hz=RATE_HZ, samples=decoded.samples)
     assert raised.value.reason is Reason.NOT_PLAIN_WAV
 
 

@@ -15,7 +15,7 @@ import pytest
 from shared.config import load_config
 from shared.dataset import Dataset
 from shared.errors import UserError
-from shared.locks import writing
+from shared.locks import write_lock
 from trainer.checkpoint.run_dir import training_lock
 from trainer.config.train_config import TrainConfig
 from trainer.data.dataset_checks import open_dataset
@@ -90,7 +90,7 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
 
         def train(self, **_: object) -> str:
             message = rf"^{copy}: another process reads this dataset, such as a training; wait for it, or end it$"
-            with pytest.raises(UserError, match=message), writing(copy, command="build"):
+            with pytest.raises(UserError, match=message), write_lock(copy, command="build"):
                 pass
             with pytest.raises(UserError, match=r"train of .* is writing here"):
                 training_lock(tmp_path / "run", break_lock=False).__enter__()
@@ -98,12 +98,12 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
 
     monkeypatch.setattr(training, "Trainer", Trainer)
     assert training.train(CONFIG, data=copy, run=tmp_path / "run", allocator="") == "to the end"
-    with writing(copy, command="build"):
+    with write_lock(copy, command="build"):
         pass
 
 
 def test_no_training_begins_while_a_build_writes(data: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(data, tmp_path / "data")
-    with writing(copy, command="build"), pytest.raises(UserError, match=r"build of .* is writing here; wait for it"):
+    with write_lock(copy, command="build"), pytest.raises(UserError, match=r"build of .* is writing here; wait for it"):
         training.train(CONFIG, data=copy, run=tmp_path / "run", allocator="")
     assert not (tmp_path / "run").exists()

@@ -10,7 +10,7 @@ import pytest
 
 from pipelines.execution.flink.cluster import Cluster
 from pipelines.execution.flink.jobs import find_job, running_jobs
-from shared.locks import Owner
+from shared.lock_holder import LockHolder
 from tests.pipelines import builds, clusters
 
 CLIPS = 1_200
@@ -28,14 +28,14 @@ def words(corpus: Path, *more: str, data: Path) -> list[str]:
     return builds.build_words(corpus, "utterances_per_shard=60", *more, data=data)
 
 
-def kill_a_driver(corpus: Path, *, data: Path) -> Owner:
+def kill_a_driver(corpus: Path, *, data: Path) -> LockHolder:
     """In the middle of its build; what it leaves in the lock."""
     process = builds.start(*words(corpus, data=data), "--runner", "flink")
     killed = clusters.after_some_progress(data / ".staging", process.kill, from_=200)
     killed.join()
     process.communicate()
     assert process.returncode == -9
-    return Owner.model_validate_json((data / ".lock").read_bytes())
+    return LockHolder.model_validate_json((data / ".lock").read_bytes())
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,8 @@ def test_a_cluster_that_cannot_be_asked_stops_the_run_unless_it_is_said_to_be_go
     data = tmp_path / "data"
     data.mkdir()
     job = {"master": "localhost:1", "name": "myxtts-build-x", "work": "", "since": "2026-01-01T00:00:00Z"}
-    left = Owner.of_this_process("build").model_dump() | {"pid": 1, "job": job}
-    (data / ".lock").write_text(Owner.model_validate(left).model_dump_json())
+    left = LockHolder.of_this_process("build").model_dump() | {"pid": 1, "job": job}
+    (data / ".lock").write_text(LockHolder.model_validate(left).model_dump_json())
     small = words(corpus, "sources.ljspeech.max_utterances=20", data=data)
     outcome = command(*small)
     assert outcome.code == 2

@@ -31,7 +31,8 @@ from pipelines.execution.flink.runner import FlinkResult, FlinkRunner, flink_pip
 from pipelines.execution.leftover_jobs import end_leftover_job, registered_job
 from pipelines.execution.runners import run_graph
 from shared.errors import UserError
-from shared.locks import Job, Lock, Owner, writing
+from shared.lock_holder import ClusterJob, LockHolder
+from shared.locks import Lock, write_lock
 from tests.commands import Outcome
 from tests.pipelines.execution.flink.test_flink_jobs import Service, listed, states
 from tests.pipelines.test_doctor import refusing
@@ -215,10 +216,10 @@ def test_a_cluster_is_not_ended_under_running_jobs_unless_by_word(
     assert command("flink", "down", "--force").out == "nothing was running\n"
 
 
-def left_behind(folder: Path) -> Job | None:
+def left_behind(folder: Path) -> ClusterJob | None:
     """The job that the lock's paper names."""
     paper = (folder / ".lock").read_bytes()
-    return Owner.model_validate_json(paper).job if paper else None
+    return LockHolder.model_validate_json(paper).job if paper else None
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, rest.Unreachable, ZeroDivisionError])
@@ -228,7 +229,7 @@ def test_a_job_that_may_be_on_its_way_stays_in_the_lock(
     service.answers["/jobs/overview"] = NOWHERE
     with (
         pytest.raises(error),
-        writing(tmp_path, command="build") as lock,
+        write_lock(tmp_path, command="build") as lock,
         registered_job(lock, runner="flink", name="ours", work="w"),
     ):
         raise error
@@ -246,7 +247,7 @@ def test_a_job_that_was_not_sent_or_has_ended_is_noted_no_more(
     expected = pytest.raises(error) if error else contextlib.nullcontext()
     with (
         expected,
-        writing(tmp_path, command="build") as lock,
+        write_lock(tmp_path, command="build") as lock,
         registered_job(lock, runner="flink", name="ours", work="w"),
     ):
         if error:
@@ -258,10 +259,10 @@ def test_a_job_that_was_not_sent_or_has_ended_is_noted_no_more(
 def lock(service: Service, tmp_path: Path) -> Iterator[Lock]:
     """In the hands of a run whose forerunner was killed just now, amid the submission of its job."""
     since = datetime.datetime.now(datetime.UTC)
-    job = Job(master=service.master, name="ours", work="w", since=since)
-    left = Owner.of_this_process("build").model_copy(update={"job": job})
+    job = ClusterJob(master=service.master, name="ours", work="w", since=since)
+    left = LockHolder.of_this_process("build").model_copy(update={"job": job})
     (tmp_path / ".lock").write_text(left.model_dump_json())
-    with writing(tmp_path, command="build") as held:
+    with write_lock(tmp_path, command="build") as held:
         yield held
 
 
