@@ -13,7 +13,7 @@ from tests.trainer.processes import kill_all
 
 # in the order in which tests, by their files' names, wait for them
 WORKS: dict[str, Callable[[Path], Any]] = {
-    "combined": combining.train_all,
+    "pairs": combining.train_pairs,
     "on_devices": fleets.train_on_devices,
     "trained": runs.train_twice,
 }

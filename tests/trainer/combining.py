@@ -1,11 +1,11 @@
-"""A process that trains a small model in each way that a step can be made, and says what came of it.
+"""A process that trains a small model in each way that a step can be made, and prints what each came to.
 
-    python -m tests.trainer.combining [nano]
+    python -m tests.trainer.combining pairs|rest|nano
 
-A line of JSON for each way, as soon as it is known. The model has every part of `nano`, one narrow layer of each, and
-is made in all ways; or it is of the size that is named, compiled as for a user, and made in ways among which any two
-choices meet. What is random is the same in every way and at every step, so that all of them should give one and the
-same losses and gradients: those of the first way, which is float32 and nothing else.
+It prints a line of JSON for each way, as soon as it is known. `pairs`: ways among which any two choices meet, of a
+model that has every part of `nano`, one narrow layer of each. `rest`: all other ways of that model. `nano`: ways among
+which any two choices meet, of `nano` itself, compiled as for a user. Noise is the same in every way and at every step,
+so that all ways should give the same losses and gradients: those of the plainest way, float32 and nothing else.
 """
 
 from __future__ import annotations
@@ -59,13 +59,6 @@ ALL = [
     Way(*one)
     for one in itertools.product((0, 10), ("float32", "bfloat16", "float16"), (1, 2), (False, True), (False, True))
 ]
-ROTARY = [Way(rotary=True), Way(0, "float32", 1, True, True, rotary=True)]
-ADAPTIVE = [
-    Way(adaptive=True),
-    *(Way(0, one, 1, True, True, True) for one in ("float32", "bfloat16", "float16")),
-    Way(adaptive=True, voice=0.3),
-    Way(0, "float32", 1, True, True, True, voice=0.3),
-]
 EVERY_PAIR = [
     Way(),
     Way(10),
@@ -75,33 +68,45 @@ EVERY_PAIR = [
     Way(0, "float16", 1, True, True),
     Way(10, "float16", 2, False, False),
 ]
-OF_NANO = EVERY_PAIR + [Way(10, precision, 2, True, True) for precision in ("bfloat16", "float16")]
+ROTARY = [Way(rotary=True), Way(0, "float32", 1, True, True, rotary=True)]
+ADAPTIVE = [Way(adaptive=True, voice=0.3), Way(0, "float32", 1, True, True, True, voice=0.3)]
+ADAPTIVE_PRECISIONS = [
+    Way(adaptive=True),
+    *(Way(0, one, 1, True, True, True) for one in ("float32", "bfloat16", "float16")),
+]
+REST = [way for way in ALL if way not in EVERY_PAIR]
+NANO = EVERY_PAIR + [Way(10, precision, 2, True, True) for precision in ("bfloat16", "float16")]
+SETS = {
+    "pairs": EVERY_PAIR + ROTARY + ADAPTIVE,
+    "rest": [Way(), Way(10), *REST, *ADAPTIVE_PRECISIONS],  # the first two are what the others are compared with
+    "nano": NANO,
+}
 
 
-def main() -> None:
+def main(name: str) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    size = sys.argv[1] if len(sys.argv) > 1 else None
+    size = "nano" if name == "nano" else None
     if size is None:
-        # what a program computes stays the same, and it is compiled in a fraction of the time
+        # the program computes the same, and is compiled in a fraction of the time
         os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
     gradients: dict[Way, list[np.ndarray]] = {}
-    for way in ALL + ROTARY + ADAPTIVE if size is None else OF_NANO:
+    for way in SETS[name]:
         found, gradients[way] = train(way, size=size)
         distances = compare(gradients[way], gradients[way.witness])
         print(json.dumps({"way": way, **found, **distances}), flush=True)
 
 
-def train_all(_: Path) -> dict[str, dict[Way, dict]]:
-    """What each way came to, of the narrow model and of `nano`; in processes of their own."""
-    return {size: _trained(*words) for size, words in (("narrow", []), ("nano", ["nano"]))}
-
-
-def _trained(*words: str) -> dict[Way, dict]:
-    ended = end(begin([sys.executable, "-m", "tests.trainer.combining", *words]), within_s=TIMEOUT_S)
+def train_set(name: str) -> dict[Way, dict]:
+    """What each way of a set came to, in a process of its own."""
+    ended = end(begin([sys.executable, "-m", "tests.trainer.combining", name]), within_s=TIMEOUT_S)
     assert ended.code == 0, ended.err[-3000:]
     rows = [json.loads(line) for line in ended.out.splitlines()]
     return {Way(*row["way"]): row for row in rows}
+
+
+def train_pairs(_: Path) -> dict[Way, dict]:
+    return train_set("pairs")
 
 
 def same_at_every_step(*, seed: int, step: tf.Tensor, place: object = 0) -> Noise:
@@ -185,4 +190,4 @@ def compare(gradients: list[np.ndarray], wanted: list[np.ndarray]) -> dict[str, 
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])
