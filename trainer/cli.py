@@ -14,6 +14,7 @@ from shared.errors import UserError
 from shared.locks import read_lock
 from shared.stderr import ignore_stderr_errors
 from trainer.config.speech_bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
+from trainer.config.train_config import TrainConfig
 from trainer.distributed.tf_config import parse_tf_config
 from trainer.platform.tf_setup import start_tensorflow
 from trainer.training.signals import Interrupted
@@ -62,13 +63,12 @@ def train(
 ) -> None:
     """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
     cluster = parse_tf_config(os.environ.get("TF_CONFIG"))
+    settings = load_config(config, of=TrainConfig, overrides=overrides)
     allocator = start_tensorflow(plain_malloc=plain_malloc, init_devices=cluster is None)
-    from trainer.config.train_config import TrainConfig
     from trainer.distributed.collectives import Hosts
     from trainer.platform.tf_errors import translate_errors
     from trainer.training.train import train as train_to_the_end
 
-    settings = load_config(config, of=TrainConfig, overrides=overrides)
     if cluster is not None:
         click.echo(f"{cluster}: waiting for all of {', '.join(cluster.addresses)}", err=True)
     with translate_errors():
@@ -100,21 +100,20 @@ def doctor(run: Path) -> None:
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A picture (.png, .svg, .pdf) to write.")
 def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | None) -> None:
     """What training as CONFIG says would be fed: shapes of batches, padding, shares; nothing is read but manifests."""
+    settings = load_config(config, of=TrainConfig, overrides=overrides)
     start_tensorflow(gpus="hidden")  # planning needs none, and a training may be running on it
     from rich.console import Console
 
-    from trainer.config.train_config import TrainConfig
     from trainer.data.dataset_checks import open_dataset
     from trainer.data.inspection import inspect_input
     from trainer.monitoring.input_tables import inspection_tables
     from trainer.tools.inspection_plot import check_plot_path, write_plot
 
-    asked = load_config(config, of=TrainConfig, overrides=overrides)
     if out is not None:
         check_plot_path(out)
     with read_lock(data):
-        inspection = inspect_input(asked, dataset=open_dataset(data))
-    Console(highlight=False).print(inspection_tables(inspection, config=asked))
+        inspection = inspect_input(settings, dataset=open_dataset(data))
+    Console(highlight=False).print(inspection_tables(inspection, config=settings))
     if out is not None:
         write_plot(inspection, path=out, title=str(data))
         click.echo(f"\npicture: {out}")
@@ -136,26 +135,24 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
     """What training as CONFIG says would cost on this host: each shape's step, the input; steps are recorded."""
     if parse_tf_config(os.environ.get("TF_CONFIG")) is not None:
         raise UserError("TF_CONFIG is set: a profile is of one host; run it with `env -u TF_CONFIG`")
+    settings = load_config(config, of=TrainConfig, overrides=overrides)
     start_tensorflow()
     from rich.console import Console
 
-    from trainer.config.train_config import TrainConfig
     from trainer.data.dataset_checks import open_dataset
     from trainer.platform.tf_errors import translate_errors
     from trainer.tools.profile import Profiler
     from trainer.tools.profile_table import make_output_folder, profile_lines, profile_table, write_profile
 
-    asked = load_config(config, of=TrainConfig, overrides=overrides)
-
     with read_lock(data), translate_errors():
         dataset = open_dataset(data)
         make_output_folder(out, data=data)
-        profiler = Profiler(asked, dataset=dataset, out=out)
+        profiler = Profiler(settings, dataset=dataset, out=out)
         found = profiler.measure(steps=steps, log=_log)
         Console(highlight=False).print(profile_table(found))
         for line in profile_lines(found):
             click.echo(line)
-        write_profile(found, config=asked, data=data, out=out)
+        write_profile(found, config=settings, data=data, out=out)
         if found.input_over_steps is None:
             click.echo("nothing is recorded: a batch does not fit into memory")
             return
@@ -201,11 +198,13 @@ def synthesize(
     crop: Path | None,
 ) -> None:
     """Speak a text, in the voice of a reference clip."""
+    from trainer.speech.request import SynthesisRequest, prepare_request
+
+    request = prepare_request(SynthesisRequest(text=text, language=language, reference=reference), run=run)
     start_tensorflow(gpus="as needed")  # a training may be running on it
     from trainer.platform.tf_errors import translate_errors
-    from trainer.speech.synthesizer import SynthesisRequest, synthesize_file
+    from trainer.speech.synthesizer import synthesize_file
 
-    request = SynthesisRequest(text=text, language=language, reference=reference)
     with translate_errors():
         speech, saved = synthesize_file(
             request,

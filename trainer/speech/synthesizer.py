@@ -11,32 +11,23 @@ import numpy as np
 import soundfile
 import tensorflow as tf
 
-from preprocess.audio import decode_audio, read_audio_file, resample
+from preprocess.audio import resample
 from preprocess.mel import log_mel
 from preprocess.processing import process
-from preprocess.text import prepare_text
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import Rejected
 from shared.dataset import Contract
 from shared.errors import UserError
 from shared.features import FeatureSpec
 from shared.files import write_bytes
-from shared.languages import resolve_language
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
 from trainer.checkpoint.run_dir import RunInfo, load_trained_model, read_run_info
-from trainer.config.speech_bounds import MAX_REFERENCE_S, MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
+from trainer.config.speech_bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
 from trainer.model.reference_crop import loudest_part
 from trainer.model.xtts import XTTS, Generated
 from trainer.speech.griffin_lim import griffin_lim
-
-
-class SynthesisRequest(NamedTuple):
-    """What to say, and in whose voice."""
-
-    text: str
-    language: str  # FLORES-200, or a name that means just one of them
-    reference: Path | None  # None leaves the choice of a voice to the model
+from trainer.speech.request import PreparedRequest, Reference
 
 
 class Speech(NamedTuple):
@@ -60,7 +51,7 @@ class SynthesisResult(NamedTuple):
 
 
 def synthesize_file(
-    request: SynthesisRequest,
+    request: PreparedRequest,
     *,
     run: Path,
     out: Path,
@@ -88,9 +79,8 @@ def synthesize_file(
     if not MIN_SPEECH_S <= max_duration_s <= MAX_SPEECH_S:
         raise UserError(f"{max_duration_s} seconds of speech: wanted {MIN_SPEECH_S:g} to {MAX_SPEECH_S:.0f}")
     info = read_run_info(run)
-    request = request._replace(language=resolve_language(request.language))
     dense = _tokens(request, info=info, run=run, tokenizer=tokenizer)
-    heard = _crop(request.reference, tokens=len(dense), info=info, run=run, log=log)
+    heard = _crop(request, tokens=len(dense), info=info, run=run, log=log)
     if len(dense) > info.lengths.tokens:
         log(
             f"the text: {len(dense)} tokens, in training {info.lengths.tokens} at most; where words are lost, speak it "
@@ -149,7 +139,7 @@ def synthesize(
     return Speech(griffin_lim(mel, spec=spec, seed=seed), mel, spec.sample_rate_hz, ending)
 
 
-def _tokens(request: SynthesisRequest, *, info: RunInfo, run: Path, tokenizer: str | None) -> np.ndarray:
+def _tokens(request: PreparedRequest, *, info: RunInfo, run: Path, tokenizer: str | None) -> np.ndarray:
     """Dense ids [T] int32, by the tokenizer that made the shards."""
     opened = Tokenizer(tokenizer or info.contract.tokenizer.location)
     if opened.identity.sha256 != info.contract.tokenizer.sha256:
@@ -157,14 +147,8 @@ def _tokens(request: SynthesisRequest, *, info: RunInfo, run: Path, tokenizer: s
             f"tokenizer {opened.identity.location}: not the one that the shards of {run} were made with "
             f"(sha256 {info.contract.tokenizer.sha256}); name that one with --tokenizer"
         )
-    text = prepare_text(request.text, language=request.language).text
-    if not text:
-        raise UserError("the text: nothing is left of it after its preparation; wanted something to say")
-    pieces = opened.encode_pieces(text, language=request.language)
+    pieces = opened.encode_pieces(request.text, language=request.language)
     vocabulary = Vocabulary.load(run / "vocab.json")
-    if pieces[0][0] not in vocabulary:
-        spoken = ", ".join(vocabulary.languages)
-        raise UserError(f"{run} was not trained on {request.language}; it speaks {spoken}")
     if len(pieces) > MAX_TOKENS:
         raise UserError(
             f"the text: {len(pieces):,} tokens, wanted at most {MAX_TOKENS:,}; speak it sentence by sentence"
@@ -172,15 +156,18 @@ def _tokens(request: SynthesisRequest, *, info: RunInfo, run: Path, tokenizer: s
     return np.array(vocabulary.encode(pieces), np.int32)
 
 
-def _crop(path: Path | None, *, tokens: int, info: RunInfo, run: Path, log: Callable[[str], object]) -> np.ndarray:
-    """What is heard of the reference for a text of so many tokens, or no frames, [C, M] float32."""
-    if path is not None:
-        mel = _reference_mel(path, contract=info.contract)
+def _crop(
+    request: PreparedRequest, *, tokens: int, info: RunInfo, run: Path, log: Callable[[str], object]
+) -> np.ndarray:
+    """The part of the reference that the model hears for a text of this many tokens: [C, M] float32, C may be 0."""
+    if request.reference is not None:
+        mel = _reference_mel(request.reference, contract=info.contract)
         most = info.lengths.heard_frames(tokens, crop_frames=info.config.model.crop_frames)
         heard = loudest_part(mel, frames=most).numpy()
         if len(heard) < len(mel):
             rate = info.contract.features.frames_per_second
-            log(f"reference {path}: of {len(mel) / rate:.1f} s the loudest {len(heard) / rate:.1f} s are heard")
+            used = f"the loudest {len(heard) / rate:.1f} s of {len(mel) / rate:.1f} s are used"
+            log(f"reference {request.reference.path}: {used}")
         return heard
     if info.config.model.reference_dropout == 0:
         raise UserError(
@@ -189,15 +176,16 @@ def _crop(path: Path | None, *, tokens: int, info: RunInfo, run: Path, log: Call
     return np.zeros([0, info.contract.features.n_mels], np.float32)
 
 
-def _reference_mel(path: Path, *, contract: Contract) -> np.ndarray:
-    """Of a clip, [F, M] float32, prepared as the shards were."""
+def _reference_mel(reference: Reference, *, contract: Contract) -> np.ndarray:
+    """The mel [F, M] float32 of a decoded clip, processed as the clips in the shards were."""
     spec = contract.features
     try:
-        decoded = decode_audio(read_audio_file(str(path)), max_duration_s=MAX_REFERENCE_S)
-        signal = process(resample(decoded, rate_hz=spec.sample_rate_hz), steps=contract.processing)
+        signal = process(resample(reference.signal, rate_hz=spec.sample_rate_hz), steps=contract.processing)
         return log_mel(signal.samples, spec=spec)
     except (Rejected, ValueError) as error:
-        raise UserError(f"reference {path}: {error}; wanted a clip of a voice, some seconds long") from error
+        raise UserError(
+            f"reference {reference.path}: {error}; expected a clip of a voice, some seconds long"
+        ) from error
 
 
 def _write_wav(path: Path, speech: Speech) -> None:

@@ -110,7 +110,7 @@ def test_a_reference_that_is_no_clip(mistake: Callable[..., str], tmp_path: Path
     path.write_bytes(BAD_CLIPS[kind])
     message = mistake(reference=path)
     assert f"reference {path}: " in message
-    assert "wanted a clip of a voice" in message
+    assert "expected a clip of a voice" in message
 
 
 def test_a_reference_that_is_absent_or_a_folder(mistake: Callable[..., str], tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
     start = np.argmax([whole[start : start + most].mean() for start in range(len(whole) - most + 1)])
     np.testing.assert_allclose(crop, whole[None, start : start + most], atol=1e-4)
     assert (
-        f"reference {REFERENCE}: of {len(whole) * 256 / 22050:.1f} s the loudest {most * 256 / 22050:.1f} s are heard"
+        f"reference {REFERENCE}: the loudest {most * 256 / 22050:.1f} s of {len(whole) * 256 / 22050:.1f} s are used"
         in outcome.err
     )
     assert "in training" not in outcome.err
