@@ -137,6 +137,17 @@ def mel_filterbank(spec: FeatureSpec) -> np.ndarray:
     return filters
 
 
+@functools.cache
+def window(spec: FeatureSpec) -> np.ndarray:
+    """The periodic Hann window of a spec, [n_fft] float32."""
+    return hann(spec.n_fft)
+
+
+def hann(samples: int) -> np.ndarray:
+    """A periodic Hann window, [samples] float32, bit for bit that of `scipy.signal`, whose import takes 0.6 s."""
+    return (0.5 + 0.5 * np.cos(np.linspace(-np.pi, np.pi, samples + 1)))[:-1].astype(np.float32)
+
+
 # Slaney's scale: linear up to 1000 Hz (15 mel), then 27 logarithmic steps for each factor of 6.4.
 _LINEAR_HZ_PER_MEL = 200.0 / 3
 _BREAK_HZ = 1000.0

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.signal
 
-from preprocess.mel import frames, log_mel, magnitudes, window
-from shared.features import PRESETS, FeatureSpec, mel_filterbank, preset
+from preprocess.mel import frames, log_mel, magnitudes
+from shared.features import PRESETS, FeatureSpec, mel_filterbank, preset, window
 
 HIFIGAN = preset("hifigan-22k")
 CLIPS = ["LJ001-0001", "LJ001-0002", "LJ001-0008", "LJ001-0016"]

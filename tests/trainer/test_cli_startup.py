@@ -63,3 +63,13 @@ def test_a_mistake_in_what_is_to_be_spoken_needs_no_tensorflow(words: list[str],
     said, modules = run("synthesize", "--run", str(tmp_path), "--out", str(tmp_path / "o.wav"), *words, code=2)
     assert expected in said
     assert not modules & WITHOUT_TENSORFLOW
+
+
+def test_training_and_the_tools_beside_it_prepare_no_utterances() -> None:
+    """Only the speech synthesizer prepares texts and recordings; training reads shards."""
+    code = (
+        "import sys, trainer.training.train, trainer.tools.evaluate, trainer.tools.export, trainer.tools.profile;"
+        "print(*sorted(name for name in sys.modules if name.partition('.')[0] in ('preprocess', 'apache_beam')))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import tensorflow as tf
 
-from shared.features import FeatureSpec, mel_filterbank
+from shared.features import FeatureSpec, mel_filterbank, window
 
 
 class LogMel:
@@ -21,7 +21,7 @@ class LogMel:
         filters = mel_filterbank(spec)
         self._bins = int(np.flatnonzero(filters.any(axis=1))[-1]) + 1  # above them no filter hears anything
         self._filters = tf.constant(filters[: self._bins])
-        self._window = tf.constant(hann(spec.n_fft))
+        self._window = tf.constant(window(spec))
 
     def __call__(self, samples: tf.Tensor) -> tf.Tensor:
         """[F, M] float32 of samples [S] float32 at the spec's rate, `spec.min_samples` or more."""
@@ -31,8 +31,3 @@ class LogMel:
         spectrum = tf.signal.rfft(frames * self._window)[:, : self._bins]
         power = tf.square(tf.math.real(spectrum)) + tf.square(tf.math.imag(spectrum)) + spec.power_epsilon
         return tf.math.log(tf.maximum(tf.matmul(tf.sqrt(power), self._filters), spec.floor))
-
-
-def hann(length: int) -> np.ndarray:
-    """The periodic Hann window, [length] float32."""
-    return (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)).astype(np.float32)

@@ -11,8 +11,7 @@ import functools
 import numpy as np
 import scipy.fft
 
-from preprocess.mel import window
-from shared.features import FeatureSpec, mel_filterbank
+from shared.features import FeatureSpec, mel_filterbank, window
 
 MOMENTUM = 0.99
 
