@@ -68,13 +68,13 @@ def build(
 ) -> None:
     """Build a dataset as CONFIG says; OVERRIDES such as sources.ljspeech.root=/data/LJSpeech-1.1 come last."""
     from pipelines.build.build_dataset import build_dataset
-    from pipelines.build.dry_run import forecast_build
+    from pipelines.build.dry_run import estimate_build
     from pipelines.config import BuildConfig
-    from pipelines.job_summaries import build_summary, forecast_summary
+    from pipelines.job_summaries import build_summary, estimate_summary
 
     wanted = load_config(config, of=BuildConfig, overrides=overrides)
     if plan:
-        click.echo(forecast_summary(forecast_build(wanted)))
+        click.echo(estimate_summary(estimate_build(wanted)))
         return
     started_s = time.monotonic()
     published = build_dataset(wanted, data=data, runner=runner, break_lock=break_lock)
@@ -143,9 +143,9 @@ def repair(
     wanted = _config_of(config, overrides)
     repair = repair_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
     click.echo(repair_summary(repair, data=data))
-    if not repair.is_refused:
+    if not repair.is_aborted:
         _refreshed_report(data)
-    sys.exit(1 if repair.is_refused or repair.remaining else 0)
+    sys.exit(1 if repair.is_aborted or repair.remaining else 0)
 
 
 @cli.command()
@@ -171,9 +171,9 @@ def replay(
     wanted = _config_of(config, overrides)
     replay = replay_dataset(data, config=wanted, runner=runner, accept_changes=accept_changes, break_lock=break_lock)
     click.echo(replay_summary(replay, data=data))
-    if not replay.is_refused:
+    if not replay.is_aborted:
         _refreshed_report(data)
-    sys.exit(1 if replay.is_refused else 0)
+    sys.exit(1 if replay.is_aborted else 0)
 
 
 def _config_of(config: Path | None, overrides: tuple[str, ...]) -> BuildConfig | None:

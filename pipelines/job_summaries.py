@@ -1,14 +1,14 @@
-"""What the terminal shows at the end of a job."""
+"""Summaries that the terminal shows at the end of a build, a dry run, a repair or a replay."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
 
-from pipelines.build.dry_run import Forecast, SourceForecast
+from pipelines.build.dry_run import BuildEstimate, SourceEstimate
 from pipelines.build.publish import Published
-from pipelines.repair.repair import Repair
-from pipelines.repair.replay import Replay
-from pipelines.repair.shard_diff import Difference
+from pipelines.repair.repair import RepairResult
+from pipelines.repair.replay import ReplayResult
+from pipelines.repair.shard_diff import ShardDifference
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
 from shared.storage_path import StoragePath
@@ -39,18 +39,18 @@ def build_summary(published: Published, *, data: StoragePath, seconds: float) ->
     return "\n".join(lines)
 
 
-def forecast_summary(forecast: Forecast) -> str:
+def estimate_summary(estimate: BuildEstimate) -> str:
     """One line a source, then the whole; estimates carry their standard error."""
     counts = f"{'source':16} {'clips':>9} {'bad rows':>8} {'minutes':>18} {'speakers':>8}"
-    lines = [f"{counts} {'MiB':>9} {'shards':>6}  languages", *map(_forecast_line, forecast.sources)]
-    broken = sum(source.sampled - source.decodable for source in forecast.sources)
-    sampled = sum(source.sampled for source in forecast.sources)
-    minutes, seconds = divmod(round(forecast.seconds), 60)
+    lines = [f"{counts} {'MiB':>9} {'shards':>6}  languages", *map(_estimate_line, estimate.sources)]
+    broken = sum(source.sampled - source.decodable for source in estimate.sources)
+    sampled = sum(source.sampled for source in estimate.sources)
+    minutes, seconds = divmod(round(estimate.duration_s), 60)
     lines.append(
-        f"in all {sum(source.utterances for source in forecast.sources)} clips, "
-        f"{sum(source.hours for source in forecast.sources):.2f} h, "
-        f"{sum(source.bytes for source in forecast.sources) / 2**20:.0f} MiB, "
-        f"about {minutes} min {seconds} s with {forecast.workers} worker{'s' * (forecast.workers > 1)}"
+        f"in all {sum(source.utterances for source in estimate.sources)} clips, "
+        f"{sum(source.hours for source in estimate.sources):.2f} h, "
+        f"{sum(source.bytes for source in estimate.sources) / 2**20:.0f} MiB, "
+        f"about {minutes} min {seconds} s with {estimate.workers} worker{'s' * (estimate.workers > 1)}"
     )
     lines.append(
         f"clips and rows are counted; hours, MiB and time come from {sampled} clips, {broken} of them unusable"
@@ -59,7 +59,7 @@ def forecast_summary(forecast: Forecast) -> str:
     return "\n".join(lines)
 
 
-def _forecast_line(source: SourceForecast) -> str:
+def _estimate_line(source: SourceEstimate) -> str:
     languages = [f"{code} {count}" for code, count in source.languages.items()]
     more = f" and {len(languages) - SHOWN_LANGUAGES} more" if len(languages) > SHOWN_LANGUAGES else ""
     minutes = f"{60 * source.hours:.1f} ± {60 * source.hours_error:.1f}"
@@ -82,11 +82,11 @@ def corpora_summary(readers: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def repair_summary(repair: Repair, *, data: StoragePath) -> str:
+def repair_summary(repair: RepairResult, *, data: StoragePath) -> str:
     """What was wrong, what was made again, and what only the user can mend."""
     if not repair.damaged:
         lines = [f"{data}: nothing to repair"]
-    elif repair.is_refused:
+    elif repair.is_aborted:
         lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; nothing was done: the corpora have changed"]
         lines += [*_difference_lines(repair.differences), "with --accept-changes they are taken as they are now"]
     else:
@@ -102,20 +102,20 @@ def repair_summary(repair: Repair, *, data: StoragePath) -> str:
     return "\n".join(lines)
 
 
-def _likeness(repair: Repair) -> str:
-    if repair.unlike:
-        return f"not as they were published: {', '.join(repair.unlike)}"
-    if repair.unsure:
-        return f"nothing is left that says what these were, byte for byte: {', '.join(repair.unsure)}"
+def _likeness(repair: RepairResult) -> str:
+    if repair.differing:
+        return f"not as they were published: {', '.join(repair.differing)}"
+    if repair.unverifiable:
+        return f"nothing is left that says what these were, byte for byte: {', '.join(repair.unverifiable)}"
     return "every file is as it was published, byte for byte"
 
 
-def replay_summary(replay: Replay, *, data: StoragePath) -> str:
+def replay_summary(replay: ReplayResult, *, data: StoragePath) -> str:
     """How many were tried, which came in, and into which shards."""
-    lines = [f"{data}: {replay.tried} rejected tried again, {_counted(replay.gained, 'utterance')} can be read now"]
-    withheld = set(replay.withheld)
-    lines += [f"  {name}{WITHHELD * (name in withheld)}" for name in replay.gained[:SHOWN_FINDINGS]]
-    if replay.is_refused:
+    lines = [f"{data}: {replay.tried} rejected tried again, {_counted(replay.recovered, 'utterance')} can be read now"]
+    withheld = set(replay.filtered)
+    lines += [f"  {name}{WITHHELD * (name in withheld)}" for name in replay.recovered[:SHOWN_FINDINGS]]
+    if replay.is_aborted:
         lines.append("nothing was done: the corpora have changed otherwise too")
         lines += [*_difference_lines(replay.differences), "with --accept-changes they are taken as they are now"]
     elif replay.published is not None:
@@ -131,7 +131,7 @@ def _counted(things: Sized, noun: str) -> str:
     return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
 
 
-def _difference_lines(differences: Sequence[Difference]) -> list[str]:
-    lines = [f"  {one.stem}: {one.utterance_id or 'all'}: {one.message}" for one in differences[:SHOWN_FINDINGS]]
+def _difference_lines(differences: Sequence[ShardDifference]) -> list[str]:
+    lines = [f"  {one.shard_name}: {one.utterance_id or 'all'}: {one.message}" for one in differences[:SHOWN_FINDINGS]]
     more = len(differences) - SHOWN_FINDINGS
     return [*lines, f"  … and {more} more"] if more > 0 else lines

@@ -1,14 +1,14 @@
-"""Raw corpora to a published dataset."""
+"""Build a dataset from raw corpora: list, prepare, filter, write, check, publish."""
 
 from __future__ import annotations
 
-from pipelines.build.incremental import published_shards
-from pipelines.build.job import Assembly
-from pipelines.build.prepare_shards import preparation
-from pipelines.build.publish import Published, check_budget, check_counts
-from pipelines.build.shard_plan import plan_build
-from pipelines.build.shard_selection import Scope
-from pipelines.build.unlisted_files import refuse_strangers
+from pipelines.build.incremental import ReusePolicy, published_shards
+from pipelines.build.job import BuildJob
+from pipelines.build.preparation import create_preparation
+from pipelines.build.publish import Published
+from pipelines.build.result_checks import check_counts, check_rejections
+from pipelines.build.shard_plan import plan_shards
+from pipelines.build.unlisted_files import check_unlisted_files
 from pipelines.config import BuildConfig
 from shared.layout import Layout
 from shared.locks import write_lock
@@ -18,21 +18,27 @@ from shared.storage_path import StoragePath
 def build_dataset(
     config: BuildConfig, *, data: StoragePath, runner: str = "local", break_lock: bool = False
 ) -> Published:
-    """Build, judge and publish; an older dataset at `data` stays as it is until all of that has gone well.
+    """Build and publish a dataset; an older dataset at `data` stays unchanged until the new one is complete.
 
-    Shards of it whose inputs are the same are not decoded again, nor are those that a build had finished before it
-    was cut short; files that stay the same are not touched.
+    Shards of the older dataset or of an interrupted build are reused if their inputs have not changed. Files with
+    unchanged content are not written again.
+
+    Args:
+        data: folder of the dataset.
+        runner: `local` or `flink`.
+        break_lock: take the dataset's lock although another writer left it.
 
     Raises:
-        UserError: the corpora, the tokenizer, the disk, another writer, or too many rejections.
+        UserError: the corpora, the tokenizer or the disk fail, another process writes the dataset, or too many
+            utterances are rejected.
     """
-    prepare = preparation(config)  # a bad tokenizer is told now, not by a worker
-    plan = plan_build(config)
+    prepare = create_preparation(config)  # a wrong tokenizer is an error of the driver, not of a worker
+    plan = plan_shards(config)
     with write_lock(data, command="build", break_lock=break_lock) as lock:
-        refuse_strangers(Layout(data), stems=map(str, plan.stems()))
-        assembly = Assembly(config, prepare=prepare, data=data, runner=runner, lock=lock)
-        published = published_shards(Layout(data), contract=assembly.contract)
-        reports = assembly.assemble(plan, scope=Scope(published=published, trusted={}))
+        check_unlisted_files(Layout(data), shard_names=map(str, plan.stems()))
+        job = BuildJob(config, prepare=prepare, data=data, runner=runner, lock=lock)
+        published = published_shards(Layout(data), contract=job.contract)
+        reports = job.run(plan, reuse=ReusePolicy(if_unchanged=published, always={}))
         check_counts(reports, listed=plan.listed)
-        check_budget(reports, config=config, rejected=assembly.staged.rejected("any").parent)
-        return assembly.publish(assembly.describe(reports))
+        check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
+        return job.publish(job.write_dataset_files(reports))

@@ -1,4 +1,4 @@
-"""What a build would give and cost, from its listing and a few clips of each source."""
+"""Dry run of a build: size, duration and time estimated from the metadata and a few clips of each source."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipelines.build.prepare_shards import preparation
-from pipelines.build.shard_plan import is_wanted, plan_build
+from pipelines.build.preparation import create_preparation
+from pipelines.build.shard_plan import is_selected, plan_shards
 from pipelines.config import BuildConfig
 from pipelines.execution.runners import choose_workers
 from preprocess.corpora import read_corpus
@@ -24,14 +24,14 @@ from shared.tfrecord import framed_bytes
 
 SAMPLED_CLIPS = 24
 
-# Of the rate of the bare utterance function on all workers, what a build reaches, and what starting it takes
-# (`make bench`).
+# Rate of a build, relative to preparation alone on all workers (`make bench`).
 BUILD_EFFICIENCY = 0.75
+# Time until the first utterance, without and with worker processes (`make bench`).
 START_S = {False: 1.0, True: 8.0}
 
 
-class SourceForecast(NamedTuple):
-    """One source: what its metadata lists, and estimates for the whole from the sampled clips."""
+class SourceEstimate(NamedTuple):
+    """Counts from the metadata of one source, and estimates from its sampled clips."""
 
     name: str
     utterances: int
@@ -47,35 +47,35 @@ class SourceForecast(NamedTuple):
     cpu_s: float
 
 
-class Forecast(NamedTuple):
-    """The whole build."""
+class BuildEstimate(NamedTuple):
+    """Estimates for a whole build."""
 
-    sources: list[SourceForecast]
+    sources: list[SourceEstimate]
     workers: int
 
     @property
-    def seconds(self) -> float:
+    def duration_s(self) -> float:
         work_s = sum(source.cpu_s for source in self.sources) / self.workers / BUILD_EFFICIENCY
         return work_s + START_S[self.workers > 1]
 
 
-def forecast_build(config: BuildConfig) -> Forecast:
-    """List every source, prepare a few clips of each, extrapolate; nothing is written.
+def estimate_build(config: BuildConfig) -> BuildEstimate:
+    """List every source, prepare a few clips of each, and extrapolate; nothing is written.
 
     Raises:
-        UserError: the corpora or the tokenizer.
+        UserError: a corpus or the tokenizer cannot be read.
     """
-    plan = plan_build(config)
-    prepare = preparation(config)
+    plan = plan_shards(config)
+    prepare = create_preparation(config)
     shards: collections.Counter[str] = collections.Counter()
     for (name, _), count in plan.shards.items():
         shards[name] += count
-    sources = [_forecast_source(name, config=config, prepare=prepare, shards=shards[name]) for name in config.sources]
-    return Forecast(sources, choose_workers(config.workers, utterances=plan.listed))
+    sources = [_estimate_source(name, config=config, prepare=prepare, shards=shards[name]) for name in config.sources]
+    return BuildEstimate(sources, choose_workers(config.workers, utterances=plan.listed))
 
 
-class Listing(NamedTuple):
-    """What a source's metadata says."""
+class SourceListing(NamedTuple):
+    """The utterances that a source's metadata lists."""
 
     utterances: int
     bad_rows: int
@@ -84,8 +84,8 @@ class Listing(NamedTuple):
     sample: list[Utterance]
 
 
-def list_source(name: str, *, config: BuildConfig) -> Listing:
-    """Count a source's utterances and choose a few of them by hash."""
+def list_source(name: str, *, config: BuildConfig) -> SourceListing:
+    """Count a source's utterances and sample a few of them by hash."""
     languages: collections.Counter[str] = collections.Counter()
     speakers: set[int] = set()
     bad_rows = 0
@@ -98,21 +98,21 @@ def list_source(name: str, *, config: BuildConfig) -> Listing:
                 speakers.add(stable_hash(element.speaker, purpose="speaker"))
                 yield element
             else:
-                bad_rows += is_wanted(element)
+                bad_rows += is_selected(element)
 
     sample = heapq.nsmallest(SAMPLED_CLIPS, utterances(), key=lambda one: sort_key(one.id))
-    return Listing(languages.total(), bad_rows, languages, len(speakers), sample)
+    return SourceListing(languages.total(), bad_rows, languages, len(speakers), sample)
 
 
-def _forecast_source(name: str, *, config: BuildConfig, prepare: Preparation, shards: int) -> SourceForecast:
+def _estimate_source(name: str, *, config: BuildConfig, prepare: Preparation, shards: int) -> SourceEstimate:
     listing = list_source(name, config=config)
     durations_s, sizes_bytes, times_s = _measure(listing.sample, prepare=prepare)
     scale = listing.utterances / max(len(listing.sample), 1)
-    # the sample is drawn without being put back
+    # finite population correction: the sample is drawn without replacement
     unseen = 1 - len(listing.sample) / max(listing.utterances, 1)
     spread_s = float(np.std(durations_s)) if listing.sample else 0.0
     error_s = spread_s * np.sqrt(len(listing.sample) * unseen) * scale
-    return SourceForecast(
+    return SourceEstimate(
         name=name,
         utterances=listing.utterances,
         bad_rows=listing.bad_rows,
@@ -129,9 +129,14 @@ def _forecast_source(name: str, *, config: BuildConfig, prepare: Preparation, sh
 
 
 def _measure(sample: list[Utterance], *, prepare: Preparation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Durations, bytes in a shard and seconds of preparation, [K] each; zeros where a clip cannot be decoded."""
+    """Prepare the sampled clips.
+
+    Returns:
+        Durations in seconds, bytes in a shard, and preparation times in seconds, [K] each. Duration and bytes of a clip
+        that cannot be prepared are 0.
+    """
     rows = []
-    for utterance in sample[:1] + sample:  # the first warms caches up and does not count
+    for utterance in sample[:1] + sample:  # the first clip warms up caches; its time is dropped
         started_s = time.perf_counter()
         try:
             outcome = prepare(utterance)

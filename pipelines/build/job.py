@@ -1,10 +1,10 @@
-"""The shards of a dataset, assembled in a staging folder by one Beam job.
+"""The Beam job of a build: it makes all shards of a dataset in a staging folder.
 
 sources ─ readers ─► Utterance references ─► shard by hash of the id
    GroupByKey on the shard (references only: a mel in a shuffle costs 4 to 9 times its size in memory)
-   ─► measure, a shard at a time: decode, mel, tokens, quality            one record in memory
-   ─► select, all at once: columns in, verdicts out                       no mel in memory
-   ─► settle, a shard at a time: kept and withheld records, tables, sums
+   ─► prepare, a shard at a time: decode, mel, tokens, quality            one record in memory
+   ─► filter, all shards at once: columns in, reasons out                 no mel in memory
+   ─► write, a shard at a time: kept and filtered records, tables, sums
 """
 
 from __future__ import annotations
@@ -15,125 +15,124 @@ from collections.abc import Sequence
 import apache_beam as beam
 import click
 
-from pipelines.build.filter_utterances import Select
-from pipelines.build.incremental import measuring
-from pipelines.build.prepare_shards import MeasureShard, contract_of, disk_message
-from pipelines.build.publish import Published, collect_reports, publish, stage_description
-from pipelines.build.shard_plan import Plan, read_keyed
-from pipelines.build.shard_selection import Scope
+from pipelines.build.dataset_info import write_dataset_files
+from pipelines.build.disk_errors import translate_disk_errors
+from pipelines.build.filter_utterances import FilterUtterances
+from pipelines.build.incremental import ReusePolicy, preparation_fingerprint
+from pipelines.build.preparation import create_contract
+from pipelines.build.prepare_shards import PrepareShard
+from pipelines.build.publish import Published, publish
+from pipelines.build.shard_plan import ShardPlan, read_keyed
 from pipelines.build.staging import Staging
-from pipelines.build.write_shards import SettleShard, ShardReport
+from pipelines.build.write_shards import ShardReport, WriteShard, read_reports
 from pipelines.config import BuildConfig, config_document
 from pipelines.execution.leftover_jobs import end_leftover_job, registered_job
 from pipelines.execution.progress import show_progress
 from pipelines.execution.runners import choose_workers, new_job_name, run_graph
 from preprocess.record import Preparation
 from shared.dataset import DatasetInfo
-from shared.errors import UserError
 from shared.layout import Layout
 from shared.locks import Lock
 from shared.publication import check_folders
 from shared.storage_path import StoragePath
 
 
-class Assembly:
-    """One job's work on one dataset, whose lock the caller holds."""
+class BuildJob:
+    """One job on one dataset; the caller holds the dataset's lock."""
 
     def __init__(self, config: BuildConfig, *, prepare: Preparation, data: StoragePath, runner: str, lock: Lock):
         self._config, self._runner, self._lock = config, runner, lock
-        self._data, self._staging = Layout(data), Staging.of_new_build(Layout(data))
-        self._prepare, self.contract = prepare, contract_of(prepare)
-        self._measuring = measuring(self.contract, decode_limit_s=config.decode_limit_s)
-        self._work = hashlib.blake2b(self._measuring.encode() + config_document(config), digest_size=16).hexdigest()
+        self._data, self._staging = Layout(data), Staging.for_new_build(Layout(data))
+        self._prepare, self.contract = prepare, create_contract(prepare)
+        self._fingerprint = preparation_fingerprint(self.contract, decode_limit_s=config.decode_limit_s)
+        self._work = hashlib.blake2b(self._fingerprint.encode() + config_document(config), digest_size=16).hexdigest()
 
     @property
     def staged(self) -> Layout:
-        """The dataset in the making."""
+        """The layout of the staged dataset."""
         return self._staging.layout
 
     def end_leftover_job(self) -> None:
-        """See to the job of a driver that was killed: its shards may be of use here."""
-        end_leftover_job(self._lock, work=self._work if self._staging.has_left(measuring=self._measuring) else None)
+        """Wait for the cluster job of a killed driver if this job can reuse its shards, else cancel that job."""
+        has_shards = self._staging.has_interrupted(fingerprint=self._fingerprint)
+        end_leftover_job(self._lock, work=self._work if has_shards else None)
 
-    def assemble(self, plan: Plan, *, scope: Scope) -> list[ShardReport]:
-        """Run the graph, with a progress bar; the reports of the planned shards.
+    def run(self, plan: ShardPlan, *, reuse: ReusePolicy) -> list[ShardReport]:
+        """Run the graph with a progress bar, and return the reports of the planned shards.
 
         Raises:
-            UserError: of the corpora, or of the disk.
+            UserError: a corpus cannot be read, or the disk fails.
         """
         workers = choose_workers(self._config.workers, utterances=plan.listed, runner=self._runner)
         label = f"{plan.listed} utterances, {sum(plan.shards.values())} shards, {workers} worker{'s' * (workers > 1)}"
         try:
-            check_folders((self._data.staging, *self._data.folders), root=self._data.root)
-            self.end_leftover_job()
-            left = self._staging.make(measuring=self._measuring)
-            name = new_job_name("build")
-            with (
-                show_progress(self._staging.progress, label=label, total=plan.listed),
-                registered_job(self._lock, runner=self._runner, name=name, work=self._work),
-            ):
-                run_graph(
-                    lambda pipeline: self._graph(pipeline, plan=plan, scope=scope, left=[one.root for one in left]),
-                    runner=self._runner,
-                    workers=workers,
-                    name=name,
-                )
-            return collect_reports(plan, staging=self._staging)
+            with translate_disk_errors(staging=self._staging.root):
+                check_folders((self._data.staging, *self._data.folders), root=self._data.root)
+                self.end_leftover_job()
+                interrupted = [one.root for one in self._staging.create(fingerprint=self._fingerprint)]
+                name = new_job_name("build")
+                with (
+                    show_progress(self._staging.progress, label=label, total=plan.listed),
+                    registered_job(self._lock, runner=self._runner, name=name, work=self._work),
+                ):
+                    run_graph(
+                        lambda pipeline: self._graph(pipeline, plan=plan, reuse=reuse, interrupted=interrupted),
+                        runner=self._runner,
+                        workers=workers,
+                        name=name,
+                    )
+                return read_reports(map(str, plan.stems()), staging=self._staging)
         except KeyboardInterrupt:
             click.echo("interrupted: nothing was published; the next run takes over what is finished", err=True)
             raise
-        except OSError as error:
-            raise UserError(disk_message(error, staging=self._staging.root)) from error
 
-    def describe(self, reports: Sequence[ShardReport]) -> DatasetInfo:
-        """Write the files that are of the dataset as a whole into the staging folder."""
-        try:
-            return stage_description(
+    def write_dataset_files(self, reports: Sequence[ShardReport]) -> DatasetInfo:
+        """Write the files that describe the whole dataset into the staging folder."""
+        with translate_disk_errors(staging=self._staging.root):
+            return write_dataset_files(
                 reports,
                 config=self._config,
                 contract=self.contract,
                 tokenizer=self._prepare.tokenizer,
                 staging=self._staging,
             )
-        except OSError as error:
-            raise UserError(disk_message(error, staging=self._staging.root)) from error
 
     def discard(self) -> None:
-        """Leave nothing of what was assembled."""
-        self._staging.discard()
+        """Remove the staging folder."""
+        self._staging.remove()
 
     def publish(self, info: DatasetInfo, *, keep_in: StoragePath | None = None) -> Published:
-        """Make what was assembled and described the dataset."""
-        try:
+        """Publish the staged dataset; replaced files are kept in `keep_in`."""
+        with translate_disk_errors(staging=self._staging.root):
             return publish(info, data=self._data, staging=self._staging, keep_in=keep_in)
-        except OSError as error:
-            raise UserError(disk_message(error, staging=self._staging.root)) from error
 
     def _graph(
-        self, pipeline: beam.Pipeline, *, plan: Plan, scope: Scope, left: Sequence[StoragePath]
+        self, pipeline: beam.Pipeline, *, plan: ShardPlan, reuse: ReusePolicy, interrupted: Sequence[StoragePath]
     ) -> beam.PCollection[str]:
-        """The stems of the shards that were settled."""
+        """The names of the shards that were written."""
         config, data, staging = self._config, self._data.root, self._staging.root
-        # every planned shard is written, also one that no utterance falls into
+        # every planned shard is written, even if no utterance falls into it
         empty = pipeline | "Stems" >> beam.Create([(str(stem), None) for stem in plan.stems()])
         keyed = (
             pipeline
             | "Sources" >> beam.Create(sorted(config.sources.items()))  # (name, SourceConfig)
-            | "Read" >> beam.FlatMap(read_keyed, plan=plan)  # (stem, Utterance | Rejection)
+            | "Read" >> beam.FlatMap(read_keyed, plan=plan)  # (shard name, Utterance | Rejection)
         )
-        measured = (
+        prepared = (
             (empty, keyed)
             | beam.Flatten()
-            | "By shard" >> beam.GroupByKey()  # (stem, elements)
+            | "By shard" >> beam.GroupByKey()  # (shard name, elements)
             | "Spread" >> beam.Reshuffle()
-            | beam.ParDo(MeasureShard(config, scope=scope, data=data, staging=staging, left=left))  # stem
+            | beam.ParDo(
+                PrepareShard(config, reuse=reuse, data=data, staging=staging, interrupted=interrupted)
+            )  # shard name
         )
         return (
-            measured
+            prepared
             | beam.WithKeys(None)
-            | "All shards" >> beam.GroupByKey()  # (None, stems)
+            | "All shards" >> beam.GroupByKey()  # (None, shard names)
             | beam.Values()
-            | beam.ParDo(Select(config, staging=staging))  # stem
+            | beam.ParDo(FilterUtterances(config, staging=staging))  # shard name
             | "Spread again" >> beam.Reshuffle()
-            | beam.ParDo(SettleShard(self.contract, data=data, staging=staging))  # stem
+            | beam.ParDo(WriteShard(self.contract, data=data, staging=staging))  # shard name
         )

@@ -1,4 +1,4 @@
-"""Recordings that are copies of one another, found by the hashes of their mels."""
+"""Near-duplicate recordings: Hamming distances between the hashes of their mels."""
 
 from __future__ import annotations
 
@@ -6,28 +6,36 @@ import numpy as np
 
 from preprocess.quality import HASH_BITS
 
-# Only clips that agree in a whole group of 16 bits are compared: two that differ in fewer bits than there are
-# groups always do (the pigeonhole principle), and copies nearly always, for their differences lie together.
+# Only clips with one equal group of 16 bits are compared. Two hashes that differ in fewer bits than there are groups
+# always have an equal group (pigeonhole principle). Copies nearly always have one, because their differing bits are
+# clustered.
 GROUP_BITS = 16
 
-# Clips alike in one group, such as all that begin with silence: each is compared with so many before it.
+# Many clips can share one group, such as all that begin with silence: each is compared with this many before it.
 MAX_NEIGHBOURS = 256
 
 
-def bits_to_earlier(hashes: list[str]) -> np.ndarray:
-    """For each recording the bits that differ from the most alike one before it, [N] int64; 128 where none is alike."""
+def hamming_distance_to_earlier(hashes: list[str]) -> np.ndarray:
+    """The smallest Hamming distance of each hash to an earlier one.
+
+    Args:
+        hashes: N hashes of 128 bits, in hexadecimal.
+
+    Returns:
+        [N] int64; 128 if no earlier hash shares a group of 16 bits.
+    """
     if not hashes:
         return np.zeros(0, np.int64)
     data = np.frombuffer(bytes.fromhex("".join(hashes)), np.uint8).reshape(len(hashes), HASH_BITS // 8)
     words, groups = data.view(np.uint64), data.view(np.uint16)
     bits = np.full(len(hashes), HASH_BITS, np.int64)
     for group in groups.T:
-        _compare_alike(group, words=words, bits=bits)
+        _compare_group(group, words=words, bits=bits)
     return bits
 
 
-def _compare_alike(group: np.ndarray, *, words: np.ndarray, bits: np.ndarray) -> None:
-    """Lower `bits` by the distances between clips that have one value in this group."""
+def _compare_group(group: np.ndarray, *, words: np.ndarray, bits: np.ndarray) -> None:
+    """Lower `bits` to the distances between clips with an equal value of this group."""
     order = np.argsort(group, kind="stable")
     values = group[order]
     for distance in range(1, min(MAX_NEIGHBOURS, len(order) - 1) + 1):

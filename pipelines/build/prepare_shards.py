@@ -1,13 +1,11 @@
-"""The first step of a build: every utterance of a shard becomes a measured record, or a rejection.
+"""First step of a build: prepare the utterances of a shard, each into a record or a rejection.
 
-A shard is a pure function of the utterances that belong to it: their order comes from a hash of their ids,
-and nothing that a worker knows besides them gets into the bytes. What an earlier build measured from the same
-inputs is taken from there.
+A shard is a pure function of its utterances: a hash of their ids determines their order, and nothing else that a
+worker knows enters the bytes. Rows that an earlier build prepared from the same inputs are reused.
 """
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,19 +13,21 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.build.incremental import hash_inputs, is_sound, measuring, read_rows
+from pipelines.build.disk_errors import translate_disk_errors
+from pipelines.build.incremental import (
+    ReusePolicy,
+    hash_inputs,
+    is_intact,
+    preparation_fingerprint,
+    read_manifest_rows,
+)
+from pipelines.build.preparation import create_contract, create_preparation
 from pipelines.build.shard_plan import Element
-from pipelines.build.shard_selection import Scope
-from pipelines.build.staging import FILE, INPUTS, MEASURED, Staging
+from pipelines.build.staging import FILE, INPUTS, PREPARED_ROWS, STAGED, Staging
 from pipelines.config import BuildConfig
 from pipelines.execution.progress_counter import ProgressCounter
 from preprocess.record import Preparation, PreparedUtterance, rejection
-from preprocess.text import PREPARATION
-from preprocess.tokens import Tokenizer
 from preprocess.utterance import FILTER_STAGE, Reason, Rejection, Utterance
-from shared.dataset import Contract
-from shared.errors import UserError
-from shared.features import preset
 from shared.files import link_file, new_file
 from shared.hashing import sort_key
 from shared.layout import Layout
@@ -37,96 +37,88 @@ from shared.tables import REJECTED, read_table, write_table
 from shared.tfrecord import CorruptTFRecord, frame_record, read_framed_records
 
 
-class MeasureShard(beam.DoFn):
-    """(stem, elements) -> stem, once its measured records and rejections are in the staging folder."""
+class PrepareShard(beam.DoFn):
+    """(shard name, elements) -> shard name, after its records and rejections are in the staging folder."""
 
     def __init__(
-        self, config: BuildConfig, *, scope: Scope, data: StoragePath, staging: StoragePath, left: Sequence[StoragePath]
+        self,
+        config: BuildConfig,
+        *,
+        reuse: ReusePolicy,
+        data: StoragePath,
+        staging: StoragePath,
+        interrupted: Sequence[StoragePath],
     ):
-        self._config, self._scope = config, scope
+        self._config, self._reuse = config, reuse
         self._data, self._staging = Layout(data), Staging(staging)
-        self._left = [Staging(folder) for folder in left]
+        self._interrupted = [Staging(folder) for folder in interrupted]
 
     def setup(self) -> None:
-        self._prepare = preparation(self._config)
-        self._measuring = measuring(contract_of(self._prepare), decode_limit_s=self._config.decode_limit_s)
+        self._prepare = create_preparation(self._config)
+        contract = create_contract(self._prepare)
+        self._fingerprint = preparation_fingerprint(contract, decode_limit_s=self._config.decode_limit_s)
 
     def process(self, element: tuple[str, Iterable[Element | None]]) -> Iterator[str]:
-        stem, grouped = element
-        elements = in_order(one for one in grouped if one is not None)
-        tally = ProgressCounter(self._staging.progress, name=stem)
-        try:
-            if self._is_there(stem, elements):
-                tally.add(len(elements))
+        shard_name, grouped = element
+        elements = sort_elements(one for one in grouped if one is not None)
+        progress = ProgressCounter(self._staging.progress, name=shard_name)
+        with translate_disk_errors(staging=self._staging.root):
+            if self._is_prepared(shard_name, elements):
+                progress.add(len(elements))
             else:
-                measure_shard(
+                prepare_shard(
                     elements,
-                    stem=stem,
+                    shard_name=shard_name,
                     inputs=self._inputs(elements),
                     staging=self._staging,
                     prepare=self._prepare,
-                    tally=tally,
+                    progress=progress,
                 )
-            tally.flush()
-        except OSError as error:
-            raise UserError(disk_message(error, staging=self._staging.root)) from error
-        yield stem
+            progress.flush()
+        yield shard_name
 
     def _inputs(self, elements: list[Element]) -> str:
-        return hash_inputs(elements, measuring=self._measuring)
+        return hash_inputs(elements, fingerprint=self._fingerprint)
 
-    def _is_there(self, stem: str, elements: list[Element]) -> bool:
-        """Whether the shard is measured: by a twin of this call, by an older build, or by one that was cut short."""
-        if self._staging.rows(stem).is_file():
+    def _is_prepared(self, shard_name: str, elements: list[Element]) -> bool:
+        """Whether the rows exist: written by a retried call, or reused from a published or an interrupted build."""
+        if self._staging.rows(shard_name).is_file():
             return True
-        if stem in self._scope.trusted:
-            inputs = self._scope.trusted[stem] or self._inputs(elements)
-            reuse_shard(stem, inputs=inputs, data=self._data, staging=self._staging)
+        if shard_name in self._reuse.always:
+            inputs = self._reuse.always[shard_name] or self._inputs(elements)
+            reuse_published_shard(shard_name, inputs=inputs, data=self._data, staging=self._staging)
             return True
         inputs = self._inputs(elements)
-        shard = self._scope.published.get(stem)
-        if shard is not None and shard.inputs == inputs and is_sound(shard, data=self._data):
-            reuse_shard(stem, inputs=inputs, data=self._data, staging=self._staging)
+        shard = self._reuse.if_unchanged.get(shard_name)
+        if shard is not None and shard.inputs == inputs and is_intact(shard, data=self._data):
+            reuse_published_shard(shard_name, inputs=inputs, data=self._data, staging=self._staging)
             return True
         return any(
-            take_over(stem, inputs=inputs, count=len(elements), left=left, staging=self._staging) for left in self._left
+            reuse_interrupted_shard(
+                shard_name, inputs=inputs, count=len(elements), interrupted=interrupted, staging=self._staging
+            )
+            for interrupted in self._interrupted
         )
 
 
-def in_order(elements: Iterable[Element]) -> list[Element]:
-    """By the hashes of their ids; of several with one id the same is first, in whatever order they arrive."""
+def sort_elements(elements: Iterable[Element]) -> list[Element]:
+    """Sort by the hash of the id; elements that share an id always come out in the same order."""
     return sorted(elements, key=lambda one: (sort_key(one.id), one.audio_path, repr(one)))
 
 
-def preparation(config: BuildConfig) -> Preparation:
-    """What the config says of one utterance."""
-    return Preparation(
-        features=preset(config.features),
-        mel_dtype=config.mel_dtype,
-        tokenizer=Tokenizer(config.tokenizer),
-        processing=config.processing,
-        decode_limit_s=config.decode_limit_s,
-    )
-
-
-def contract_of(prepare: Preparation) -> Contract:
-    """What the numbers of the shards will mean."""
-    return Contract(
-        features=prepare.features,
-        mel_dtype=prepare.mel_dtype,
-        tokenizer=prepare.tokenizer.identity,
-        text_preparation=PREPARATION,
-        processing=prepare.processing,
-    )
-
-
-def measure_shard(
-    elements: list[Element], *, stem: str, inputs: str, staging: Staging, prepare: Preparation, tally: ProgressCounter
+def prepare_shard(
+    elements: list[Element],
+    *,
+    shard_name: str,
+    inputs: str,
+    staging: Staging,
+    prepare: Preparation,
+    progress: ProgressCounter,
 ) -> None:
-    """Prepare each element, holding one in memory at a time; write records, rows and rejections."""
+    """Prepare each element and write records, rows and rejections; one record is in memory at a time."""
     rows: list[dict[str, Any]] = []
     rejections: list[Rejection] = []
-    with new_file(staging.records(stem), durable=False) as file:
+    with new_file(staging.records(shard_name), durable=False) as file:
         for outcome in _outcomes(elements, prepare=prepare):
             if isinstance(outcome, Rejection):
                 rejections.append(outcome)
@@ -134,49 +126,54 @@ def measure_shard(
                 utterance, prepared = outcome
                 offset, framed = file.tell(), frame_record(encode(prepared.record))
                 file.write(framed)
-                place = {"offset_bytes": offset, "length_bytes": len(framed), FILE: "measured"}
-                rows.append({**_row(utterance, prepared), **place})
-            tally.add()
-    columns = {name: [row[name] for row in rows] for name in MEASURED.names}
-    _write(pa.table(columns, schema=MEASURED), _rejected_table(rejections), stem=stem, inputs=inputs, staging=staging)
+                position = {"offset_bytes": offset, "length_bytes": len(framed), FILE: STAGED}
+                rows.append({**_row(utterance, prepared), **position})
+            progress.add()
+    columns = {name: [row[name] for row in rows] for name in PREPARED_ROWS.names}
+    table = pa.table(columns, schema=PREPARED_ROWS)
+    _write(table, _rejected_table(rejections), shard_name=shard_name, inputs=inputs, staging=staging)
 
 
-def reuse_shard(stem: str, *, inputs: str, data: Layout, staging: Staging) -> None:
-    """Take rows and rejections from the published shard; its records stay where they are."""
+def reuse_published_shard(shard_name: str, *, inputs: str, data: Layout, staging: Staging) -> None:
+    """Copy rows and rejections of the published shard; its records stay in the published files."""
     parts = [
-        table.select([name for name in MEASURED.names if name != FILE]).append_column(
-            MEASURED.field(FILE), pa.array([folder] * len(table), pa.string())
+        table.select([name for name in PREPARED_ROWS.names if name != FILE]).append_column(
+            PREPARED_ROWS.field(FILE), pa.array([folder] * len(table), pa.string())
         )
-        for folder, table in read_rows(stem, data=data).items()
+        for folder, table in read_manifest_rows(shard_name, data=data).items()
     ]
     rows = pa.concat_tables(parts)
     keys = [sort_key(utterance_id) for utterance_id in rows["utterance_id"].to_pylist()]
     order = sorted(range(len(rows)), key=keys.__getitem__)
-    rejected = read_table(data.rejected(stem), schema=REJECTED)
-    hard = rejected.filter(pc.not_equal(rejected["stage"], FILTER_STAGE))
-    _write(rows.take(pa.array(order, pa.int64())), hard, stem=stem, inputs=inputs, staging=staging)
+    rejected = read_table(data.rejected(shard_name), schema=REJECTED)
+    failed = rejected.filter(pc.not_equal(rejected["stage"], FILTER_STAGE))
+    rows = rows.take(pa.array(order, pa.int64()))
+    _write(rows, failed, shard_name=shard_name, inputs=inputs, staging=staging)
 
 
-def take_over(stem: str, *, inputs: str, count: int, left: Staging, staging: Staging) -> bool:
-    """Give the measured records of a build that was cut short one more name; whether they were whole."""
+def reuse_interrupted_shard(
+    shard_name: str, *, inputs: str, count: int, interrupted: Staging, staging: Staging
+) -> bool:
+    """Link the prepared records of an interrupted build; False unless they are complete and of the same inputs."""
     try:
-        rows, refused = left.read_rows(stem), read_table(left.refused(stem), schema=REJECTED)
-        same = rows.schema.equals(MEASURED) and (rows.schema.metadata or {}).get(INPUTS) == inputs.encode()
-        if not same or len(rows) + len(refused) != count or set(rows[FILE].to_pylist()) - {"measured"}:
+        rows = interrupted.read_rows(shard_name)
+        failed = read_table(interrupted.failed(shard_name), schema=REJECTED)
+        same = rows.schema.equals(PREPARED_ROWS) and (rows.schema.metadata or {}).get(INPUTS) == inputs.encode()
+        if not same or len(rows) + len(failed) != count or set(rows[FILE].to_pylist()) - {STAGED}:
             return False
-        with left.records(stem).open("rb") as file:
+        with interrupted.records(shard_name).open("rb") as file:
             if [found.offset_bytes for found in read_framed_records(file)] != rows["offset_bytes"].to_pylist():
                 return False
-    except (OSError, pa.ArrowException, CorruptTFRecord):  # it died before the end, or the machine did
+    except (OSError, pa.ArrowException, CorruptTFRecord):  # the build, or the machine, stopped before the end
         return False
-    link_file(left.records(stem), staging.records(stem))
-    _write(rows, refused, stem=stem, inputs=inputs, staging=staging)
+    link_file(interrupted.records(shard_name), staging.records(shard_name))
+    _write(rows, failed, shard_name=shard_name, inputs=inputs, staging=staging)
     return True
 
 
-def _write(rows: pa.Table, rejected: pa.Table, *, stem: str, inputs: str, staging: Staging) -> None:
-    write_table(staging.refused(stem), rejected, durable=False)
-    write_table(staging.rows(stem), rows.replace_schema_metadata({INPUTS: inputs}), durable=False)
+def _write(rows: pa.Table, failed: pa.Table, *, shard_name: str, inputs: str, staging: Staging) -> None:
+    write_table(staging.failed(shard_name), failed, durable=False)
+    write_table(staging.rows(shard_name), rows.replace_schema_metadata({INPUTS: inputs}), durable=False)
 
 
 def _row(utterance: Utterance, prepared: PreparedUtterance) -> dict[str, Any]:
@@ -207,7 +204,7 @@ def _rejected_table(rejections: list[Rejection]) -> pa.Table:
 def _outcomes(
     elements: list[Element], *, prepare: Preparation
 ) -> Iterator[tuple[Utterance, PreparedUtterance] | Rejection]:
-    """Each element's record or rejection, in the order of the shard; only the first of an id is prepared."""
+    """Each element's record or rejection, in the order of the shard; of elements with one id only the first."""
     seen: set[str] = set()
     for element in elements:
         if isinstance(element, Rejection):
@@ -220,25 +217,3 @@ def _outcomes(
             seen.add(element.id)
             prepared = prepare(element)
             yield prepared if isinstance(prepared, Rejection) else (element, prepared)
-
-
-def disk_message(error: OSError, *, staging: StoragePath) -> str:
-    """What a failing disk means for the user."""
-    where = error.filename or staging
-    data = Layout(staging.parent.parent)
-    if _is_publishing(data):
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        what = f"{data.root}: the disk is full" if full else f"{where}: {error.strerror}"
-        message = "the new dataset is published, but not all of its files have their names yet"
-        return f"{what}; {message}; {'make room' if full else 'mend it'}, and whatever opens it next goes on"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{data.root}: the disk is full; nothing was published; make room and run the build again"
-    return f"{where}: {error.strerror}; nothing was published; mend it and run the build again"
-
-
-def _is_publishing(data: Layout) -> bool:
-    """Whether there is no way back any more."""
-    try:
-        return data.journal.is_file()
-    except OSError:
-        return False

@@ -1,4 +1,4 @@
-"""Where each utterance will go: the number of shards of each source and split, fixed before the graph."""
+"""The plan of a build: the number of shards of each source and split, and the shard of each utterance."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import collections
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from pipelines.build.splits import Splits
+from pipelines.build.splits import SplitRule
 from pipelines.config import BuildConfig
 from preprocess.corpora import read_corpus
 from preprocess.corpora.source import SourceConfig
@@ -18,17 +18,17 @@ from shared.layout import ShardName
 Element = Utterance | Rejection
 
 
-class Plan(NamedTuple):
-    """Shards by (source, split), and how many utterances and bad rows were listed."""
+class ShardPlan(NamedTuple):
+    """The number of shards by (source, split), and the number of listed utterances and bad rows."""
 
     shards: dict[tuple[str, str], int]
     listed: int
-    splits: Splits
-    # where the shards are those of a dataset, whatever the corpora say now: how many of `listed` are of each
+    splits: SplitRule
+    # only for the plan of a published dataset: how many of `listed` fall into each of its shards
     published: dict[str, int] | None = None
 
-    def stem_of(self, element: Element, *, source: str) -> ShardName | None:
-        """The shard of an utterance, by its id within its split; None where the published split has none.
+    def shard_for(self, element: Element, *, source: str) -> ShardName | None:
+        """The shard of an utterance, by the hash of its id; None if the published dataset has no shard of its split.
 
         Raises:
             UserError: no shard was planned for its split.
@@ -39,47 +39,48 @@ class Plan(NamedTuple):
             raise UserError(f"sources.{source}: the corpus changed while it was read; run the build again")
         return ShardName(source, split, shard_of(element.id, shards=shards), shards) if shards else None
 
-    def place(self, config: BuildConfig) -> Iterator[tuple[ShardName, Element]]:
-        """Every utterance and bad row that has a shard."""
+    def assign(self, config: BuildConfig) -> Iterator[tuple[ShardName, Element]]:
+        """Read all sources and yield each utterance and bad row with its shard; skip those without one."""
         for name, source in config.sources.items():
             for element in read_corpus(source, name=name):
-                if (stem := self.stem_of(element, source=name)) is not None:
+                if (stem := self.shard_for(element, source=name)) is not None:
                     yield stem, element
 
-    def listed_in(self, stems: Iterable[str]) -> int:
-        """How many utterances and bad rows fall into these shards of a published dataset."""
+    def listed_in(self, shard_names: Iterable[str]) -> int:
+        """The number of utterances and bad rows that fall into these shards of a published dataset."""
         counts = self.published or {}
-        return sum(counts.get(stem, 0) for stem in stems)
+        return sum(counts.get(name, 0) for name in shard_names)
 
     def stems(self) -> Iterator[ShardName]:
+        """All planned shards, in the order of their names."""
         for (source, split), shards in sorted(self.shards.items()):
             for shard in range(shards):
                 yield ShardName(source, split, shard, shards)
 
 
-def is_wanted(element: Element) -> bool:
-    """Whether it is more than a row that says that nobody asked for it."""
+def is_selected(element: Element) -> bool:
+    """False for rows that `max_utterances` excludes."""
     return isinstance(element, Utterance) or element.reason != Reason.NOT_SELECTED
 
 
-def plan_build(config: BuildConfig) -> Plan:
+def plan_shards(config: BuildConfig) -> ShardPlan:
     """List every source once and divide each split into shards of about `utterances_per_shard`.
 
-    What a source was not asked for, `max_utterances`, has rows in them and no part in their number.
+    Rows that `max_utterances` excludes are assigned to shards, but do not count towards the number of shards.
 
     Raises:
-        UserError: a corpus is not where it should be, or holds nothing; a held-out name is nobody's.
+        UserError: a corpus is missing or empty, or no source has a held-out name.
     """
-    splits = Splits.from_config(config)
+    splits = SplitRule.from_config(config)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
-    wanted: collections.Counter[tuple[str, str]] = collections.Counter()
+    selected: collections.Counter[tuple[str, str]] = collections.Counter()
     missing = set(splits.held_out)
     for name, source in config.sources.items():
         before = counts.total()
         for element in read_corpus(source, name=name):
-            place = name, splits.split_of(element)
-            counts[place] += 1
-            wanted[place] += is_wanted(element)
+            key = name, splits.split_of(element)
+            counts[key] += 1
+            selected[key] += is_selected(element)
             missing.discard(element.id)
             if isinstance(element, Utterance):
                 missing.discard(element.speaker)
@@ -89,29 +90,30 @@ def plan_build(config: BuildConfig) -> Plan:
         named = ", ".join(sorted(missing)[:3])
         message = f"held_out: no source has {named} ({len(missing)} such names)"
         raise UserError(f"{message}; wanted source/utterance or source/speaker, a line each")
-    shards = {place: max(1, -(-count // config.utterances_per_shard)) for place, count in wanted.items()}
-    return Plan(shards, counts.total(), splits)
+    shards = {key: max(1, -(-count // config.utterances_per_shard)) for key, count in selected.items()}
+    return ShardPlan(shards, counts.total(), splits)
 
 
-def plan_as_published(stems: Iterable[str], *, config: BuildConfig) -> Plan:
-    """The shards that a dataset has; what is new in the corpora falls into one of them, or is left out.
+def plan_published_shards(shard_names: Iterable[str], *, config: BuildConfig) -> ShardPlan:
+    """Plan exactly the shards of a published dataset; an utterance of a split without shards is left out.
 
     Raises:
-        UserError: the dataset has other sources than the config, or a corpus is not where it should be.
+        UserError: the config has other sources than the dataset, or a corpus is missing.
     """
-    shards = {(stem.source, stem.split): stem.shards for stem in map(ShardName.parse, stems)}
-    found, wanted = {source for source, _ in shards}, set(config.sources)
-    if found != wanted:
-        message = f"the dataset has the sources {', '.join(sorted(found))}, the config {', '.join(sorted(wanted))}"
+    shards = {(stem.source, stem.split): stem.shards for stem in map(ShardName.parse, shard_names)}
+    published, configured = {source for source, _ in shards}, set(config.sources)
+    if published != configured:
+        names = ", ".join(sorted(published)), ", ".join(sorted(configured))
+        message = f"the dataset has the sources {names[0]}, the config {names[1]}"
         raise UserError(f"{message}; give the config that it was built with")
-    plan = Plan(shards, 0, Splits.from_config(config), published={})
-    counts = collections.Counter(str(stem) for stem, _ in plan.place(config))
+    plan = ShardPlan(shards, 0, SplitRule.from_config(config), published={})
+    counts = collections.Counter(str(stem) for stem, _ in plan.assign(config))
     return plan._replace(listed=counts.total(), published=dict(counts))
 
 
-def read_keyed(named: tuple[str, SourceConfig], plan: Plan) -> Iterator[tuple[str, Element]]:
-    """(stem, utterance or rejection) of one source, as far as it has a shard."""
+def read_keyed(named: tuple[str, SourceConfig], plan: ShardPlan) -> Iterator[tuple[str, Element]]:
+    """(shard name, utterance or rejection) of each row of one source that has a shard."""
     name, source = named
     for element in read_corpus(source, name=name):
-        if (stem := plan.stem_of(element, source=name)) is not None:
+        if (stem := plan.shard_for(element, source=name)) is not None:
             yield str(stem), element

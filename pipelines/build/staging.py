@@ -1,13 +1,16 @@
-"""A dataset in the making: `DATA/.staging/<build>` has the layout of a dataset, and what is needed on the way to it.
+"""The staging folder of a build, `DATA/.staging/<build>`: a dataset in the making, and its intermediate files.
 
-measured/<stem>.tfrecord     a record per utterance that could be decoded
-measured/<stem>.parquet      its measures, and which file holds it: this one, or one of the older dataset
-refused/<stem>.parquet       a row per utterance of which no record could be made
-verdicts/<stem>.parquet      a row per measured record: kept, or why not
-rates.json                   characters per second that each language of a source is allowed
-reports/<stem>.json          the shard is whole; what the driver needs to know of it
-tried/<stem>.json            rejected utterances that give a record now
-measuring                    what measured it: a build that was cut short is carried on by one that measures alike
+The final files have the layout of a dataset. The intermediate files are:
+
+measured/<shard>.tfrecord    a record per utterance that could be prepared
+measured/<shard>.parquet     its measurements, and the file that holds it: this one, or one of the older dataset
+refused/<shard>.parquet      a row per utterance that could not be prepared
+verdicts/<shard>.parquet     a row per prepared record: the filter's reason, empty for a record that is kept
+rates.json                   the range of characters per second of each language, by source
+reports/<shard>.json         written last for each shard: its summary for the driver
+tried/<shard>.json           ids of rejected utterances that can be prepared now (replay only)
+progress/<shard>             the number of utterances that are done
+measuring                    the preparation fingerprint: a build with the same one continues an interrupted build
 """
 
 from __future__ import annotations
@@ -23,18 +26,20 @@ from shared.publication import remove_staged
 from shared.storage_path import StoragePath
 from shared.tables import CORPUS_COLUMNS, MANIFEST, read_table
 
-FILE = "file"  # "measured", or "shards" and "withheld" of the older dataset
+# A column of the prepared rows: STAGED, or the folder of the older dataset ("shards" or "withheld").
+FILE = "file"
+STAGED = "measured"
 INPUTS = b"inputs"
-LEFT = ".left"
+INTERRUPTED_SUFFIX = ".left"
 
-_LATER = {"split", "shard", "index", *CORPUS_COLUMNS}
-MEASURED = pa.schema(
-    [field for field in MANIFEST if field.name not in _LATER] + [pa.field(FILE, pa.string(), nullable=False)]
+_ADDED_LATER = {"split", "shard", "index", *CORPUS_COLUMNS}
+PREPARED_ROWS = pa.schema(
+    [field for field in MANIFEST if field.name not in _ADDED_LATER] + [pa.field(FILE, pa.string(), nullable=False)]
 )
 
-VERDICT = pa.schema(
+FILTER_ROWS = pa.schema(
     [
-        pa.field("reason", pa.string(), nullable=False),  # empty for what is kept
+        pa.field("reason", pa.string(), nullable=False),  # empty for a record that is kept
         pa.field("message", pa.string(), nullable=False),
         *(MANIFEST.field(name) for name in CORPUS_COLUMNS),
     ]
@@ -42,87 +47,87 @@ VERDICT = pa.schema(
 
 
 class Staging:
-    """Where the files of a dataset in the making lie."""
+    """The paths of one build's staging folder, and its creation and removal."""
 
     def __init__(self, root: StoragePath):
         self.root, self.layout = root, Layout(root)
 
     @classmethod
-    def of_new_build(cls, data: Layout) -> Staging:
-        """A folder of its own: the workers of a build that was killed may live on for a while, and find theirs gone."""
+    def for_new_build(cls, data: Layout) -> Staging:
+        """A new name for each build: workers of a killed build may run on for a while and must not find its folder."""
         return cls(data.staging / uuid.uuid4().hex)
 
-    def has_left(self, *, measuring: str) -> bool:
-        """Whether an interrupted build has left shards that can be taken over."""
+    def has_interrupted(self, *, fingerprint: str) -> bool:
+        """Whether an interrupted build with this preparation fingerprint left a staging folder."""
         folders = self.root.parent.iterdir() if self.root.parent.is_dir() else ()
-        return any(Staging(folder).measures(measuring) for folder in folders)
+        return any(Staging(folder).has_fingerprint(fingerprint) for folder in folders)
 
-    def measures(self, measuring: str) -> bool:
-        return self.measuring.is_file() and self.measuring.read_bytes() == measuring.encode()
+    def has_fingerprint(self, fingerprint: str) -> bool:
+        return self.fingerprint.is_file() and self.fingerprint.read_bytes() == fingerprint.encode()
 
-    def sweep(self) -> None:
-        """Remove the folders of this build and of all before it."""
+    def remove_all(self) -> None:
+        """Remove the staging folders of this build and of all earlier builds."""
         if self.root.parent.exists():
             remove_tree(self.root.parent)
 
-    def discard(self) -> None:
-        """Remove the folder of this build alone."""
+    def remove(self) -> None:
+        """Remove the staging folder of this build alone."""
         remove_staged(self.root)
 
-    def make(self, *, measuring: str) -> list[Staging]:
-        """Empty folders, and those of interrupted builds whose shards can be taken over.
+    def create(self, *, fingerprint: str) -> list[Staging]:
+        """Create empty folders; return the staging folders of interrupted builds with the same fingerprint.
 
-        These are renamed: a worker that outlives its build must not find them. All others go.
+        Those are renamed, so that a worker that outlives its build cannot find them. All other folders are removed.
         """
-        left = list(self._take_over(measuring))
-        own = {self.records("any").parent, self.refused("any").parent, self.verdicts("any").parent}
+        interrupted = list(self._claim_interrupted(fingerprint))
+        own = {self.records("any").parent, self.failed("any").parent, self.filter_results("any").parent}
         for folder in (*self.layout.folders, *own, self.report("any").parent, self.progress):
             folder.mkdir(parents=True, exist_ok=True)
-        self.measuring.write_text(measuring)
-        return left
+        self.fingerprint.write_text(fingerprint)
+        return interrupted
 
-    def _take_over(self, measuring: str) -> Iterator[Staging]:
+    def _claim_interrupted(self, fingerprint: str) -> Iterator[Staging]:
         parent = self.root.parent
         for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
             older = Staging(folder)
-            if not older.measures(measuring):
+            if not older.has_fingerprint(fingerprint):
                 remove_tree(folder) if folder.is_dir() else folder.unlink()
-            elif folder.suffix == LEFT:
+            elif folder.suffix == INTERRUPTED_SUFFIX:
                 yield older
             else:
-                yield Staging(folder.rename(folder.with_suffix(LEFT)))
+                yield Staging(folder.rename(folder.with_suffix(INTERRUPTED_SUFFIX)))
 
-    def records(self, stem: str) -> StoragePath:
-        return self.root / "measured" / f"{stem}.tfrecord"
+    def records(self, shard_name: str) -> StoragePath:
+        return self.root / "measured" / f"{shard_name}.tfrecord"
 
-    def rows(self, stem: str) -> StoragePath:
-        return self.root / "measured" / f"{stem}.parquet"
+    def rows(self, shard_name: str) -> StoragePath:
+        return self.root / "measured" / f"{shard_name}.parquet"
 
-    def refused(self, stem: str) -> StoragePath:
-        return self.root / "refused" / f"{stem}.parquet"
+    def failed(self, shard_name: str) -> StoragePath:
+        return self.root / "refused" / f"{shard_name}.parquet"
 
-    def verdicts(self, stem: str) -> StoragePath:
-        return self.root / "verdicts" / f"{stem}.parquet"
+    def filter_results(self, shard_name: str) -> StoragePath:
+        return self.root / "verdicts" / f"{shard_name}.parquet"
 
-    def report(self, stem: str) -> StoragePath:
-        return self.root / "reports" / f"{stem}.json"
+    def report(self, shard_name: str) -> StoragePath:
+        return self.root / "reports" / f"{shard_name}.json"
 
     @property
-    def tried(self) -> StoragePath:
+    def recovered(self) -> StoragePath:
         return self.root / "tried"
 
     @property
-    def measuring(self) -> StoragePath:
+    def fingerprint(self) -> StoragePath:
         return self.root / "measuring"
 
     @property
-    def rates(self) -> StoragePath:
+    def speech_rates(self) -> StoragePath:
         return self.root / "rates.json"
 
     @property
     def progress(self) -> StoragePath:
         return self.root / "progress"
 
-    def read_rows(self, stem: str, *, columns: list[str] | None = None) -> pa.Table:
-        """Measured rows, in the order of their keys."""
-        return read_table(self.rows(stem), columns=columns)
+    def read_rows(self, shard_name: str, *, columns: list[str] | None = None) -> pa.Table:
+        """The rows of the prepared records, in the order of their keys."""
+        return read_table(self.rows(shard_name), columns=columns)

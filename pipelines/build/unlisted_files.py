@@ -1,11 +1,11 @@
-"""Files at the place of a dataset that are not known to be its own: no build may remove or replace them."""
+"""Files in a dataset's folder that the dataset does not list: a build never removes or replaces them."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
 
-from pipelines.validation.dataset_files import stated_sums
+from pipelines.build.file_sums import stated_sums
 from shared.dataset import DatasetInfo, read_info
 from shared.errors import UserError
 from shared.layout import Layout, is_dataset_file
@@ -14,7 +14,7 @@ from shared.storage_path import StoragePath
 
 
 def listed_files(data: Layout) -> set[StoragePath]:
-    """The files that the published dataset says are its own, as far as it can still say."""
+    """The files that `_SUCCESS` or dataset.json of the published dataset lists; damaged lines are skipped."""
     return _listed(data, info=_info(data))
 
 
@@ -23,23 +23,23 @@ def _listed(data: Layout, *, info: DatasetInfo | None) -> set[StoragePath]:
     return {data.root / name for name in (*read_checksums(data.success), *stated) if is_dataset_file(name)}
 
 
-def refuse_strangers(data: Layout, *, stems: Iterable[str]) -> None:
-    """Whether these shards can be built here.
+def check_unlisted_files(data: Layout, *, shard_names: Iterable[str]) -> None:
+    """Check that a build of these shards replaces no unlisted file.
 
-    Of a dataset that cannot say any more what its files are, all that have the name of one count as its own.
+    If neither `_SUCCESS` nor dataset.json can be read, every file with the name of a dataset's file counts as listed.
 
     Raises:
-        UserError: a file is in the way that no dataset here lists.
+        UserError: the build would replace an unlisted file.
     """
     info = _info(data)
     listed = _listed(data, info=info)
     is_dataset = bool(listed) or (data.success.is_file() and data.info.is_file())
-    if not is_dataset and (found := next(_occupied(data), None)):
+    if not is_dataset and (found := next(_named_files(data), None)):
         message = f"there is no dataset here, but {found.relative_to(data.root)}, which a build would replace"
         raise UserError(f"{data.root}: {message}; wanted a folder of its own: give another DATA, or move it away")
     if data.success.is_file() and info is not None:
-        planned = {path for stem in stems for path in data.shard_files(stem)} - listed
-        if found := next((path for path in _in_folders(data) if path in planned), None):
+        planned = {path for name in shard_names for path in data.shard_files(name)} - listed
+        if found := next((path for path in _shard_files(data) if path in planned), None):
             message = "the build would replace it, and it is none of the dataset's files"
             raise UserError(f"{found}: {message}; move it away, or `make repair` puts it into quarantine")
 
@@ -50,13 +50,14 @@ def _info(data: Layout) -> DatasetInfo | None:
     return None
 
 
-def _occupied(data: Layout) -> Iterator[StoragePath]:
-    """What has one of the names that a build gives."""
+def _named_files(data: Layout) -> Iterator[StoragePath]:
+    """Existing files with a name that a build uses."""
     yield from (path for path in (*data.dataset_files, data.report) if path.exists())
-    yield from _in_folders(data)
+    yield from _shard_files(data)
 
 
-def _in_folders(data: Layout) -> Iterator[StoragePath]:
+def _shard_files(data: Layout) -> Iterator[StoragePath]:
+    """Everything in the folders of the shards' files."""
     for folder in data.folders:
         if folder.exists():
             yield from sorted(folder.iterdir()) if folder.is_dir() else [folder]

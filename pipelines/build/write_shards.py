@@ -1,6 +1,6 @@
-"""The last step of a build: the verdicts divide each shard's measured records into kept and withheld.
+"""Last step of a build: write each shard's kept and filtered records, its tables and its report.
 
-Records are copied as the bytes that they are. A published shard that holds just what it should is left alone.
+Records are copied as bytes. A published file that already holds exactly the expected records is not written again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import collections
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO
 
 import apache_beam as beam
@@ -17,11 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pydantic
 
-from pipelines.build.prepare_shards import disk_message
-from pipelines.build.staging import FILE, INPUTS, Staging
+from pipelines.build.disk_errors import translate_disk_errors
+from pipelines.build.staging import FILE, INPUTS, STAGED, Staging
 from preprocess.utterance import EXCLUDED_BY_CONFIG, FILTER_STAGE
 from shared.dataset import Contract, ShardInfo, moment_sums
-from shared.errors import UserError
 from shared.files import file_sha256, fsync_path, link_file, new_file, write_json
 from shared.layout import Layout, ShardName
 from shared.records import MEL_DTYPES, decode
@@ -33,111 +32,127 @@ Row = dict[str, Any]
 
 
 class ShardReport(pydantic.BaseModel):
-    """What the driver needs to know of a finished shard."""
+    """Summary of a finished shard for the driver."""
 
     model_config = pydantic.ConfigDict(frozen=True)
 
     info: ShardInfo
     records_by_language: dict[str, int]
-    faults_by_language: dict[str, int]
-    faults_by_reason: dict[str, int]
+    failures_by_language: dict[str, int]  # rejections, but those that the config asks for (caps)
+    failures_by_reason: dict[str, int]
     records_by_speaker: dict[str, int]
     token_ids: list[int]
     mel_sums: list[float]  # per band over all frames, [M]
     mel_squares: list[float]
 
 
-class SettleShard(beam.DoFn):
-    """stem -> stem, once its final files and its report are in the staging folder."""
+def read_reports(shard_names: Iterable[str], *, staging: Staging) -> list[ShardReport]:
+    """The reports of these shards, in the given order."""
+    return [ShardReport.model_validate_json(staging.report(name).read_bytes()) for name in shard_names]
+
+
+class WriteShard(beam.DoFn):
+    """shard name -> shard name, after its final files and its report are in the staging folder."""
 
     def __init__(self, contract: Contract, *, data: StoragePath, staging: StoragePath):
         self._contract, self._data, self._staging = contract, Layout(data), Staging(staging)
 
-    def process(self, stem: str) -> Iterator[str]:
-        try:
-            if not self._staging.report(stem).exists():
-                settle_shard(stem, contract=self._contract, data=self._data, staging=self._staging)
-        except OSError as error:
-            raise UserError(disk_message(error, staging=self._staging.root)) from error
-        yield stem
+    def process(self, shard_name: str) -> Iterator[str]:
+        with translate_disk_errors(staging=self._staging.root):
+            if not self._staging.report(shard_name).exists():
+                write_shard(shard_name, contract=self._contract, data=self._data, staging=self._staging)
+        yield shard_name
 
 
-def settle_shard(stem: str, *, contract: Contract, data: Layout, staging: Staging) -> ShardReport:
-    """Divide, write what is not published already, report."""
-    table = staging.read_rows(stem)
-    verdicts = read_table(staging.verdicts(stem)).to_pylist()
-    rows = [row | verdict for row, verdict in zip(table.to_pylist(), verdicts, strict=True)]
+def write_shard(shard_name: str, *, contract: Contract, data: Layout, staging: Staging) -> ShardReport:
+    """Divide the prepared records into kept and filtered ones, write both, and write the report last."""
+    table = staging.read_rows(shard_name)
+    results = read_table(staging.filter_results(shard_name)).to_pylist()
+    rows = [row | result for row, result in zip(table.to_pylist(), results, strict=True)]
     kept = [row for row in rows if not row["reason"]]
-    withheld = [row for row in rows if row["reason"]]
-    summary = Summary(contract)
+    filtered = [row for row in rows if row["reason"]]
+    statistics = ShardStatistics(contract)
     layout = staging.layout
-    shard = _write_records(kept, stem=stem, name="shards", data=data, staging=staging, see=summary.add)
-    aside = _write_records(withheld, stem=stem, name="withheld", data=data, staging=staging, see=None)
-    rejected = _rejected(staging.refused(stem), withheld=withheld)
-    write_table(layout.manifest(stem), _manifest(kept, stem=stem))
-    write_table(layout.withheld_manifest(stem), _manifest(withheld, stem=stem))
-    write_table(layout.rejected(stem), rejected)
+    kept_sha256 = _write_records(
+        kept, shard_name=shard_name, folder="shards", data=data, staging=staging, on_record=statistics.add
+    )
+    filtered_sha256 = _write_records(
+        filtered, shard_name=shard_name, folder="withheld", data=data, staging=staging, on_record=None
+    )
+    rejected = _rejected(staging.failed(shard_name), filtered=filtered)
+    write_table(layout.manifest(shard_name), _manifest(kept, shard_name=shard_name))
+    write_table(layout.withheld_manifest(shard_name), _manifest(filtered, shard_name=shard_name))
+    write_table(layout.rejected(shard_name), rejected)
     info = ShardInfo(
-        name=stem,
-        split=ShardName.parse(stem).split,
+        name=shard_name,
+        split=ShardName.parse(shard_name).split,
         inputs=table.schema.metadata[INPUTS].decode(),
         records=len(kept),
         bytes=sum(row["length_bytes"] for row in kept),
-        sha256=shard,
+        sha256=kept_sha256,
         frames=sum(row["frames"] for row in kept),
         tokens=sum(row["tokens"] for row in kept),
-        manifest_sha256=file_sha256(layout.manifest(stem)),
+        manifest_sha256=file_sha256(layout.manifest(shard_name)),
         rejected=len(rejected),
-        rejected_sha256=file_sha256(layout.rejected(stem)),
-        withheld=len(withheld),
-        withheld_sha256=aside,
-        withheld_manifest_sha256=file_sha256(layout.withheld_manifest(stem)),
+        rejected_sha256=file_sha256(layout.rejected(shard_name)),
+        withheld=len(filtered),
+        withheld_sha256=filtered_sha256,
+        withheld_manifest_sha256=file_sha256(layout.withheld_manifest(shard_name)),
     )
-    report = summary.report(info, kept=kept, rejected=rejected)
-    write_json(staging.report(stem), report, durable=False)
+    report = statistics.report(info, kept=kept, rejected=rejected)
+    write_json(staging.report(shard_name), report, durable=False)
     return report
 
 
 def _write_records(
-    rows: list[Row], *, stem: str, name: str, data: Layout, staging: Staging, see: Callable[[bytes], None] | None
+    rows: list[Row],
+    *,
+    shard_name: str,
+    folder: str,
+    data: Layout,
+    staging: Staging,
+    on_record: Callable[[bytes], None] | None,
 ) -> str:
-    """Put the rows' records into one file, unless one that exists holds just them; its sha256.
+    """Write the rows' records into one file of `folder`, unless an existing file holds exactly these records.
 
-    Each row's place is changed to the new one. `see` is shown each serialised record.
+    Each row's `offset_bytes` becomes that of the new file. `on_record` is called with each serialised record.
+
+    Returns:
+        The sha256 of the file.
     """
-    target = {"shards": staging.layout.shard, "withheld": staging.layout.withheld}[name](stem)
-    whole = _is_whole(rows, name=name, stem=stem, data=data, staging=staging)
+    target = {"shards": staging.layout.shard, "withheld": staging.layout.withheld}[folder](shard_name)
+    complete = _complete_file(rows, folder=folder, shard_name=shard_name, data=data, staging=staging)
     digest = hashlib.sha256()
     with contextlib.ExitStack() as files:
-        sources = _Sources(stem, data=data, staging=staging, files=files)
-        sink = None if whole else files.enter_context(new_file(target))
+        sources = _Sources(shard_name, data=data, staging=staging, files=files)
+        sink = None if complete else files.enter_context(new_file(target))
         offset = 0
         for row in rows:
             framed = sources.read(row)
             digest.update(framed)
-            if see is not None:
-                see(unframe(framed))
+            if on_record is not None:
+                on_record(unframe(framed))
             if sink is not None:
                 sink.write(framed)
             row["offset_bytes"], offset = offset, offset + len(framed)
-    if whole == "measured":
-        fsync_path(staging.records(stem))
-        link_file(staging.records(stem), target)
+    if complete == STAGED:
+        fsync_path(staging.records(shard_name))
+        link_file(staging.records(shard_name), target)
     return digest.hexdigest()
 
 
-def _is_whole(rows: list[Row], *, name: str, stem: str, data: Layout, staging: Staging) -> str | None:
-    """The kind of file that holds just these records: "measured", or the published one under this name."""
-    published = {"shards": data.shard, "withheld": data.withheld}[name](stem)
-    wanted_bytes = sum(row["length_bytes"] for row in rows)
-    for kind, path in (("measured", staging.records(stem)), (name, published)):
-        if all(row[FILE] == kind for row in rows) and _can_be_read(path, size_bytes=wanted_bytes):
+def _complete_file(rows: list[Row], *, folder: str, shard_name: str, data: Layout, staging: Staging) -> str | None:
+    """The file that holds exactly these records: STAGED, or the folder of the published one; None if there is none."""
+    published = {"shards": data.shard, "withheld": data.withheld}[folder](shard_name)
+    expected_bytes = sum(row["length_bytes"] for row in rows)
+    for kind, path in ((STAGED, staging.records(shard_name)), (folder, published)):
+        if all(row[FILE] == kind for row in rows) and _has_size(path, size_bytes=expected_bytes):
             return kind
     return None
 
 
-def _can_be_read(path: StoragePath, *, size_bytes: int) -> bool:
-    """Whether there is such a file; also one without records has to be opened before it is believed."""
+def _has_size(path: StoragePath, *, size_bytes: int) -> bool:
+    """Whether a file exists, can be opened, and has this size; an empty file is opened too."""
     try:
         with path.open("rb") as file:
             return file.seek(0, os.SEEK_END) == size_bytes
@@ -146,10 +161,14 @@ def _can_be_read(path: StoragePath, *, size_bytes: int) -> bool:
 
 
 class _Sources:
-    """The files that records are read from, each opened once."""
+    """The files that hold a shard's prepared records, each opened once."""
 
-    def __init__(self, stem: str, *, data: Layout, staging: Staging, files: contextlib.ExitStack):
-        self._paths = {"measured": staging.records(stem), "shards": data.shard(stem), "withheld": data.withheld(stem)}
+    def __init__(self, shard_name: str, *, data: Layout, staging: Staging, files: contextlib.ExitStack):
+        self._paths = {
+            STAGED: staging.records(shard_name),
+            "shards": data.shard(shard_name),
+            "withheld": data.withheld(shard_name),
+        }
         self._files, self._open = files, dict[str, BinaryIO]()
 
     def read(self, row: Row) -> bytes:
@@ -160,20 +179,20 @@ class _Sources:
         return self._open[kind].read(row["length_bytes"])
 
 
-def _manifest(rows: list[Row], *, stem: str) -> pa.Table:
-    place = {"split": ShardName.parse(stem).split, "shard": stem}
-    return pa.Table.from_pylist([row | place | {"index": index} for index, row in enumerate(rows)], schema=MANIFEST)
+def _manifest(rows: list[Row], *, shard_name: str) -> pa.Table:
+    position = {"split": ShardName.parse(shard_name).split, "shard": shard_name}
+    return pa.Table.from_pylist([row | position | {"index": index} for index, row in enumerate(rows)], schema=MANIFEST)
 
 
-def _rejected(refused: StoragePath, *, withheld: list[Row]) -> pa.Table:
-    """Those of which there is no record, then those that a verdict withheld."""
+def _rejected(failed: StoragePath, *, filtered: list[Row]) -> pa.Table:
+    """Utterances that could not be prepared, followed by those that were filtered."""
     columns = ("utterance_id", "audio_path", "language", "reason", "message")
-    rows = [{"stage": FILTER_STAGE, **{name: row[name] for name in columns}} for row in withheld]
-    return pa.concat_tables([read_table(refused, schema=REJECTED), pa.Table.from_pylist(rows, schema=REJECTED)])
+    rows = [{"stage": FILTER_STAGE, **{name: row[name] for name in columns}} for row in filtered]
+    return pa.concat_tables([read_table(failed, schema=REJECTED), pa.Table.from_pylist(rows, schema=REJECTED)])
 
 
-class Summary:
-    """Sums over the kept records of one shard."""
+class ShardStatistics:
+    """Mel sums and token ids over the kept records of one shard."""
 
     def __init__(self, contract: Contract):
         self._contract, n_mels = contract, contract.features.n_mels
@@ -181,7 +200,7 @@ class Summary:
         self._sums = np.zeros((2, n_mels), np.float64)  # of values, of squares
 
     def add(self, payload: bytes) -> None:
-        """One serialised record."""
+        """Add one serialised record."""
         features = decode(payload)
         (data,), (frames,) = features["mel"], features["frames"]
         assert isinstance(data, bytes)
@@ -195,12 +214,12 @@ class Summary:
         self._token_ids.update(token for token in features["tokens"] if isinstance(token, int))
 
     def report(self, info: ShardInfo, *, kept: list[Row], rejected: pa.Table) -> ShardReport:
-        faults = [row for row in rejected.to_pylist() if row["reason"] not in EXCLUDED_BY_CONFIG]
+        failures = [row for row in rejected.to_pylist() if row["reason"] not in EXCLUDED_BY_CONFIG]
         return ShardReport(
             info=info,
             records_by_language=_count(kept, "language"),
-            faults_by_language=_count(faults, "language"),
-            faults_by_reason=_count(faults, "reason"),
+            failures_by_language=_count(failures, "language"),
+            failures_by_reason=_count(failures, "reason"),
             records_by_speaker=_count(kept, "speaker"),
             token_ids=sorted(self._token_ids),
             mel_sums=self._sums[0].tolist(),

@@ -1,4 +1,4 @@
-"""Damaged shards made again from the corpora, to the same bytes; nothing else is touched."""
+"""Repair: make damaged files again from the corpora, to the same bytes, and touch nothing else."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import datetime
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pipelines.build.job import Assembly
-from pipelines.build.prepare_shards import contract_of, preparation
-from pipelines.build.publish import check_budget, check_counts
-from pipelines.build.shard_plan import plan_as_published
-from pipelines.build.shard_selection import Scope
+from pipelines.build.file_sums import stated_sums
+from pipelines.build.incremental import ReusePolicy
+from pipelines.build.job import BuildJob
+from pipelines.build.preparation import create_contract, create_preparation
+from pipelines.build.result_checks import check_counts, check_rejections
+from pipelines.build.shard_plan import plan_published_shards
 from pipelines.build.write_shards import ShardReport
 from pipelines.config import BuildConfig
-from pipelines.repair.shard_diff import Difference, differences
-from pipelines.validation.dataset_files import DatasetFiles, check_dataset_files, is_damaged_sum, stated_sums
+from pipelines.repair.shard_diff import ShardDifference, diff_shard
+from pipelines.validation.dataset_files import DatasetFiles, check_dataset_files, is_damaged_sum
 from pipelines.validation.findings import Finding
 from pipelines.validation.integrity import (
     check_contract,
@@ -36,25 +37,25 @@ from shared.locks import Lock, write_lock
 from shared.publication import check_folders
 from shared.storage_path import StoragePath
 
-# No inputs have this hash.
-UNKNOWN = "unknown"
+# In place of a hash of inputs; it equals no hash, so that the next build makes the shard again.
+UNKNOWN_INPUTS = "unknown"
 
 
-class Repair(NamedTuple):
-    """What was wrong, and what was done about it."""
+class RepairResult(NamedTuple):
+    """The damage that a repair found, and the files that it changed."""
 
     damaged: tuple[str, ...]  # files, relative to the dataset
-    rebuilt: tuple[str, ...]  # shards
+    rebuilt: tuple[str, ...]  # names of shards
     changed: tuple[str, ...]  # files that were written or removed
-    unlike: tuple[str, ...]  # of those, the ones that are not as they were published
-    unsure: tuple[str, ...]  # of those, the ones of which nothing says what they were
-    quarantine: StoragePath | None  # where the files that were replaced lie now
-    differences: tuple[Difference, ...]
-    remaining: tuple[Finding, ...]  # that only the corpora can mend
+    differing: tuple[str, ...]  # changed files whose new sha256 is not the published one
+    unverifiable: tuple[str, ...]  # changed files whose published sha256 is not known
+    quarantine: StoragePath | None  # the folder with the replaced files
+    differences: tuple[ShardDifference, ...]
+    remaining: tuple[Finding, ...]  # findings that need a change of the corpora
 
     @property
-    def is_refused(self) -> bool:
-        """The corpora have changed, and nothing was done."""
+    def is_aborted(self) -> bool:
+        """True if the corpora have changed and nothing was written."""
         return bool(self.differences) and not self.changed
 
 
@@ -65,13 +66,14 @@ def repair_dataset(
     runner: str = "local",
     accept_changes: bool = False,
     break_lock: bool = False,
-) -> Repair:
-    """Find what is damaged, make it again, and put the damaged files into quarantine.
+) -> RepairResult:
+    """Find damaged files, make them again, and move the damaged ones into quarantine.
 
-    Where the corpora no longer give what was published, nothing is done unless `accept_changes`.
+    If the corpora no longer give the published bytes, nothing is written unless `accept_changes`.
 
     Raises:
-        UserError: there is nothing to repair from, another writer, the corpora, the disk.
+        UserError: the damage leaves too little to repair from, another process writes the dataset, or the corpora
+            or the disk fail.
     """
     if not data.is_dir():
         raise UserError(f"{data}: no such directory; wanted a dataset")
@@ -79,13 +81,17 @@ def repair_dataset(
         layout = Layout(data)
         _check_quarantine(layout)
         base = check_dataset_files(layout)
-        wanted = published_config(layout, base=base, given=config)
-        work = _Repair(wanted, layout=layout, base=base, runner=runner, lock=lock)
-        return work.done(accept_changes=accept_changes)
+        build_config = published_config(layout, base=base, given=config)
+        repair = _Repair(build_config, layout=layout, base=base, runner=runner, lock=lock)
+        return repair.run(accept_changes=accept_changes)
 
 
 def _check_quarantine(layout: Layout) -> None:
-    """Raises UserError where what is replaced could not be put there at the end of all the work."""
+    """Check before the work that files can be moved into the quarantine folder.
+
+    Raises:
+        UserError: they cannot.
+    """
     try:
         check_folders([layout.quarantine], root=layout.root)
     except OSError as error:
@@ -93,107 +99,109 @@ def _check_quarantine(layout: Layout) -> None:
 
 
 class _Repair:
-    """One repair, the lock in hand."""
+    """The state of one repair; the caller holds the dataset's lock."""
 
     def __init__(self, config: BuildConfig, *, layout: Layout, base: DatasetFiles, runner: str, lock: Lock):
         self._config, self._layout, self._base = config, layout, base
         self._runner, self._lock = runner, lock
-        self._stems = shard_names(base, layout=layout)
-        self._prepare: Preparation = preparation(config)
-        check_contract(contract_of(self._prepare), base=base, layout=layout)
+        self._shard_names = shard_names(base, layout=layout)
+        self._prepare: Preparation = create_preparation(config)
+        check_contract(create_contract(self._prepare), base=base, layout=layout)
         self._findings = validate_dataset(layout.root, runner=runner).findings
-        files = damaged_files(self._stems, base=base, layout=layout)
+        files = damaged_files(self._shard_names, base=base, layout=layout)
         self._damaged = {path.relative_to(layout.root).as_posix() for path in files}
         self._damaged.update(one.file for one in self._findings if one.check not in CORPUS_CHECKS)
-        self._bad = sorted({stem for name in self._damaged if (stem := shard_of_file(name)) in self._stems})
+        self._damaged_shards = sorted(
+            {name for file in self._damaged if (name := shard_of_file(file)) in self._shard_names}
+        )
 
-    def done(self, *, accept_changes: bool) -> Repair:
+    def run(self, *, accept_changes: bool) -> RepairResult:
         if not self._damaged:
-            return self._told()
-        plan = plan_as_published(self._stems, config=self._config)
-        assembly = Assembly(
+            return self._result()
+        plan = plan_published_shards(self._shard_names, config=self._config)
+        job = BuildJob(
             self._config, prepare=self._prepare, data=self._layout.root, runner=self._runner, lock=self._lock
         )
-        trusted = {stem: stated_inputs(stem, base=self._base) for stem in self._stems if stem not in self._bad}
-        reports = assembly.assemble(plan, scope=Scope(published={}, trusted=trusted))
-        made = (report for report in reports if report.info.name in self._bad)
-        check_counts(made, listed=plan.listed_in(self._bad))
-        found = tuple(self._differences(reports, assembly=assembly))
-        info = assembly.describe(reports if found else list(map(self._as_stated, reports)))
-        found = found or tuple(self._differences_of_description(assembly.staged))
-        if found and not accept_changes:
-            assembly.discard()
-            return self._told(differences=found)
-        if found:
-            info = assembly.describe(list(map(self._as_unknown, reports)))
-        check_budget(reports, config=self._config, rejected=assembly.staged.rejected("any").parent)
+        intact = [name for name in self._shard_names if name not in self._damaged_shards]
+        always = {name: stated_inputs(name, base=self._base) for name in intact}
+        reports = job.run(plan, reuse=ReusePolicy(if_unchanged={}, always=always))
+        rebuilt = (report for report in reports if report.info.name in self._damaged_shards)
+        check_counts(rebuilt, listed=plan.listed_in(self._damaged_shards))
+        differences = tuple(self._shard_differences(reports, job=job))
+        info = job.write_dataset_files(reports if differences else list(map(self._with_stated_inputs, reports)))
+        differences = differences or tuple(self._info_differences(job.staged))
+        if differences and not accept_changes:
+            job.discard()
+            return self._result(differences=differences)
+        if differences:
+            info = job.write_dataset_files(list(map(self._with_unknown_inputs, reports)))
+        check_rejections(reports, config=self._config, rejected=job.staged.rejected("any").parent)
         quarantine = self._layout.quarantine / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
-        published = assembly.publish(info, keep_in=quarantine)
-        return self._told(
+        published = job.publish(info, keep_in=quarantine)
+        return self._result(
             changed=published.changed,
             quarantine=quarantine if quarantine.exists() else None,
-            differences=found,
+            differences=differences,
         )
 
-    def _as_stated(self, report: ShardReport) -> ShardReport:
-        """What comes out as it was published is said to be made from what it was made from."""
+    def _with_stated_inputs(self, report: ShardReport) -> ShardReport:
+        """The report with the published hash of inputs: a shard with the published bytes keeps it."""
         return _with_inputs(report, stated_inputs(report.info.name, base=self._base) or report.info.inputs)
 
-    def _as_unknown(self, report: ShardReport) -> ShardReport:
-        """What the sound shards of a changed corpus were made from is not known: the next build shall make them."""
-        known = report.info.name in self._bad or self._base.is_original
-        return report if known else _with_inputs(report, UNKNOWN)
+    def _with_unknown_inputs(self, report: ShardReport) -> ShardReport:
+        """With UNKNOWN_INPUTS if the shard is intact, but the corpus has changed and dataset.json is lost."""
+        is_known = report.info.name in self._damaged_shards or self._base.is_original
+        return report if is_known else _with_inputs(report, UNKNOWN_INPUTS)
 
-    def _differences_of_description(self, staged: Layout) -> Iterator[Difference]:
-        """Where the shards are as they were and dataset.json is not."""
+    def _info_differences(self, staged: Layout) -> Iterator[ShardDifference]:
+        """A difference if all shards have the published bytes, but dataset.json does not."""
         stated, made = self._base.sums.get(staged.info.name), file_sha256(staged.info)
         if stated is None:
             stated = sha256_unless_damaged(self._layout.info) if self._base.is_original else None
         if stated is not None and made != stated and not is_damaged_sum(stated, found=made):
-            message = "it comes out otherwise than it was published: the corpora or this software have changed"
-            yield Difference(stem=staged.info.name, utterance_id=None, message=message)
+            message = "rebuilt, it differs from the published one; the corpora or this software have changed"
+            yield ShardDifference(shard_name=staged.info.name, utterance_id=None, message=message)
 
-    def _told(
+    def _result(
         self,
         *,
         changed: Sequence[str] = (),
         quarantine: StoragePath | None = None,
-        differences: tuple[Difference, ...] = (),
-    ) -> Repair:
+        differences: tuple[ShardDifference, ...] = (),
+    ) -> RepairResult:
         stated = _sums_by_file(self._base, layout=self._layout)
-        found = {
-            name: sha256_unless_damaged(self._layout.root / name) for name in changed
-        }  # None of a stray: it is put away
+        # None: an unlisted file that was moved away
+        found = {name: sha256_unless_damaged(self._layout.root / name) for name in changed}
         success = self._layout.success.name
-        return Repair(
+        return RepairResult(
             damaged=tuple(sorted(self._damaged)),
-            rebuilt=tuple(self._bad) if changed else (),
+            rebuilt=tuple(self._damaged_shards) if changed else (),
             changed=tuple(changed),
-            unlike=tuple(name for name in changed if name in stated and found[name] not in stated[name]),
-            unsure=tuple(name for name in changed if name not in stated and found[name] and name != success),
+            differing=tuple(name for name in changed if name in stated and found[name] not in stated[name]),
+            unverifiable=tuple(name for name in changed if name not in stated and found[name] and name != success),
             quarantine=quarantine,
             differences=differences,
             remaining=tuple(one for one in self._findings if one.check in CORPUS_CHECKS),
         )
 
-    def _differences(self, reports: Sequence[ShardReport], *, assembly: Assembly) -> Iterator[Difference]:
-        """Where a rebuilt shard is not what either record says, and by which utterances if its tables still tell."""
+    def _shard_differences(self, reports: Sequence[ShardReport], *, job: BuildJob) -> Iterator[ShardDifference]:
+        """The rebuilt shards without the published bytes; by utterance if the published tables are intact."""
         for report in reports:
-            stem = report.info.name
-            sums = expected_sums(stem, base=self._base, layout=self._layout)
+            shard_name = report.info.name
+            sums = expected_sums(shard_name, base=self._base, layout=self._layout)
             made = zip(sums, report.info.sha256_of_files(), strict=True)
-            if stem not in self._bad or all(not known or digest in known for known, digest in made):
+            if shard_name not in self._damaged_shards or all(not known or digest in known for known, digest in made):
                 continue
-            parts = [path.relative_to(self._layout.root).as_posix() for path in self._layout.shard_files(stem)]
-            sound = self._damaged.isdisjoint(name for name in parts if name.endswith(".parquet"))
-            found = list(differences(stem, older=self._layout, newer=assembly.staged)) if sound else []
-            why = "by what its tables do not hold" if sound else "its tables are damaged, so by which utterances"
-            message = f"it comes out otherwise than it was published: {why}"
-            yield from found or [Difference(stem=stem, utterance_id=None, message=message)]
+            parts = [path.relative_to(self._layout.root).as_posix() for path in self._layout.shard_files(shard_name)]
+            tables_intact = self._damaged.isdisjoint(name for name in parts if name.endswith(".parquet"))
+            found = list(diff_shard(shard_name, older=self._layout, newer=job.staged)) if tables_intact else []
+            why = "no row of its tables differs" if tables_intact else "its tables are damaged too"
+            message = f"rebuilt, it differs from the published one; {why}"
+            yield from found or [ShardDifference(shard_name=shard_name, utterance_id=None, message=message)]
 
 
 def _sums_by_file(base: DatasetFiles, *, layout: Layout) -> dict[str, set[str]]:
-    """What either record says that a file was; nothing of one that was never the dataset's."""
+    """The sha256 of each of the dataset's files that `_SUCCESS` or dataset.json states: two where they disagree."""
     stated = {} if base.info is None else stated_sums(base.info, layout=layout)
     names = base.sums.keys() | stated.keys()
     return {name: {sums[name] for sums in (base.sums, stated) if name in sums} for name in names}

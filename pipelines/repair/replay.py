@@ -1,7 +1,8 @@
-"""Rejected utterances tried again: only the shards that gain one are written anew.
+"""Replay: try rejected utterances again, and write only the shards that gain one.
 
-All of which no record could be made; and of those that a threshold turned away the ones whose row or recording is not
-what it was, for the verdict is on that. What comes of it stands in the shard made anew, judged with all others.
+A replay tries every utterance that could not be prepared. Of the utterances that a threshold filtered, it tries those
+whose metadata row or recording has changed since: the threshold was applied to the old one. Shards that gain an
+utterance are prepared again and filtered together with all others.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
-from pipelines.build.job import Assembly
-from pipelines.build.prepare_shards import contract_of, disk_message, preparation
-from pipelines.build.publish import Published, check_budget, check_counts
-from pipelines.build.shard_plan import Plan, plan_as_published
-from pipelines.build.shard_selection import Scope
+from pipelines.build.disk_errors import translate_disk_errors
+from pipelines.build.incremental import ReusePolicy
+from pipelines.build.job import BuildJob
+from pipelines.build.preparation import create_contract, create_preparation
+from pipelines.build.publish import Published
+from pipelines.build.result_checks import check_counts, check_rejections
+from pipelines.build.shard_plan import ShardPlan, plan_published_shards
 from pipelines.build.staging import Staging
 from pipelines.config import BuildConfig
 from pipelines.execution.leftover_jobs import registered_job
 from pipelines.execution.progress import show_progress
 from pipelines.execution.progress_counter import ProgressCounter
 from pipelines.execution.runners import choose_workers, new_job_name, run_graph
-from pipelines.repair.shard_diff import Difference, differences
+from pipelines.repair.shard_diff import ShardDifference, diff_shard
 from pipelines.validation.dataset_files import check_dataset_files
 from pipelines.validation.integrity import check_contract, damaged_files, published_config
 from pipelines.validation.recordings import recording_sha256
@@ -40,23 +43,23 @@ from shared.tables import MANIFEST, REJECTED, read_table
 
 Row = dict[str, Any]
 
-# What a withheld record was made from.
-_JUDGED = ["utterance_id", "original_text", "language", "speaker", "audio_sha256"]
+# The inputs of a filtered record.
+_INPUT_COLUMNS = ["utterance_id", "original_text", "language", "speaker", "audio_sha256"]
 
 
-class Replay(NamedTuple):
-    """What came of it."""
+class ReplayResult(NamedTuple):
+    """The utterances that a replay tried, and the shards that it changed."""
 
     tried: int
-    gained: tuple[str, ...]  # utterances that can be read now
-    withheld: tuple[str, ...]  # of those, the ones that a threshold turns away
-    shards: tuple[str, ...]  # that were written anew
+    recovered: tuple[str, ...]  # ids of utterances that can be prepared now
+    filtered: tuple[str, ...]  # recovered utterances that a threshold filters
+    shards: tuple[str, ...]  # names of the shards that were written
     published: Published | None
-    differences: tuple[Difference, ...]  # of other utterances of those shards
+    differences: tuple[ShardDifference, ...]  # of other utterances of these shards
 
     @property
-    def is_refused(self) -> bool:
-        """The corpora have changed otherwise too, and nothing was done."""
+    def is_aborted(self) -> bool:
+        """True if the corpora have other changes too and nothing was written."""
         return bool(self.differences) and self.published is None
 
 
@@ -67,110 +70,111 @@ def replay_dataset(
     runner: str = "local",
     accept_changes: bool = False,
     break_lock: bool = False,
-) -> Replay:
-    """Try every rejected utterance again; publish what can be read now.
+) -> ReplayResult:
+    """Try every rejected utterance again; publish those that can be prepared now.
 
-    Where other utterances of the same shards have changed too, nothing is done unless `accept_changes`.
+    If other utterances of the same shards have changed too, nothing is written unless `accept_changes`.
 
     Raises:
-        UserError: there is no dataset, another writer, the corpora, the disk.
+        UserError: there is no dataset, another process writes it, or the corpora or the disk fail.
     """
     if not data.is_dir():
         raise UserError(f"{data}: no such directory; wanted a dataset")
     with write_lock(data, command="replay", break_lock=break_lock) as lock:
         dataset = Dataset.open(data)
-        wanted = _sound_config(dataset, given=config)
-        prepare = preparation(wanted)
-        check_contract(contract_of(prepare), base=check_dataset_files(dataset.layout), layout=dataset.layout)
-        assembly = Assembly(wanted, prepare=prepare, data=data, runner=runner, lock=lock)
-        return _replayed(dataset, wanted, assembly=assembly, runner=runner, lock=lock, accept_changes=accept_changes)
+        build_config = _config_of_intact(dataset, given=config)
+        prepare = create_preparation(build_config)
+        check_contract(create_contract(prepare), base=check_dataset_files(dataset.layout), layout=dataset.layout)
+        job = BuildJob(build_config, prepare=prepare, data=data, runner=runner, lock=lock)
+        return _replay(dataset, build_config, job=job, runner=runner, lock=lock, accept_changes=accept_changes)
 
 
-def _replayed(
-    dataset: Dataset, config: BuildConfig, *, assembly: Assembly, runner: str, lock: Lock, accept_changes: bool
-) -> Replay:
+def _replay(
+    dataset: Dataset, config: BuildConfig, *, job: BuildJob, runner: str, lock: Lock, accept_changes: bool
+) -> ReplayResult:
     older = {shard.name: shard for shard in dataset.info.shards}
-    plan = plan_as_published(older, config=config)
-    candidates = Candidates(dataset, config=config, plan=plan)
-    assembly.end_leftover_job()
-    gained = _tried(candidates.elements, config=config, data=dataset.layout.root, runner=runner, lock=lock)
-    anew = candidates.shards_of(gained)
-    told = Replay(len(candidates.elements), tuple(sorted(gained)), (), (), None, ())
-    if not anew:
-        return told
-    trusted: dict[str, str | None] = {name: shard.inputs for name, shard in older.items() if name not in anew}
-    reports = assembly.assemble(plan, scope=Scope(published={}, trusted=trusted))
-    check_counts((report for report in reports if report.info.name in anew), listed=plan.listed_in(anew))
+    plan = plan_published_shards(older, config=config)
+    candidates = RetryCandidates(dataset, config=config, plan=plan)
+    job.end_leftover_job()
+    recovered = _retry(candidates.elements, config=config, data=dataset.layout.root, runner=runner, lock=lock)
+    changing = candidates.shards_of(recovered)
+    result = ReplayResult(len(candidates.elements), tuple(sorted(recovered)), (), (), None, ())
+    if not changing:
+        return result
+    always: dict[str, str | None] = {name: shard.inputs for name, shard in older.items() if name not in changing}
+    reports = job.run(plan, reuse=ReusePolicy(if_unchanged={}, always=always))
+    check_counts((report for report in reports if report.info.name in changing), listed=plan.listed_in(changing))
     changed = [report.info.name for report in reports if report.info != older[report.info.name]]
-    found = [one for stem in changed for one in differences(stem, older=dataset.layout, newer=assembly.staged)]
-    others = tuple(one for one in found if not candidates.explain(one, gained=gained))
+    found = [one for name in changed for one in diff_shard(name, older=dataset.layout, newer=job.staged)]
+    others = tuple(one for one in found if not candidates.explains(one, recovered=recovered))
     written = (one.info.name for one in reports if one.info.sha256 != older[one.info.name].sha256)
-    withheld = gained - set(_ids(assembly.staged.manifest(stem) for stem in anew))
-    told = told._replace(differences=others, shards=tuple(written), withheld=tuple(sorted(withheld)))
-    if not accept_changes and not all(one.is_verdict for one in others):
-        assembly.discard()
-        return told
-    check_budget(reports, config=config, rejected=assembly.staged.rejected("any").parent)
-    return told._replace(published=assembly.publish(assembly.describe(reports)))
+    filtered = recovered - set(_ids(job.staged.manifest(name) for name in changing))
+    result = result._replace(differences=others, shards=tuple(written), filtered=tuple(sorted(filtered)))
+    if not accept_changes and not all(one.is_filter_only for one in others):
+        job.discard()
+        return result
+    check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
+    return result._replace(published=job.publish(job.write_dataset_files(reports)))
 
 
-def _sound_config(dataset: Dataset, *, given: BuildConfig | None) -> BuildConfig:
-    """What the dataset was built from; none of its files may be damaged, or their sums would become the stated ones.
+def _config_of_intact(dataset: Dataset, *, given: BuildConfig | None) -> BuildConfig:
+    """The config of a dataset without damaged files: a replay would otherwise publish the damaged files' sums.
 
     Raises:
-        UserError: one is.
+        UserError: a file is damaged.
     """
     base, layout = check_dataset_files(dataset.layout), dataset.layout
     damaged = [one.file for one in base.findings]
-    stems = [shard.name for shard in dataset.info.shards]
-    damaged += [path.relative_to(layout.root).as_posix() for path in damaged_files(stems, base=base, layout=layout)]
+    names = [shard.name for shard in dataset.info.shards]
+    damaged += [path.relative_to(layout.root).as_posix() for path in damaged_files(names, base=base, layout=layout)]
     if damaged:
         raise UserError(f"{layout.root}: {damaged[0]} is damaged; run `make repair DATA={layout.root}` first")
     return published_config(layout, base=base, given=given)
 
 
-class Candidates:
-    """What was rejected, as the corpora have it today."""
+class RetryCandidates:
+    """The utterances that a replay tries, as the corpora have them today."""
 
-    def __init__(self, dataset: Dataset, *, config: BuildConfig, plan: Plan):
-        rejected, rows_of = list(_rejected(dataset)), dict(_withheld(dataset))
-        # one that another has the id of can get no record
-        unread = {name: stem for name, stem, stage, is_twice in rejected if stage != FILTER_STAGE and not is_twice}
-        held = {name: stem for name, stem, stage, is_twice in rejected if stage == FILTER_STAGE and not is_twice}
-        twice = {(name, stem) for name, stem, _, is_twice in rejected if is_twice}
-        stems = [shard.name for shard in dataset.info.shards]
-        known = set(_ids(map(dataset.layout.manifest, stems))) | {name for name, *_ in rejected}
-        rows, utterances, judged = set(), [], []
-        for stem, element in plan.place(config):
+    def __init__(self, dataset: Dataset, *, config: BuildConfig, plan: ShardPlan):
+        rejected, filtered_rows = list(_rejected(dataset)), dict(_filtered(dataset))
+        # a second utterance with the id of another cannot be prepared
+        failed = {name: shard for name, shard, stage, is_twice in rejected if stage != FILTER_STAGE and not is_twice}
+        filtered = {name: shard for name, shard, stage, is_twice in rejected if stage == FILTER_STAGE and not is_twice}
+        twice = {(name, shard) for name, shard, _, is_twice in rejected if is_twice}
+        shard_names = [shard.name for shard in dataset.info.shards]
+        known = set(_ids(map(dataset.layout.manifest, shard_names))) | {name for name, *_ in rejected}
+        bad_rows, utterances, prepared_before = set(), [], []
+        for stem, element in plan.assign(config):
             if isinstance(element, Rejection):
-                rows.add(element.id)
-            elif element.id in unread or element.id not in known:
+                bad_rows.add(element.id)
+            elif element.id in failed or element.id not in known:
                 utterances.append((str(stem), element))
-            elif element.id in held and (element.id, str(stem)) not in twice:
-                judged.append((str(stem), element))
-        # bad rows of the metadata that are good now: the utterances that they tell have ids of their own
+            elif element.id in filtered and (element.id, str(stem)) not in twice:
+                prepared_before.append((str(stem), element))
+        # a bad row of the metadata has an id of its own; once corrected, its utterance appears under another id
         tried = {element.id for _, element in utterances}
-        self._mended = unread.keys() - rows - tried
-        changed = list(_changed(judged, rows={name: rows_of[name, stem] for name, stem in held.items()}))
-        self._rejected = {element.id: held[element.id] for _, element in changed} | unread  # id -> stem
+        self._corrected_rows = failed.keys() - bad_rows - tried
+        rows = {name: filtered_rows[name, shard] for name, shard in filtered.items()}
+        changed = list(_changed(prepared_before, rows=rows))
+        self._rejected = {element.id: filtered[element.id] for _, element in changed} | failed  # id -> shard name
         self.elements = [
-            *((stem, element) for stem, element in utterances if element.id in unread or self._mended),
+            *((shard, element) for shard, element in utterances if element.id in failed or self._corrected_rows),
             *changed,
         ]
 
-    def shards_of(self, gained: set[str]) -> set[str]:
-        """The shards that get one of these, and those in whose tables it was rejected."""
-        new = {stem for stem, element in self.elements if element.id in gained}
-        old = {self._rejected[name] for name in gained if name in self._rejected}
-        return new | old | {self._rejected[name] for name in self._mended if gained}
+    def shards_of(self, recovered: set[str]) -> set[str]:
+        """The shards of these utterances, and the shards whose tables list them as rejected."""
+        new = {shard for shard, element in self.elements if element.id in recovered}
+        old = {self._rejected[name] for name in recovered if name in self._rejected}
+        return new | old | {self._rejected[name] for name in self._corrected_rows if recovered}
 
-    def explain(self, difference: Difference, *, gained: set[str]) -> bool:
-        """Whether a difference is one that was asked for."""
-        return difference.utterance_id in gained or difference.utterance_id in self._mended
+    def explains(self, difference: ShardDifference, *, recovered: set[str]) -> bool:
+        """Whether a difference concerns an utterance that the replay recovered."""
+        return difference.utterance_id in recovered or difference.utterance_id in self._corrected_rows
 
 
 def _rejected(dataset: Dataset) -> Iterator[tuple[str, str, str, bool]]:
-    """(id, stem, stage, whether another has the id) of all that is in no shard."""
+    """(id, shard name, stage, whether another utterance has the id) of each rejected utterance."""
     for shard in dataset.info.shards:
         table = read_table(dataset.layout.rejected(shard.name), schema=REJECTED)
         columns = (table[name].to_pylist() for name in ("utterance_id", "stage", "reason"))
@@ -180,79 +184,75 @@ def _rejected(dataset: Dataset) -> Iterator[tuple[str, str, str, bool]]:
         )
 
 
-def _withheld(dataset: Dataset) -> Iterator[tuple[tuple[str, str], Row]]:
-    """((id, stem), row) of all whose record a verdict keeps out."""
+def _filtered(dataset: Dataset) -> Iterator[tuple[tuple[str, str], Row]]:
+    """((id, shard name), row) of each filtered record."""
     for shard in dataset.info.shards:
         table = read_table(dataset.layout.withheld_manifest(shard.name), schema=MANIFEST)
-        yield from (((row["utterance_id"], shard.name), row) for row in table.select(_JUDGED).to_pylist())
+        yield from (((row["utterance_id"], shard.name), row) for row in table.select(_INPUT_COLUMNS).to_pylist())
 
 
-def _changed(judged: list[tuple[str, Utterance]], *, rows: dict[str, Row]) -> Iterator[tuple[str, Utterance]]:
-    """Those whose row in the corpus or whose recording is not the one that was judged."""
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock
-        sums = pool.map(recording_sha256, [element.audio_path for _, element in judged])
-        for (stem, element), (digest, reason) in zip(judged, sums, strict=True):
+def _changed(utterances: list[tuple[str, Utterance]], *, rows: dict[str, Row]) -> Iterator[tuple[str, Utterance]]:
+    """The utterances whose metadata row or recording differs from that of the filtered record."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing releases Python's lock
+        sums = pool.map(recording_sha256, [element.audio_path for _, element in utterances])
+        for (shard_name, element), (digest, reason) in zip(utterances, sums, strict=True):
             row = rows[element.id]
-            told = element.text, element.language, element.speaker
-            then = row["original_text"], row["language"], row["speaker"]
-            if not reason and (digest != row["audio_sha256"] or told != then):
-                yield stem, element
+            now = element.text, element.language, element.speaker
+            before = row["original_text"], row["language"], row["speaker"]
+            if not reason and (digest != row["audio_sha256"] or now != before):
+                yield shard_name, element
 
 
 def _ids(tables: Iterable[StoragePath]) -> Iterator[str]:
-    """The ids in all of them."""
+    """The ids in all of these tables."""
     for path in tables:
         yield from read_table(path, columns=["utterance_id"])["utterance_id"].to_pylist()
 
 
-def _tried(
+def _retry(
     elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: StoragePath, runner: str, lock: Lock
 ) -> set[str]:
-    """The ids of those that give a record now."""
-    work = Staging.of_new_build(Layout(data))
+    """Prepare these utterances in a Beam job; return the ids of those that give a record now."""
+    staging = Staging.for_new_build(Layout(data))
     name = new_job_name("replay")
-    try:
-        work.tried.mkdir(parents=True)
+    with translate_disk_errors(staging=staging.root):
+        staging.recovered.mkdir(parents=True)
         with (
-            show_progress(work.progress, label="rejected utterances", total=len(elements)),
-            registered_job(lock, runner=runner, name=name, work=name),  # of no use to another
+            show_progress(staging.progress, label="rejected utterances", total=len(elements)),
+            registered_job(lock, runner=runner, name=name, work=name),  # unique: no later job can use its results
         ):
             run_graph(
                 lambda pipeline: (
                     pipeline
-                    | beam.Create(elements)  # (stem, Utterance)
+                    | beam.Create(elements)  # (shard name, Utterance)
                     | beam.GroupByKey()
                     | beam.Reshuffle()
-                    | beam.ParDo(Try(config, staging=work.root))
+                    | beam.ParDo(RetryUtterances(config, staging=staging.root))
                 ),
                 runner=runner,
                 workers=choose_workers(config.workers, utterances=len(elements), runner=runner),
                 name=name,
             )
-        gained = {name for path in work.tried.iterdir() for name in json.loads(path.read_bytes())}
-        work.discard()
-    except OSError as error:
-        raise UserError(disk_message(error, staging=work.root)) from error
-    return gained
+        recovered = {name for path in staging.recovered.iterdir() for name in json.loads(path.read_bytes())}
+        staging.remove()
+    return recovered
 
 
-class Try(beam.DoFn):
-    """(stem, utterances) -> nothing; the ids of those that give a record are in the staging folder."""
+class RetryUtterances(beam.DoFn):
+    """(shard name, utterances) -> nothing; writes the ids of those that give a record into the staging folder."""
 
     def __init__(self, config: BuildConfig, *, staging: StoragePath):
         self._config, self._staging = config, Staging(staging)
 
     def setup(self) -> None:
-        self._prepare = preparation(self._config)
+        self._prepare = create_preparation(self._config)
 
     def process(self, grouped: tuple[str, Iterable[Utterance]]) -> None:
-        stem, utterances = grouped
-        try:
-            tally, gained = ProgressCounter(self._staging.progress, name=stem), []
+        shard_name, utterances = grouped
+        with translate_disk_errors(staging=self._staging.root):
+            progress, recovered = ProgressCounter(self._staging.progress, name=shard_name), []
             for utterance in utterances:
                 if not isinstance(self._prepare(utterance), Rejection):
-                    gained.append(utterance.id)
-                tally.add()
-            write_json(self._staging.tried / f"{stem}.json", gained, durable=False)
-        except OSError as error:
-            raise UserError(disk_message(error, staging=self._staging.root)) from error
+                    recovered.append(utterance.id)
+                progress.add()
+            write_json(self._staging.recovered / f"{shard_name}.json", recovered, durable=False)

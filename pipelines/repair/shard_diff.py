@@ -1,4 +1,4 @@
-"""What is not the same in two makings of a shard, by utterance."""
+"""The differences between two versions of a shard, by utterance."""
 
 from __future__ import annotations
 
@@ -10,56 +10,59 @@ import pydantic
 from shared.layout import Layout
 from shared.tables import CORPUS_COLUMNS, read_table
 
-KEPT, WITHHELD, REJECTED = "kept", "withheld", "rejected"
-_PLACE = {"split", "shard", "index", "offset_bytes", "length_bytes", *CORPUS_COLUMNS}
+KEPT, FILTERED, REJECTED = "kept", "withheld", "rejected"
+# columns that the other utterances of the dataset determine
+_IGNORED = {"split", "shard", "index", "offset_bytes", "length_bytes", *CORPUS_COLUMNS}
 
 
-class Difference(pydantic.BaseModel):
-    """One utterance that is not what it was; or a shard, where that is all that can be said."""
+class ShardDifference(pydantic.BaseModel):
+    """One utterance that differs between the versions, or the whole shard if no utterance can be named."""
 
     model_config = pydantic.ConfigDict(frozen=True)
 
-    stem: str
+    shard_name: str
     utterance_id: str | None
     message: str
-    is_verdict: bool = False  # its record is what it was; only whether it is kept is not
+    is_filter_only: bool = False  # the record is the same; only the filter's result differs
 
 
-def differences(stem: str, *, older: Layout, newer: Layout) -> Iterator[Difference]:
-    """By utterance, from the tables of two datasets that both hold the shard."""
-    before, after = _states(stem, layout=older), _states(stem, layout=newer)
+def diff_shard(shard_name: str, *, older: Layout, newer: Layout) -> Iterator[ShardDifference]:
+    """Compare the tables of two datasets that both hold the shard."""
+    before, after = _states(shard_name, layout=older), _states(shard_name, layout=newer)
     for name in sorted(before.keys() | after.keys()):
-        was, is_now = before.get(name), after.get(name)
-        if was == is_now:
+        old, new = before.get(name), after.get(name)
+        if old == new:
             continue
-        is_verdict = was is not None and is_now is not None and was[1] == is_now[1]
-        yield Difference(stem=stem, utterance_id=name, message=_message(was, is_now), is_verdict=is_verdict)
+        is_filter_only = old is not None and new is not None and old[1] == new[1]
+        yield ShardDifference(
+            shard_name=shard_name, utterance_id=name, message=_message(old, new), is_filter_only=is_filter_only
+        )
 
 
-State = tuple[str, dict[str, Any]]  # kept, withheld or rejected, and its row
+State = tuple[str, dict[str, Any]]  # KEPT, FILTERED or REJECTED, and the row
 
 
-def _states(stem: str, *, layout: Layout) -> dict[str, State]:
+def _states(shard_name: str, *, layout: Layout) -> dict[str, State]:
     states: dict[str, State] = {}
     for state, path in (
-        (REJECTED, layout.rejected(stem)),
-        (WITHHELD, layout.withheld_manifest(stem)),
-        (KEPT, layout.manifest(stem)),
+        (REJECTED, layout.rejected(shard_name)),
+        (FILTERED, layout.withheld_manifest(shard_name)),
+        (KEPT, layout.manifest(shard_name)),
     ):
         for row in read_table(path).to_pylist():
-            facts = {name: value for name, value in row.items() if name not in _PLACE}
-            states[row["utterance_id"]] = (state, facts)
+            values = {name: value for name, value in row.items() if name not in _IGNORED}
+            states[row["utterance_id"]] = (state, values)
     return states
 
 
-def _message(was: State | None, is_now: State | None) -> str:
-    if was is None:
-        assert is_now is not None
-        return f"it is new, and {is_now[0]}"
-    if is_now is None:
-        return f"it was {was[0]}, and is gone"
-    if was[0] != is_now[0]:
-        reason = is_now[1].get("message") or was[1].get("message") or ""
-        return f"it was {was[0]}, and is {is_now[0]}" + (f" ({reason})" if reason else "")
-    changed = [name for name in was[1] if was[1][name] != is_now[1].get(name)]
-    return "; ".join(f"{name} was {was[1][name]!r}, is {is_now[1].get(name)!r}" for name in changed[:3])
+def _message(old: State | None, new: State | None) -> str:
+    if old is None:
+        assert new is not None
+        return f"it is new, and {new[0]}"
+    if new is None:
+        return f"it was {old[0]}, and is gone"
+    if old[0] != new[0]:
+        reason = new[1].get("message") or old[1].get("message") or ""
+        return f"it was {old[0]}, and is {new[0]}" + (f" ({reason})" if reason else "")
+    changed = [name for name in old[1] if old[1][name] != new[1].get(name)]
+    return "; ".join(f"{name} was {old[1][name]!r}, is {new[1].get(name)!r}" for name in changed[:3])

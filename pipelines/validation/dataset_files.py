@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pipelines.build.file_sums import stated_sums
 from pipelines.validation.findings import Finding
 from pipelines.validation.shard_inspection import published_checks
 from shared.dataset import Dataset, DatasetInfo, read_info
@@ -66,15 +67,6 @@ def check_dataset_files(layout: Layout) -> DatasetFiles:
     findings += _vocabulary(layout, info=info, is_original=is_original, sums=sums)
     findings += _success(layout, info=info if is_original else None, sums=sums)
     return DatasetFiles(info, is_original, sums, _unlike(findings))
-
-
-def stated_sums(info: DatasetInfo, *, layout: Layout) -> dict[str, str]:
-    """The sha256 that dataset.json has of files, by their names."""
-    stated = {layout.vocabulary.name: info.vocabulary_sha256}
-    for shard in info.shards:
-        names = (path.relative_to(layout.root).as_posix() for path in layout.shard_files(shard.name))
-        stated.update(zip(names, shard.sha256_of_files(), strict=True))
-    return stated
 
 
 def is_damaged_sum(stated: str, *, found: str) -> bool:

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from pipelines.build.build_dataset import build_dataset
-from pipelines.build.prepare_shards import preparation
+from pipelines.build.preparation import create_preparation
 from pipelines.config import BuildConfig
 from preprocess.corpora import read_corpus
 from preprocess.record import PreparedUtterance
@@ -88,7 +88,7 @@ def _prepare(config: BuildConfig, part: int, parts: int) -> int:
 
 
 def _prepare_part(config: BuildConfig, *, part: int, parts: int) -> int:
-    prepare = preparation(config)
+    prepare = create_preparation(config)
     elements = list(read_corpus(config.sources["bench"], name="bench"))[part::parts]
     return sum(isinstance(prepare(one), PreparedUtterance) for one in elements if isinstance(one, Utterance))
 

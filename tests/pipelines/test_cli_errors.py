@@ -191,7 +191,7 @@ def test_a_staging_folder_that_cannot_be_removed_is_no_failure_of_what_is_publis
 
     data = tmp_path / "data"
     with monkeypatch.context() as patch:
-        patch.setattr(Staging, "sweep", stays)
+        patch.setattr(Staging, "remove_all", stays)
         outcome = command(*builds.build_words(corpus, data=data))
     assert outcome.code == 0
     told = f"{os.strerror(errno.EBUSY)}: could not be removed, the next build does it"

@@ -10,8 +10,8 @@ import hypothesis.strategies as st
 import pytest
 
 from pipelines.build import shard_plan as planning
-from pipelines.build.dry_run import forecast_build, list_source
-from pipelines.build.shard_plan import Element, Plan, plan_build
+from pipelines.build.dry_run import estimate_build, list_source
+from pipelines.build.shard_plan import Element, ShardPlan, plan_shards
 from pipelines.config import BuildConfig
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.layout import ShardName
@@ -25,7 +25,7 @@ def utterance(name: str) -> Utterance:
     return Utterance(id=name, audio_path=f"{name}.wav", text="x", language="eng_Latn", speaker="a/b")
 
 
-def plan_of(corpora: dict[str, list[Element]], *, per_shard: int, validation_fraction: float) -> Plan:
+def plan_of(corpora: dict[str, list[Element]], *, per_shard: int, validation_fraction: float) -> ShardPlan:
     config = BuildConfig.model_validate(
         {
             "sources": {name: {"reader": "ljspeech", "root": "x", "language": "eng_Latn"} for name in corpora},
@@ -37,7 +37,7 @@ def plan_of(corpora: dict[str, list[Element]], *, per_shard: int, validation_fra
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planning, "read_corpus", lambda source, *, name: iter(corpora[name]))
-        return planning.plan_build(config)
+        return planning.plan_shards(config)
 
 
 @hypothesis.given(CORPORA, st.integers(1, 20), st.floats(0, 0.99))
@@ -50,7 +50,7 @@ def test_every_utterance_has_one_stem_and_that_is_listed_once(
     assert set(listed.values()) == {1}
     assert plan.listed == sum(map(len, corpora.values()))
     for source, ones in corpora.items():
-        assert all(listed[plan.stem_of(one, source=source)] == 1 for one in ones)
+        assert all(listed[plan.shard_for(one, source=source)] == 1 for one in ones)
 
 
 @hypothesis.given(CORPORA, st.integers(1, 20))
@@ -69,13 +69,13 @@ def test_the_order_of_sources_and_rows_changes_no_stem(names: dict[str, list[str
     again = plan_of(dict(shuffled), per_shard=per_shard, validation_fraction=0.25)
     assert list(again.stems()) == list(plan.stems())
     for source, ones in corpora.items():
-        assert all(plan.stem_of(one, source=source) == again.stem_of(one, source=source) for one in ones)
+        assert all(plan.shard_for(one, source=source) == again.shard_for(one, source=source) for one in ones)
 
 
 def test_shards_of_a_large_corpus_hold_about_as_many_utterances_as_asked() -> None:
     corpus = [utterance(f"a/LJ{number:05d}") for number in range(20_000)]
     plan = plan_of({"a": corpus}, per_shard=500, validation_fraction=0.02)
-    sizes = collections.Counter(plan.stem_of(one, source="a") for one in corpus)
+    sizes = collections.Counter(plan.shard_for(one, source="a") for one in corpus)
     train = [size for stem, size in sizes.items() if stem.split == "train"]
     assert len(train) == 40
     assert min(train) > 400  # 4.5 standard deviations of a binomial of mean 490
@@ -94,17 +94,17 @@ def test_a_bad_row_is_counted_and_has_a_shard_too() -> None:
     )
     plan = plan_of({"a": [row]}, per_shard=5, validation_fraction=0.0)
     assert plan.listed == 1
-    assert plan.stem_of(row, source="a") == ShardName("a", "train", 0, 1)
+    assert plan.shard_for(row, source="a") == ShardName("a", "train", 0, 1)
 
 
 def test_what_was_not_asked_for_has_rows_and_no_shards_of_its_own(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=40)
     asked = ["utterances_per_shard=4", "sources.ljspeech.max_utterances=3"]
     config = builds.config_of(builds.overrides_for(corpus, *asked))
-    plan = plan_build(config)
+    plan = plan_shards(config)
     assert plan.listed == 40
     assert set(plan.shards.values()) == {1}
-    assert sum(1 for _ in plan.place(config)) == 40
+    assert sum(1 for _ in plan.assign(config)) == 40
     found = list_source("ljspeech", config=config)
     assert (found.utterances, found.bad_rows) == (3, 0)
 
@@ -118,6 +118,6 @@ def test_a_source_of_bad_rows_only_is_forecast_as_nothing(tmp_path: Path) -> Non
     corpus = builds.make_corpus(tmp_path / "corpus", clips=0, bad_rows=["one field", "another"])
     source = {"reader": "ljspeech", "root": str(corpus), "language": "eng_Latn"}
     config = BuildConfig.model_validate({"sources": {"a": source}, "tokenizer": builds.TOKENIZER})
-    (found,) = forecast_build(config).sources
+    (found,) = estimate_build(config).sources
     assert (found.utterances, found.bad_rows, found.sampled) == (0, 2, 0)
     assert (found.hours, found.hours_error, found.bytes) == (0, 0, 0)

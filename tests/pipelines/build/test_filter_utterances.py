@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from pipelines.build.filter_utterances import MIN_UTTERANCES_FOR_RATE, rate_band
+from pipelines.build.filter_utterances import MIN_UTTERANCES_FOR_RATE, speech_rate_range
 from pipelines.build.incremental import hash_inputs
 from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
@@ -265,10 +265,10 @@ def test_an_id_that_stands_in_both_splits_is_kept_once(tmp_path: Path) -> None:
 def test_a_recording_that_may_be_read_now_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """chmod changes neither size nor time."""
     one = Utterance(id="a/1", audio_path=str(builds.ENGLISH / "metadata.csv"), text="x", language="x", speaker="a/b")
-    before = hash_inputs([one], measuring="")
-    assert hash_inputs([one], measuring="") == before
+    before = hash_inputs([one], fingerprint="")
+    assert hash_inputs([one], fingerprint="") == before
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert hash_inputs([one], measuring="") != before
+    assert hash_inputs([one], fingerprint="") != before
 
 
 def test_speech_at_an_impossible_rate_is_found_by_the_band_of_its_language(tmp_path: Path) -> None:
@@ -307,10 +307,10 @@ def test_a_band_is_measured_on_enough_utterances_only(sample: Path) -> None:
 
 def test_the_band_is_the_medians_and_not_moved_by_outliers() -> None:
     rates = np.exp(np.random.default_rng(0).normal(2.5, 0.2, 10_001))
-    low, high = rate_band(rates, deviations=6.0)
+    low, high = speech_rate_range(rates, deviations=6.0)
     assert np.log(low) == pytest.approx(2.5 - 1.2, abs=0.05)
     assert np.log(high) == pytest.approx(2.5 + 1.2, abs=0.05)
-    spoiled = rate_band(np.concatenate([rates, np.full(500, 1000.0)]), deviations=6.0)
+    spoiled = speech_rate_range(np.concatenate([rates, np.full(500, 1000.0)]), deviations=6.0)
     np.testing.assert_allclose(spoiled, (low, high), rtol=0.1)
 
 

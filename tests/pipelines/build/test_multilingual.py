@@ -12,7 +12,7 @@ import pytest
 import tokenizers
 
 from pipelines.build.build_dataset import build_dataset
-from pipelines.build.dry_run import forecast_build
+from pipelines.build.dry_run import estimate_build
 from pipelines.config import BuildConfig
 from pipelines.validation.validate import validate_dataset
 from shared.config import load_config
@@ -152,7 +152,7 @@ def test_another_order_of_sources_gives_the_same_shards(data: Path, reference: P
 def test_the_plan_says_before_what_the_build_will_hold(
     data: Path, reference: Path, command: Callable, tmp_path: Path
 ) -> None:
-    forecast = forecast_build(load_config(CONFIG, of=BuildConfig, overrides=overrides(reference)))
+    forecast = estimate_build(load_config(CONFIG, of=BuildConfig, overrides=overrides(reference)))
     info = Dataset.open(data).info
     for source in forecast.sources:
         built = info.sources[source.name]

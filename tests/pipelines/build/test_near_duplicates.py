@@ -6,7 +6,7 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 
-from pipelines.build.near_duplicates import GROUP_BITS, bits_to_earlier
+from pipelines.build.near_duplicates import GROUP_BITS, hamming_distance_to_earlier
 from preprocess.quality import HASH_BITS
 
 SURE_BITS = HASH_BITS // GROUP_BITS - 1
@@ -35,7 +35,7 @@ def families(draw: st.DrawFn) -> list[int]:
 
 @hypothesis.given(families())
 def test_every_copy_of_seven_bits_or_less_is_found_at_its_distance(numbers: list[int]) -> None:
-    found = bits_to_earlier([hexadecimal(number) for number in numbers]).tolist()
+    found = hamming_distance_to_earlier([hexadecimal(number) for number in numbers]).tolist()
     for ours, wanted in zip(found, brute_force(numbers), strict=True):
         assert ours >= wanted
         if wanted <= SURE_BITS:
@@ -43,9 +43,9 @@ def test_every_copy_of_seven_bits_or_less_is_found_at_its_distance(numbers: list
 
 
 def test_nothing_is_alike_in_an_empty_corpus_or_a_corpus_of_one() -> None:
-    assert bits_to_earlier([]).tolist() == []
-    assert bits_to_earlier([hexadecimal(5)]).tolist() == [HASH_BITS]
+    assert hamming_distance_to_earlier([]).tolist() == []
+    assert hamming_distance_to_earlier([hexadecimal(5)]).tolist() == [HASH_BITS]
 
 
 def test_ten_thousand_equal_recordings_are_found_in_little_time() -> None:
-    assert (bits_to_earlier([hexadecimal(5)] * 10_000) == np.array([HASH_BITS, *[0] * 9_999])).all()
+    assert (hamming_distance_to_earlier([hexadecimal(5)] * 10_000) == np.array([HASH_BITS, *[0] * 9_999])).all()

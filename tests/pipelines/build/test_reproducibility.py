@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.build.prepare_shards import in_order, measure_shard, preparation
+from pipelines.build.preparation import create_preparation
+from pipelines.build.prepare_shards import prepare_shard, sort_elements
 from pipelines.build.staging import Staging
 from pipelines.config import BuildConfig
 from pipelines.execution.progress_counter import ProgressCounter
@@ -52,13 +53,15 @@ def test_a_shard_does_not_depend_on_the_order_in_which_its_utterances_arrive(tmp
             id="a/m:3", audio_path="", language="", stage="corpus", reason=Reason.BAD_METADATA_ROW, message="2 fields"
         ),
     ]
-    prepare = preparation(load_config(builds.LJSPEECH_CONFIG, of=BuildConfig, overrides=builds.overrides_for(corpus)))
-    stem, contents = "a-train-00000-of-00001", []
+    config = load_config(builds.LJSPEECH_CONFIG, of=BuildConfig, overrides=builds.overrides_for(corpus))
+    prepare = create_preparation(config)
+    name, contents = "a-train-00000-of-00001", []
     for number, order in enumerate(itertools.permutations(elements)):
         staging = Staging(tmp_path / str(number))
-        staging.make(measuring="alike")
-        tally = ProgressCounter(staging.progress, name=stem)
-        measure_shard(in_order(order), stem=stem, inputs="x", staging=staging, prepare=prepare, tally=tally)
-        files = (staging.records(stem), staging.rows(stem), staging.refused(stem))
+        staging.create(fingerprint="same")
+        progress = ProgressCounter(staging.progress, name=name)
+        in_order = sort_elements(order)
+        prepare_shard(in_order, shard_name=name, inputs="x", staging=staging, prepare=prepare, progress=progress)
+        files = (staging.records(name), staging.rows(name), staging.failed(name))
         contents.append(tuple(path.read_bytes() for path in files))
     assert len(set(contents)) == 1

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.build.shard_plan import plan_build
-from pipelines.build.splits import Splits, spoken_form, text_key
+from pipelines.build.shard_plan import plan_shards
+from pipelines.build.splits import SplitRule, spoken_form, text_key
 from pipelines.config import BuildConfig
 from preprocess.utterance import Utterance
 from shared.errors import UserError
@@ -17,8 +17,8 @@ def utterance(number: int, *, text: str = "x", speaker: str = "a/b") -> Utteranc
     return Utterance(id=f"a/{number}", audio_path="x.wav", text=text, language="eng_Latn", speaker=speaker)
 
 
-def splits_by(what: str, *held_out: str) -> Splits:
-    return Splits(0.3, what, frozenset(held_out))
+def splits_by(what: str, *held_out: str) -> SplitRule:
+    return SplitRule(0.3, what, frozenset(held_out))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_texts_of_which_nothing_is_said_are_no_repeats_and_no_leaks() -> None:
 
 @pytest.mark.parametrize("name", ["a/7", "a/b"])
 def test_a_name_that_is_held_out_goes_to_validation(name: str) -> None:
-    assert Splits(0.0, "text", frozenset([name])).split_of(utterance(7)) == "validation"
-    assert Splits(0.0, "text", frozenset(["a/8"])).split_of(utterance(7)) == "train"
+    assert SplitRule(0.0, "text", frozenset([name])).split_of(utterance(7)) == "validation"
+    assert SplitRule(0.0, "text", frozenset(["a/8"])).split_of(utterance(7)) == "train"
 
 
 def config_with(held_out: Path) -> BuildConfig:
@@ -78,7 +78,7 @@ def config_with(held_out: Path) -> BuildConfig:
 
 def test_the_list_is_read_with_its_mark_and_line_ends(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_bytes("\ufeffe/EN001-0001\r\n\r\n  e/EN001-0002\n".encode())
-    plan = plan_build(config_with(tmp_path / "names.txt"))
+    plan = plan_shards(config_with(tmp_path / "names.txt"))
     assert plan.splits.held_out == {"e/EN001-0001", "e/EN001-0002"}
     assert ("e", "validation") in plan.shards
 
@@ -86,13 +86,13 @@ def test_the_list_is_read_with_its_mark_and_line_ends(tmp_path: Path) -> None:
 def test_a_name_that_nobody_has_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_text("e/EN001-0001\ne/nobody\n")
     with pytest.raises(UserError, match=r"held_out: no source has e/nobody \(1 such names\)"):
-        plan_build(config_with(tmp_path / "names.txt"))
+        plan_shards(config_with(tmp_path / "names.txt"))
 
 
 def test_only_line_ends_part_the_names_of_the_list(tmp_path: Path) -> None:
     names = {"e/a\u2028b", "e/c\u00a0", "e/d e"}
     (tmp_path / "names.txt").write_text("\n".join(names), encoding="utf-8")
-    assert Splits.from_config(config_with(tmp_path / "names.txt")).held_out == names
+    assert SplitRule.from_config(config_with(tmp_path / "names.txt")).held_out == names
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
@@ -100,4 +100,4 @@ def test_a_list_that_cannot_be_read_is_a_mistake(content: bytes | None, tmp_path
     if content is not None:
         (tmp_path / "names.txt").write_bytes(content)
     with pytest.raises(UserError, match=r"held_out: .*names\.txt: .*wanted names, a line each"):
-        plan_build(config_with(tmp_path / "names.txt"))
+        plan_shards(config_with(tmp_path / "names.txt"))

@@ -85,7 +85,7 @@ def test_a_build_says_at_once_that_a_folder_of_the_dataset_is_a_link(
     """Before it decodes anything: hours later it could not publish."""
     shutil.move(spoiled / "shards", tmp_path / "elsewhere")
     (spoiled / "shards").symlink_to(tmp_path / "elsewhere")
-    monkeypatch.delattr("pipelines.build.prepare_shards.measure_shard")
+    monkeypatch.delattr("pipelines.build.prepare_shards.prepare_shard")
     before = builds.content(tmp_path / "elsewhere")
     outcome = command(*builds.build_words(corpus, data=spoiled))
     assert outcome.code == 2

@@ -64,7 +64,7 @@ def test_what_cannot_be_read_is_made_again(name: str, small: Path, spoiled: Path
     name = name.format(stem=damage.stems(spoiled)[0])
     fail(spoiled / name)
     repair = repair_dataset(spoiled)
-    assert (repair.damaged, repair.unlike, repair.remaining) == ((name,), (), ())
+    assert (repair.damaged, repair.differing, repair.remaining) == ((name,), (), ())
     assert repair.quarantine is not None
     assert (repair.quarantine / name).exists()
     shutil.rmtree(spoiled / "quarantine")

@@ -13,7 +13,7 @@ import pytest
 import soundfile
 from PIL import Image
 
-from pipelines.build.prepare_shards import preparation
+from pipelines.build.preparation import create_preparation
 from pipelines.config import BuildConfig
 from pipelines.repair.repair import repair_dataset
 from pipelines.validation.validate import validate_dataset
@@ -207,7 +207,7 @@ def test_another_threshold_decodes_nothing(
     """The statistics are of other records then, and still right."""
     before = Dataset.open(data).info
     with monkeypatch.context() as patch:
-        patch.delattr("pipelines.build.prepare_shards.measure_shard")
+        patch.delattr("pipelines.build.prepare_shards.prepare_shard")
         built(corpus, copied, "checks.max_duration_s=2.3", "max_rejected_fraction=1")
     after = Dataset.open(copied).info
     assert 0 < sum(shard.records for shard in after.shards) < CLIPS
@@ -280,11 +280,11 @@ def test_audio_that_training_cannot_read_is_rejected_and_says_why(
         id="x/a", audio_path=str(path), text="The kettle is singing again.", language="eng_Latn", speaker="x/LJ"
     )
     config = load_config(builds.SAMPLE_CONFIG, of=BuildConfig, overrides=["mel_dtype=none"])
-    outcome = preparation(config)(utterance)
+    outcome = create_preparation(config)(utterance)
     assert isinstance(outcome, Rejection)
     assert outcome.reason is Reason.NOT_PLAIN_WAV
     assert message in outcome.message
-    assert not isinstance(preparation(config.model_copy(update={"mel_dtype": "float16"}))(utterance), Rejection)
+    assert not isinstance(create_preparation(config.model_copy(update={"mel_dtype": "float16"}))(utterance), Rejection)
 
 
 def test_a_corpus_of_other_audio_is_refused_by_the_budget(tmp_path: Path, command: Callable) -> None:

@@ -112,7 +112,7 @@ def test_every_file_that_is_damaged_is_made_again_byte_for_byte(
         repair = repair_dataset(data, config=config)
         name = str(path.relative_to(whole))
         assert name in repair.damaged, name
-        assert repair.unlike == ()
+        assert repair.differing == ()
         assert published(data) == before
         now = inodes(data)
         written = {one for one, inode in gone.items() if now[one] != inode}
@@ -131,7 +131,7 @@ def test_many_files_damaged_at_once_are_all_made_again(whole: Path, corpus: Path
         if path.stat().st_size:
             cut(path, chance=chance)
     repair = repair_dataset(damaged, config=builds.config_of(words(corpus)))
-    assert not repair.is_refused
+    assert not repair.is_aborted
     assert published(damaged) == published(whole)
 
 
@@ -202,7 +202,7 @@ def test_a_corpus_that_was_merely_copied_gives_the_same_bytes(own: tuple[Path, P
         os.utime(path, (1e9, 1e9))
     flip(a_train_shard(data), chance=random.Random(2))
     repair = repair_dataset(data)
-    assert (repair.unlike, repair.differences) == ((), ())
+    assert (repair.differing, repair.differences) == ((), ())
     assert published(data) == before
 
 
@@ -220,8 +220,9 @@ def test_what_is_new_in_the_corpus_does_not_come_in_by_a_repair(own: tuple[Path,
             continue
         flip(shard, chance=random.Random(3))
         repair = repair_dataset(data)
-        if repair.is_refused:
-            assert [(one.utterance_id, one.stem) for one in repair.differences] == [("ljspeech/D00001", shard.stem)]
+        if repair.is_aborted:
+            found = [(one.utterance_id, one.shard_name) for one in repair.differences]
+            assert found == [("ljspeech/D00001", shard.stem)]
             shard.write_bytes(good)
         assert {name: found for name, found in published(data).items() if not name.startswith(".staging")} == before
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.build import job as assembly
+from pipelines.build import job as build_job
 from pipelines.repair.repair import repair_dataset
 from pipelines.repair.replay import replay_dataset
 from pipelines.validation.validate import validate_dataset
@@ -65,10 +65,10 @@ def test_a_clip_that_was_away_for_a_while_is_not_rejected_for_good(corpus: Path)
     before = published(data)
     clip = a_clip_of(data, spoil_a_shard(data), corpus)
     clip.rename(corpus / "away")
-    assert repair_dataset(data).is_refused
+    assert repair_dataset(data).is_aborted
     assert not (data / ".staging").exists()
     (corpus / "away").rename(clip)
-    assert repair_dataset(data).unlike == ()
+    assert repair_dataset(data).differing == ()
     assert published(data) == before
 
 
@@ -107,7 +107,7 @@ def test_a_replay_does_not_sign_what_is_damaged(pattern: str, corpus: Path, comm
     outcome = command("replay", "--data", data)
     assert outcome.code == 2
     assert f"{path.relative_to(data)} is damaged; run `make repair DATA={data}` first" in outcome.err
-    assert repair_dataset(data).unlike == ()
+    assert repair_dataset(data).differing == ()
     (corpus / "wavs/C00003.wav").write_bytes(good)
     assert command("replay", "--data", data).code == 0
     assert published(data) == published(build(corpus, "fresh"))
@@ -121,8 +121,8 @@ def test_sound_shards_of_a_changed_corpus_are_not_said_to_be_made_from_it(corpus
     shutil.copy(corpus / "wavs/C00000.wav", clip) if clip.name != "C00000.wav" else os.utime(clip)
     (data / "dataset.json").write_text("{")
     repair = repair_dataset(data)
-    assert repair.is_refused
-    assert not repair_dataset(data, accept_changes=True).is_refused
+    assert repair.is_aborted
+    assert not repair_dataset(data, accept_changes=True).is_aborted
     assert validate_dataset(data).findings == []
     assert published(build(corpus)) == published(build(corpus, "fresh"))
 
@@ -172,7 +172,7 @@ def test_an_id_that_stands_twice_is_not_gained_again_and_again(corpus: Path) -> 
     data = build(corpus)
     before = published(data)
     replay = replay_dataset(data)
-    assert (replay.gained, replay.shards) == ((), ())
+    assert (replay.recovered, replay.shards) == ((), ())
     assert published(data) == before
     assert not (data / ".staging").exists()
 
@@ -213,8 +213,8 @@ def test_an_utterance_that_goes_while_the_corpus_is_read_is_not_lost_in_silence(
         for shard in (data / "shards").iterdir():
             damage.flip(shard, position=1_000)
     before = published(data)
-    read = assembly.read_keyed
-    monkeypatch.setattr(assembly, "read_keyed", lambda named, *, plan: list(read(named, plan=plan))[:2])
+    read = build_job.read_keyed
+    monkeypatch.setattr(build_job, "read_keyed", lambda named, *, plan: list(read(named, plan=plan))[:2])
     with pytest.raises(UserError, match=r"\d+ utterances were listed but \d+ written or rejected: the corpus changed"):
         job(data, accept_changes=True)
     assert published(data) == before

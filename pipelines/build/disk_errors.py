@@ -1,0 +1,47 @@
+"""Errors of the disk during a build, translated into one line for the user."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Iterator
+
+from shared.errors import UserError
+from shared.layout import Layout
+from shared.storage_path import StoragePath
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextlib.contextmanager
+def translate_disk_errors(*, staging: StoragePath) -> Iterator[None]:
+    """Raise an OSError of the body as a UserError.
+
+    Args:
+        staging: the staging folder of the build, DATA/.staging/<build>.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UserError(_message(error, staging=staging)) from error
+
+
+def _message(error: OSError, *, staging: StoragePath) -> str:
+    where = error.filename or staging
+    data = Layout(staging.parent.parent)
+    if _is_publishing(data):
+        full = error.errno in _DISK_FULL
+        what = f"{data.root}: the disk is full" if full else f"{where}: {error.strerror}"
+        message = "the new dataset is published, but not all of its files have their names yet"
+        return f"{what}; {message}; {'make room' if full else 'mend it'}, and whatever opens it next goes on"
+    if error.errno in _DISK_FULL:
+        return f"{data.root}: the disk is full; nothing was published; make room and run the build again"
+    return f"{where}: {error.strerror}; nothing was published; mend it and run the build again"
+
+
+def _is_publishing(data: Layout) -> bool:
+    """Whether the journal is written: from then on the new dataset is the published one."""
+    try:
+        return data.journal.is_file()
+    except OSError:
+        return False

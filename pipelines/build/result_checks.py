@@ -1,0 +1,53 @@
+"""Checks of a build's result before it is published: complete counts, and the budget of rejections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pipelines.build.dataset_info import add_counts
+from pipelines.build.write_shards import ShardReport
+from pipelines.config import BuildConfig
+from shared.errors import UserError
+from shared.storage_path import StoragePath
+
+
+def check_counts(reports: Iterable[ShardReport], *, listed: int) -> None:
+    """Check that each utterance listed for these shards was either written or rejected.
+
+    Raises:
+        UserError: the counts differ.
+    """
+    seen = sum(report.info.records + report.info.rejected for report in reports)
+    if seen != listed:
+        raise UserError(
+            f"{listed} utterances were listed but {seen} written or rejected: the corpus changed while it was "
+            "read; nothing was published; run it again"
+        )
+
+
+def check_rejections(reports: Sequence[ShardReport], *, config: BuildConfig, rejected: StoragePath) -> None:
+    """Check the share of rejected utterances against `max_rejected_fraction`: of all, and of each language.
+
+    Raises:
+        UserError: the share is larger, or no utterance was written.
+    """
+    written = add_counts(report.records_by_language for report in reports)
+    failed = add_counts(report.failures_by_language for report in reports)
+    languages = sorted(failed.keys() - {""})  # rows without a language count among all only
+    for name, bad, good in [
+        ("all", failed.total(), written.total()),
+        *((language, failed[language], written[language]) for language in languages),
+    ]:
+        if bad and bad / (bad + good) > config.max_rejected_fraction:
+            raise UserError(
+                f"{bad} of {bad + good} utterances ({name}) were rejected: {_reasons(reports)}; "
+                f"at most {config.max_rejected_fraction:.1%} are allowed (max_rejected_fraction); "
+                f"each is listed in {rejected}; nothing was published"
+            )
+    if not written:
+        raise UserError("no utterance was written; nothing was published")
+
+
+def _reasons(reports: Sequence[ShardReport]) -> str:
+    counts = add_counts(report.failures_by_reason for report in reports)
+    return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
