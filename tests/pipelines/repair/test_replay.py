@@ -73,7 +73,7 @@ def test_a_mended_recording_comes_in_and_the_other_shards_keep_their_files(fault
     before = faulty.inodes()
     faulty.wav(4).write_bytes(good)
     done = replay_dataset(faulty.data)
-    assert (done.tried, done.gained) == (2, ("ljspeech/C00004",))
+    assert (done.tried, done.recovered) == (2, ("ljspeech/C00004",))
     shard = shard_of(faulty.data, "ljspeech/C00004")
     assert done.shards == (shard,)
     after = faulty.inodes()
