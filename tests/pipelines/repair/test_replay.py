@@ -87,7 +87,7 @@ def test_a_recording_that_was_not_there_comes_in_once_it_is(faulty: Rebuilt) -> 
     faulty.wav(7).unlink()
     faulty.build()
     faulty.wav(7).write_bytes(good)
-    assert replay_dataset(faulty.data).gained == ("ljspeech/C00007",)
+    assert replay_dataset(faulty.data).recovered == ("ljspeech/C00007",)
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
@@ -99,7 +99,7 @@ def test_a_mended_row_of_the_metadata_comes_in_under_its_own_id(faulty: Rebuilt)
     faulty.build()
     assert sum(source.rejected for source in Dataset.open(faulty.data).info.sources.values()) == 1
     metadata.write_text("\n".join(rows) + "\n")
-    assert replay_dataset(faulty.data).gained == ("ljspeech/C00006",)
+    assert replay_dataset(faulty.data).recovered == ("ljspeech/C00006",)
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
