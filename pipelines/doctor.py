@@ -44,7 +44,9 @@ def examine(runner: str, *, data: StoragePath) -> Iterator[Check]:
 def _python() -> str:
     version = ".".join(map(str, sys.version_info[:3]))
     if sys.version_info[:2] not in ((3, 11), (3, 12)):
-        raise UserError(f"{version} in {sys.prefix}; wanted 3.11 or 3.12: `rm -rf .venv; make setup PYTHON=python3.11`")
+        raise UserError(
+            f"{version} in {sys.prefix}; expected 3.11 or 3.12: `rm -rf .venv; make setup PYTHON=python3.11`"
+        )
     return f"{version} in {sys.prefix}"
 
 
@@ -71,5 +73,5 @@ def _room(data: StoragePath) -> str:
     try:
         there = "a dataset, or the start of one" if data.is_dir() else "nothing yet"
     except OSError as error:
-        raise UserError(f"{data} cannot be listed ({error.strerror}); wanted a folder of yours: DATA=") from error
+        raise UserError(f"{data} cannot be listed ({error.strerror}); expected a folder of yours: DATA=") from error
     return f"{data}: {there}; whether it can be written to shows when it is"

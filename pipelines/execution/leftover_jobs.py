@@ -74,7 +74,7 @@ def _end(noted: RegisteredJob, *, is_of_use: bool) -> None:
             cancel_job(master, job)
     except Unreachable:
         raise
-    except (JobFailed, UserError) as error:  # it has ended, as was wanted; what it finished is of use all the same
+    except (JobFailed, UserError) as error:  # it has ended, as was expected; what it finished is of use all the same
         click.echo(f"{name} ended: {error}", err=True)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pipelines.config import MAX_DECODE_S
 from pipelines.html.axes import Tick, round_step
 from pipelines.html.media import audio_data_uri
-from pipelines.tables.record_diff import decode_mel
+from pipelines.storage.record_reader import decode_mel, read_record_of
 from preprocess.audio import Signal, decode_audio, read_audio_file, resample
 from preprocess.mel import log_mel
 from preprocess.processing import process
@@ -19,7 +19,6 @@ from preprocess.utterance import Rejected
 from shared.dataset import Contract
 from shared.records import decode
 from shared.storage_path import StoragePath
-from shared.tfrecord import read_framed_record
 
 
 class Clip(NamedTuple):
@@ -82,12 +81,7 @@ def read_mel(path: StoragePath, *, row: dict[str, Any], contract: Contract) -> n
     Raises:
         ValueError, KeyError: there is no valid record of this utterance at that position.
     """
-    with path.open("rb") as file:
-        frame = read_framed_record(file, index=row["index"], offset_bytes=row["offset_bytes"])
-    features = decode(frame.payload if frame else b"")
-    if features.get("utterance_id") != [row["utterance_id"].encode()]:
-        raise ValueError(f"record {row['index']} of {path.name} belongs to another utterance")
-    return decode_mel(features, contract=contract)
+    return decode_mel(decode(read_record_of(path, row=row)), contract=contract)
 
 
 def read_source_audio(row: dict[str, Any], *, contract: Contract) -> Signal:

@@ -80,9 +80,9 @@ def repair_dataset(
     with write_lock(data, command="repair", break_lock=break_lock) as lock:
         layout = Layout(data)
         _check_quarantine(layout)
-        base = check_dataset_files(layout)
-        build_config = published_config(layout, base=base, given=config)
-        repair = _Repair(build_config, layout=layout, base=base, runner=runner, lock=lock)
+        published = check_dataset_files(layout)
+        build_config = published_config(layout, published=published, given=config)
+        repair = _Repair(build_config, layout=layout, published=published, runner=runner, lock=lock)
         return repair.run(accept_changes=accept_changes)
 
 
@@ -101,14 +101,14 @@ def _check_quarantine(layout: Layout) -> None:
 class _Repair:
     """The state of one repair; the caller holds the dataset's lock."""
 
-    def __init__(self, config: BuildConfig, *, layout: Layout, base: DatasetFiles, runner: str, lock: Lock):
-        self._config, self._layout, self._base = config, layout, base
+    def __init__(self, config: BuildConfig, *, layout: Layout, published: DatasetFiles, runner: str, lock: Lock):
+        self._config, self._layout, self._published = config, layout, published
         self._runner, self._lock = runner, lock
-        self._shard_names = shard_names(base, layout=layout)
+        self._shard_names = shard_names(published, layout=layout)
         self._prepare: Preparation = create_preparation(config)
-        check_contract(create_contract(self._prepare), base=base, layout=layout)
+        check_contract(create_contract(self._prepare), published=published, layout=layout)
         self._findings = validate_dataset(layout.root, runner=runner).findings
-        files = damaged_files(self._shard_names, base=base, layout=layout)
+        files = damaged_files(self._shard_names, published=published, layout=layout)
         self._damaged = {path.relative_to(layout.root).as_posix() for path in files}
         self._damaged.update(one.file for one in self._findings if one.check not in CORPUS_CHECKS)
         self._damaged_shards = sorted(
@@ -123,7 +123,7 @@ class _Repair:
             self._config, prepare=self._prepare, data=self._layout.root, runner=self._runner, lock=self._lock
         )
         intact = [name for name in self._shard_names if name not in self._damaged_shards]
-        always = {name: stated_inputs(name, base=self._base) for name in intact}
+        always = {name: stated_inputs(name, published=self._published) for name in intact}
         reports = job.run(plan, reuse=ReusePolicy(if_unchanged={}, always=always))
         rebuilt = (report for report in reports if report.info.name in self._damaged_shards)
         check_counts(rebuilt, listed=plan.listed_in(self._damaged_shards))
@@ -146,18 +146,18 @@ class _Repair:
 
     def _with_stated_inputs(self, report: ShardReport) -> ShardReport:
         """The report with the published hash of inputs: a shard with the published bytes keeps it."""
-        return _with_inputs(report, stated_inputs(report.info.name, base=self._base) or report.info.inputs)
+        return _with_inputs(report, stated_inputs(report.info.name, published=self._published) or report.info.inputs)
 
     def _with_unknown_inputs(self, report: ShardReport) -> ShardReport:
         """With UNKNOWN_INPUTS if the shard is intact, but the corpus has changed and dataset.json is lost."""
-        is_known = report.info.name in self._damaged_shards or self._base.is_original
+        is_known = report.info.name in self._damaged_shards or self._published.is_original
         return report if is_known else _with_inputs(report, UNKNOWN_INPUTS)
 
     def _info_differences(self, staged: Layout) -> Iterator[ShardDifference]:
         """A difference if all shards have the published bytes, but dataset.json does not."""
-        stated, made = self._base.sums.get(staged.info.name), file_sha256(staged.info)
+        stated, made = self._published.sums.get(staged.info.name), file_sha256(staged.info)
         if stated is None:
-            stated = sha256_unless_damaged(self._layout.info) if self._base.is_original else None
+            stated = sha256_unless_damaged(self._layout.info) if self._published.is_original else None
         if stated is not None and made != stated and not is_damaged_sum(stated, found=made):
             message = "rebuilt, it differs from the published one; the corpora or this software have changed"
             yield ShardDifference(shard_name=staged.info.name, utterance_id=None, message=message)
@@ -169,7 +169,7 @@ class _Repair:
         quarantine: StoragePath | None = None,
         differences: tuple[ShardDifference, ...] = (),
     ) -> RepairResult:
-        stated = _sums_by_file(self._base, layout=self._layout)
+        stated = _sums_by_file(self._published, layout=self._layout)
         # None: an unlisted file that was moved away
         found = {name: sha256_unless_damaged(self._layout.root / name) for name in changed}
         success = self._layout.success.name
@@ -188,7 +188,7 @@ class _Repair:
         """The rebuilt shards without the published bytes; by utterance if the published tables are intact."""
         for report in reports:
             shard_name = report.info.name
-            sums = expected_sums(shard_name, base=self._base, layout=self._layout)
+            sums = expected_sums(shard_name, published=self._published, layout=self._layout)
             made = zip(sums, report.info.sha256_of_files(), strict=True)
             if shard_name not in self._damaged_shards or all(not known or digest in known for known, digest in made):
                 continue
@@ -200,11 +200,11 @@ class _Repair:
             yield from found or [ShardDifference(shard_name=shard_name, utterance_id=None, message=message)]
 
 
-def _sums_by_file(base: DatasetFiles, *, layout: Layout) -> dict[str, set[str]]:
+def _sums_by_file(published: DatasetFiles, *, layout: Layout) -> dict[str, set[str]]:
     """The sha256 of each of the dataset's files that `_SUCCESS` or dataset.json states: two where they disagree."""
-    stated = {} if base.info is None else stated_sums(base.info, layout=layout)
-    names = base.sums.keys() | stated.keys()
-    return {name: {sums[name] for sums in (base.sums, stated) if name in sums} for name in names}
+    stated = {} if published.info is None else stated_sums(published.info, layout=layout)
+    names = published.sums.keys() | stated.keys()
+    return {name: {sums[name] for sums in (published.sums, stated) if name in sums} for name in names}
 
 
 def _with_inputs(report: ShardReport, inputs: str) -> ShardReport:

@@ -84,7 +84,7 @@ def replay_dataset(
         dataset = Dataset.open(data)
         build_config = _config_of_intact(dataset, given=config)
         prepare = create_preparation(build_config)
-        check_contract(create_contract(prepare), base=check_dataset_files(dataset.layout), layout=dataset.layout)
+        check_contract(create_contract(prepare), published=check_dataset_files(dataset.layout), layout=dataset.layout)
         job = BuildJob(build_config, prepare=prepare, data=data, runner=runner, lock=lock)
         return _replay(dataset, build_config, job=job, runner=runner, lock=lock, accept_changes=accept_changes)
 
@@ -123,13 +123,15 @@ def _config_of_intact(dataset: Dataset, *, given: BuildConfig | None) -> BuildCo
     Raises:
         UserError: a file is damaged.
     """
-    base, layout = check_dataset_files(dataset.layout), dataset.layout
-    damaged = [one.file for one in base.findings]
+    published, layout = check_dataset_files(dataset.layout), dataset.layout
+    damaged = [one.file for one in published.findings]
     names = [shard.name for shard in dataset.info.shards]
-    damaged += [path.relative_to(layout.root).as_posix() for path in damaged_files(names, base=base, layout=layout)]
+    damaged += [
+        path.relative_to(layout.root).as_posix() for path in damaged_files(names, published=published, layout=layout)
+    ]
     if damaged:
         raise UserError(f"{layout.root}: {damaged[0]} is damaged; run `make repair DATA={layout.root}` first")
-    return published_config(layout, base=base, given=given)
+    return published_config(layout, published=published, given=given)
 
 
 class RetryCandidates:

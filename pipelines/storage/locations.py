@@ -31,7 +31,7 @@ def dataset_path(text: str) -> StoragePath:
         return Path(text)
     scheme = match["scheme"]
     if not match["rest"].strip("/") or re.search(r"[\[*?]", text):  # Beam takes these for patterns
-        raise UserError(f"{text}: wanted a folder there, such as {scheme}://bucket/data, without any of * ? [")
+        raise UserError(f"{text}: expected a folder there, such as {scheme}://bucket/data, without any of * ? [")
     module, extra = _NEEDS.get(scheme, ("", ""))
     if module and not _is_installed(module):
         raise UserError(f"{text}: what reads {scheme}:// is not installed; pip install 'apache-beam[{extra}]'")
@@ -40,7 +40,7 @@ def dataset_path(text: str) -> StoragePath:
         file_system(text)
     except (ValueError, OSError) as error:
         known = ", ".join(f"{one}://" for one in _NEEDS)
-        raise UserError(f"{text}: no such file system; wanted a folder of this machine, or one of {known}") from error
+        raise UserError(f"{text}: no such file system; expected a folder of this machine, or one of {known}") from error
     return RemotePath(text)
 
 

@@ -10,13 +10,14 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from pipelines.storage.record_reader import decode_mel, read_record
 from pipelines.tables.join import Pairs
 from pipelines.tables.load import KEPT, VERDICTS, verdict_codes
 from shared.dataset import Contract, Dataset
 from shared.errors import UserError
-from shared.records import FIELDS, MEL_DTYPES, decode
+from shared.records import FIELDS, decode
 from shared.storage_path import StoragePath
-from shared.tfrecord import CorruptTFRecord, read_framed_record
+from shared.tfrecord import CorruptTFRecord
 
 OPEN_FILES = 32
 
@@ -78,12 +79,9 @@ class RecordReader:
         index, offset = int(self._indices[row]), int(self._offsets[row])
         path = self.path(row)
         try:
-            frame = read_framed_record(self._file(path), index=index, offset_bytes=offset)
+            return read_record(self._file(path), index=index, offset_bytes=offset)
         except OSError as error:
             raise UserError(f"{path}: {error.strerror}; `make validate` says more") from error
-        if frame is None:
-            raise CorruptTFRecord("the file ends before the record", index=index, offset_bytes=offset)
-        return frame.payload
 
     def _file(self, path: StoragePath) -> BinaryIO:
         if path in self._open:
@@ -153,17 +151,6 @@ def _tokens(before: list, after: list) -> dict[str, int]:
         (i for i, (x, y) in enumerate(zip(before, after, strict=False)) if x != y), min(len(before), len(after))
     )
     return {"tokens_a": len(before), "tokens_b": len(after), "first_difference": same}
-
-
-def decode_mel(features: dict[str, Any], *, contract: Contract) -> np.ndarray:
-    """The mel of a decoded record, [F, M]; its moments, [3, M], where the dataset stores no mels.
-
-    Raises:
-        KeyError: there is none.
-        ValueError: it has not the contract's shape.
-    """
-    (data,) = features["mel"]
-    return np.frombuffer(data, MEL_DTYPES[contract.mel_dtype]).reshape(-1, contract.features.n_mels)
 
 
 def _mel(features: tuple[dict[str, Any], dict[str, Any]], *, contracts: tuple[Contract, Contract]) -> dict[str, Any]:

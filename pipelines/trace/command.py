@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.html.clips import AudioChanged, read_source_audio
-from pipelines.tables.record_diff import decode_mel
+from pipelines.storage.record_reader import decode_mel
 from pipelines.trace.lookup import Row, find_rows
 from pipelines.trace.reproduce import SAME, reproduce_record
 from pipelines.trace.spectrogram import write_spectrogram

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pipelines.config import MAX_DECODE_S
-from pipelines.tables.record_diff import decode_mel
+from pipelines.storage.record_reader import decode_mel
 from pipelines.trace.lookup import Row
 from preprocess.record import Preparation
 from preprocess.tokens import Tokenizer

@@ -9,8 +9,8 @@ from typing import Any
 
 import pydantic
 
+from pipelines.storage.record_reader import decode_mel, read_record_of
 from pipelines.tables.load import KEPT, WITH_RECORD
-from pipelines.tables.record_diff import decode_mel
 from pipelines.trace.lookup import Row
 from preprocess.checks import ALL_BOUNDS
 from preprocess.utterance import Reason
@@ -20,7 +20,6 @@ from shared.layout import ShardName
 from shared.records import decode, mel_rows
 from shared.storage_path import StoragePath
 from shared.tables import MANIFEST
-from shared.tfrecord import CorruptTFRecord, read_framed_record
 from shared.vocabulary import Vocabulary
 
 UNCHANGED, CHANGED, MISSING = "unchanged", "changed", "missing"
@@ -134,18 +133,12 @@ def _checked(path: StoragePath, *, row: Row, contract: Contract) -> bytes:
     Raises:
         ValueError, KeyError: there is none, or not this one.
     """
-    index, offset = row["index"], row["offset_bytes"]
-    with path.open("rb") as file:
-        frame = read_framed_record(file, index=index, offset_bytes=offset)
-    if frame is None:
-        raise CorruptTFRecord("the file ends before the record", index=index, offset_bytes=offset)
-    features = decode(frame.payload)
-    if features["utterance_id"] != [row["utterance_id"].encode()]:
-        raise ValueError(f"record {index} is of another utterance: {features['utterance_id']}")
+    payload = read_record_of(path, row=row)
+    index, features = row["index"], decode(payload)
     rows = len(decode_mel(features, contract=contract))
     if features["frames"] != [row["frames"]] or rows != mel_rows(row["frames"], mel_dtype=contract.mel_dtype):
         raise ValueError(f"record {index} has {features['frames']} frames, the manifest says {row['frames']}")
-    return frame.payload
+    return payload
 
 
 def _audio(row: Row) -> AudioFileState:

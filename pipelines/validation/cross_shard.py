@@ -151,7 +151,7 @@ def _findings(kind: str, digests: dict[bytes, list[str]], *, layout: Layout, ste
     """What is wrong with each of the hashes that one shard brought; its manifest has their names."""
     findings = Findings(root=layout.root, stem=stem)
     path = layout.manifest(stem) if kind == TEXT else layout.shard(stem)
-    check, wanted = {
+    check, expected = {
         ID: ("duplicate", "one record of an id"),
         RECORDING: ("leak", "a recording in one split only"),
         TEXT: ("text_leaks", "true where validation holds the text, else false"),
@@ -164,7 +164,7 @@ def _findings(kind: str, digests: dict[bytes, list[str]], *, layout: Layout, ste
         if kind == TEXT:
             message += ", and text_leaks says otherwise"
         for index, name in named.get(digest, [(None, None)]):
-            findings.add(path, check, message, index=index, utterance_id=name, wanted=wanted)
+            findings.add(path, check, message, index=index, utterance_id=name, expected=expected)
     yield from findings
 
 

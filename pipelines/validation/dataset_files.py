@@ -82,20 +82,20 @@ def _changed(path: StoragePath, *, sums: dict[str, str]) -> list[Finding]:
         found = file_sha256(path)
     except OSError as error:
         return [_unreadable(path, error)]
-    wanted = sums.get(path.name, found)
-    if found == wanted:
+    expected = sums.get(path.name, found)
+    if found == expected:
         return []
-    if is_damaged_sum(wanted, found=found):
+    if is_damaged_sum(expected, found=found):
         return [_damaged_sums(f"the sum of {path.name} was {found}, and is no more")]
-    return [Finding(file=path.name, check="sha256", message=f"sha256 {found}", wanted=wanted)]
+    return [Finding(file=path.name, check="sha256", message=f"sha256 {found}", expected=expected)]
 
 
 def _unreadable(path: StoragePath, error: OSError) -> Finding:
     return Finding(file=path.name, check="unreadable", message=f"{error.strerror}")
 
 
-def _damaged_sums(message: str, *, wanted: str | None = None) -> Finding:
-    return Finding(file="_SUCCESS", check="sums", message=message, wanted=wanted)
+def _damaged_sums(message: str, *, expected: str | None = None) -> Finding:
+    return Finding(file="_SUCCESS", check="sums", message=message, expected=expected)
 
 
 def _success(layout: Layout, *, info: DatasetInfo | None, sums: dict[str, str]) -> Iterator[Finding]:
@@ -118,7 +118,7 @@ def _success(layout: Layout, *, info: DatasetInfo | None, sums: dict[str, str]) 
         if wrong or missing:
             name = (wrong or missing)[0]
             message = f"{len(wrong) + len(missing)} sums are not those of dataset.json; of {name} {sums.get(name)}"
-            yield _damaged_sums(message, wanted=stated.get(name, "a sum"))
+            yield _damaged_sums(message, expected=stated.get(name, "a sum"))
 
 
 def _vocabulary(
@@ -135,12 +135,12 @@ def _vocabulary(
         return
     stated = info.vocabulary_sha256 if info is not None else None
     listed = sums.get(path.name)
-    wanted = stated if is_original else listed or stated
-    if wanted is not None and found != wanted:
-        if not is_original and (found == stated or is_damaged_sum(wanted, found=found)):
+    expected = stated if is_original else listed or stated
+    if expected is not None and found != expected:
+        if not is_original and (found == stated or is_damaged_sum(expected, found=found)):
             yield _damaged_sums(f"the sum of {path.name} was {found}, and is no more")
         else:
-            yield Finding(file=path.name, check="sha256", message=f"sha256 {found}", wanted=wanted)
+            yield Finding(file=path.name, check="sha256", message=f"sha256 {found}", expected=expected)
     try:
         size = len(Vocabulary.load(path))
     except UserError as error:
@@ -148,7 +148,7 @@ def _vocabulary(
         return
     if info is not None and found == stated and size != info.vocabulary_size:
         message = f"it says {info.vocabulary_size} tokens"
-        yield Finding(file=layout.info.name, check="vocabulary", message=message, wanted=str(size))
+        yield Finding(file=layout.info.name, check="vocabulary", message=message, expected=str(size))
 
 
 def _reason(error: UserError, path: StoragePath) -> str:

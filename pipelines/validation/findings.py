@@ -25,9 +25,9 @@ class Finding(_Frozen):
     stem: str | None = None  # of the shard, where it is about one
     index: int | None = None  # of the record in its file
     utterance_id: str | None = None
-    wanted: str | None = None
-    alike: int = 0  # so many more of this kind in this file are not listed
-    mend: str = ""  # what to do about it
+    expected: str | None = None
+    omitted: int = 0  # so many more of this kind in this file are not listed
+    fix: str = ""  # what to do about it
 
 
 class Findings:
@@ -47,7 +47,7 @@ class Findings:
         *,
         index: int | None = None,
         utterance_id: str | None = None,
-        wanted: object = None,
+        expected: object = None,
     ) -> None:
         """Something is wrong with a file of the dataset, or with one of its records."""
         file = str(path.relative_to(self._root))
@@ -65,14 +65,14 @@ class Findings:
                 stem=self._stem,
                 index=index,
                 utterance_id=utterance_id,
-                wanted=None if wanted is None else str(wanted),
+                expected=None if expected is None else str(expected),
             )
         )
 
     def __iter__(self) -> Iterator[Finding]:
         for place, listed in self._listed.items():
             yield from listed[:-1]
-            yield listed[-1].model_copy(update={"alike": self._more.get(place, 0)})
+            yield listed[-1].model_copy(update={"omitted": self._more.get(place, 0)})
 
 
 class ShardSums(_Frozen):
@@ -113,4 +113,4 @@ class ValidationReport(_Frozen):
     @property
     def found(self) -> int:
         """All findings, also those that are counted and not listed."""
-        return sum(1 + finding.alike for finding in self.findings)
+        return sum(1 + finding.omitted for finding in self.findings)

@@ -23,15 +23,15 @@ from shared.storage_path import RemoteStoragePath, StoragePath
 _OF_THE_FILE = (errno.ENOENT, errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EIO)
 
 
-def shard_names(base: DatasetFiles, *, layout: Layout) -> list[str]:
+def shard_names(published: DatasetFiles, *, layout: Layout) -> list[str]:
     """The names of the shards.
 
     Raises:
         UserError: neither record tells all of them.
     """
-    if base.is_original:
-        return sorted(_stated(base))
-    stems = _stems_with_sums(base, layout=layout)
+    if published.is_original:
+        return sorted(_stated(published))
+    stems = _stems_with_sums(published, layout=layout)
     on_disk = {path.stem for path in layout.shard("any").parent.glob("*.tfrecord") if shard_of_file(path.name)}
     if not stems or on_disk - set(stems):
         message = "neither dataset.json nor _SUCCESS tells any more what was published"
@@ -39,17 +39,17 @@ def shard_names(base: DatasetFiles, *, layout: Layout) -> list[str]:
     return stems
 
 
-def has_complete_listing(base: DatasetFiles, *, layout: Layout) -> bool:
+def has_complete_listing(published: DatasetFiles, *, layout: Layout) -> bool:
     """Whether one of the two records is whole, so that what it does not list is none of the dataset's."""
-    has_sums = not any(one.file == layout.success.name for one in base.findings)
-    return base.is_original or (has_sums and bool(_stems_with_sums(base, layout=layout)))
+    has_sums = not any(one.file == layout.success.name for one in published.findings)
+    return published.is_original or (has_sums and bool(_stems_with_sums(published, layout=layout)))
 
 
-def _stems_with_sums(base: DatasetFiles, *, layout: Layout) -> list[str]:
+def _stems_with_sums(published: DatasetFiles, *, layout: Layout) -> list[str]:
     """The shards that `_SUCCESS` tells; none where some of its lines are missing."""
-    stems = sorted({stem for name in base.sums if (stem := shard_of_file(name))})
+    stems = sorted({stem for name in published.sums if (stem := shard_of_file(name))})
     names = {path.relative_to(layout.root).as_posix() for stem in stems for path in layout.shard_files(stem)}
-    return stems if _are_complete(stems) and names <= base.sums.keys() else []
+    return stems if _are_complete(stems) and names <= published.sums.keys() else []
 
 
 def _are_complete(stems: Iterable[str]) -> bool:
@@ -61,24 +61,24 @@ def _are_complete(stems: Iterable[str]) -> bool:
     return len(places) == len(set(places)) and all(found == set(range(n)) for (_, _, n), found in numbers.items())
 
 
-def expected_sums(stem: str, *, base: DatasetFiles, layout: Layout) -> list[set[str]]:
+def expected_sums(stem: str, *, published: DatasetFiles, layout: Layout) -> list[set[str]]:
     """What either record says of each of a shard's files, in the order of `Layout.parts`."""
     names = [path.relative_to(layout.root).as_posix() for path in layout.shard_files(stem)]
-    found = [{base.sums[name]} if name in base.sums else set() for name in names]
-    if (shard := _stated(base).get(stem)) is not None:
+    found = [{published.sums[name]} if name in published.sums else set() for name in names]
+    if (shard := _stated(published).get(stem)) is not None:
         for one, digest in zip(found, shard.sha256_of_files(), strict=True):
             one.add(digest)
     return found
 
 
-def stated_inputs(stem: str, *, base: DatasetFiles) -> str | None:
+def stated_inputs(stem: str, *, published: DatasetFiles) -> str | None:
     """What the shard was made from, where that is known for certain."""
-    return _stated(base)[stem].inputs if base.is_original else None
+    return _stated(published)[stem].inputs if published.is_original else None
 
 
-def _stated(base: DatasetFiles) -> dict[str, ShardInfo]:
+def _stated(published: DatasetFiles) -> dict[str, ShardInfo]:
     """What `dataset.json` says, true or not, by the names of the shards."""
-    return {} if base.info is None else {shard.name: shard for shard in base.info.shards}
+    return {} if published.info is None else {shard.name: shard for shard in published.info.shards}
 
 
 def shard_of_file(name: str) -> str | None:
@@ -91,16 +91,16 @@ def shard_of_file(name: str) -> str | None:
     return stem
 
 
-def damaged_files(stems: Iterable[str], *, base: DatasetFiles, layout: Layout) -> list[StoragePath]:
+def damaged_files(stems: Iterable[str], *, published: DatasetFiles, layout: Layout) -> list[StoragePath]:
     """The shards' files that are gone, or not what either record says."""
-    wanted = [
+    expected = [
         pair
         for stem in stems
-        for pair in zip(layout.shard_files(stem), expected_sums(stem, base=base, layout=layout), strict=True)
+        for pair in zip(layout.shard_files(stem), expected_sums(stem, published=published, layout=layout), strict=True)
     ]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # hashing leaves Python's lock
-        digests = pool.map(sha256_unless_damaged, [path for path, _ in wanted])
-        return [path for (path, sums), digest in zip(wanted, digests, strict=True) if digest not in sums]
+        digests = pool.map(sha256_unless_damaged, [path for path, _ in expected])
+        return [path for (path, sums), digest in zip(expected, digests, strict=True) if digest not in sums]
 
 
 def sha256_unless_damaged(path: StoragePath) -> str | None:
@@ -121,13 +121,13 @@ def sha256_unless_damaged(path: StoragePath) -> str | None:
         ) from error
 
 
-def published_config(layout: Layout, *, base: DatasetFiles, given: BuildConfig | None) -> BuildConfig:
+def published_config(layout: Layout, *, published: DatasetFiles, given: BuildConfig | None) -> BuildConfig:
     """The config that the dataset was built with: as it lies there, or the one given, if it is that.
 
     Raises:
         UserError: it is damaged and none was given; another one was given.
     """
-    stated = base.sums.get(layout.config.name)
+    stated = published.sums.get(layout.config.name)
     if given is not None:
         found = bytes_sha256(config_document(given))
         if stated is None and _is_whole(layout.config):
@@ -135,15 +135,15 @@ def published_config(layout: Layout, *, base: DatasetFiles, given: BuildConfig |
         if stated not in (None, found) and not is_damaged_sum(stated, found=found):
             raise UserError(f"{layout.root} was built with another config than the one given; see {layout.config}")
         return given
-    if any(one.file == layout.config.name for one in base.findings):
+    if any(one.file == layout.config.name for one in published.findings):
         raise UserError(f"{layout.config} is gone or damaged; give the config that the dataset was built with")
     return load_config(layout.config, of=BuildConfig)
 
 
-def check_contract(contract: Contract, *, base: DatasetFiles, layout: Layout) -> None:
+def check_contract(contract: Contract, *, published: DatasetFiles, layout: Layout) -> None:
     """Raises UserError where what is made now would mean something else than what is there."""
-    if base.info is not None and base.info.fingerprint != contract.fingerprint:
-        ours, theirs = contract.model_dump(), base.info.contract.model_dump()
+    if published.info is not None and published.info.fingerprint != contract.fingerprint:
+        ours, theirs = contract.model_dump(), published.info.contract.model_dump()
         names = ", ".join(name for name in ours if ours[name] != theirs[name])
         message = f"{layout.root}: its {names} is not what it was when it was built"
         raise UserError(f"{message}; put that back, or build it anew with `make preprocess`")

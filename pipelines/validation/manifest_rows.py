@@ -39,13 +39,13 @@ def parse_rows(table: pa.Table) -> list[ManifestRow]:
 def misplaced(table: pa.Table, *, stem: ShardName) -> dict[int, str]:
     """Rows whose split, shard or index are not those of their place, and why not."""
     wrong: dict[int, str] = {}
-    for name, wanted in (("split", stem.split), ("shard", str(stem))):
+    for name, expected in (("split", stem.split), ("shard", str(stem))):
         column = table[name]
-        if column.unique().to_pylist() not in ([], [wanted]):
+        if column.unique().to_pylist() not in ([], [expected]):
             wrong |= {
-                index: f"its {name} is {wanted!r}, the manifest says {found!r}"
+                index: f"its {name} is {expected!r}, the manifest says {found!r}"
                 for index, found in enumerate(column.to_pylist())
-                if found != wanted
+                if found != expected
             }
     indices = table["index"].to_numpy()
     for index in np.flatnonzero(indices != np.arange(len(indices))).tolist():

@@ -26,9 +26,9 @@ FLOOR_TOLERANCE = 0.02
 class RecordError(Exception):
     """A record that does not hold what it should."""
 
-    def __init__(self, check: str, message: str, *, wanted: object = None):
+    def __init__(self, check: str, message: str, *, expected: object = None):
         super().__init__(message)
-        self.check, self.message, self.wanted = check, message, wanted
+        self.check, self.message, self.expected = check, message, expected
 
 
 class ParsedRecord(NamedTuple):
@@ -75,7 +75,7 @@ def _features(payload: bytes) -> dict[str, list[Any]]:
     except (ValueError, UnicodeDecodeError) as error:
         raise RecordError("example", f"not a tf.train.Example: {error}") from error
     if set(features) != {field.name for field in FIELDS}:
-        raise RecordError("schema", f"features {sorted(features)}, wanted {[field.name for field in FIELDS]}")
+        raise RecordError("schema", f"features {sorted(features)}, expected {[field.name for field in FIELDS]}")
     for field in FIELDS:
         values, kind = features[field.name], bytes if field.kind == "bytes" else int
         if not all(isinstance(value, kind) for value in values) or (field.kind != "int64 list" and len(values) != 1):
@@ -92,29 +92,29 @@ def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
     """The bytes of a mel, or of its moments, that has the stated length and finite values in range, [N] uint8."""
     (data,), (frames,) = features["mel"], features["frames"]
     dtype, spec = MEL_DTYPES[contract.mel_dtype], contract.features
-    wanted = mel_rows(frames, mel_dtype=contract.mel_dtype) * spec.n_mels * dtype.itemsize
-    if frames < 1 or len(data) != wanted:
+    expected = mel_rows(frames, mel_dtype=contract.mel_dtype) * spec.n_mels * dtype.itemsize
+    if frames < 1 or len(data) != expected:
         raise RecordError(
-            "shape", f"{len(data)} bytes of mel for {frames} frames of {spec.n_mels}", wanted=f"{wanted} bytes"
+            "shape", f"{len(data)} bytes of mel for {frames} frames of {spec.n_mels}", expected=f"{expected} bytes"
         )
     mel, (low, high) = np.frombuffer(data, dtype), np.array(mel_range(contract), dtype)
     if not np.isfinite(mel).all():
         raise RecordError("finite", f"{int((~np.isfinite(mel)).sum())} values of the mel are NaN or infinite")
     if not contract.stores_mels:
         if not are_moments(mel.reshape(NUM_MOMENTS, -1), low=low, high=high):
-            raise RecordError("range", "no moments of a mel", wanted=f"those of values in [{low:.3f}, {high:.3f}]")
+            raise RecordError("range", "no moments of a mel", expected=f"those of values in [{low:.3f}, {high:.3f}]")
     elif mel.min() < low or mel.max() > high:
-        raise RecordError("range", f"mel in [{mel.min():.3f}, {mel.max():.3f}]", wanted=f"[{low:.3f}, {high:.3f}]")
+        raise RecordError("range", f"mel in [{mel.min():.3f}, {mel.max():.3f}]", expected=f"[{low:.3f}, {high:.3f}]")
     return mel.view(np.uint8)
 
 
 def check_tokens(tokens: Sequence[int], *, language: int) -> None:
     """Raises RecordError where the ids are not `[language] pieces </s>`."""
     if not FIRST_ID <= language <= LAST_ID:
-        raise RecordError("language", f"{language} is no language of NLLB", wanted=f"{FIRST_ID} to {LAST_ID}")
+        raise RecordError("language", f"{language} is no language of NLLB", expected=f"{FIRST_ID} to {LAST_ID}")
     if len(tokens) < 3 or tokens[0] != language or tokens[-1] != END_ID:
         shown = f"{list(tokens[:2])} … {list(tokens[-1:])}"
-        raise RecordError("tokens", f"tokens {shown}", wanted=f"[{language}, pieces…, {END_ID}]")
+        raise RecordError("tokens", f"tokens {shown}", expected=f"[{language}, pieces…, {END_ID}]")
     wrong = [token for token in tokens[1:-1] if not (token == UNKNOWN_ID or max(SPECIAL_IDS) < token < FIRST_ID)]
     if wrong:
         raise RecordError("tokens", f"{wrong[0]} is no piece of NLLB")
@@ -143,9 +143,9 @@ def are_in_order(utterance_ids: list[str], *, stem: ShardName, keys: list[int]) 
 def check_place(utterance_id: str, *, stem: ShardName, key: int, previous: tuple[int, str]) -> None:
     """Raises RecordError where the hash of the id (`key`) puts the record into another shard or order."""
     if not utterance_id.startswith(f"{stem.source}/"):
-        raise RecordError("place", f"its source is {utterance_id.partition('/')[0]}", wanted=stem.source)
+        raise RecordError("place", f"its source is {utterance_id.partition('/')[0]}", expected=stem.source)
     if (shard := key * stem.shards >> KEY_BITS) != stem.shard:
-        raise RecordError("place", f"it belongs into shard {shard}", wanted=f"shard {stem.shard}")
+        raise RecordError("place", f"it belongs into shard {shard}", expected=f"shard {stem.shard}")
     if previous >= (key, utterance_id):
         raise RecordError("order", f"it does not come after {previous[1]}")
 
@@ -155,6 +155,6 @@ def check_row(row: ManifestRow | None, *, facts: ParsedRecord, offset_bytes: int
     if row is None:
         raise RecordError("manifest", "the manifest has no row for it")
     found = {**facts._asdict(), "offset_bytes": offset_bytes, "length_bytes": length_bytes}
-    for name, wanted in row._asdict().items():
-        if found[name] != wanted:
-            raise RecordError("manifest", f"its {name} is {found[name]!r}, the manifest says {wanted!r}")
+    for name, expected in row._asdict().items():
+        if found[name] != expected:
+            raise RecordError("manifest", f"its {name} is {found[name]!r}, the manifest says {expected!r}")

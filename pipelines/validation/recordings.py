@@ -21,17 +21,17 @@ CHECK = "recording"
 
 
 def check_recordings(table: pa.Table, *, tell: Callable[[int, str, str, str | None], None]) -> None:
-    """Hold each recording of a manifest against its sum; `tell` of (row, utterance, what is wrong, wanted)."""
+    """Hold each recording of a manifest against its sum; `tell` of (row, utterance, what is wrong, expected)."""
     found: dict[str, tuple[str, str]] = {}  # several utterances may name one file
     columns = (table[name].to_pylist() for name in COLUMNS)
-    for index, (path, wanted, utterance_id) in enumerate(zip(*columns, strict=True)):
+    for index, (path, expected, utterance_id) in enumerate(zip(*columns, strict=True)):
         if path not in found:
             found[path] = recording_sha256(path)
         digest, reason = found[path]
         if reason:
             tell(index, utterance_id, f"its recording {path} cannot be read: {reason}{cwd_hint(path)}", None)
-        elif digest != wanted:
-            tell(index, utterance_id, f"its recording {path} has sha256 {digest}", wanted)
+        elif digest != expected:
+            tell(index, utterance_id, f"its recording {path} has sha256 {digest}", expected)
 
 
 def recording_sha256(path: str) -> tuple[str, str]:

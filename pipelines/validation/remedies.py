@@ -25,4 +25,4 @@ def fix_for(finding: Finding, *, data: StoragePath) -> str:
 
 def with_fix(finding: Finding, *, data: StoragePath) -> Finding:
     """The finding, complete."""
-    return finding.model_copy(update={"mend": fix_for(finding, data=data)})
+    return finding.model_copy(update={"fix": fix_for(finding, data=data)})

@@ -7,7 +7,7 @@ from shared.files import write_json
 from shared.layout import Layout
 from shared.storage_path import StoragePath
 
-# Older ones go: a report that is wanted for longer has to be put elsewhere.
+# Older ones go: a report that is expected for longer has to be put elsewhere.
 KEPT_REPORTS = 100
 
 

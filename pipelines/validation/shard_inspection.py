@@ -143,7 +143,7 @@ class ShardInspection:
             return None
         try:
             data = path.read_bytes()
-            self._check_sha256(path, found=hashlib.sha256(data).hexdigest(), wanted=sha256)
+            self._check_sha256(path, found=hashlib.sha256(data).hexdigest(), expected=sha256)
             parse = _small_table if len(data) <= SMALL_BYTES else _table
             table = parse(data, is_damaged=path in self._damaged, rows=rows)
         except OSError as error:
@@ -155,19 +155,19 @@ class ShardInspection:
             return None
         if not table.schema.equals(schema):
             message = f"columns {', '.join(table.schema.names)}"
-            self._findings.add(path, "parquet", message, wanted=f"{', '.join(schema.names)} with their types")
+            self._findings.add(path, "parquet", message, expected=f"{', '.join(schema.names)} with their types")
             return None
         return table
 
-    def _check_sha256(self, path: StoragePath, *, found: str, wanted: str) -> None:
-        if found != wanted:
+    def _check_sha256(self, path: StoragePath, *, found: str, expected: str) -> None:
+        if found != expected:
             self._damaged.add(path)
-            self._findings.add(path, "sha256", f"sha256 {found}", wanted=wanted)
+            self._findings.add(path, "sha256", f"sha256 {found}", expected=expected)
 
     def _check_size(self) -> None:
         path = self._layout.shard(self._shard.name)
         if path.is_file() and (found := path.stat().st_size) != self._shard.bytes:
-            self._findings.add(path, "size", f"{found} bytes", wanted=self._shard.bytes)
+            self._findings.add(path, "size", f"{found} bytes", expected=self._shard.bytes)
 
     def _inspect(self, part: RecordFile, table: pa.Table | None, *, others: Mapping[str, int]) -> ShardReader:
         """Every record of a file, against its row; of the dataset's speakers or of `others`."""
@@ -178,7 +178,7 @@ class ShardInspection:
             return file
         try:
             faults = file.inspect(part.path, counter=self._counter)
-            self._check_sha256(part.path, found=file.sha256, wanted=part.sha256)
+            self._check_sha256(part.path, found=file.sha256, expected=part.sha256)
         except OSError as error:
             self._damaged.add(part.path)
             self._findings.add(part.path, "unreadable", f"{error.strerror}")
@@ -193,7 +193,7 @@ class ShardInspection:
         index, utterance_id, error = fault
         path = self._disputed(part) if error.check == "manifest" else part.path
         self._findings.add(
-            path, error.check, error.message, index=index, utterance_id=utterance_id, wanted=error.wanted
+            path, error.check, error.message, index=index, utterance_id=utterance_id, expected=error.expected
         )
 
     def _disputed(self, part: RecordFile) -> StoragePath:
@@ -203,7 +203,7 @@ class ShardInspection:
     def _check_rows(self, table: pa.Table, rows: list[ManifestRow], *, file: ShardReader, part: RecordFile) -> None:
         """Rows that are not where they should be, and rows without a record."""
         if len(rows) != part.records:
-            self._findings.add(part.manifest, "rows", f"{len(rows)} rows", wanted=part.records)
+            self._findings.add(part.manifest, "rows", f"{len(rows)} rows", expected=part.records)
         present = file.present()
         for index, row in enumerate(rows):
             if row.utterance_id not in present and row.utterance_id not in self._findings.named:
@@ -219,7 +219,7 @@ class ShardInspection:
         if rejected is None:
             return
         if len(rejected) != self._shard.rejected:
-            self._findings.add(path, "rows", f"{len(rejected)} rows", wanted=self._shard.rejected)
+            self._findings.add(path, "rows", f"{len(rejected)} rows", expected=self._shard.rejected)
         reasons = set(rejected["reason"].to_pylist()) - set(Reason)
         if reasons:
             self._findings.add(path, "reason", f"unknown reasons {', '.join(sorted(reasons))}")
@@ -229,10 +229,8 @@ class ShardInspection:
             if selected != withheld["utterance_id"].to_pylist():
                 other = self._layout.withheld_manifest(self._shard.name)
                 blamed = other if other in self._damaged and path not in self._damaged else path
-                message = (
-                    f"{len(selected)} rows of the stage {FILTER_STAGE}, which are not those of the withheld records"
-                )
-                self._findings.add(blamed, "withheld", message, wanted=len(withheld))
+                message = f"{len(selected)} rows of the stage {FILTER_STAGE} do not match the withheld records"
+                self._findings.add(blamed, "withheld", message, expected=len(withheld))
 
     def _check_recordings(self, table: pa.Table | None, *, part: RecordFile) -> str:
         """Where they are the data: what is said of one is said of its record. Their state before they are read."""
@@ -240,8 +238,8 @@ class ShardInspection:
             return ""
         state = recordings_state(table)
 
-        def tell(index: int, utterance_id: str, message: str, wanted: str | None) -> None:
-            self._findings.add(part.path, RECORDING, message, index=index, utterance_id=utterance_id, wanted=wanted)
+        def tell(index: int, utterance_id: str, message: str, expected: str | None) -> None:
+            self._findings.add(part.path, RECORDING, message, index=index, utterance_id=utterance_id, expected=expected)
 
         check_recordings(table, tell=tell)
         return state
@@ -261,10 +259,10 @@ class ShardInspection:
         path, sums = self._layout.shard(self._shard.name), file.sums()
         if not file.sha256:
             return
-        for check, found, wanted in (
+        for check, found, expected in (
             ("records", sums.records, self._shard.records),
             ("frames", sums.frames, self._shard.frames),
             ("tokens", file.tokens, self._shard.tokens),
         ):
-            if found != wanted:
-                self._findings.add(path, check, f"{found} {check} in sound records", wanted=wanted)
+            if found != expected:
+                self._findings.add(path, check, f"{found} {check} in sound records", expected=expected)

@@ -250,5 +250,5 @@ def _check_piece(piece: bytes, *, row: ManifestRow) -> None:
         raise RecordError("example", f"not a tf.train.Example: {error}") from error
     check_tokens(tokens, language=language_id(row.language))
     for name, found in (("tokens", len(tokens)), ("unknown_tokens", tokens.count(UNKNOWN_ID))):
-        if found != (wanted := getattr(row, name)):
-            raise RecordError("manifest", f"its {name} is {found}, the manifest says {wanted}")
+        if found != (expected := getattr(row, name)):
+            raise RecordError("manifest", f"its {name} is {found}, the manifest says {expected}")

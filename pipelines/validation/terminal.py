@@ -38,8 +38,8 @@ def validation_summary(report: ValidationReport, *, data: StoragePath) -> str:
             lines.append(f"and {len(groups) - SHOWN_LINES} lines more; the report has them all")
     if (path := report_path(Layout(data), report)).is_file():
         lines.append(f"report: {path}")
-    mends = list(dict.fromkeys(finding.mend for finding in report.findings))
-    lines += [f"mend: {mend}" for mend in mends[:SHOWN_LINES]]
+    fixes = list(dict.fromkeys(finding.fix for finding in report.findings))
+    lines += [f"fix: {fix}" for fix in fixes[:SHOWN_LINES]]
     return "\n".join(lines)
 
 
@@ -53,7 +53,7 @@ def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
 
 def _table(groups: Sequence[Sequence[Finding]]) -> str:
     table = Table(box=None, pad_edge=False, header_style="")
-    for name in ("file", "record", "utterance", "what is wrong", "wanted"):
+    for name in ("file", "record", "utterance", "what is wrong", "expected"):
         table.add_column(name, overflow="fold", no_wrap=name == "file")
     for group in groups:
         first = group[0]
@@ -63,7 +63,7 @@ def _table(groups: Sequence[Sequence[Finding]]) -> str:
             _records(group),
             _shown(utterances[0]) + " …" * (len(utterances) > 1) if utterances else "",
             _shown(f"{first.check}: {first.message}"),
-            _shown(first.wanted or ""),
+            _shown(first.expected or ""),
         )
     sink = io.StringIO()
     Console(file=sink, width=_width(), highlight=False, markup=False, emoji=False).print(table)
@@ -73,7 +73,7 @@ def _table(groups: Sequence[Sequence[Finding]]) -> str:
 def _records(group: Sequence[Finding]) -> str:
     """`2, 5, 6 … 40 in all`."""
     indices = [str(one.index) for one in group if one.index is not None]
-    count = len(indices) + group[-1].alike
+    count = len(indices) + group[-1].omitted
     shown = ", ".join(itertools.islice(indices, SHOWN_RECORDS))
     return f"{shown} … {count} in all" if count > SHOWN_RECORDS else shown
 

@@ -121,7 +121,7 @@ def _ids(info: DatasetInfo, *, file: str) -> Iterator[Finding]:
     for check, stated, ids in tables:
         for name, number in ids.items():
             if (wrong := stated[name].id) != number:
-                yield Finding(file=file, check=check, message=f"{name} has id {wrong}", wanted=str(number))
+                yield Finding(file=file, check=check, message=f"{name} has id {wrong}", expected=str(number))
 
 
 def _counts(
@@ -130,7 +130,9 @@ def _counts(
     for name in sorted(found.keys() | stated.keys()):
         says = stated[name].records if name in stated else 0
         if says != found[name]:
-            yield Finding(file=file, check=check, message=f"it says {says} records of {name}", wanted=str(found[name]))
+            yield Finding(
+                file=file, check=check, message=f"it says {says} records of {name}", expected=str(found[name])
+            )
 
 
 def _spoken(totals: Totals, *, info: DatasetInfo, file: str) -> Iterator[Finding]:
@@ -139,7 +141,7 @@ def _spoken(totals: Totals, *, info: DatasetInfo, file: str) -> Iterator[Finding
         spoken = sorted(code for (spoken_in, code), count in totals.languages.items() if spoken_in == name and count)
         if spoken != sorted(source.languages):
             message = f"it says that {name} holds {', '.join(source.languages)}"
-            yield Finding(file=file, check="languages", message=message, wanted=", ".join(spoken))
+            yield Finding(file=file, check="languages", message=message, expected=", ".join(spoken))
 
 
 def _reads(info: DatasetInfo, *, file: str) -> Iterator[Finding]:
@@ -149,13 +151,13 @@ def _reads(info: DatasetInfo, *, file: str) -> Iterator[Finding]:
             stem = ShardName.parse(shard.name)
             if (name, shard.split) != (stem.source, stem.split):
                 message = f"it says that {shard.name} is of {name}, {shard.split}"
-                yield Finding(file=file, check="shards", message=message, wanted=f"{stem.source}, {stem.split}")
+                yield Finding(file=file, check="shards", message=message, expected=f"{stem.source}, {stem.split}")
         shards = source.shards
         sums = [sum(shard.records for shard in shards), sum(shard.rejected for shard in shards)]
         if [source.written, source.rejected, source.read] != [*sums, sum(sums)]:
             message = f"it says of {name}: read {source.read}, written {source.written}, rejected {source.rejected}"
-            wanted = f"{sum(sums)} = {sums[0]} + {sums[1]}, the sums of its shards"
-            yield Finding(file=file, check="totals", message=message, wanted=wanted)
+            expected = f"{sum(sums)} = {sums[0]} + {sums[1]}, the sums of its shards"
+            yield Finding(file=file, check="totals", message=message, expected=expected)
 
 
 def _statistics(totals: Totals, *, info: DatasetInfo, file: str) -> Iterator[Finding]:
@@ -171,11 +173,11 @@ def _statistics(totals: Totals, *, info: DatasetInfo, file: str) -> Iterator[Fin
         ours, stated = getattr(found, name), getattr(info.mel, name)
         if len(stated) != len(ours):
             message = f"mel {name} has {len(stated)} bands"
-            yield Finding(file=file, check="statistics", message=message, wanted=f"{len(ours)} bands")
+            yield Finding(file=file, check="statistics", message=message, expected=f"{len(ours)} bands")
         elif not np.allclose(stated, ours, rtol=0, atol=STATISTICS_TOLERANCE):
             band = max(range(len(ours)), key=lambda m: _distance(stated[m], ours[m]))
             message = f"it says that mel {name} of band {band} is {stated[band]:.7g}"
-            yield Finding(file=file, check="statistics", message=message, wanted=f"{ours[band]:.7g}")
+            yield Finding(file=file, check="statistics", message=message, expected=f"{ours[band]:.7g}")
 
 
 def _distance(stated: float, found: float) -> float:

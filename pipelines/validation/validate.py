@@ -55,18 +55,18 @@ class ValidationInputs(NamedTuple):
     """What the graph needs to know."""
 
     layout: Layout
-    base: DatasetFiles
+    published: DatasetFiles
     work: StoragePath
     trust: dict[str, CachedVerdict]
 
     @property
     def shards(self) -> list[ShardInfo]:
         """Each shard once, also where an edited dataset.json lists it twice."""
-        listed = self.base.info.shards if self.base.info is not None else []
+        listed = self.published.info.shards if self.published.info is not None else []
         shards = list({shard.name: shard for shard in listed}.values())
-        if self.base.is_original:
+        if self.published.is_original:
             return shards
-        return [with_sums(shard, layout=self.layout, sums=self.base.sums) for shard in shards]
+        return [with_sums(shard, layout=self.layout, sums=self.published.sums) for shard in shards]
 
     @property
     def records(self) -> int:
@@ -86,11 +86,15 @@ def validate_dataset(
     started_s = time.monotonic()
     layout = Layout(data)
     with _told(str(data)):
-        base = check_dataset_files(layout)
+        published = check_dataset_files(layout)
     try:
         with _workplace(data, is_local=runner == "local") as (work, is_kept):
-            trust = read_clean_cache(layout, info=base.info) if changed and base.info and base.is_original else {}
-            task = ValidationInputs(layout, base, work, trust)
+            trust = (
+                read_clean_cache(layout, info=published.info)
+                if changed and published.info and published.is_original
+                else {}
+            )
+            task = ValidationInputs(layout, published, work, trust)
             _run(task, runner=runner, workers=workers)
             report = _report(task, started_s=started_s, is_kept=is_kept)
         if is_kept:
@@ -130,11 +134,11 @@ def _run(task: ValidationInputs, *, runner: str, workers: int | None) -> None:
 
 def validation_graph(pipeline: beam.Pipeline, task: ValidationInputs) -> None:
     """Verdicts, totals and findings as files in the work folder: the driver can read those on any runner."""
-    base, layout, work = task.base, task.layout, task.work
-    if base.info is None:
+    published, layout, work = task.published, task.layout, task.work
+    if published.info is None:
         _ = (
             pipeline
-            | beam.Create(sorted(base.sums.items()))  # (file, sha256)
+            | beam.Create(sorted(published.sums.items()))  # (file, sha256)
             | beam.Reshuffle()
             | beam.FlatMap(check_sum, layout=layout)  # Finding
             | beam.Map(_write_finding, work=work)
@@ -155,7 +159,7 @@ def validation_graph(pipeline: beam.Pipeline, task: ValidationInputs) -> None:
         inspected.verdicts  # ShardVerdict
         | beam.CombineGlobally(SumTotals())  # Totals
         | beam.Map(_write_totals, work=work)
-        | beam.FlatMap(check_totals, info=base.info, file=layout.info.name)  # Finding
+        | beam.FlatMap(check_totals, info=published.info, file=layout.info.name)  # Finding
     )
     _ = (across, totals) | beam.Flatten() | beam.Map(_write_finding, work=work)
 
@@ -164,9 +168,9 @@ class InspectShards(beam.DoFn):
     """(ShardInfo, what may be trusted) -> its verdict, once that is written; `hashes` of what must not stand twice."""
 
     def __init__(self, task: ValidationInputs, *, groups: int):
-        assert task.base.info is not None
-        self._layout, self._work, self._info = task.layout, task.work, task.base.info
-        self._doubted_sums = None if task.base.is_original else task.base.sums
+        assert task.published.info is not None
+        self._layout, self._work, self._info = task.layout, task.work, task.published.info
+        self._doubted_sums = None if task.published.is_original else task.published.sums
         self._groups = groups
 
     def process(
@@ -222,7 +226,7 @@ def _told(where: str) -> Iterator[None]:
 
 def check_sum(listed: tuple[str, str], layout: Layout) -> Iterator[Finding]:
     """Whether a file is what `_SUCCESS` says: all that can be known without dataset.json."""
-    name, wanted = listed
+    name, expected = listed
     path = layout.root / name
     if path.parent == layout.root:
         return  # looked at already
@@ -234,8 +238,8 @@ def check_sum(listed: tuple[str, str], layout: Layout) -> Iterator[Finding]:
     except OSError as error:
         yield Finding(file=name, stem=path.stem, check="unreadable", message=f"{error.strerror}")
         return
-    if found != wanted:
-        yield Finding(file=name, stem=path.stem, check="sha256", message=f"sha256 {found}", wanted=wanted)
+    if found != expected:
+        yield Finding(file=name, stem=path.stem, check="sha256", message=f"sha256 {found}", expected=expected)
 
 
 def _write_finding(finding: Finding, work: StoragePath) -> None:
@@ -252,19 +256,19 @@ def _write_totals(totals: Totals, work: StoragePath) -> Totals:
 
 def _report(task: ValidationInputs, *, started_s: float, is_kept: bool) -> ValidationReport:
     """Everything that was found, and, where that is kept, what may be trusted from now on."""
-    base, layout, work = task.base, task.layout, task.work
+    published, layout, work = task.published, task.layout, task.work
     across = [Finding.model_validate_json(path.read_bytes()) for path in sorted(work.glob("*.finding"))]
     across.sort(key=lambda one: (one.file, one.check, one.index or 0, one.message))
     verdicts = [work / f"{shard.name}.verdict" for shard in task.shards]
     found = [one for path in verdicts for one in _verdict(path).findings]
-    findings = list(dict.fromkeys([*base.findings, *_strays(task), *found, *across]))
-    if is_kept and base.info is not None and base.is_original:
+    findings = list(dict.fromkeys([*published.findings, *_strays(task), *found, *across]))
+    if is_kept and published.info is not None and published.is_original:
         bad = {one.stem for one in findings}
         clean = (verdict for verdict in map(_verdict, verdicts) if verdict.stem not in bad)
-        write_clean_cache(layout, info=base.info, clean=clean)
-    totals = json.loads((work / "totals.json").read_bytes()) if base.info else {"records": 0, "trusted": 0}
+        write_clean_cache(layout, info=published.info, clean=clean)
+    totals = json.loads((work / "totals.json").read_bytes()) if published.info else {"records": 0, "trusted": 0}
     return ValidationReport(
-        fingerprint=base.info.fingerprint if base.info else "",
+        fingerprint=published.info.fingerprint if published.info else "",
         finished=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
         seconds=round(time.monotonic() - started_s, 3),
         shards=len(task.shards),
@@ -281,10 +285,10 @@ def _verdict(path: StoragePath) -> ShardVerdict:
 def _strays(task: ValidationInputs) -> Iterator[Finding]:
     """What lies among the shards and tables and is not listed, where dataset.json or `_SUCCESS` still lists all."""
     layout = task.layout
-    if not has_complete_listing(task.base, layout=layout):
+    if not has_complete_listing(task.published, layout=layout):
         return
     listed = {path for shard in task.shards for path in layout.shard_files(shard.name)}
-    listed |= {layout.root / name for name in task.base.sums}
+    listed |= {layout.root / name for name in task.published.sums}
     for folder in layout.folders:
         for path in sorted(folder.iterdir() if folder.is_dir() else ()):
             if path not in listed:

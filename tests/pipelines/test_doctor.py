@@ -36,9 +36,9 @@ def test_what_is_missing_is_told_with_what_to_do(
     assert outcome.code == 1
     python, libraries, disk = outcome.out.splitlines()
     assert "3.10.1" in python
-    assert "wanted 3.11 or 3.12: `rm -rf .venv; make setup PYTHON=python3.11`" in python
+    assert "expected 3.11 or 3.12: `rm -rf .venv; make setup PYTHON=python3.11`" in python
     assert libraries.strip().startswith("libraries      no-such-library missing")
-    assert disk.strip().startswith(f"disk           1.0 GiB free at {tmp_path}, wanted 2 or more; make room")
+    assert disk.strip().startswith(f"disk           1.0 GiB free at {tmp_path}, expected 2 or more; make room")
 
 
 def refusing(message: str) -> Callable[[], str]:
@@ -52,9 +52,9 @@ def test_a_run_on_flink_needs_java_jars_and_a_cluster(monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("FLINK_MASTER", "localhost:1")
-    monkeypatch.setattr(checks, "java_home", refusing("Java 17 is wanted"))
+    monkeypatch.setattr(checks, "java_home", refusing("Java 17 is required"))
     found = {one.name: one.trouble for one in doctor.examine("flink", data=tmp_path)}
-    assert found["Java"] == "Java 17 is wanted"
+    assert found["Java"] == "Java 17 is required"
     assert found["Flink's files"] == "not fetched yet; `make flink-up` does it (300 MB)"
     assert found["cluster"].startswith("no Flink cluster answers at localhost:1 ")
     assert found["job server"] == found["worker"] == found["Python"] == ""
@@ -77,39 +77,42 @@ def test_with_a_job_server_of_ones_own_neither_maven_nor_flinks_files_are_wanted
 
 
 @pytest.mark.parametrize(
-    ("overview", "wanted"),
+    ("overview", "expected"),
     [
         ({"flink-version": "1.20.5", "slots-total": 2}, "is Flink 1.20.5, the job server here is for 1.19; set"),
         ({"flink-version": "1.19.1", "slots-total": 0}, "has no TaskManager"),
     ],
 )
 def test_a_cluster_that_cannot_take_the_job_is_refused(
-    overview: dict[str, object], wanted: str, monkeypatch: pytest.MonkeyPatch
+    overview: dict[str, object], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FLINK_JOB_SERVER_JAR", raising=False)
     whole = {"taskmanagers": 1, "slots-available": 0} | overview
     monkeypatch.setattr(answers, "rest_request", lambda master, path: whole)
-    with pytest.raises(UserError, match=wanted):
+    with pytest.raises(UserError, match=expected):
         checks.count_slots("flink:8081")
 
 
 @pytest.mark.parametrize(
-    ("settings", "wanted"),
+    ("settings", "expected"),
     [
         ({}, "^none: a job ends with the first worker that is lost; .* delay: 6 s"),
         ({"restart-strategy.type": "disable"}, "^disable: a job ends with"),
-        ({"restart-strategy.type": "fixed-delay"}, "^fixed-delay after 1 s, wanted over 5 s"),
-        ({"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "5000"}, "after 5000, wanted"),
+        ({"restart-strategy.type": "fixed-delay"}, "^fixed-delay after 1 s, expected over 5 s"),
+        (
+            {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "5000"},
+            "after 5000, expected",
+        ),
         ({"restart-strategy": "failure-rate", "restart-strategy.failure-rate.delay": "5 s"}, "failure-rate after 5 s"),
         ({"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "soon"}, "delay of 'soon'"),
     ],
 )
 def test_a_cluster_that_begins_a_lost_job_too_soon_or_never_is_told(
-    settings: dict[str, str], wanted: str, monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [{"key": key, "value": value} for key, value in settings.items()]
     monkeypatch.setattr(answers, "rest_request", lambda master, path: rows)
-    with pytest.raises(UserError, match=wanted):
+    with pytest.raises(UserError, match=expected):
         restarts.check_restart_strategy("flink:8081")
 
 

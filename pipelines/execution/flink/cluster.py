@@ -203,5 +203,5 @@ def local_master(master: str) -> str:
     """
     checked = check_master(master)
     if checked.rpartition(":")[0] not in ("localhost", "127.0.0.1"):
-        raise UserError(f"{master}: a cluster is started and ended on this machine only; wanted localhost:PORT")
+        raise UserError(f"{master}: a cluster is started and ended on this machine only; expected localhost:PORT")
     return checked

@@ -33,7 +33,7 @@ def check_master(master: str) -> str:
     """
     bare = master.removeprefix("http://").rstrip("/")
     if not _is_host_and_port(bare):
-        raise UserError(f"FLINK_MASTER={master}: wanted host:port of Flink's REST service, such as {DEFAULT_MASTER}")
+        raise UserError(f"FLINK_MASTER={master}: expected host:port of Flink's REST service, such as {DEFAULT_MASTER}")
     return bare
 
 
@@ -51,7 +51,7 @@ def worker_pool_from_env() -> str | None:
     kind, _, pool = named.partition(":")
     if kind != "EXTERNAL" or not _is_host_and_port(pool):
         raise UserError(
-            f"FLINK_ENVIRONMENT={named}: wanted EXTERNAL:host:port of the worker pool beside each TaskManager, such as "
+            f"FLINK_ENVIRONMENT={named}: expected EXTERNAL:host:port of the worker pool beside each TaskManager, such as "
             "EXTERNAL:localhost:50000; unset, TaskManagers start the workers"
         )
     return pool
@@ -73,5 +73,5 @@ def job_server_jar_from_env() -> Path | None:
         return None
     path = Path(named).expanduser().absolute()
     if not path.is_file():
-        raise UserError(f"FLINK_JOB_SERVER_JAR={named}: no such file; wanted Beam's one-file job server for Flink")
+        raise UserError(f"FLINK_JOB_SERVER_JAR={named}: no such file; expected Beam's one-file job server for Flink")
     return path

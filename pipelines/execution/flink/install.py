@@ -52,16 +52,16 @@ class Installation:
     def damaged(self) -> list[str]:
         """Names of jars that are absent, or are not what they should be by their sums."""
         files = {path.name: path for path in (self.script_jar, *self.jars.glob("*.jar"))}
-        wanted = {name: digest for name, digest in sums().items() if name.endswith(".jar")}
+        expected = {name: digest for name, digest in sums().items() if name.endswith(".jar")}
         return sorted(
             name
-            for name in wanted.keys() | files.keys()
-            if name not in files or name not in wanted or file_sha256(files[name]) != wanted[name]
+            for name in expected.keys() | files.keys()
+            if name not in files or name not in expected or file_sha256(files[name]) != expected[name]
         )
 
 
 def installation() -> Installation:
-    """Where the wanted versions lie, once they are installed."""
+    """Where the expected versions lie, once they are installed."""
     return Installation(cache_folder() / installation_name())
 
 
@@ -69,23 +69,23 @@ def install(say: Say) -> Installation:
     """Fetch what is not there; a second one at the same time waits for the first.
 
     Raises:
-        UserError: no Java, no Maven, nothing to be fetched, no room, or a file that is not the wanted one.
+        UserError: no Java, no Maven, nothing to be fetched, no room, or a file that is not the expected one.
     """
-    wanted = installation()
-    if wanted.exists:
-        return wanted
+    expected = installation()
+    if expected.exists:
+        return expected
     java_home()
     maven()
     try:
         with _alone(cache_folder()):
-            if not wanted.exists:
-                _install(wanted, say=say)
+            if not expected.exists:
+                _install(expected, say=say)
     except OSError as error:
-        raise UserError(f"{error.filename or wanted.root}: {error.strerror}; Flink was not installed") from error
-    return wanted
+        raise UserError(f"{error.filename or expected.root}: {error.strerror}; Flink was not installed") from error
+    return expected
 
 
-def _install(wanted: Installation, *, say: Say) -> None:
+def _install(expected: Installation, *, say: Say) -> None:
     """Everything under a temporary name; what a killed one left goes first."""
     for left in cache_folder().glob(".install-*"):
         shutil.rmtree(left, ignore_errors=True)  # what it started may still write there
@@ -101,7 +101,7 @@ def _install(wanted: Installation, *, say: Say) -> None:
         damaged = ready.damaged()
         if damaged:
             raise UserError(f"{', '.join(damaged)}: not what {POM.parent.name}/sha256sums says; nothing was installed")
-        ready.root.rename(wanted.root)
+        ready.root.rename(expected.root)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -131,11 +131,11 @@ def _pip_download(package: str, *, folder: Path, options: Sequence[str]) -> Path
     """One archive, which pip checks by its sum before it looks into it."""
     stem = f"{package}-{versions().flink}"
     digests = [digest for name, digest in sums().items() if name.replace("_", "-").startswith((f"{stem}-", f"{stem}."))]
-    wanted = folder / f"{package}.txt"
-    wanted.write_text(f"{package}=={versions().flink} " + " ".join(f"--hash=sha256:{one}" for one in digests) + "\n")
+    expected = folder / f"{package}.txt"
+    expected.write_text(f"{package}=={versions().flink} " + " ".join(f"--hash=sha256:{one}" for one in digests) + "\n")
     target = folder / package
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
-    _run([*words, *options, "--dest", str(target), "--requirement", str(wanted)], what=f"pip download {package}")
+    _run([*words, *options, "--dest", str(target), "--requirement", str(expected)], what=f"pip download {package}")
     (archive,) = target.iterdir()
     return archive
 

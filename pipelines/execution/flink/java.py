@@ -34,7 +34,7 @@ JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def java_home() -> Path:
-    """The home of a Java of the wanted version: JAVA_HOME's, that of the path, or one where Linux keeps them.
+    """The home of a Java of the required version: JAVA_HOME's, that of the path, or one where Linux keeps them.
 
     Raises:
         UserError: there is none.
@@ -46,7 +46,7 @@ def java_home() -> Path:
             return home
     seen = ", ".join(f"{version} in {home}" for home, version in found.items()) or "none"
     raise UserError(
-        f"Java {versions().java} is wanted, found: {seen}; install it (Debian, Ubuntu: apt-get install "
+        f"Java {versions().java} is required, found: {seen}; install it (Debian, Ubuntu: apt-get install "
         f"openjdk-{versions().java}-jre-headless) or set JAVA_HOME to it"
     )
 
@@ -70,7 +70,7 @@ def maven() -> str:
     command = shutil.which("mvn")
     if command is None:
         raise UserError(
-            "Maven is wanted to fetch Beam's job server, and there is no `mvn`; install it (Debian, Ubuntu: "
+            "Maven is required to fetch Beam's job server, and there is no `mvn`; install it (Debian, Ubuntu: "
             "apt-get install maven), or set FLINK_JOB_SERVER_JAR to Beam's one-file job server"
         )
     return command

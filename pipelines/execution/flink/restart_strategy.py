@@ -41,7 +41,7 @@ def check_restart_strategy(master: str) -> str:
     delay = found.get(f"restart-strategy.{strategy}.{_DELAYS[strategy]}", _DEFAULT_DELAY)
     if seconds(delay) <= WORKER_KEPT_S:
         raise UserError(
-            f"{strategy} after {delay}, wanted over {WORKER_KEPT_S} s, for so long is a worker kept; {_advice()}"
+            f"{strategy} after {delay}, expected over {WORKER_KEPT_S} s, for so long is a worker kept; {_advice()}"
         )
     return f"{strategy}, after {delay}"
 
@@ -55,11 +55,11 @@ def seconds(duration: str) -> float:
     match = re.fullmatch(r"\s*(\d+)\s*([a-z]*)\s*", duration.lower())
     if match is None or match[2] not in _UNITS_S:
         raise UserError(
-            f"a delay of {duration!r}, which this program does not understand; wanted such as `{DELAY_S} s`"
+            f"a delay of {duration!r}, which this program does not understand; expected such as `{DELAY_S} s`"
         )
     return int(match[1]) * _UNITS_S[match[2]]
 
 
 def _advice() -> str:
-    wanted = f"{{type: fixed-delay, fixed-delay: {{attempts: 5, delay: {DELAY_S} s}}}}"
-    return f"its configuration wants restart-strategy: {wanted}"
+    expected = f"{{type: fixed-delay, fixed-delay: {{attempts: 5, delay: {DELAY_S} s}}}}"
+    return f"its configuration wants restart-strategy: {expected}"

@@ -31,7 +31,7 @@ INTERVAL_S = 0.2
 
 
 def flink_pipeline(master: str, *, workers: int, name: str) -> beam.Pipeline:
-    """A pipeline for that cluster, as wide as wanted: the cluster must have so many slots.
+    """A pipeline for that cluster, with `workers` workers: the cluster must have so many slots.
 
     Raises:
         UserError: this environment lacks the program that TaskManagers start, or the pool asked for is none.

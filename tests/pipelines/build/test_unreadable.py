@@ -48,7 +48,7 @@ def test_a_file_that_cannot_be_read_is_a_finding(name: str, spoiled: Path, fail:
     findings = validate_dataset(spoiled, workers=1).findings
     assert (name, "unreadable") in {(one.file, one.check) for one in findings}
     assert {one.file for one in findings} == {name}
-    assert {one.mend for one in findings} == {f"make repair DATA={spoiled}"}
+    assert {one.fix for one in findings} == {f"make repair DATA={spoiled}"}
 
 
 def test_a_shard_that_cannot_be_read_is_told_without_a_dataset_json_too(spoiled: Path, fail: Callable) -> None:

@@ -183,7 +183,7 @@ def test_a_recording_that_is_not_the_one_that_was_measured_is_found(
         assert (finding.file, finding.check) == (f"shards/{row['shard']}.tfrecord", "recording")
         assert (finding.index, finding.utterance_id) == (row["index"], row["utterance_id"])
         assert finding.message.startswith(f"its recording {recording} {told}")
-        assert finding.mend.startswith("put the recordings back, or build without them: make preprocess ")
+        assert finding.fix.startswith("put the recordings back, or build without them: make preprocess ")
     assert repair_dataset(copied).damaged == (), "it has nothing to make it from"
 
 

@@ -159,7 +159,7 @@ def test_copies_are_equal_and_nothing_of_them_is_read(
 
     monkeypatch.setattr("pipelines.tables.load.load_table", refuse)
     monkeypatch.setattr("pipelines.compare.drift.load_columns", refuse)
-    monkeypatch.setattr("pipelines.tables.record_diff.read_framed_record", refuse)
+    monkeypatch.setattr("pipelines.tables.record_diff.read_record", refuse)
     outcome = command("compare", small, spoiled)
     assert outcome.code == 0
     assert "equal" in outcome.out

@@ -235,7 +235,7 @@ def _answers(root: StoragePath) -> list[object]:
         ("gs://bucket/data", r"apache-beam\[gcp\]"),
         ("hdfs://host:9870/data", r"apache-beam\[hadoop\]"),
         ("ftp://host/data", "no such file system"),
-        ("vault://", "wanted a folder there"),
+        ("vault://", "expected a folder there"),
         ("vault://bucket/a*", "without any of"),
     ],
 )

@@ -42,15 +42,15 @@ def test_each_of_more_than_fifty_cases_comes_to_its_end(corpus: Path, built: Pat
     number = {line.split(b"|")[0]: at for at, line in reversed(list(enumerate(lines, start=1)))}
     found = {row["utterance_id"]: row["reason"] for row in rows(built, "rejected")}
     found |= {row["utterance_id"]: WRITTEN for row in rows(built, "manifest") if row["utterance_id"] not in found}
-    wanted = {}
+    expected = {}
     for case in CASES:
         of_row = case.end in ("bad_metadata_row", "unsafe_path", "text_too_long")
         name = f"metadata.csv:{number[case.name.encode()]}" if of_row else case.name
-        wanted[f"ljspeech/{name}"] = case.end
+        expected[f"ljspeech/{name}"] = case.end
     for name in (b"one field", b"far", b"endless"):
-        wanted[f"ljspeech/metadata.csv:{number[name]}"] = "bad_metadata_row"
-    assert len(wanted) > 60
-    assert found == wanted
+        expected[f"ljspeech/metadata.csv:{number[name]}"] = "bad_metadata_row"
+    assert len(expected) > 60
+    assert found == expected
 
 
 def test_the_good_clips_stand_beside_them_and_everything_is_counted(built: Path) -> None:

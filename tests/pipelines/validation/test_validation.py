@@ -78,7 +78,7 @@ def test_the_command_names_file_and_record_of_a_flipped_byte(seed: int, spoiled:
     (line,) = (line for line in ended.stdout.splitlines() if " framing: " in line)
     file, record, utterance, *_ = line.split()
     assert (file, record, utterance[:9]) == (f"shards/{stem}.tfrecord", str(index), "ljspeech/")
-    assert f"mend: make repair DATA={spoiled}" in ended.stdout
+    assert f"fix: make repair DATA={spoiled}" in ended.stdout
     assert "Traceback" not in ended.stderr
 
 
@@ -169,7 +169,7 @@ def test_no_shard_is_called_a_stray_where_nothing_lists_all_of_them(lines: str, 
     told = findings(spoiled)
     assert "dataset.json" in {one.file for one in told}
     assert "stray" not in {one.check for one in told}
-    assert {one.mend for one in told} == {f"make repair DATA={spoiled}"}
+    assert {one.fix for one in told} == {f"make repair DATA={spoiled}"}
 
 
 def test_a_stray_file_is_told_where_the_sums_alone_list_all_and_repair_mends_it(spoiled: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_stray_file_is_told_where_the_sums_alone_list_all_and_repair_mends_it(
     (spoiled / "shards/note.txt").write_text("mine")
     told = findings(spoiled)
     assert {(one.file, one.check) for one in told} >= {("shards/note.txt", "stray")}
-    assert {one.mend for one in told} == {f"make repair DATA={spoiled}"}
+    assert {one.fix for one in told} == {f"make repair DATA={spoiled}"}
 
 
 # Nothing in the records speaks of these; the sums in _SUCCESS do.
@@ -353,7 +353,7 @@ def test_a_missing_file_of_the_whole_is_found(name: str, spoiled: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda info: info["contract"].update(schema_version=1), "schema version 1, wanted 3"),
+        (lambda info: info["contract"].update(schema_version=1), "schema version 1, expected 3"),
         (lambda info: info["contract"].update(mel_dtype="float32"), "fingerprint is not that of its contract"),
         (lambda info: info.update(fingerprint="0" * 32), "fingerprint is not that of its contract"),
         (lambda info: info.pop("speakers"), "speakers"),

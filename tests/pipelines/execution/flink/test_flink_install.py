@@ -124,22 +124,22 @@ def test_a_fetch_that_fails_is_one_line_of_what_it_said(monkeypatch: pytest.Monk
         installing._run(words, what="mvn")
 
 
-@pytest.mark.parametrize(("said", "wanted"), [('version "17.0.15"', "17"), ('version "1.8.0_1"', "8"), ("", "")])
-def test_the_version_of_a_java_is_what_it_says(said: str, wanted: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("said", "expected"), [('version "17.0.15"', "17"), ('version "1.8.0_1"', "8"), ("", "")])
+def test_the_version_of_a_java_is_what_it_says(said: str, expected: str, tmp_path: Path) -> None:
     script = tmp_path / "bin" / "java"
     script.parent.mkdir()
     script.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
     script.chmod(0o755)
-    assert java.java_version(tmp_path) == wanted
+    assert java.java_version(tmp_path) == expected
     assert java.java_version(tmp_path / "none") == ""
 
 
 def test_java_and_maven_are_asked_for_where_they_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(java, "_homes", lambda: iter([tmp_path]))
-    with pytest.raises(UserError, match=r"^Java 17 is wanted, found:  in .*; install it .* or set JAVA_HOME to it$"):
+    with pytest.raises(UserError, match=r"^Java 17 is required, found:  in .*; install it .* or set JAVA_HOME to it$"):
         java.java_home()
-    with pytest.raises(UserError, match=r"^Maven is wanted .* install it .* or set FLINK_JOB_SERVER_JAR"):
+    with pytest.raises(UserError, match=r"^Maven is required .* install it .* or set FLINK_JOB_SERVER_JAR"):
         java.maven()
 
 

@@ -187,15 +187,15 @@ def test_status_and_doctor_tell_of_another_service_in_a_line(
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("ZeroDivisionError: 1", None),
         ("shared.errors.UserError: a: b [while running 'Map']\nmore", "a: b"),
         ("UserError: first\nUserError: last", "last"),
     ],
 )
-def test_the_line_of_a_mistake_is_found_in_a_traceback(text: str, wanted: str | None) -> None:
-    assert user_error_message(text) == wanted
+def test_the_line_of_a_mistake_is_found_in_a_traceback(text: str, expected: str | None) -> None:
+    assert user_error_message(text) == expected
 
 
 def test_the_master_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +208,7 @@ def test_the_master_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("master", ["flink", "flink:", ":8081", "flink:0", "flink:70000", "flink:x"])
 def test_an_address_that_is_none_is_refused(master: str) -> None:
-    with pytest.raises(UserError, match=r"wanted host:port"):
+    with pytest.raises(UserError, match=r"expected host:port"):
         check_master(master)
 
 

@@ -189,7 +189,7 @@ with socket.create_server(("localhost", port)) as server:
 @pytest.mark.parametrize("named", ["PROCESS", "EXTERNAL", "EXTERNAL:50000", "EXTERNAL:localhost:0"])
 def test_an_environment_that_is_none_is_refused(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLINK_ENVIRONMENT", named)
-    with pytest.raises(UserError, match=rf"^FLINK_ENVIRONMENT={named}: wanted EXTERNAL:host:port"):
+    with pytest.raises(UserError, match=rf"^FLINK_ENVIRONMENT={named}: expected EXTERNAL:host:port"):
         flink_pipeline("localhost:1", workers=1, name="ours")
 
 
