@@ -51,8 +51,8 @@ def worker_pool_from_env() -> str | None:
     kind, _, pool = named.partition(":")
     if kind != "EXTERNAL" or not _is_host_and_port(pool):
         raise UserError(
-            f"FLINK_ENVIRONMENT={named}: expected EXTERNAL:host:port of the worker pool beside each TaskManager, such as "
-            "EXTERNAL:localhost:50000; unset, TaskManagers start the workers"
+            f"FLINK_ENVIRONMENT={named}: expected EXTERNAL:host:port of the worker pool beside each TaskManager, such "
+            "as EXTERNAL:localhost:50000; unset, TaskManagers start the workers"
         )
     return pool
 
