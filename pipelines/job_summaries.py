@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
+from typing import TYPE_CHECKING
 
 from pipelines.build.dry_run import BuildEstimate, SourceEstimate
 from pipelines.build.publish import Published
-from pipelines.repair.repair import RepairResult
-from pipelines.repair.replay import ReplayResult
-from pipelines.repair.shard_diff import ShardDifference
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
 from shared.storage_path import StoragePath
 
+if TYPE_CHECKING:  # a build must not import validation, which takes seconds
+    from pipelines.repair.repair import RepairResult
+    from pipelines.repair.replay import ReplayResult
+    from pipelines.repair.shard_diff import ShardDifference
+
 SHOWN_FINDINGS = 20
 SHOWN_LANGUAGES = 6
-WITHHELD = ": withheld by a threshold"
+FILTERED = ": filtered by a threshold"
+ACCEPT_CHANGES = "--accept-changes publishes these changes too"
 
 
 def build_summary(published: Published, *, data: StoragePath, seconds: float) -> str:
-    """One line a source, then the whole."""
+    """One line per source, then the totals."""
     info = published.info
     rate = info.contract.features.frames_per_second
     lines = [f"{'source':16} {'read':>8} {'written':>8} {'rejected':>8} {'minutes':>8} {'MiB':>8} {'shards':>7}"]
@@ -33,27 +37,27 @@ def build_summary(published: Published, *, data: StoragePath, seconds: float) ->
         f"{len(info.speakers)} speakers, {seconds:.1f} s"
     )
     if not published.changed:
-        lines.append(f"nothing to do: all {len(info.shards)} shards are as they should be")
+        lines.append(f"nothing to do: all {len(info.shards)} shards are up to date")
     if any(source.rejected for source in info.sources.values()):
-        lines.append(f"each rejected utterance and its reason: {data / 'rejected'}")
+        lines.append(f"rejected utterances with their reasons: {data / 'rejected'}")
     return "\n".join(lines)
 
 
 def estimate_summary(estimate: BuildEstimate) -> str:
-    """One line a source, then the whole; estimates carry their standard error."""
+    """One line per source, then the totals; the estimated minutes have their standard error."""
     counts = f"{'source':16} {'clips':>9} {'bad rows':>8} {'minutes':>18} {'speakers':>8}"
     lines = [f"{counts} {'MiB':>9} {'shards':>6}  languages", *map(_estimate_line, estimate.sources)]
     broken = sum(source.sampled - source.decodable for source in estimate.sources)
     sampled = sum(source.sampled for source in estimate.sources)
     minutes, seconds = divmod(round(estimate.duration_s), 60)
     lines.append(
-        f"in all {sum(source.utterances for source in estimate.sources)} clips, "
+        f"total: {sum(source.utterances for source in estimate.sources)} clips, "
         f"{sum(source.hours for source in estimate.sources):.2f} h, "
         f"{sum(source.bytes for source in estimate.sources) / 2**20:.0f} MiB, "
         f"about {minutes} min {seconds} s with {estimate.workers} worker{'s' * (estimate.workers > 1)}"
     )
     lines.append(
-        f"clips and rows are counted; hours, MiB and time come from {sampled} clips, {broken} of them unusable"
+        f"clips and rows are counted; hours, MiB and time are estimated from {sampled} clips ({broken} not usable)"
     )
     lines.append("nothing was written")
     return "\n".join(lines)
@@ -70,7 +74,7 @@ def _estimate_line(source: SourceEstimate) -> str:
 
 
 def corpora_summary(readers: Sequence[str]) -> str:
-    """The layout that each reader expects, and its options besides those that all have."""
+    """The layout that each reader expects, and its options apart from those of all readers."""
     lines = []
     for reader in readers:
         fields = READERS[reader].model_fields
@@ -78,51 +82,51 @@ def corpora_summary(readers: Sequence[str]) -> str:
         lines += [f"── {reader} " + "─" * (76 - len(reader)), layout_of(reader).strip(), ""]
         lines += [f"options: {', '.join(own)}", ""] if own else []
     shared = [name for name in SourceConfig.model_fields if name not in ("reader", "root")]
-    lines.append(f"all have: root, {', '.join(shared)}")
+    lines.append(f"options of all readers: root, {', '.join(shared)}")
     return "\n".join(lines)
 
 
 def repair_summary(repair: RepairResult, *, data: StoragePath) -> str:
-    """What was wrong, what was made again, and what only the user can mend."""
+    """The damaged files, the rebuilt shards, and the findings that need a change of the corpora."""
     if not repair.damaged:
         lines = [f"{data}: nothing to repair"]
     elif repair.is_aborted:
-        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; nothing was done: the corpora have changed"]
-        lines += [*_difference_lines(repair.differences), "with --accept-changes they are taken as they are now"]
+        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; nothing was written: the corpora have changed"]
+        lines += [*_difference_lines(repair.differences), ACCEPT_CHANGES]
     else:
         made = _counted(repair.rebuilt, "shard")
-        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; {made} made again"]
+        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; {made} rebuilt"]
         lines += [f"  {name}" for name in repair.damaged[:SHOWN_FINDINGS]]
-        lines += [f"replaced files lie in {repair.quarantine}"] if repair.quarantine else []
+        lines += [f"replaced files are in {repair.quarantine}"] if repair.quarantine else []
         lines += _difference_lines(repair.differences)
-        lines.append(_likeness(repair))
+        lines.append(_comparison_line(repair))
     lines += [f"  {one.file}: {one.check}: {one.message}" for one in repair.remaining[:SHOWN_FINDINGS]]
     if repair.remaining:
-        lines.append(f"{_counted(repair.remaining, 'finding')} of the corpora: mend that there, and build again")
+        lines.append(f"{_counted(repair.remaining, 'finding')} about the corpora: fix these there, and build again")
     return "\n".join(lines)
 
 
-def _likeness(repair: RepairResult) -> str:
+def _comparison_line(repair: RepairResult) -> str:
     if repair.differing:
-        return f"not as they were published: {', '.join(repair.differing)}"
+        return f"not the published bytes: {', '.join(repair.differing)}"
     if repair.unverifiable:
-        return f"nothing is left that says what these were, byte for byte: {', '.join(repair.unverifiable)}"
-    return "every file is as it was published, byte for byte"
+        return f"the published sha256 of these files is lost: {', '.join(repair.unverifiable)}"
+    return "every file has the published bytes"
 
 
 def replay_summary(replay: ReplayResult, *, data: StoragePath) -> str:
-    """How many were tried, which came in, and into which shards."""
-    lines = [f"{data}: {replay.tried} rejected tried again, {_counted(replay.recovered, 'utterance')} can be read now"]
-    withheld = set(replay.filtered)
-    lines += [f"  {name}{WITHHELD * (name in withheld)}" for name in replay.recovered[:SHOWN_FINDINGS]]
+    """The utterances that were tried and recovered, and the shards that were written."""
+    lines = [f"{data}: rejected utterances: {replay.tried} tried again, {len(replay.recovered)} recovered"]
+    filtered = set(replay.filtered)
+    lines += [f"  {name}{FILTERED * (name in filtered)}" for name in replay.recovered[:SHOWN_FINDINGS]]
     if replay.is_aborted:
-        lines.append("nothing was done: the corpora have changed otherwise too")
-        lines += [*_difference_lines(replay.differences), "with --accept-changes they are taken as they are now"]
+        lines.append("nothing was written: the corpora have other changes too")
+        lines += [*_difference_lines(replay.differences), ACCEPT_CHANGES]
     elif replay.published is not None:
         shown = ", ".join(replay.shards[:SHOWN_FINDINGS])
-        lines.append(f"{_counted(replay.shards, 'shard')} written anew: {shown}")
-        if withheld:
-            lines.append(f"{_counted(withheld, 'utterance')} withheld by a threshold, and why: {data / 'rejected'}")
+        lines.append(f"{_counted(replay.shards, 'shard')} written: {shown}")
+        if filtered:
+            lines.append(f"{_counted(filtered, 'utterance')} filtered by a threshold; reasons: {data / 'rejected'}")
         lines += _difference_lines(replay.differences)
     return "\n".join(lines)
 

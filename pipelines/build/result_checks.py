@@ -10,6 +10,9 @@ from pipelines.config import BuildConfig
 from shared.errors import UserError
 from shared.storage_path import StoragePath
 
+# without a rejection that counts as a failure, the caps of the config rejected everything
+EXCLUDED = "max_utterances or max_hours excludes all"
+
 
 def check_counts(reports: Iterable[ShardReport], *, listed: int) -> None:
     """Check that each utterance listed for these shards was either written or rejected.
@@ -45,7 +48,7 @@ def check_rejections(reports: Sequence[ShardReport], *, config: BuildConfig, rej
                 f"each is listed in {rejected}; nothing was published"
             )
     if not written:
-        raise UserError("no utterance was written; nothing was published")
+        raise UserError(f"no utterance was written: {_reasons(reports) or EXCLUDED}; nothing was published")
 
 
 def _reasons(reports: Sequence[ShardReport]) -> str:

@@ -129,7 +129,7 @@ def test_nothing_written_is_one_line_even_where_all_may_be_rejected(
     _no_recordings(corpus)
     outcome = command(*builds.build_words(corpus, "max_rejected_fraction=1", data=tmp_path / "data"))
     assert outcome.code == 2
-    assert "no utterance was written; nothing was published" in outcome.err
+    assert "no utterance was written: 4 missing_audio; nothing was published" in outcome.err
     assert not (tmp_path / "data/_SUCCESS").exists()
 
 
@@ -204,4 +204,4 @@ def test_a_staging_folder_that_cannot_be_removed_is_no_failure_of_what_is_publis
 def test_a_number_of_workers_that_flink_would_not_heed_is_refused(spoiled: Path, command: Callable) -> None:
     outcome = command("validate", "--data", spoiled, "--runner", "flink", "--workers", "3")
     assert outcome.code == 2
-    assert outcome.err == "error: --workers 3: a job on Flink has as many as the cluster has slots; leave it out\n"
+    assert outcome.err == "error: --workers 3: a job on Flink uses all slots of the cluster; leave this option out\n"

@@ -223,7 +223,10 @@ def test_an_interrupt_is_one_line_and_the_next_build_goes_on_from_the_finished_s
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert err.splitlines()[-1] == "interrupted: nothing is half published; the same command goes on from what is done"
+    assert (
+        err.splitlines()[-1]
+        == "interrupted: the dataset is either unchanged or complete; run the same command again to continue"
+    )
     assert "Traceback" not in err
     kept = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}
     assert kept == builds.content(small)

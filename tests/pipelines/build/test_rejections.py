@@ -118,7 +118,7 @@ def test_one_bad_clip_of_forty_passes_the_budget_and_is_listed(tmp_path: Path, c
     corpus = builds.make_corpus(tmp_path / "corpus", clips=39, bad_rows=[row("gone")])
     outcome = command(*builds.build_words(corpus, data=tmp_path / "data"))
     assert outcome.code == 0
-    assert "each rejected utterance and its reason" in outcome.out
+    assert "rejected utterances with their reasons" in outcome.out
     (one,) = rejected(tmp_path / "data")
     assert one["utterance_id"] == "ljspeech/gone"
     assert one["reason"] == "missing_audio"

@@ -1,4 +1,4 @@
-"""What a worker process of a build has to import before its first utterance."""
+"""The modules that a build imports, in its driver and in its workers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,20 @@ from pipelines.build.prepare_shards import PrepareShard
 from pipelines.build.shard_plan import read_keyed
 from pipelines.build.write_shards import WriteShard
 
+STEPS = (read_keyed, PrepareShard, FilterUtterances, WriteShard)
+DRIVER = "pipelines.build.build_dataset, pipelines.build.dry_run, pipelines.job_summaries, pipelines.report"
+
+
+def modules_after(names: str) -> set[str]:
+    """All modules that are loaded after an import in a fresh process."""
+    words = [sys.executable, "-c", f"import sys, {names}; print(*sys.modules)"]
+    return set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+
 
 @pytest.mark.slow
 def test_a_worker_imports_neither_the_drivers_terminal_nor_validation_nor_scipys_signals() -> None:
-    """They took 0.7 s of CPU of each worker, while nothing else could be done."""
-    needed = ", ".join(sorted({step.__module__ for step in (read_keyed, PrepareShard, FilterUtterances, WriteShard)}))
-    words = [sys.executable, "-c", f"import sys, {needed}; print(*sys.modules)"]
-    found = set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+    """They took 0.7 s of CPU of each worker before its first utterance."""
+    found = modules_after(", ".join(sorted({step.__module__ for step in STEPS})))
     assert "apache_beam" in found
     assert not found & {
         "rich",
@@ -28,3 +35,10 @@ def test_a_worker_imports_neither_the_drivers_terminal_nor_validation_nor_scipys
         "pipelines.execution.progress",
         "pipelines.validation",
     }
+
+
+@pytest.mark.slow
+def test_the_driver_of_a_build_does_not_import_the_compiler_of_validation() -> None:
+    found = modules_after(DRIVER)
+    assert "apache_beam" in found
+    assert not found & {"numba", "llvmlite", "tensorflow", "pipelines.validation.validate"}

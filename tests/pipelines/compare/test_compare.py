@@ -251,7 +251,7 @@ def test_a_dataset_that_is_being_written_is_refused(side: int, small: Path, spoi
     ("words", "message"),
     [
         (["none/such"], "none/such: no such directory"),
-        (["{small}", "--out", "x.txt"], "wanted a name that ends in .html or .json"),
+        (["{small}", "--out", "x.txt"], "expected a name that ends in .html or .json"),
         (["{small}", "--out", "none/such/x.json"], "none/such/x.json: No such file"),
     ],
 )

@@ -188,7 +188,7 @@ def test_a_corpus_that_has_changed_underneath_is_told_by_utterance_and_stops_the
     assert {name: found for name, found in published(data).items() if not name.startswith(".staging")} == before
     outcome = command("repair", "--data", data, "--accept-changes")
     assert outcome.code == 0
-    assert "not as they were published:" in outcome.out
+    assert "not the published bytes:" in outcome.out
     assert validate_dataset(data).findings == []
     fresh = builds.build(data.parent / "fresh", config=builds.LJSPEECH_CONFIG, overrides=words(corpus))
     assert published(data) == builds.content(fresh)
@@ -295,7 +295,7 @@ def test_the_last_line_of_a_repair_is_true_where_one_record_of_the_sums_is_left(
     (damaged / "shards/mine.txt").write_text("mine")
     outcome = command("repair", "--data", damaged)
     assert outcome.code == 0
-    assert "every file is as it was published, byte for byte\n" in outcome.out
+    assert "every file has the published bytes\n" in outcome.out
     assert published(damaged) == published(whole)
 
 

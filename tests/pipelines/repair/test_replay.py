@@ -120,8 +120,8 @@ def test_a_recording_that_was_cut_off_and_withheld_for_that_comes_in_once_it_is_
     faulty.wav(4).write_bytes(good)
     outcome = command("replay", "--data", faulty.data)
     assert outcome.code == 0
-    assert f"{faulty.data}: 1 rejected tried again, 1 utterance can be read now\n  ljspeech/C00004\n" in outcome.out
-    assert "withheld" not in outcome.out
+    assert f"{faulty.data}: rejected utterances: 1 tried again, 1 recovered\n  ljspeech/C00004\n" in outcome.out
+    assert "filtered" not in outcome.out
     shard = shard_of(faulty.data, "ljspeech/C00004")
     after = faulty.inodes()
     assert [name for name in after if after[name] != before[name]] == [f"{shard}.tfrecord"]
@@ -135,8 +135,8 @@ def test_what_a_threshold_turns_away_once_more_is_told_so(faulty: Rebuilt, comma
     soundfile.write(faulty.wav(4), np.full(6000, 1000, np.int16), 22050)
     outcome = command("replay", "--data", faulty.data)
     assert outcome.code == 0
-    assert "  ljspeech/C00004: withheld by a threshold\n" in outcome.out
-    assert f"1 utterance withheld by a threshold, and why: {faulty.data}/rejected" in outcome.out
+    assert "  ljspeech/C00004: filtered by a threshold\n" in outcome.out
+    assert f"1 utterance filtered by a threshold; reasons: {faulty.data}/rejected" in outcome.out
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
@@ -162,7 +162,7 @@ def test_what_still_cannot_be_read_changes_nothing(faulty: Rebuilt, command: Cal
     outcome = command("replay", "--data", faulty.data)
     assert (outcome.code, outcome.out) == (
         0,
-        f"{faulty.data}: 1 rejected tried again, 0 utterances can be read now\n",
+        f"{faulty.data}: rejected utterances: 1 tried again, 0 recovered\n",
     )
     assert builds.content(faulty.data) == before
 
