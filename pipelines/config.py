@@ -46,7 +46,7 @@ class BuildConfig(Config):
     @classmethod
     def _known(cls, features: str) -> str:
         if features not in PRESETS:
-            raise ValueError(f"wanted one of {', '.join(PRESETS)}")
+            raise ValueError(f"expected one of {', '.join(PRESETS)}")
         return features
 
     @pydantic.model_validator(mode="after")

@@ -1,16 +1,17 @@
-"""YAML into a frozen, typed value; `key=value` words on the command line override it."""
+"""Configs: a YAML file and `key=value` overrides become a frozen, typed object, or one clear error message."""
 
 from __future__ import annotations
 
 import copy
-import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import pydantic
 import yaml
 
+from shared.config_errors import describe_error
+from shared.config_schema import SEPARATOR, sections_in
 from shared.errors import UserError
 from shared.storage_path import StoragePath
 
@@ -21,16 +22,20 @@ Document = dict[str, Any]
 
 
 class Config(pydantic.BaseModel):
-    """Base of every section: frozen; an unknown key, an infinity or a NaN is an error."""
+    """Base of every config section: frozen; unknown keys, infinity and NaN are errors."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    # Old key -> new key, both relative to this section; `section.key` reaches into a subsection. A config that uses an
+    # old key is refused, and the message gives the new one.
+    RENAMED: ClassVar[Mapping[str, str]] = {}
+
     @classmethod
     def overridden(cls, document: Document, *, words: Sequence[str]) -> Document:
-        """A file's document with `section.key=value` words laid over it, one after another.
+        """A copy of a file's document with the `section.key=value` overrides applied in order.
 
         Raises:
-            UserError: a word is none, its value is not YAML, or it leads through a value that is no section.
+            UserError: a word is not `key=value`, its value is not YAML, or its key leads through a plain value.
         """
         changed = copy.deepcopy(document)
         for word in words:
@@ -38,24 +43,85 @@ class Config(pydantic.BaseModel):
         return changed
 
 
+class ConfigKind(NamedTuple):
+    """A kind of config file, to report a file that was given to the wrong command."""
+
+    name: str
+    command: str
+    example: str
+    keys: frozenset[str]  # top-level keys that no other kind has
+
+
+# The rooms do not import each other, so the keys stand here; tests/test_configs.py compares them with the settings.
+CONFIG_KINDS = (
+    ConfigKind(
+        "a data config",
+        "`myxtts-data build` (`make preprocess`)",
+        "configs/preprocess_sample.yaml",
+        frozenset({"sources", "tokenizer", "features", "checks"}),
+    ),
+    ConfigKind(
+        "a training config",
+        "`myxtts-train train` (`make train`)",
+        "configs/train_sample.yaml",
+        frozenset({"model", "input", "optimizer", "loss", "steps"}),
+    ),
+)
+
 C = TypeVar("C", bound=Config)
 
 
 def load_config(path: StoragePath | str, *, of: type[C], overrides: Sequence[str] = ()) -> C:
-    """The config in a YAML file, with `section.key=value` overrides (values are YAML).
+    """Load a YAML file as a config of class `of`, with `section.key=value` overrides (values are YAML).
 
     Raises:
-        UserError: unreadable, not YAML, an unknown key, a value of the wrong kind.
+        UserError: the file cannot be read or is not YAML; a key is unknown or was renamed; a value has the wrong type
+            or is out of range; the file is a config for another command.
     """
-    document = of.overridden(_read_yaml(Path(path) if isinstance(path, str) else path), words=overrides)
+    in_file = _read_yaml(Path(path) if isinstance(path, str) else path)
+    if (swapped := _other_kind(in_file, of=of)) is not None:
+        raise UserError(f"{path}: {swapped}")
+    document = of.overridden(in_file, words=overrides)
+    for old, new in _renamed_keys(document, model=of):
+        raise UserError(f"{path}: {old}: unknown key; it was renamed: use {new}")
     try:
         return of.model_validate(document)
     except pydantic.ValidationError as error:
-        raise UserError(f"{path}: {_first_problem(error, of=of)}") from error
+        raise UserError(f"{path}: {describe_error(error, model=of, document=document, in_file=in_file)}") from error
+
+
+def _other_kind(document: Document, *, of: type[Config]) -> str | None:
+    """What to report of a file that is a config for another command; None for any other file."""
+    expected = next((kind for kind in CONFIG_KINDS if kind.keys <= of.model_fields.keys()), None)
+    if expected is None or expected.keys & document.keys():
+        return None
+    for kind in CONFIG_KINDS:
+        keys = [key for key in document if key in kind.keys and key not in of.model_fields]
+        if keys:
+            found = f"this is {kind.name} (it has `{keys[0]}`), for {kind.command}"
+            return f"{found}; expected {expected.name}, such as {expected.example}"
+    return None
+
+
+def _renamed_keys(document: Document, *, model: type[Config]) -> Iterator[tuple[str, str]]:
+    """(old, new), both from the top of the document, of the renamed keys that it uses."""
+    for place, section, section_model in sections_in(document, model=model):
+        for old, new in getattr(section_model, "RENAMED", {}).items():
+            if _has(section, old):
+                yield SEPARATOR.join([*place, old]), SEPARATOR.join([*place, new])
+
+
+def _has(section: Document, key: str) -> bool:
+    value: Any = section
+    for part in key.split(SEPARATOR):
+        if not isinstance(value, dict) or part not in value:
+            return False
+        value = value[part]
+    return True
 
 
 class _Loader(yaml.SafeLoader):
-    """Plain values only, and no key twice: YAML's own loader would drop the first without a word."""
+    """Loads plain values only, and refuses a repeated key; YAML's own loader silently drops the first value."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
@@ -68,12 +134,12 @@ class _Loader(yaml.SafeLoader):
 
 
 def _parse(text: str) -> Any:
-    """Raises ValueError, in one line, where the text is not YAML."""
+    """Parse YAML; raises ValueError with a message of one line."""
     try:
         return yaml.load(text, Loader=_Loader)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that is none, such as 2024-13-45
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: an impossible date or number, such as 2024-13-45
         raise ValueError(" ".join(str(error).split())) from error
 
 
@@ -87,17 +153,19 @@ def _read_yaml(path: StoragePath) -> Document:
     except ValueError as error:
         raise UserError(f"{path}: not YAML: {error}") from error
     if not isinstance(document, dict):
-        raise UserError(f"{path}: wanted `key: value` lines; see configs/ for examples")
+        raise UserError(f"{path}: not a config; expected `key: value` lines; see configs/ for examples")
     return document
 
 
 def _override(document: Document, override: str) -> None:
     name, equals, value = override.partition("=")
     if not equals or not name:
-        raise UserError(f"{override!r}: wanted key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1")
-    *sections, last = name.split(".")
+        raise UserError(
+            f"{override!r}: not an override; expected key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1"
+        )
+    *sections, last = name.split(SEPARATOR)
     for section in sections:
-        if document.get(section) is None:  # also an empty section, which is YAML's null
+        if document.get(section) is None:  # also an empty section, which is null in YAML
             document[section] = {}
         inner = document[section]
         if not isinstance(inner, dict):
@@ -107,72 +175,3 @@ def _override(document: Document, override: str) -> None:
         document[last] = _parse(value)
     except ValueError as error:
         raise UserError(f"{override!r}: the value is not YAML: {error}") from error
-
-
-def _first_problem(error: pydantic.ValidationError, *, of: type[Config]) -> str:
-    first = error.errors()[0]
-    location, kind = _without_tags(of, first["loc"])
-    where = ".".join(location) or "the config"
-    if first["type"] == "extra_forbidden":
-        known = ", ".join(sorted(kind.model_fields))
-        return f"{where}: unknown key; known here: {known}"
-    if first["type"] == "union_tag_invalid":
-        context = first["ctx"]
-        tag = f"{where}.{context['discriminator'].strip(chr(39))}"
-        return f"{tag}: unknown {context['tag']!r}; known: {context['expected_tags'].replace(chr(39), '')}"
-    if first["type"] == "union_tag_not_found":
-        where, first["type"] = f"{where}.{first['ctx']['discriminator'].strip(chr(39))}", "missing"
-    if first["type"] == "missing":
-        return f"{where}: missing; give it in the file or as {where}=…"
-    message = first["msg"].removeprefix("Value error, ")
-    message = f"{where}: {message[:1].lower()}{message[1:]}"
-    return f"{message}, not {_shown(first['input'])}" if location else message  # of all together nothing is shown
-
-
-def _shown(value: Any) -> str:
-    """A value in a message; of a section or a list only its kind, for aliases can make it grow without bound."""
-    if isinstance(value, dict | list | set):
-        return f"a {type(value).__name__} of {len(value)}"
-    shown = repr(value)
-    return shown if len(shown) <= 200 else f"{shown[:200]}…"
-
-
-def _without_tags(model: Any, location: Sequence[str | int]) -> tuple[list[str], Any]:
-    """The names on the way to a place in the document, and the innermost section that it lies in.
-
-    Where a section is one of several kinds, told by a field, pydantic puts the kind's name among the others.
-    """
-    names: list[str] = []
-    section = kind = model
-    for part in map(str, location):
-        kinds = _kinds(kind)
-        if part in kinds and part not in getattr(kind, "model_fields", {}):
-            kind = section = kinds[part]
-            continue
-        names.append(part)
-        kind = _inner(kind, part)
-        section = kind if hasattr(kind, "model_fields") else section
-    return names, section
-
-
-def _kinds(annotation: Any) -> dict[str, Any]:
-    """The sections of a union by the literal values that tell them apart."""
-    kinds: dict[str, Any] = {}
-    for one in typing.get_args(annotation):
-        for field in getattr(one, "model_fields", {}).values():
-            if typing.get_origin(field.annotation) is typing.Literal:
-                kinds |= dict.fromkeys(typing.get_args(field.annotation), one)
-    return kinds
-
-
-def _inner(annotation: Any, part: str) -> Any:
-    """What stands under a key of a section or mapping."""
-    if typing.get_origin(annotation) is dict:
-        inner = typing.get_args(annotation)[1]
-        return typing.get_args(inner)[0] if typing.get_origin(inner) is typing.Annotated else inner
-    field = getattr(annotation, "model_fields", {}).get(part)
-    if field is None:
-        return None
-    parts = [one for one in typing.get_args(field.annotation) if one is not type(None)]
-    is_optional = len(parts) == 1 and hasattr(parts[0], "model_fields")
-    return parts[0] if is_optional else field.annotation

@@ -111,7 +111,7 @@ def preset(name: str) -> FeatureSpec:
         UserError: there is none.
     """
     if name not in PRESETS:
-        raise UserError(f"unknown feature preset {name!r}: wanted one of {', '.join(PRESETS)}")
+        raise UserError(f"unknown feature preset {name!r}; expected one of {', '.join(PRESETS)}")
     return PRESETS[name]
 
 

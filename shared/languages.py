@@ -104,7 +104,7 @@ def resolve_language(name: str) -> str:
     parts = _NAME.fullmatch(name.lower().replace("_", "-"))
     meant = _meant(**parts.groupdict()) if parts else []
     if len(meant) > 1:
-        raise UserError(f"ambiguous language {name!r}: wanted one of {', '.join(meant)}")
+        raise UserError(f"ambiguous language {name!r}; expected one of {', '.join(meant)}")
     if not meant:
         raise _unknown(name, near=_MEANINGS.get(parts["language"], []) if parts else [])
     return meant[0]
@@ -121,7 +121,7 @@ def _meant(language: str, script: str | None, region: str | None) -> list[str]:
 
 def _unknown(name: str, *, near: list[str]) -> UserError:
     near = near or difflib.get_close_matches(name, CODES, n=3, cutoff=0.4) or ["eng_Latn"]
-    return UserError(f"unknown language {name!r}: wanted a FLORES-200 code such as {', '.join(near)}")
+    return UserError(f"unknown language {name!r}; expected a FLORES-200 code such as {', '.join(near)}")
 
 
 def language_code(token_id: int) -> str:

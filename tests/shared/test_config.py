@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pydantic
 import pytest
@@ -74,36 +74,147 @@ def test_every_config_that_ships_is_valid() -> None:
 @pytest.mark.parametrize(
     ("content", "where", "known"),
     [
-        (HOUSE + "colour: red\n", "colour", "cellar, floors, kitchen, name, rooms"),
-        (HOUSE + "kitchen: {color: red}\n", "kitchen.color", "colour, width_m"),
-        (HOUSE + "cellar: {depth: 1}\n", "cellar.depth", "colour, width_m"),
-        ("name: x\nrooms: {hall: {colour: blue, length: 1}}\n", "rooms.hall.length", "colour, width_m"),
+        (HOUSE + "garden: red\n", "garden", "known here: cellar, floors, kitchen, name, rooms"),
+        (HOUSE + "flors: 2\n", "flors", "did you mean floors? known here: floors, cellar, kitchen, name, rooms"),
+        (
+            HOUSE + "kitchen: {widht_m: 1}\n",
+            "kitchen.widht_m",
+            "did you mean kitchen.width_m? known here: width_m, colour",
+        ),
+        (HOUSE + "cellar: {depth: 1}\n", "cellar.depth", "known here: colour, width_m"),
+        ("name: x\nrooms: {hall: {colour: blue, length: 1}}\n", "rooms.hall.length", "known here: colour, width_m"),
+        # the key of another section
+        (
+            HOUSE + "width_m: 2\n",
+            "width_m",
+            "did you mean kitchen.width_m? known here: cellar, floors, kitchen, name, rooms",
+        ),
+        # the misspelt key is why `name` is missing
+        ("nmae: villa\n", "nmae", "did you mean name? known here: name, cellar, floors, kitchen, rooms"),
     ],
 )
-def test_an_unknown_key_is_refused_with_the_known_ones(path: Path, content: str, where: str, known: str) -> None:
-    assert refusal(path, content) == f"{path}: {where}: unknown key; known here: {known}"
+def test_an_unknown_key_is_refused_with_the_nearest_and_the_known_ones(
+    path: Path, content: str, where: str, known: str
+) -> None:
+    assert refusal(path, content) == f"{path}: {where}: unknown key; {known}"
 
 
 @pytest.mark.parametrize(
     ("override", "where"),
     [
-        ("sources.lj.speakr=x", "sources.lj.speakr: unknown key; known here: audio, language, max_hours, "),
+        (
+            "sources.lj.speakr=x",
+            "sources.lj.speakr: unknown key; did you mean sources.lj.speaker? known here: speaker, audio, language, ",
+        ),
         ("checks.min=1", "checks.min: unknown key; known here: characters_per_second_deviations, "),
-        ("sources.lj.language=inglish", "sources.lj.language: unknown language 'inglish': wanted a FLORES-200 code"),
-        ("sources.LJ.root=/x", "sources.LJ.[key]: string should match pattern"),
-        ("sources.new.root=/x", "sources.new.reader: missing; give it in the file or as sources.new.reader=…"),
-        ("sources={}", "sources: dictionary should have at least 1 item"),
-        ("sources.lj.reader=vctc", "sources.lj.reader: unknown 'vctc'; known: "),
-        ("features=mel", "features: wanted one of hifigan-22k, bigvgan-24k-100, vocos-24k, not 'mel'"),
-        ("checks.max_duration_s=.inf", "checks.max_duration_s: input should be"),
-        ("checks.max_duration_s=.nan", "checks.max_duration_s: input should be"),
+        (
+            "checks.min_snr=1",
+            "checks.min_snr: unknown key; did you mean checks.min_snr_db? known here: min_snr_db, characters",
+        ),
+        ("sources.lj.language=inglish", "sources.lj.language: unknown language 'inglish'; expected a FLORES-200 code"),
+        (
+            "sources.LJ.root=/x",
+            "sources.LJ: 'LJ' cannot be a name here; expected one that matches ^[a-z0-9][a-z0-9_]*$",
+        ),
+        ("sources={}", "sources: found a dict of 0; expected a section with at least 1 named entry"),
+        ("sources=5", "sources: found 5; expected a section with at least 1 named entry"),
+        ("sources.lj.root=5", "sources.lj.root: found 5; expected a path"),
+        ("sources.lj.reader=vctc", "sources.lj.reader: unknown 'vctc'; did you mean vctk? known: aishell3, cml_tts, "),
+        ("features=mel", "features: found 'mel'; expected one of hifigan-22k, bigvgan-24k-100, vocos-24k"),
+        ("checks.max_duration_s=.inf", "checks.max_duration_s: found inf; expected a finite number above 0, or null"),
+        ("checks.max_duration_s=.nan", "checks.max_duration_s: found nan; expected a finite number above 0, or null"),
         ("checks.max_duration_s=1e300", "the config: checks.max_duration_s 1e+300 is over decode_limit_s 60.0"),
-        ("validation_fraction=1", "validation_fraction: input should be less than 1"),
-        ("workers=0", "workers: input should be greater than or equal to 1"),
+        ("validation_fraction=1", "validation_fraction: found 1; expected a number of 0 or more and below 1"),
+        ("workers=0", "workers: found 0; expected a whole number of 1 or more, or null"),
+        ("workers=2.5", "workers: found 2.5; expected a whole number of 1 or more, or null"),
+        ("workers=many", "workers: found 'many'; expected a whole number of 1 or more, or null"),
+        (
+            "checks.min_duplicate_bits=0",
+            "checks.min_duplicate_bits: found 0; expected a whole number from 1 to 128, or ",
+        ),
+        ("checks.reject_text_leaks=perhaps", "checks.reject_text_leaks: found 'perhaps'; expected true or false"),
+        ("mel_dtype=float64", "mel_dtype: found 'float64'; expected one of float16, float32, none"),
+        ("processing=[]", "processing: found a list of 0; expected a section with keys of trim_db, trim_margin_s, "),
     ],
 )
 def test_a_build_config_says_where_it_is_wrong(path: Path, override: str, where: str) -> None:
     assert build_refusal(path, override).startswith(f"{path}: {where}")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        (
+            "sources.lj_.root=/x",
+            "sources.lj_: not in the file; did you mean sources.lj? the file has: lj; "
+            "a new one needs sources.lj_.reader=…",
+        ),
+        (
+            "sources.new.root=/x",
+            "sources.new: not in the file; the file has: lj; a new one needs sources.new.reader=…",
+        ),
+    ],
+)
+def test_a_section_that_a_misspelt_override_created_is_told_from_an_incomplete_one(
+    path: Path, override: str, message: str
+) -> None:
+    assert build_refusal(path, override) == f"{path}: {message}"
+
+
+def test_a_section_of_the_file_without_its_reader_is_incomplete(path: Path) -> None:
+    path.write_text("sources: {lj: {root: /data}}\ntokenizer: t.json\n")
+    with pytest.raises(
+        UserError, match=r"sources\.lj\.reader: missing; give it in the file or as sources\.lj\.reader=…"
+    ):
+        load_config(path, of=BuildConfig)
+
+
+def test_a_training_config_given_to_a_build_is_named_as_one(path: Path) -> None:
+    path.write_text("model: {size: nano}\nsteps: 20\n")
+    with pytest.raises(UserError) as caught:
+        load_config(path, of=BuildConfig)
+    assert str(caught.value) == (
+        f"{path}: this is a training config (it has `model`), for `myxtts-train train` (`make train`); "
+        "expected a data config, such as configs/preprocess_sample.yaml"
+    )
+
+
+class Street(Config):
+    RENAMED: ClassVar = {"length": "length_m", "lamps.every": "lamp_distance_m"}
+    length_m: float = 1.0
+    lamp_distance_m: float = 1.0
+
+
+class Town(Config):
+    RENAMED: ClassVar = {"mayor": "head", "park": "street"}
+    head: str = ""
+    street: Street = Street()
+    side_street: Street | None = None
+    streets: dict[str, Street] = pydantic.Field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "new"),
+    [
+        ("mayor: x\n", "mayor", "head"),
+        ("park: {length_m: 2}\n", "park", "street"),
+        ("street: {length: 2}\n", "street.length", "street.length_m"),
+        ("street: {lamps: {every: 2}}\n", "street.lamps.every", "street.lamp_distance_m"),
+        ("side_street: {length: 2}\n", "side_street.length", "side_street.length_m"),
+        ("streets: {main: {length: 2}}\n", "streets.main.length", "streets.main.length_m"),
+    ],
+)
+def test_a_renamed_key_is_refused_with_the_new_one(path: Path, content: str, old: str, new: str) -> None:
+    path.write_text(content)
+    with pytest.raises(UserError) as caught:
+        load_config(path, of=Town)
+    assert str(caught.value) == f"{path}: {old}: unknown key; it was renamed: use {new}"
+
+
+def test_a_renamed_key_in_an_override_is_refused_with_the_new_one(path: Path) -> None:
+    path.write_text("head: x\n")
+    with pytest.raises(UserError, match=r"street\.length: unknown key; it was renamed: use street\.length_m"):
+        load_config(path, of=Town, overrides=["street.length=2"])
 
 
 def test_a_mistake_of_all_together_shows_no_value(path: Path) -> None:
@@ -118,15 +229,16 @@ def test_a_missing_key_says_how_to_give_it(path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("name: x\nfloors: many\n", "floors: input should be a valid integer, unable to parse string as an integer"),
-        ("name: 5\n", "name: input should be a valid string, not 5"),
-        ("name:\n", "name: input should be a valid string, not None"),
-        ("name: [1]\n", "name: input should be a valid string, not a list of 1"),
-        ("name: x\nkitchen: 5\n", "kitchen: input should be a valid dictionary"),
-        ("name: x\nkitchen: {width_m: -1}\n", "kitchen.width_m: input should be greater than 0, not -1"),
-        ("name: x\nkitchen: {width_m: .inf}\n", "kitchen.width_m: input should be a finite number"),
-        ("name: x\nkitchen: {colour: red}\n", "kitchen.colour: input should be 'white' or 'blue', not 'red'"),
-        ("name: x\n1: 2\n", "1: keys should be strings, not 1"),
+        ("name: x\nfloors: many\n", "floors: found 'many'; expected a whole number"),
+        ("name: 5\n", "name: found 5; expected text"),
+        ("name:\n", "name: found null; expected text"),
+        ("name: [1]\n", "name: found a list of 1; expected text"),
+        ("name: x\nkitchen: 5\n", "kitchen: found 5; expected a section with keys of width_m, colour"),
+        ("name: x\ncellar: 5\n", "cellar: found 5; expected a section with keys of width_m, colour, or null"),
+        ("name: x\nkitchen: {width_m: -1}\n", "kitchen.width_m: found -1; expected a number above 0"),
+        ("name: x\nkitchen: {width_m: .inf}\n", "kitchen.width_m: found inf; expected a finite number above 0"),
+        ("name: x\nkitchen: {colour: red}\n", "kitchen.colour: found 'red'; expected one of white, blue"),
+        ("name: x\n1: 2\n", "1: the key 1 is not text; expected text; put it in quotes"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_named(path: Path, content: str, message: str) -> None:
@@ -156,7 +268,7 @@ def test_what_is_not_yaml_is_refused_in_one_line(path: Path, content: str | byte
 
 @pytest.mark.parametrize("content", ["", "# only a comment\n", "- name\n", "villa", "&a [*a]"])
 def test_what_is_not_a_mapping_is_refused(path: Path, content: str) -> None:
-    assert refusal(path, content) == f"{path}: wanted `key: value` lines; see configs/ for examples"
+    assert refusal(path, content) == f"{path}: not a config; expected `key: value` lines; see configs/ for examples"
 
 
 @pytest.mark.parametrize("content", ["name: x\nname: y\n", "name: x\nrooms: {hall: {}, hall: {width_m: 9}}\n"])
@@ -200,8 +312,8 @@ def test_overrides_reach_every_depth(path: Path, overrides: list[str], expected:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("floors", "'floors': wanted key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1"),
-        ("=3", "'=3': wanted key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1"),
+        ("floors", "'floors': not an override; expected key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1"),
+        ("=3", "'=3': not an override; expected key=value, such as sources.ljspeech.root=/data/LJSpeech-1.1"),
         ("name.first=x", "'name.first=x': 'name' is a value, not a section"),
         ("rooms.hall.width_m.x=1", "'rooms.hall.width_m.x=1': 'width_m' is a value, not a section"),
         ("floors=[", "'floors=[': the value is not YAML: "),

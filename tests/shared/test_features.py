@@ -79,7 +79,9 @@ def test_log_silence_is_that_of_the_vocoder() -> None:
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(UserError, match="unknown feature preset 'hifigan': wanted one of hifigan-22k, bigvgan-24k-100"):
+    with pytest.raises(
+        UserError, match="unknown feature preset 'hifigan'; expected one of hifigan-22k, bigvgan-24k-100"
+    ):
         preset("hifigan")
 
 

@@ -132,7 +132,7 @@ def test_any_name_that_means_just_one_language_will_do(name: str, code: str) -> 
     ],
 )
 def test_a_name_that_could_mean_several_is_refused_and_they_are_named(name: str, codes: str) -> None:
-    with pytest.raises(UserError, match=f"ambiguous language '{name}': wanted one of {codes}$"):
+    with pytest.raises(UserError, match=f"ambiguous language '{name}'; expected one of {codes}$"):
         resolve_language(name)
 
 
@@ -179,5 +179,5 @@ def test_a_language_with_a_two_letter_code_answers_to_it_or_is_named_as_one_of_s
 
 @pytest.mark.parametrize(("name", "code"), [("sr-Latn", "srp_Cyrl"), ("pa-PK", "pan_Guru"), ("mn-Mong", "khk_Cyrl")])
 def test_of_a_script_that_nllb_has_not_its_other_one_is_named(name: str, code: str) -> None:
-    with pytest.raises(UserError, match=f"^unknown language '{name}': wanted a FLORES-200 code such as {code}$"):
+    with pytest.raises(UserError, match=f"^unknown language '{name}'; expected a FLORES-200 code such as {code}$"):
         resolve_language(name)
