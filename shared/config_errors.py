@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pydantic
-from pydantic_core import ErrorDetails
 
 from shared.config_schema import SEPARATOR, Setting, is_section, setting_of
 
@@ -41,7 +40,7 @@ def describe_error(
         in_file: the same without the command line's overrides.
     """
     problems = error.errors(include_url=False)
-    problem = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
+    problem: Any = next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
     location, kind = _locate(model, problem["loc"]), problem["type"]
     if kind == "extra_forbidden":
         return f"{location}: unknown key; {_known_keys(location, model=model)}"
@@ -59,7 +58,7 @@ def describe_error(
     return f"{location}: {_bad_value(problem, location=location)}"
 
 
-def _bad_value(problem: ErrorDetails, *, location: Location) -> str:
+def _bad_value(problem: Mapping[str, Any], *, location: Location) -> str:
     found = shown(problem["input"])
     if problem["type"] == "value_error":
         message = str(problem["ctx"]["error"])
@@ -72,7 +71,7 @@ def _bad_value(problem: ErrorDetails, *, location: Location) -> str:
     return f"found {found}; expected {expected}"
 
 
-def _bad_name(problem: ErrorDetails, *, names: Sequence[str]) -> str:
+def _bad_name(problem: Mapping[str, Any], *, names: Sequence[str]) -> str:
     pattern = problem.get("ctx", {}).get("pattern")
     expected = f"one that matches {pattern}" if pattern else problem["msg"]
     return f"{SEPARATOR.join(names)}: {shown(problem['input'])} cannot be a name here; expected {expected}"
