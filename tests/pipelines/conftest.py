@@ -11,7 +11,7 @@ import pytest
 from pipelines import cli
 from pipelines.execution.flink.cluster import Cluster
 from pipelines.execution.flink.install import install
-from pipelines.execution.flink.processes import free_port
+from pipelines.execution.flink.processes import free_port, is_port_open
 from shared.errors import UserError
 from tests.commands import Outcome, runner
 from tests.pipelines import builds
@@ -48,7 +48,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A Flink cluster with ports and a state of its own, which RUNNER=flink means from here on; leave it as it was."""
+    """A Flink cluster with ports and state of its own, to which RUNNER=flink refers from here on; leave it as it is.
+
+    At the end `down` has to end all of its processes.
+    """
     try:
         files = install(print)
     except UserError as error:
@@ -63,7 +66,10 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             cluster.up()
             yield cluster
         finally:
-            cluster.down()
+            ended = cluster.down()
+        assert ended == 4, "a JobManager, two TaskManagers and a job server were running"
+        assert cluster.processes().all() == []
+        assert not is_port_open(int(cluster.master.rpartition(":")[2]))
 
 
 @pytest.fixture

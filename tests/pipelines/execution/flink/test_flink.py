@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +28,12 @@ def graph_name() -> str:
     return f"test-{uuid.uuid4().hex}"
 
 
+def test_a_build_on_flink_gives_the_bytes_of_a_build_in_memory(flink: Cluster, sample: Path, tmp_path: Path) -> None:
+    build_dataset(builds.config_of([], config=builds.SAMPLE_CONFIG), data=tmp_path / "data", runner="flink")
+    assert builds.content(tmp_path / "data") == builds.content(sample)
+
+
+@pytest.mark.soak
 def test_memory_processes_and_flink_give_the_same_bytes(reference: Path, flink: Cluster, tmp_path: Path) -> None:
     found = {}
     for name, runner, workers in (("memory", "local", 1), ("processes", "local", 2), ("flink", "flink", None)):
@@ -40,23 +45,22 @@ def test_memory_processes_and_flink_give_the_same_bytes(reference: Path, flink: 
     assert found["flink"] == found["memory"]
 
 
-def test_a_validation_on_flink_is_clean_and_sees_a_flipped_bit(flink: Cluster, spoiled: Path) -> None:
-    assert validate_dataset(spoiled, runner="flink").findings == []
+def test_a_validation_on_flink_finds_a_flipped_bit_and_nothing_else(flink: Cluster, spoiled: Path) -> None:
     shard = sorted((spoiled / "shards").iterdir())[1]
     data = bytearray(shard.read_bytes())
     data[len(data) // 2] ^= 1
     shard.write_bytes(data)
     here, there = (validate_dataset(spoiled, runner=runner).findings for runner in ("local", "flink"))
-    assert f"shards/{shard.name}" in {one.file for one in there}
+    assert {one.file for one in there} == {f"shards/{shard.name}"}
     assert sorted(there, key=repr) == sorted(here, key=repr)
 
 
 @pytest.fixture(scope="module")
 def long_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[BuildConfig, dict[str, bytes]]:
-    """A build of some seconds, and what an undisturbed one gives."""
+    """The config of a build of some twenty shards, and the files that an undisturbed build writes."""
     folder = tmp_path_factory.mktemp("long")
-    corpus = builds.make_corpus(folder / "corpus", clips=900)
-    words = builds.overrides_for(corpus, "utterances_per_shard=40")
+    corpus = builds.make_corpus(folder / "corpus", clips=240)
+    words = builds.overrides_for(corpus, "utterances_per_shard=12")
     config = load_config(builds.LJSPEECH_CONFIG, of=BuildConfig, overrides=words)
     build_dataset(config, data=folder / "data")
     return config, builds.content(folder / "data")
@@ -73,13 +77,13 @@ def test_a_kill_in_mid_build_changes_no_byte(
         kill(flink)
         done.append(kill)
 
-    thread = clusters.after_some_progress(data / ".staging", disturb, from_=100)
+    thread = clusters.after_some_progress(data / ".staging", disturb, from_=24)
     build_dataset(config, data=data, runner="flink")
     thread.join()
     assert done == [kill]
     assert clusters.failures(flink, clusters.newest_job(flink)) != [], "the kill came too late"
     assert builds.content(data) == undisturbed
-    assert clusters.wait_for_no_worker()
+    assert kill is clusters.kill_a_worker or clusters.wait_for_no_worker()
 
 
 def _raise(element: int, *, error: type[BaseException]) -> None:
@@ -97,6 +101,7 @@ def test_a_mistake_of_the_user_is_one_line_and_is_not_tried_again(flink: Cluster
     assert len(clusters.failures(flink, clusters.newest_job(flink))) <= 2
 
 
+@pytest.mark.soak
 def test_a_defect_is_tried_again_and_told_as_flink_has_it(flink: Cluster) -> None:
     with pytest.raises(JobFailed, match=r"is FAILED(?s:.*)ZeroDivisionError: element 7 is to blame"):
         run_graph(raising(ZeroDivisionError), runner="flink", workers=1, name=graph_name())
@@ -113,22 +118,22 @@ def test_what_the_user_sees_of_a_build_on_flink_is_its_bar_and_its_table(flink: 
     assert "2 workers" in lines[0]
     assert "12/12" in lines[0]
     assert "12" in answer.stdout
-    assert clusters.wait_for_no_worker()
 
 
 def test_a_disk_that_fails_a_worker_is_told_in_one_line(flink: Cluster, tmp_path: Path, command: Callable) -> None:
-    """Its folder is taken away under the job, once that has begun."""
-    corpus = builds.make_corpus(tmp_path / "corpus", clips=300)
-    words = builds.build_words(corpus, data=tmp_path / "data")
+    """The test moves the folder of prepared shards away while the job runs."""
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=120)
+    words = builds.build_words(corpus, "utterances_per_shard=10", data=tmp_path / "data")
 
     def spoil() -> None:
+        paused = clusters.pause(flink)
         for folder in (tmp_path / "data/.staging").glob("*/measured"):
             folder.rename(folder.with_name("away"))
+        clusters.resume(paused)
 
     thread = clusters.after_some_progress(tmp_path / "data/.staging", spoil, from_=1)
-    began_s = time.monotonic()
     outcome = command(*words, "--runner", "flink")
     thread.join()
     assert outcome.code == 2
     assert "No such file or directory; nothing was published" in outcome.err.splitlines()[-1]
-    assert time.monotonic() - began_s < 60
+    assert len(clusters.failures(flink, clusters.newest_job(flink))) <= 2, "the job is not tried again"

@@ -45,6 +45,33 @@ def running(word: str) -> list[str]:
 
 
 @pytest.mark.slow
+def test_up_changes_nothing_of_a_cluster_that_runs_and_status_and_doctor_find_it(
+    flink: Cluster, command: Callable, tmp_path: Path
+) -> None:
+    """The fixture checks at its end that `down` leaves no process."""
+    up = command("flink", "up")
+    assert up.code == 0
+    first, *lines = up.out.splitlines()
+    assert first == "it was up"
+    assert [line for line in lines if line.startswith("TaskManagers")] == ["TaskManagers  2"]
+    status = command("flink", "status")
+    assert "2 of 2" in status.out
+    assert str(flink.processes().job_manager.pid) in status.out
+    assert command("doctor", "--runner", "flink", "--data", tmp_path / "data").code == 0
+
+
+@pytest.mark.slow
+def test_workers_are_children_of_a_task_manager_or_of_a_worker_pool(
+    flink: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert parent_of_a_worker(tmp_path / "own") in {one.pid for one in flink.processes().task_managers}
+    with worker_pool() as pool:
+        monkeypatch.setenv("FLINK_ENVIRONMENT", f"EXTERNAL:{pool}")
+        assert parent_of_a_worker(tmp_path / "pool's") == os.getpid()
+
+
+@pytest.mark.slow
+@pytest.mark.soak
 def test_up_status_doctor_and_down(
     flink: Cluster, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +150,7 @@ def test_a_cluster_that_nothing_here_knows_of_gets_a_job_server_for_the_time_of_
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_plain_flink_cluster_gets_beams_jars_with_the_job(
     flink: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,11 +199,11 @@ def test_a_leash_ends_what_it_holds_however_its_holder_ends(tmp_path: Path) -> N
     wait_until(lambda: len(running(word)) == 2)
     assert leash.stdin is not None
     leash.stdin.close()
-    leash.wait(timeout=10)
+    leash.wait(timeout=60)
     wait_until(lambda: running(word) == [])
 
 
-def wait_until(truth: Callable[[], bool], *, seconds: float = 10) -> None:
+def wait_until(truth: Callable[[], bool], *, seconds: float = 60) -> None:
     end_s = time.monotonic() + seconds
     while not truth():
         assert time.monotonic() < end_s
@@ -271,7 +299,7 @@ def test_a_launcher_whose_task_manager_has_gone_ends() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     assert answer.returncode == 1
     assert "UNAVAILABLE" in answer.stderr

@@ -65,7 +65,7 @@ class Service:
 
         self.server = http.server.ThreadingHTTPServer(("localhost", 0), Handler)
         self.master = f"localhost:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
 
 @pytest.fixture
@@ -212,43 +212,53 @@ def test_an_address_that_is_none_is_refused(master: str) -> None:
         check_master(master)
 
 
-def _sleep(element: int, *, seconds: float) -> None:
-    time.sleep(seconds)
+STARTED, FINISH = "started", "finish"
 
 
-SLEEPER = """
+def _wait_for_finish(folder: str) -> None:
+    """Say that the element is being processed, and return once the test allows it."""
+    (Path(folder) / STARTED).touch()
+    end_s = time.monotonic() + 300
+    while not (Path(folder) / FINISH).exists() and time.monotonic() < end_s:
+        time.sleep(0.02)
+
+
+DRIVER = """
 import sys
-from tests.pipelines.execution.flink.test_flink_jobs import sleeping_job
-sleeping_job(sys.argv[1], seconds=float(sys.argv[2]))
+from tests.pipelines.execution.flink.test_flink_jobs import waiting_job
+waiting_job(sys.argv[1], folder=sys.argv[2])
 """
 
 
-def sleeping_job(name: str, *, seconds: float) -> None:
+def waiting_job(name: str, *, folder: str) -> None:
     run_graph(
-        lambda pipeline: pipeline | beam.Create([1]) | beam.Map(_sleep, seconds=seconds),
+        lambda pipeline: pipeline | beam.Create([folder]) | beam.Map(_wait_for_finish),
         runner="flink",
         workers=1,
         name=name,
     )
 
 
-def started_elsewhere(cluster: Cluster, *, seconds: float) -> tuple[subprocess.Popen[bytes], FlinkJob]:
-    """A driver in a process of its own, and its job, once that has a worker."""
+def start_driver(cluster: Cluster, *, folder: Path) -> tuple[subprocess.Popen[bytes], FlinkJob]:
+    """A driver in a process of its own, and its job, which waits in a worker for `FINISH` in the folder."""
     name = f"test-{uuid.uuid4().hex}"
-    driver = subprocess.Popen([sys.executable, "-c", SLEEPER, name, str(seconds)])
-    end_s = time.monotonic() + 90
-    while not ((job := find_job(cluster.master, name=name)) and clusters.workers(cluster)):
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, name, str(folder)])
+    end_s = time.monotonic() + 180
+    while not (folder / STARTED).exists():
         assert time.monotonic() < end_s
-        time.sleep(0.2)
+        time.sleep(0.05)
+    job = find_job(cluster.master, name=name)
+    assert job is not None
     return driver, job
 
 
 @pytest.mark.slow
-def test_a_job_outlives_its_driver_and_can_be_waited_for(flink: Cluster) -> None:
-    driver, job = started_elsewhere(flink, seconds=12)
+def test_a_job_outlives_its_driver_and_can_be_waited_for(flink: Cluster, tmp_path: Path) -> None:
+    driver, job = start_driver(flink, folder=tmp_path)
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()
     assert find_job(flink.master, name=job.name) == job._replace(state="RUNNING")
+    (tmp_path / FINISH).touch()
     assert wait_for_job(flink.master, job).state == "FINISHED"
     found = find_job(flink.master, name=job.name)
     assert found is not None
@@ -256,20 +266,20 @@ def test_a_job_outlives_its_driver_and_can_be_waited_for(flink: Cluster) -> None
 
 
 @pytest.mark.slow
-def test_a_cancelled_job_writes_no_more_and_its_driver_is_told(flink: Cluster) -> None:
-    driver, job = started_elsewhere(flink, seconds=300)
+def test_a_cancelled_job_writes_no_more_and_its_driver_is_told(flink: Cluster, tmp_path: Path) -> None:
+    driver, job = start_driver(flink, folder=tmp_path)
     assert cancel_job(flink.master, job).state == "CANCELED"
     assert clusters.wait_for_no_worker()
-    assert driver.wait(timeout=60) == 1
+    assert driver.wait(timeout=180) == 1
     with pytest.raises(JobFailed, match="is CANCELED"):
         wait_for_job(flink.master, job)
 
 
 @pytest.mark.slow
-def test_an_interrupt_of_the_driver_ends_its_job(flink: Cluster) -> None:
-    driver, job = started_elsewhere(flink, seconds=300)
+def test_an_interrupt_of_the_driver_ends_its_job(flink: Cluster, tmp_path: Path) -> None:
+    driver, job = start_driver(flink, folder=tmp_path)
     driver.send_signal(signal.SIGINT)
-    driver.wait(timeout=60)
+    driver.wait(timeout=180)
     assert find_job(flink.master, name=job.name) == job._replace(state="CANCELED")
     assert clusters.wait_for_no_worker()
 

@@ -25,7 +25,7 @@ from apache_beam.transforms.environments import Environment
 from pipelines.execution import leftover_jobs as orphans
 from pipelines.execution.flink import install as installing
 from pipelines.execution.flink import job_server as servers
-from pipelines.execution.flink import rest, runner
+from pipelines.execution.flink import rest, runner, versions
 from pipelines.execution.flink.processes import is_port_open
 from pipelines.execution.flink.runner import FlinkResult, FlinkRunner, flink_pipeline
 from pipelines.execution.leftover_jobs import end_leftover_job, registered_job
@@ -174,6 +174,21 @@ def test_a_job_server_of_ones_own_wants_java_alone(
         assert is_port_open(int(endpoint.rpartition(":")[2]))
     assert not (tmp_path / "cache").exists()
     assert str(jar) in (tmp_path / "words").read_text().split()
+
+
+@pytest.mark.parametrize(("runs_beam", "folder"), [(False, "runner"), (True, "gradle/wrapper")])
+def test_beams_jars_are_submitted_to_a_cluster_that_lacks_them_alone(
+    runs_beam: bool, folder: str, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beam's job server submits every jar of its class path but those below `gradle/wrapper`."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("FLINK_JOB_SERVER_JAR", raising=False)
+    monkeypatch.setattr(runner, "install", lambda log: installing.installation())
+    monkeypatch.setattr(runner, "child_job_server", lambda master, *, class_path, **_: class_path)
+    found = versions.versions()
+    jars = ["flink-dist.jar", f"beam-runners-flink-{found.flink_line}-{found.beam}.jar"][: 1 + runs_beam]
+    service.answers["/jobmanager/environment"] = {"classpath": [f"/opt/flink/lib/{jar}" for jar in jars]}
+    assert f"/{folder}/*" in runner.job_server(service.master)
 
 
 LISTENER = """
