@@ -25,6 +25,10 @@ SCHEMES = ("vault", "attic")
 SETTINGS = ("utterances_per_shard=6", "validation_fraction=0.3")
 
 
+# `make test` runs a test of both kinds of store, unless it names this: then the second kind is left to `make soak`.
+ONE_STORE = pytest.mark.parametrize("data", ["vault", pytest.param("attic", marks=pytest.mark.soak)], indirect=True)
+
+
 @pytest.fixture(params=SCHEMES)
 def data(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RemotePath:
     """An empty place in a store of its own."""
@@ -80,6 +84,7 @@ def test_a_rebuild_with_nothing_to_do_leaves_every_object_alone(stored: RemotePa
 
 
 @pytest.mark.slow
+@ONE_STORE
 def test_added_utterances_come_out_as_on_a_disk(data: RemotePath, tmp_path: Path) -> None:
     for clips in (7, 9):
         corpus = builds.make_corpus(tmp_path / f"{clips}" / "corpus", clips=clips)
@@ -109,6 +114,7 @@ def test_a_clean_dataset_is_found_clean_and_a_flipped_byte_is_repaired(
 
 
 @pytest.mark.slow
+@ONE_STORE
 def test_what_was_broken_is_replayed(data: RemotePath, tmp_path: Path, command: Callable[..., Outcome]) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=7)
     wav = corpus / "wavs" / "C00003.wav"
@@ -263,6 +269,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@ONE_STORE
 def test_worker_processes_write_into_a_store(data: RemotePath, small: Path, elsewhere: None) -> None:
     build(data, "workers=2", corpus=small.parent / "corpus")
     assert content(data) == builds.content(small)
@@ -270,7 +277,7 @@ def test_worker_processes_write_into_a_store(data: RemotePath, small: Path, else
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", ["vault"], indirect=True)
-@pytest.mark.parametrize("renames", [1, 9, 19])
+@pytest.mark.parametrize("renames", [9, *(pytest.param(number, marks=pytest.mark.soak) for number in (1, 19))])
 def test_a_publication_that_was_killed_is_carried_on(
     renames: int, data: RemotePath, small: Path, elsewhere: None, command: Callable[..., Outcome]
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,19 +66,18 @@ def test_two_worker_processes_find_the_same_as_one(spoiled: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_command_names_file_and_record_of_a_flipped_byte(seed: int, spoiled: Path) -> None:
+def test_the_command_names_file_and_record_of_a_flipped_byte(seed: int, spoiled: Path, command: Callable) -> None:
     chance = random.Random(seed)
     stem = chance.choice(damage.stems(spoiled))
     index, (start, end) = chance.choice(list(enumerate(damage.spans(spoiled, stem=stem))))
     damage.flip(spoiled / "shards" / f"{stem}.tfrecord", position=chance.randrange(start, end))
-    words = [builds.COMMAND, "validate", "--data", spoiled]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 1
-    (line,) = (line for line in ended.stdout.splitlines() if " framing: " in line)
+    outcome = command("validate", "--data", spoiled)
+    assert outcome.code == 1
+    (line,) = (line for line in outcome.out.splitlines() if " framing: " in line)
     file, record, utterance, *_ = line.split()
     assert (file, record, utterance[:9]) == (f"shards/{stem}.tfrecord", str(index), "ljspeech/")
-    assert f"fix: make repair DATA={spoiled}" in ended.stdout
-    assert "Traceback" not in ended.stderr
+    assert f"fix: make repair DATA={spoiled}" in outcome.out
+    assert "Traceback" not in outcome.err
 
 
 def test_a_deleted_shard_is_found(spoiled: Path) -> None:
@@ -228,7 +226,16 @@ def test_a_damaged_sum_is_the_fault_of_the_sums(spoiled: Path) -> None:
         assert {one.file for one in check_dataset_files(Layout(spoiled)).findings} == {"_SUCCESS"}, position
 
 
+@pytest.mark.parametrize("number", range(len(faults.KINDS)), ids=[kind.__name__ for kind in faults.KINDS])
+def test_a_fault_of_each_kind_is_found_in_its_files_and_nowhere_else(number: int, spoiled: Path) -> None:
+    chance = random.Random(number)
+    while (fault := faults.KINDS[number](spoiled, chance)) is None:  # the chosen file cannot be damaged in this way
+        pass
+    assert {finding.file for finding in findings(spoiled)} == fault.files, fault
+
+
 @pytest.mark.slow
+@pytest.mark.soak
 def test_three_hundred_random_faults_are_found_in_their_files_and_nowhere_else(small: Path, tmp_path: Path) -> None:
     for seed in range(300):
         data = builds.copied(small, to=tmp_path / str(seed))
@@ -314,9 +321,10 @@ def test_a_shard_whose_name_is_none_is_told(name: str, spoiled: Path) -> None:
     assert {("dataset.json", "unreadable"), (f"shards/{stem}.tfrecord", "missing")} <= found(spoiled)
 
 
-def test_flips_in_dataset_json_never_end_validation_with_a_traceback(spoiled: Path) -> None:
+@pytest.mark.parametrize("flips", [5, pytest.param(100, marks=pytest.mark.soak)])
+def test_flips_in_dataset_json_never_end_validation_with_a_traceback(flips: int, spoiled: Path) -> None:
     path, chance = spoiled / "dataset.json", random.Random(8)
-    for _ in range(20):
+    for _ in range(flips):
         position = chance.randrange(path.stat().st_size)
         mask = chance.choice([1, 2, 4, 8, 16])
         damage.flip(path, position=position, mask=mask)
@@ -379,16 +387,14 @@ def test_a_folder_without_a_dataset_is_refused_in_one_line(tmp_path: Path, comma
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_publication_that_was_cut_short_is_finished_first(spoiled: Path) -> None:
+def test_a_publication_that_was_cut_short_is_finished_first(spoiled: Path, command: Callable) -> None:
     staged = f".staging/{'0' * 32}/_SUCCESS"
     (spoiled / staged).parent.mkdir(parents=True)
     (spoiled / "_SUCCESS").rename(spoiled / staged)
     (spoiled / ".publication.json").write_text(json.dumps({"removals": [], "moves": [[staged, "_SUCCESS"]]}))
     (spoiled / ".lock").touch()
-    ended = subprocess.run(
-        [builds.COMMAND, "validate", "--data", spoiled], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.returncode == 0, ended.stderr
+    outcome = command("validate", "--data", spoiled)
+    assert outcome.code == 0, outcome.err
     assert (spoiled / "_SUCCESS").is_file()
 
 
