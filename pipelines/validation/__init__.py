@@ -1,1 +1,1 @@
-"""Validation of a dataset: every byte, every claim, and what stands between shards."""
+"""Validation of a published dataset: every byte, every statement about it, and consistency across its shards."""

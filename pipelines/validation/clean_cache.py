@@ -1,13 +1,15 @@
-"""What the last inspection found clean, so that `--changed` need not read it again.
+"""Caches which shards the last validation found clean, so that `validate --changed` does not read them again.
 
-    DATA/validation/trusted.jsonl     sha256 of all that follows
+    DATA/validation/trusted.jsonl     sha256 of the rest of the file
                                       {"version": …, "judged_by": …}
                                       {"stem": …, "stated": …, "state": …, …}      a line per shard: see `CachedVerdict`
 
-A shard is trusted where each of its files has the size, time and inode that it had before it was read (in an object
-store, which has no inodes, the size and time), and each of its recordings too where no mels are stored, dataset.json
-states the same sha256 of it, and contract and thresholds are the same. A file of another version, or one that was
-damaged, is as good as none.
+A cached verdict is used if
+- each file of the shard still has the size, modification time and inode that it had before it was read (in an object
+  store, which has no inodes: size and time); the same for each recording if the dataset stores no mels,
+- dataset.json states the same about the shard, and
+- contract, thresholds and version of the checks are the same.
+A cache that is damaged or of another version is ignored.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ from shared.files import new_file
 from shared.layout import Layout
 from shared.storage_path import StoragePath
 
-# Another version of the checks trusts nothing that this one found.
+# Raise it if the checks change: caches of other versions are ignored.
 CHECKS_VERSION = 2
 NAME = "trusted.jsonl"
 
 
 def state_of(paths: Iterable[StoragePath]) -> str:
-    """Size, time and inode of each file; different whenever one was replaced, written to or is absent."""
+    """Size, modification time and inode of each file; the text changes if a file is replaced, written or removed."""
     return " ".join(map(_state, paths))
 
 
@@ -40,43 +42,43 @@ def _state(path: StoragePath) -> str:
         if not isinstance(path, Path):
             state = path.stat()
             return f"{state.st_size}:{state.st_mtime}"
-        found = os.stat(path)  # noqa: PTH116 - half the time of Path.stat, five times a shard
-    except (OSError, ValueError):  # ValueError: a path that can be no file's
+        state = os.stat(path)  # noqa: PTH116 - half the time of Path.stat, five times a shard
+    except (OSError, ValueError):  # ValueError: not a valid path, e.g. with a null byte
         return "absent"
-    return f"{found.st_size}:{found.st_mtime_ns}:{found.st_ino}"
+    return f"{state.st_size}:{state.st_mtime_ns}:{state.st_ino}"
 
 
 class CachedVerdict(NamedTuple):
-    """What is known of one shard from an earlier inspection."""
+    """The result of an earlier validation of one shard without findings."""
 
     stated: str
     state: str
     sums: str  # ShardSums as JSON
-    recordings: str  # their state, where no mels are stored
+    recordings: str  # state of the recordings if the dataset stores no mels
 
     def verdict(self, shard: ShardInfo, *, layout: Layout) -> ShardVerdict | None:
-        """The verdict of then, where everything is as it was."""
+        """The earlier verdict; None if the shard or what dataset.json states about it has changed."""
         if self.stated != _stated(shard) or self.state != state_of(layout.shard_files(shard.name)):
             return None
         sums = ShardSums.model_validate_json(self.sums)
         return ShardVerdict(
-            stem=shard.name, findings=[], sums=sums, state=self.state, recordings=self.recordings, trusted=True
+            shard_name=shard.name, findings=[], sums=sums, state=self.state, recordings=self.recordings, trusted=True
         )
 
 
 def _stated(shard: ShardInfo) -> str:
-    """All that dataset.json says of the shard and an inspection checks."""
-    facts = shard.model_dump_json(exclude={"inputs"})
-    return hashlib.sha256(facts.encode()).hexdigest()
+    """Hash of everything that dataset.json states about the shard and validation checks."""
+    document = shard.model_dump_json(exclude={"inputs"})
+    return hashlib.sha256(document.encode()).hexdigest()
 
 
-def _judged_by(info: DatasetInfo) -> str:
-    facts = json.dumps([info.fingerprint, info.selection.checks], sort_keys=True)
-    return hashlib.sha256(facts.encode()).hexdigest()
+def _checks_fingerprint(info: DatasetInfo) -> str:
+    document = json.dumps([info.fingerprint, info.selection.checks], sort_keys=True)
+    return hashlib.sha256(document.encode()).hexdigest()
 
 
 def read_clean_cache(layout: Layout, *, info: DatasetInfo) -> dict[str, CachedVerdict]:
-    """What may be trusted, by stem; nothing where the file is absent, damaged, or of other checks."""
+    """Cached verdicts by shard name; empty if the cache is missing, damaged or of other checks."""
     try:
         digest, content = (layout.validation / NAME).read_bytes().split(b"\n", 1)
     except (OSError, ValueError):
@@ -91,13 +93,13 @@ def read_clean_cache(layout: Layout, *, info: DatasetInfo) -> dict[str, CachedVe
 
 
 def write_clean_cache(layout: Layout, *, info: DatasetInfo, clean: Iterable[ShardVerdict]) -> None:
-    """Remember the shards of which nothing was found.
+    """Store the verdicts of the shards without findings.
 
     Raises:
-        OSError: the disk.
+        OSError: the cache cannot be written.
     """
     shards = {shard.name: shard for shard in info.shards}
-    lines = (json.dumps(_head(info)), *(_line(verdict, shards[verdict.stem]) for verdict in clean))
+    lines = (json.dumps(_head(info)), *(_line(verdict, shards[verdict.shard_name]) for verdict in clean))
     content = "".join(f"{line}\n" for line in lines).encode()
     with new_file(layout.validation / NAME) as file:
         file.write(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
@@ -105,9 +107,9 @@ def write_clean_cache(layout: Layout, *, info: DatasetInfo, clean: Iterable[Shar
 
 def _line(verdict: ShardVerdict, shard: ShardInfo) -> str:
     sums = verdict.sums.model_dump_json()
-    trust = CachedVerdict(stated=_stated(shard), state=verdict.state, sums=sums, recordings=verdict.recordings)
-    return json.dumps({"stem": verdict.stem, **trust._asdict()})
+    cached = CachedVerdict(stated=_stated(shard), state=verdict.state, sums=sums, recordings=verdict.recordings)
+    return json.dumps({"stem": verdict.shard_name, **cached._asdict()})
 
 
 def _head(info: DatasetInfo) -> dict[str, object]:
-    return {"version": CHECKS_VERSION, "judged_by": _judged_by(info)}
+    return {"version": CHECKS_VERSION, "judged_by": _checks_fingerprint(info)}

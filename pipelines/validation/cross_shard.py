@@ -1,7 +1,7 @@
-"""What must not stand twice: ids in the dataset, recordings and texts in both splits.
+"""Cross-shard checks: ids are unique; no recording occurs in both splits; `text_leaks` marks texts that do.
 
-Of each shard a few packed arrays of hashes go to the groups, not an element per record; the hashes are of 128 bits, of
-which the first decide into which group one goes.
+Each shard sends a few packed arrays of 128-bit hashes instead of an element per record. The first byte of a hash
+selects the group in which it is compared.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from shared.tables import MANIFEST, read_table
 
 KEY_BYTES = 16
 
-# A group of so many hashes takes some 100 MB while it is compared.
+# Comparing a group of this size takes about 100 MB.
 HASHES_PER_GROUP = 2_000_000
 
-# So many of the shards that hold the same are named.
+# Findings name at most this many of the shards that hold the same hash.
 MAX_NAMED = 4
 
 ID, RECORDING, TEXT = "id", "recording", "text"
@@ -33,54 +33,63 @@ GroupKey = tuple[str, int]
 
 
 class ShardHashes(NamedTuple):
-    """Hashes of one kind that a shard brings into a group."""
+    """Hashes of one kind that one shard contributes to one group."""
 
-    stem: str
-    flagged: bool  # texts that the manifest itself says stand in the other split too
+    shard_name: str
+    marked_as_leak: bool  # the manifest marks these texts as occurring in the other split too
     packed: bytes  # KEY_BYTES each
-    missing: bool = False  # the shard's manifest is damaged: nothing follows from what is not in this group
+    manifest_missing: bool = False  # the manifest is damaged, so the group may lack hashes of this shard
 
 
 def count_groups(records: int) -> int:
-    """Into how many groups the hashes of one kind are divided: their first byte decides."""
+    """The number of groups into which the hashes of one kind are divided."""
     return min(1 + records // HASHES_PER_GROUP, 256)
 
 
 def shard_hashes(
-    table: pa.Table | None, *, ids: bytes | None, stem: str, groups: int
+    table: pa.Table | None, *, ids: bytes | None, shard_name: str, groups: int
 ) -> Iterator[tuple[GroupKey, ShardHashes]]:
-    """Everything that one shard brings: hashes of its ids as they were read, or else as the manifest has them."""
+    """All hashes of one shard, by group.
+
+    Args:
+        table: the manifest; None if it is damaged.
+        ids: hashes of the ids that were read from the records; None takes the ids of the manifest.
+    """
     if ids is None and table is not None:
-        yield from _divided(ID, _id_keys(table), stem=stem, groups=groups)
+        yield from _by_group(ID, _id_keys(table), shard_name=shard_name, groups=groups)
     elif ids is not None:
-        yield from _divided(ID, np.frombuffer(ids, np.uint8).reshape(-1, KEY_BYTES), stem=stem, groups=groups)
+        yield from _by_group(
+            ID, np.frombuffer(ids, np.uint8).reshape(-1, KEY_BYTES), shard_name=shard_name, groups=groups
+        )
     if table is None:
-        yield from (((TEXT, number), ShardHashes(stem, False, b"", missing=True)) for number in range(groups))
+        yield from (
+            ((TEXT, number), ShardHashes(shard_name, False, b"", manifest_missing=True)) for number in range(groups)
+        )
         return
     leaks, texts = np.array(table["text_leaks"].to_pylist(), bool), _text_keys(table)
-    yield from _divided(RECORDING, _recording_keys(table), stem=stem, groups=groups)
-    yield from _divided(TEXT, texts[~leaks], stem=stem, groups=groups)
-    yield from _divided(TEXT, texts[leaks], stem=stem, groups=groups, flagged=True)
+    yield from _by_group(RECORDING, _recording_keys(table), shard_name=shard_name, groups=groups)
+    yield from _by_group(TEXT, texts[~leaks], shard_name=shard_name, groups=groups)
+    yield from _by_group(TEXT, texts[leaks], shard_name=shard_name, groups=groups, marked_as_leak=True)
 
 
-def _divided(
-    kind: str, packed: np.ndarray, *, stem: str, groups: int, flagged: bool = False
+def _by_group(
+    kind: str, packed: np.ndarray, *, shard_name: str, groups: int, marked_as_leak: bool = False
 ) -> Iterator[tuple[GroupKey, ShardHashes]]:
-    """Hashes, [N, KEY_BYTES] uint8, by their groups."""
+    """Divide hashes, [N, KEY_BYTES] uint8, into their groups."""
     group = packed[:, 0].astype(np.int64) * groups >> 8
     for number in np.unique(group).tolist():
-        yield (kind, number), ShardHashes(stem, flagged, packed[group == number].tobytes())
+        yield (kind, number), ShardHashes(shard_name, marked_as_leak, packed[group == number].tobytes())
 
 
 def _id_keys(table: pa.Table) -> np.ndarray:
-    """[N, KEY_BYTES] uint8 of the ids that a manifest names, as an inspection makes them from the records."""
+    """[N, KEY_BYTES] uint8: hashes of the ids in a manifest, equal to those of the ids in the records."""
     ids = table["utterance_id"].to_pylist()
     keys = b"".join(stable_hash(one, purpose="order").to_bytes(KEY_BYTES, "big") for one in ids)
     return np.frombuffer(keys, np.uint8).reshape(-1, KEY_BYTES)
 
 
 def _recording_keys(table: pa.Table) -> np.ndarray:
-    """[N, KEY_BYTES] uint8."""
+    """[N, KEY_BYTES] uint8: the first bytes of the recordings' sha256."""
     digests = [one[: 2 * KEY_BYTES].ljust(2 * KEY_BYTES, "0") for one in table["audio_sha256"].to_pylist()]
     try:
         packed = bytes.fromhex("".join(digests))
@@ -90,7 +99,7 @@ def _recording_keys(table: pa.Table) -> np.ndarray:
 
 
 def _text_keys(table: pa.Table) -> np.ndarray:
-    """[N, KEY_BYTES] uint8."""
+    """[N, KEY_BYTES] uint8: hashes of the texts."""
     texts = zip(table["original_text"].to_pylist(), table["utterance_id"].to_pylist(), strict=True)
     keys = np.zeros((len(table), 2), np.uint64)
     keys[:, 0] = [text_key(text, utterance_id=name) for text, name in texts]
@@ -98,82 +107,82 @@ def _text_keys(table: pa.Table) -> np.ndarray:
 
 
 def find_conflicts(grouped: tuple[GroupKey, Iterable[ShardHashes]], layout: Layout) -> Iterator[Finding]:
-    """What stands where it must not, by the hashes of one group."""
-    (kind, _), brought = grouped
-    hashes = sorted(brought)
+    """Findings about hashes of one group that must not occur together."""
+    (kind, _), arrays = grouped
+    hashes = sorted(arrays)
     rows = np.frombuffer(b"".join(one.packed for one in hashes), np.uint64).reshape(-1, 2)
     origin = np.repeat(np.arange(len(hashes)), [len(one.packed) // KEY_BYTES for one in hashes])
     order = np.lexsort((origin, rows[:, 1], rows[:, 0]))
     rows, origin = rows[order], origin[order]
     starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)][: len(rows)])
     sizes = np.diff(np.r_[starts, len(rows)])
-    wrong = _stands_twice(sizes) if kind == ID else _stands_in_both(hashes, origin, starts, sizes, kind=kind)
+    wrong = _repeated(sizes) if kind == ID else _in_both_splits(hashes, origin, starts, sizes, kind=kind)
     runs = np.repeat(np.stack([starts, starts + sizes], axis=1), sizes, axis=0)
-    for stem, digests in _by_stem([one.stem for one in hashes], rows, origin, runs, wrong):
-        yield from _findings(kind, digests, layout=layout, stem=stem)
+    for shard_name, digests in _by_shard([one.shard_name for one in hashes], rows, origin, runs, wrong):
+        yield from _findings(kind, digests, layout=layout, shard_name=shard_name)
 
 
-def _stands_twice(sizes: np.ndarray) -> np.ndarray:
-    """[N] bool, the second and later ones of equal hashes; `sizes` of the runs of equal ones."""
+def _repeated(sizes: np.ndarray) -> np.ndarray:
+    """[N] bool: True for all but the first of equal hashes; `sizes` are the lengths of the runs of equal hashes."""
     first = np.zeros(int(sizes.sum()), bool)
     first[np.cumsum(sizes) - sizes] = True
     return ~first
 
 
-def _stands_in_both(
+def _in_both_splits(
     hashes: list[ShardHashes], origin: np.ndarray, starts: np.ndarray, sizes: np.ndarray, *, kind: str
 ) -> np.ndarray:
-    """[N] bool, those in training that validation has too; of texts, those of which the manifest says otherwise."""
-    held_out = np.array([ShardName.parse(one.stem).split == "validation" for one in hashes], bool)[origin]
+    """[N] bool: training rows whose hash validation has too; for texts, those that the manifest marks wrongly."""
+    held_out = np.array([ShardName.parse(one.shard_name).split == "validation" for one in hashes], bool)[origin]
     also = np.repeat(np.logical_or.reduceat(held_out, starts) if len(starts) else held_out, sizes)
-    flagged = np.array([one.flagged for one in hashes], bool)[origin]
+    marked_as_leak = np.array([one.marked_as_leak for one in hashes], bool)[origin]
     if kind == RECORDING:
         return ~held_out & also
-    is_whole = not any(one.missing for one in hashes)
-    return ~held_out & ((also & ~flagged) | (flagged & ~also & is_whole))
+    is_whole = not any(one.manifest_missing for one in hashes)
+    return ~held_out & ((also & ~marked_as_leak) | (marked_as_leak & ~also & is_whole))
 
 
-def _by_stem(
-    stems: list[str], rows: np.ndarray, origin: np.ndarray, runs: np.ndarray, wrong: np.ndarray
+def _by_shard(
+    names: list[str], rows: np.ndarray, origin: np.ndarray, runs: np.ndarray, wrong: np.ndarray
 ) -> Iterator[tuple[str, dict[bytes, list[str]]]]:
-    """Of each shard with something wrong: the hashes, and which shards hold each; `runs` of equal ones, [N, 2]."""
+    """For each shard with a conflict: its hashes, and the shards that hold each; `runs` of equal hashes, [N, 2]."""
     found: dict[str, dict[bytes, list[str]]] = {}
     last, holders = -1, list[str]()
     for place in np.flatnonzero(wrong).tolist():
         start, end = runs[place].tolist()
         if start != last:
-            last, holders = start, sorted({stems[other] for other in np.unique(origin[start:end])})
-        found.setdefault(stems[origin[place]], {})[rows[place].tobytes()] = holders
+            last, holders = start, sorted({names[other] for other in np.unique(origin[start:end])})
+        found.setdefault(names[origin[place]], {})[rows[place].tobytes()] = holders
     yield from sorted(found.items())
 
 
-def _findings(kind: str, digests: dict[bytes, list[str]], *, layout: Layout, stem: str) -> Iterator[Finding]:
-    """What is wrong with each of the hashes that one shard brought; its manifest has their names."""
-    findings = Findings(root=layout.root, stem=stem)
-    path = layout.manifest(stem) if kind == TEXT else layout.shard(stem)
+def _findings(kind: str, digests: dict[bytes, list[str]], *, layout: Layout, shard_name: str) -> Iterator[Finding]:
+    """Findings about the given hashes of one shard, with index and id from its manifest."""
+    findings = Findings(root=layout.root, shard_name=shard_name)
+    path = layout.manifest(shard_name) if kind == TEXT else layout.shard(shard_name)
     check, expected = {
-        ID: ("duplicate", "one record of an id"),
+        ID: ("duplicate", "one record per id"),
         RECORDING: ("leak", "a recording in one split only"),
         TEXT: ("text_leaks", "true where validation holds the text, else false"),
     }[kind]
-    named = _named(kind, digests, layout=layout, stem=stem)
+    rows_by_hash = _rows_with_hashes(kind, digests, layout=layout, shard_name=shard_name)
     for digest, holders in sorted(digests.items()):
-        what = {ID: "its id", RECORDING: "its recording", TEXT: "its text"}[kind]
-        more = f" and {len(holders) - MAX_NAMED} more" if len(holders) > MAX_NAMED else ""
-        message = f"{what} stands {'twice ' * (kind == ID)}in {', '.join(holders[:MAX_NAMED])}{more}"
+        kind_text = {ID: "its id", RECORDING: "its recording", TEXT: "its text"}[kind]
+        others = f" and {len(holders) - MAX_NAMED} more" if len(holders) > MAX_NAMED else ""
+        message = f"{kind_text} occurs {'twice ' * (kind == ID)}in {', '.join(holders[:MAX_NAMED])}{others}"
         if kind == TEXT:
-            message += ", and text_leaks says otherwise"
-        for index, name in named.get(digest, [(None, None)]):
+            message += ", but text_leaks states the opposite"
+        for index, name in rows_by_hash.get(digest, [(None, None)]):
             findings.add(path, check, message, index=index, utterance_id=name, expected=expected)
     yield from findings
 
 
-def _named(
-    kind: str, digests: dict[bytes, list[str]], *, layout: Layout, stem: str
+def _rows_with_hashes(
+    kind: str, digests: dict[bytes, list[str]], *, layout: Layout, shard_name: str
 ) -> dict[bytes, list[tuple[int | None, str | None]]]:
-    """Index and id of the rows that have one of these hashes; of texts, those whose `text_leaks` is wrong."""
+    """Index and id of the rows with one of these hashes; for texts, only rows with a wrong `text_leaks`."""
     try:
-        table = read_table(layout.manifest(stem), schema=MANIFEST)
+        table = read_table(layout.manifest(shard_name), schema=MANIFEST)
     except (pa.ArrowException, OSError):
         return {}
     made = {ID: _id_keys, RECORDING: _recording_keys, TEXT: _text_keys}[kind](table)
@@ -186,5 +195,5 @@ def _named(
     return found
 
 
-def _has_validation(stems: Iterable[str]) -> bool:
-    return any(ShardName.parse(stem).split == "validation" for stem in stems)
+def _has_validation(names: Iterable[str]) -> bool:
+    return any(ShardName.parse(shard_name).split == "validation" for shard_name in names)

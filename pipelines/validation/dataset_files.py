@@ -1,8 +1,9 @@
-"""The files that describe a dataset as a whole, before a shard is looked at: is each what was published?
+"""Checks the dataset-wide files: dataset.json, config.yaml, vocab.json and `_SUCCESS`.
 
-`_SUCCESS` holds the sha256 of every other file, and dataset.json those of the shards once more, so of three that do not
-agree two tell which one was changed. Of dataset.json and config.yaml themselves there is one sum only: one that was
-damaged still has most of the digits of the true one, while the sum of another content has 4 of 64 by chance.
+`_SUCCESS` holds the sha256 of every other file, and dataset.json holds those of the shards once more: if one of the
+three disagrees, the other two tell which was changed. For dataset.json and config.yaml there is only the sum in
+`_SUCCESS`. If that sum was damaged, most of its 64 digits still equal those of the actual sum, whereas sums of
+different content agree in 4 digits on average.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 
 class DatasetFiles(NamedTuple):
-    """What is known before the shards."""
+    """State of the dataset-wide files, determined before any shard is read."""
 
-    info: DatasetInfo | None  # None where dataset.json cannot be read
-    is_original: bool  # it is byte for byte what was published
+    info: DatasetInfo | None  # None if dataset.json cannot be read
+    is_original: bool  # dataset.json is byte for byte as published
     sums: dict[str, str]  # sha256 by file, as `_SUCCESS` has them
     findings: list[Finding]
 
 
 def check_dataset_files(layout: Layout) -> DatasetFiles:
-    """Everything about the files that describe the dataset.
+    """Check the dataset-wide files.
 
     Raises:
-        UserError: there is no dataset, or it is of another schema version.
+        UserError: there is no dataset, or it has another schema version.
     """
     finish_publication(layout)
     if not layout.success.is_file() and not layout.info.is_file():
-        Dataset.open(layout.root)  # tells why there is none
+        Dataset.open(layout.root)  # raises the reason
     sums = read_checksums(layout.success)
-    changed = _changed(layout.info, sums=sums)
+    changed = _compare_sum(layout.info, sums=sums)
     findings = list(changed)
     is_original = not any(one.file == layout.info.name for one in changed)
     info: DatasetInfo | None = None
@@ -58,24 +59,24 @@ def check_dataset_files(layout: Layout) -> DatasetFiles:
             published_checks(info)
         except UserError as error:
             if is_original and sums:
-                raise  # it is what was published, by another version
+                raise  # published by another version of this software
             info = None
             is_original = False
             if not any(one.check == "unreadable" for one in changed):
                 findings.append(Finding(file=layout.info.name, check="unreadable", message=_reason(error, layout.info)))
-    findings += _changed(layout.config, sums=sums)
+    findings += _compare_sum(layout.config, sums=sums)
     findings += _vocabulary(layout, info=info, is_original=is_original, sums=sums)
     findings += _success(layout, info=info if is_original else None, sums=sums)
-    return DatasetFiles(info, is_original, sums, _unlike(findings))
+    return DatasetFiles(info, is_original, sums, _unique(findings))
 
 
 def is_damaged_sum(stated: str, *, found: str) -> bool:
-    """Whether a sum differs from the true one so little that it was that one before it was damaged."""
+    """True if so many digits agree that the stated sum is a damaged copy of the sum that was found."""
     return sum(ours == theirs for ours, theirs in zip(stated, found, strict=False)) >= MIN_RIGHT_DIGITS
 
 
-def _changed(path: StoragePath, *, sums: dict[str, str]) -> list[Finding]:
-    """Whether a file is what `_SUCCESS` says, or else which of the two was changed."""
+def _compare_sum(path: StoragePath, *, sums: dict[str, str]) -> list[Finding]:
+    """Compare a file with its sum in `_SUCCESS`; if they differ, decide which of the two was changed."""
     if not path.is_file():
         return [Finding(file=path.name, check="missing", message="the file is not there")]
     try:
@@ -86,7 +87,7 @@ def _changed(path: StoragePath, *, sums: dict[str, str]) -> list[Finding]:
     if found == expected:
         return []
     if is_damaged_sum(expected, found=found):
-        return [_damaged_sums(f"the sum of {path.name} was {found}, and is no more")]
+        return [_sums_finding(f"the sum of {path.name} was {found}, but is damaged")]
     return [Finding(file=path.name, check="sha256", message=f"sha256 {found}", expected=expected)]
 
 
@@ -94,12 +95,12 @@ def _unreadable(path: StoragePath, error: OSError) -> Finding:
     return Finding(file=path.name, check="unreadable", message=f"{error.strerror}")
 
 
-def _damaged_sums(message: str, *, expected: str | None = None) -> Finding:
+def _sums_finding(message: str, *, expected: str | None = None) -> Finding:
     return Finding(file="_SUCCESS", check="sums", message=message, expected=expected)
 
 
 def _success(layout: Layout, *, info: DatasetInfo | None, sums: dict[str, str]) -> Iterator[Finding]:
-    """Whether `_SUCCESS` is what it should be beside a dataset.json that is (`info`)."""
+    """Check `_SUCCESS`; `info` is given if dataset.json is the published one."""
     if not layout.success.is_file():
         yield Finding(file=layout.success.name, check="missing", message="the file is not there")
         return
@@ -109,7 +110,7 @@ def _success(layout: Layout, *, info: DatasetInfo | None, sums: dict[str, str]) 
         yield _unreadable(layout.success, error)
         return
     if written != format_checksums(sums) or not all(map(_SHA256.fullmatch, sums.values())):
-        yield _damaged_sums("not what sha256sum writes, in the order of names")
+        yield _sums_finding("not what sha256sum writes, in the order of names")
     if info is not None:
         stated = stated_sums(info, layout=layout)
         own = {layout.info.name, layout.config.name}
@@ -118,7 +119,7 @@ def _success(layout: Layout, *, info: DatasetInfo | None, sums: dict[str, str]) 
         if wrong or missing:
             name = (wrong or missing)[0]
             message = f"{len(wrong) + len(missing)} sums are not those of dataset.json; of {name} {sums.get(name)}"
-            yield _damaged_sums(message, expected=stated.get(name, "a sum"))
+            yield _sums_finding(message, expected=stated.get(name, "a sum"))
 
 
 def _vocabulary(
@@ -138,7 +139,7 @@ def _vocabulary(
     expected = stated if is_original else listed or stated
     if expected is not None and found != expected:
         if not is_original and (found == stated or is_damaged_sum(expected, found=found)):
-            yield _damaged_sums(f"the sum of {path.name} was {found}, and is no more")
+            yield _sums_finding(f"the sum of {path.name} was {found}, but is damaged")
         else:
             yield Finding(file=path.name, check="sha256", message=f"sha256 {found}", expected=expected)
     try:
@@ -155,5 +156,5 @@ def _reason(error: UserError, path: StoragePath) -> str:
     return str(error).removeprefix(f"{path}: ").partition("; run `make")[0]
 
 
-def _unlike(findings: list[Finding]) -> list[Finding]:
+def _unique(findings: list[Finding]) -> list[Finding]:
     return list(dict.fromkeys(findings))

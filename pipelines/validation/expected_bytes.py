@@ -1,7 +1,7 @@
-"""What the encoder makes of a manifest row, all but the mel and the tokens.
+"""Predicts the bytes of a record from its manifest row, except for the mel and the tokens.
 
-A sound record is told by these bytes in a few comparisons: its fields, their order and kinds, its lengths, texts and
-ids are then those of its row. Only a record that does not look so is taken apart.
+A valid record contains exactly these bytes, so it is checked by a few comparisons, without parsing. Only a record that
+differs is parsed.
 
     header │ Example { frames language mel[F, M] │ speaker text │ tokens[T] │ utterance_id } │ checksum
     └────────── head ────────────┘               └─ middle ─┘               └── tail ──┘
@@ -21,7 +21,7 @@ from shared.tfrecord import FOOTER_BYTES, HEADER_BYTES, MAX_PAYLOAD_BYTES, recor
 
 
 class FrameTemplate(NamedTuple):
-    """The bytes of a frame around mel and tokens but for its last checksum, and where those end in it."""
+    """Expected bytes of a framed record around its mel and tokens, without the last checksum."""
 
     head: bytes
     mel_end: int
@@ -31,16 +31,16 @@ class FrameTemplate(NamedTuple):
 
 
 class FrameTemplates:
-    """Templates of the records of one dataset."""
+    """Builds the templates of the records of one dataset."""
 
     def __init__(self, *, contract: Contract, speakers: Mapping[str, int]):
-        """`speakers` holds the id of each; of many only those are looked at that rows have."""
+        """`speakers` maps names to ids; only the names that rows contain are looked up."""
         self._mel_dtype = contract.mel_dtype
         self._row_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
         self._speakers, self._entries = speakers, dict[str, bytes]()
 
     def of(self, row: ManifestRow) -> FrameTemplate | None:
-        """The outline of a row's frame; None where it can have no such record."""
+        """The template of a row's record; None if no valid record can belong to the row."""
         speaker = self._speaker(row.speaker)
         payload_bytes = row.length_bytes - HEADER_BYTES - FOOTER_BYTES
         if speaker is None or row.frames < 1 or not row.text or row.language not in _LANGUAGES:
@@ -65,12 +65,12 @@ class FrameTemplates:
 _LANGUAGES = frozenset(CODES)
 
 
-# What records have in common is made once in a process, whichever shard they are in.
+# Cached per process: records of all shards share these bytes.
 
 
 @functools.lru_cache(1 << 16)
 def _before_mel(frames: int, language: str, mel_dtype: str, row_bytes: int) -> tuple[bytes, int]:
-    """The fields before a mel and what stands before its bytes; how many those are."""
+    """The bytes from the first field to the mel's first byte, and the number of bytes of the mel."""
     mel_bytes = mel_rows(frames, mel_dtype=mel_dtype) * row_bytes
     fields = _entry("frames", encode_varint(frames)) + _entry("language", encode_varint(language_id(language)))
     return fields + field_header("mel", value_bytes=mel_bytes), mel_bytes
@@ -91,8 +91,8 @@ def _entry(name: str, value: bytes) -> bytes:
 
 
 def _before_example(payload_bytes: int) -> bytes:
-    """The frame's header, then tag and length of an Example's one field."""
-    for length_bytes in (3, 2, 4, 1, 5):  # most are of 16 KiB to 2 MiB
+    """The frame's header, then tag and length of the only field of an Example."""
+    for length_bytes in (3, 2, 4, 1, 5):  # most records take 16 KiB to 2 MiB
         length = encode_varint(max(payload_bytes - 1 - length_bytes, 0))
         if len(length) == length_bytes:
             break
@@ -101,7 +101,7 @@ def _before_example(payload_bytes: int) -> bytes:
 
 @functools.lru_cache(1 << 14)
 def _tokens_opening(entry_bytes: int) -> bytes | None:
-    """What stands before the tokens in an entry of so many bytes; None where there is no such entry."""
+    """The bytes before the tokens in a map entry of `entry_bytes` bytes; None if no entry has that size."""
     for opening_bytes in range(14, 34):
         found = field_header("tokens", value_bytes=max(entry_bytes - opening_bytes, 0))
         if len(found) == opening_bytes <= entry_bytes:

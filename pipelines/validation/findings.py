@@ -1,4 +1,4 @@
-"""What validation found: which file, which record, what is wrong, what it should be, and what mends it."""
+"""Data classes of validation results: findings, verdicts of shards, and the report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pydantic
 
 from shared.storage_path import StoragePath
 
-# Of one kind in one file so many are listed; the last of them says how many more there are.
+# Listed findings per file and check; the last one has the number of those omitted.
 MAX_ALIKE = 50
 
 
@@ -17,27 +17,27 @@ class _Frozen(pydantic.BaseModel):
 
 
 class Finding(_Frozen):
-    """One thing that is not as it should be."""
+    """One defect of a dataset."""
 
     file: str  # relative to the dataset
     check: str
     message: str
-    stem: str | None = None  # of the shard, where it is about one
-    index: int | None = None  # of the record in its file
+    shard_name: str | None = None  # the shard, if the finding concerns one
+    index: int | None = None  # of the record in the shard
     utterance_id: str | None = None
     expected: str | None = None
-    omitted: int = 0  # so many more of this kind in this file are not listed
-    fix: str = ""  # what to do about it
+    omitted: int = 0  # number of findings of this file and check that are not listed
+    fix: str = ""  # a command, or what to do
 
 
 class Findings:
-    """The findings of one shard, no more than `MAX_ALIKE` of a kind in a file."""
+    """Collects the findings of one shard; lists at most `MAX_ALIKE` for each file and check."""
 
-    def __init__(self, *, root: StoragePath, stem: str):
-        self._root, self._stem = root, stem
+    def __init__(self, *, root: StoragePath, shard_name: str):
+        self._root, self._shard_name = root, shard_name
         self._listed: dict[tuple[str, str], list[Finding]] = {}
         self._more: dict[tuple[str, str], int] = {}
-        self.named: set[str] = set()  # utterances that something was found about
+        self.named: set[str] = set()  # utterances with findings
 
     def add(
         self,
@@ -49,7 +49,7 @@ class Findings:
         utterance_id: str | None = None,
         expected: object = None,
     ) -> None:
-        """Something is wrong with a file of the dataset, or with one of its records."""
+        """Add a defect of a file of the dataset, or of one of its records."""
         file = str(path.relative_to(self._root))
         listed = self._listed.setdefault((file, check), [])
         if utterance_id is not None:
@@ -62,7 +62,7 @@ class Findings:
                 file=file,
                 check=check,
                 message=message,
-                stem=self._stem,
+                shard_name=self._shard_name,
                 index=index,
                 utterance_id=utterance_id,
                 expected=None if expected is None else str(expected),
@@ -76,7 +76,7 @@ class Findings:
 
 
 class ShardSums(_Frozen):
-    """What the sound records of one shard add up to."""
+    """Totals over the valid records of one shard."""
 
     records: int
     frames: int
@@ -87,15 +87,15 @@ class ShardSums(_Frozen):
 
 
 class ShardVerdict(_Frozen):
-    """What one shard turned out to hold."""
+    """The result of the inspection of one shard."""
 
-    stem: str
+    shard_name: str
     findings: list[Finding]
     sums: ShardSums
-    state: str  # of its files when they were read: see `pipelines.validation.clean_cache`
-    recordings: str = ""  # the same of its recordings, where they are its data
-    damaged: bool = False  # some of its bytes are not those that were published
-    trusted: bool = False  # nothing was read: the files are those of an earlier, clean inspection
+    state: str  # of its files before they were read: see `pipelines.validation.clean_cache`
+    recordings: str = ""  # state of its recordings, if the dataset stores no mels
+    damaged: bool = False  # some bytes differ from the published ones
+    trusted: bool = False  # taken from the cache of clean shards, nothing was read
 
 
 class ValidationReport(_Frozen):
@@ -105,12 +105,12 @@ class ValidationReport(_Frozen):
     finished: str
     seconds: float
     shards: int
-    trusted: int  # of the shards, those that were not read again
+    trusted: int  # number of shards that were not read again
     records: int
     bytes: int
     findings: list[Finding]
 
     @property
     def found(self) -> int:
-        """All findings, also those that are counted and not listed."""
+        """Number of findings, including those that are counted but not listed."""
         return sum(1 + finding.omitted for finding in self.findings)

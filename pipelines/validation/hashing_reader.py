@@ -1,4 +1,4 @@
-"""A file that is read once, from front to back, and hashed on the way."""
+"""Reads a file once from front to back and computes its sha256 on the way."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import BinaryIO
 
 import numpy as np
 
-# Small enough that what was read is hashed and taken apart while the processor's cache still holds it.
+# Small enough that a block is hashed and checked while it is in the processor's cache.
 BLOCK_BYTES = 1 << 19
 
 
 class HashingReader:
-    """A place in a file that moves towards its end; memory is one block, or one record where that is longer."""
+    """A forward-moving view of a file; its memory is one block, or one record if that is longer."""
 
     def __init__(self, file: BinaryIO):
-        """`file` is unbuffered and at its start."""
+        """`file` must be unbuffered and at its start."""
         self._file, self._digest = file, hashlib.sha256()
         self._buffer = np.empty(BLOCK_BYTES, np.uint8)
-        self._start, self._held = 0, 0  # offset of the buffer's first byte in the file, and how many bytes it holds
+        self._start, self._held = 0, 0  # file offset of the buffer's first byte; number of valid bytes
 
     def view(self, offset_bytes: int, size_bytes: int) -> np.ndarray:
-        """The bytes from an offset on, [N] uint8: fewer than asked for at the file's end.
+        """The bytes from an offset on, [N] uint8; fewer than requested at the end of the file.
 
-        Offsets never go back. What is returned is overwritten by the next call.
+        Offsets must not decrease. The next call overwrites the returned array.
         """
         if offset_bytes + size_bytes > self._start + self._held:
             self._move(offset_bytes, size_bytes)
@@ -31,7 +31,7 @@ class HashingReader:
         return self._buffer[first : min(first + size_bytes, self._held)]
 
     def sha256(self) -> str:
-        """Of the whole file: what is left of it is read."""
+        """sha256 of the whole file; reads the rest of it."""
         self._move(self._start + self._held, 0)
         while self._fill():
             self._start += self._held

@@ -1,4 +1,4 @@
-"""The rows of a manifest, as an inspection reads them."""
+"""Manifest rows as validation compares them with records."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from shared.layout import ShardName
 from shared.storage_path import StoragePath
 from shared.tables import parquet_source
 
-# What is held against other shards.
+# Columns that are compared across shards.
 COMPARED_COLUMNS = ("utterance_id", "audio_sha256", "original_text", "text_leaks")
 
 
 class ManifestRow(NamedTuple):
-    """What a manifest says of one record and a record says of itself, then where it stands."""
+    """The columns that a record repeats, then the position of the record in its shard."""
 
     utterance_id: str
     frames: int
@@ -31,15 +31,15 @@ class ManifestRow(NamedTuple):
 
 
 def parse_rows(table: pa.Table) -> list[ManifestRow]:
-    """All rows, in order."""
+    """All rows of a manifest, in order."""
     columns = [table[name].to_pylist() for name in ManifestRow._fields]
     return list(map(ManifestRow._make, zip(*columns, strict=True)))
 
 
-def misplaced(table: pa.Table, *, stem: ShardName) -> dict[int, str]:
-    """Rows whose split, shard or index are not those of their place, and why not."""
+def misplaced(table: pa.Table, *, shard_name: ShardName) -> dict[int, str]:
+    """Messages by index for rows whose split, shard or index contradicts their position."""
     wrong: dict[int, str] = {}
-    for name, expected in (("split", stem.split), ("shard", str(stem))):
+    for name, expected in (("split", shard_name.split), ("shard", str(shard_name))):
         column = table[name]
         if column.unique().to_pylist() not in ([], [expected]):
             wrong |= {
@@ -53,9 +53,9 @@ def misplaced(table: pa.Table, *, stem: ShardName) -> dict[int, str]:
     return wrong
 
 
-def read_compared_columns(path: StoragePath, *, more: tuple[str, ...] = ()) -> pa.Table | None:
-    """The columns of a manifest that tell what must not stand twice, and `more`; None where it cannot be read."""
+def read_compared_columns(path: StoragePath, *, extra_columns: tuple[str, ...] = ()) -> pa.Table | None:
+    """The columns for the cross-shard checks, and `extra_columns`; None if the manifest cannot be read."""
     try:
-        return pq.ParquetFile(parquet_source(path)).read(columns=[*COMPARED_COLUMNS, *more], use_threads=False)
+        return pq.ParquetFile(parquet_source(path)).read(columns=[*COMPARED_COLUMNS, *extra_columns], use_threads=False)
     except (pa.ArrowException, OSError):
         return None

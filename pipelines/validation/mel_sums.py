@@ -1,8 +1,7 @@
-"""Sums of each mel band, and whether its values are in range, at the speed of the memory.
+"""Sums each mel band and checks the range of its values, at the speed of the memory.
 
-NumPy has no fast way from float16 to wider numbers: by it this would take as long as the sha256 of the same bytes, by
-the processor's own instruction it takes a fifth of that. The sums of float16 mels are exact, so their order makes no
-difference.
+NumPy converts float16 slowly: the sums would take as long as the sha256 of the same bytes. The processor's own
+instruction takes a fifth of that. The sums of float16 mels are exact, so their order makes no difference.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from numba.extending import intrinsic
 from shared.dataset import Contract, moment_sums
 from shared.records import MEL_DTYPES, NUM_MOMENTS
 
-# The sums of a band are fetched and put back once for so many frames.
+# Frames that are added between a load and a store of a band's sums.
 FRAMES_AT_ONCE = 4
 
 
 class MomentSums:
-    """The like from the moments of mels that are not stored: sum and sum of squares of their frames."""
+    """Sum and sum of squares per band, [M] float64 each, from the moments of mels that are not stored."""
 
     def __init__(self, *, n_mels: int, low: float, high: float):
         self.sums, self.squares = np.zeros((2, n_mels), np.float64)
         self._low, self._high = low, high
 
     def add(self, moments: np.ndarray, *, frames: int) -> bool:
-        """Add so many frames by their moments' bytes, [N] uint8; False, and nothing, where one is not sound."""
+        """Add a mel of `frames` frames by its moments, [N] uint8 bytes; False, adding nothing, if they are not valid."""
         values = moments.view(np.float32).reshape(NUM_MOMENTS, -1)
         if not are_moments(values, low=self._low, high=self._high):
             return False
@@ -42,7 +41,7 @@ class MomentSums:
 
 
 def are_moments(values: np.ndarray, *, low: float, high: float) -> bool:
-    """Whether values in [low, high] can have the moments [3, M]."""
+    """True if values in [low, high] can have the moments [3, M]."""
     mean, deviation, drift = values
     most = max(-low, high)
     is_sound = (low <= mean) & (mean <= high) & (deviation >= 0) & (deviation <= high - low) & (abs(drift) <= most)
@@ -50,7 +49,7 @@ def are_moments(values: np.ndarray, *, low: float, high: float) -> bool:
 
 
 def mel_sums_for(contract: Contract, *, low: float, high: float) -> MelSums | MomentSums:
-    """What adds up the records of a dataset; values in [low, high] are sound."""
+    """The accumulator for records of this contract; values in [low, high] are valid."""
     n_mels = contract.features.n_mels
     if contract.stores_mels:
         return MelSums(n_mels=n_mels, mel_dtype=contract.mel_dtype, low=low, high=high)
@@ -58,28 +57,30 @@ def mel_sums_for(contract: Contract, *, low: float, high: float) -> MelSums | Mo
 
 
 class MelSums:
-    """Per band, over all frames added: sum and sum of squares, [M] float64 each."""
+    """Sum and sum of squares per band, [M] float64 each, over all frames added."""
 
     def __init__(self, *, n_mels: int, mel_dtype: str, low: float, high: float):
-        """Values in [low, high] are sound; low is below zero and high above it."""
+        """Values in [low, high] are valid; low must be negative and high positive."""
         self.sums, self.squares = np.zeros((2, n_mels), np.float64)
         bits = np.int16 if mel_dtype == "float16" else np.float32
         self._low, self._high = np.array([low, high], MEL_DTYPES[mel_dtype]).view(bits).tolist()
         self._add = _compiled(mel_dtype)
 
     def add(self, mel: np.ndarray, *, frames: int) -> bool:
-        """Add the frames of a mel, its bytes as [N] uint8; False, and nothing is added, where a value is not sound."""
+        """Add the frames of a mel, bytes as [N] uint8; False, adding nothing, if a value is not valid."""
         return self._add(mel, self._low, self._high, self.sums, self.squares)
 
 
 @functools.cache
 def _compiled(mel_dtype: str) -> Callable[..., bool]:
     kernel: Any = {"float16": _add_float16, "float32": _add_float32}[mel_dtype]
-    return numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(kernel)  # the squares are exact
+    return numba.njit(nogil=True, error_model="numpy", fastmath={"contract"})(
+        kernel
+    )  # contraction is safe: the squares are exact
 
 
 def _widen(_typing: Any, bits: Any) -> Any:
-    """The float32 of a float16 that is given as int16: numba knows no float16, but LLVM does, and F16C and NEON too."""
+    """Convert a float16, given as int16, to float32; numba has no float16, but LLVM, F16C and NEON do."""
 
     def generate(_context: Any, builder: Any, _signature: Any, words: Any) -> Any:
         return builder.fpext(builder.bitcast(words[0], ir.HalfType()), ir.FloatType())
@@ -90,13 +91,13 @@ def _widen(_typing: Any, bits: Any) -> Any:
 _float16: Any = intrinsic(_widen)
 
 
-# In a record a mel begins at any byte. The view of its numbers is made here, where nobody asks for their alignment and
-# the processor needs none: a copy of each mel would cost a third of its sums.
+# A mel begins at any byte of a record. The kernels reinterpret its bytes, because compiled code needs no alignment: an
+# aligned copy of each mel would take a third of the time of its sums.
 
 
 def _add_float16(mel: np.ndarray, low: int, high: int, sums: np.ndarray, squares: np.ndarray) -> bool:
-    # As integers the bits of float16 grow with the magnitude, infinities and NaN last: unsigned, those of negative
-    # numbers lie above all others, and signed below. (`max` would not be compiled to a maximum of several at a time.)
+    # As integers, the bits of float16 grow with the magnitude; infinities and NaN are largest. Read as unsigned, the
+    # bits of negative numbers are above all others; read as signed, below. (`max` would not be vectorised.)
     lowest, highest = np.uint16(0), np.int16(-32768)
     flat = mel.view(np.int16)
     for i in range(flat.size):
@@ -130,7 +131,7 @@ def _add_float32(mel: np.ndarray, low: float, high: float, sums: np.ndarray, squ
     flat = mel.view(np.float32)
     outside = 0
     for each in flat:
-        outside += 0 if (low <= each) & (each <= high) else 1  # NaN is in no range
+        outside += 0 if (low <= each) & (each <= high) else 1  # False for NaN too
     if outside:
         return False
     values = flat.reshape(-1, len(sums))

@@ -1,4 +1,4 @@
-"""What one record says, each fact of it checked by itself, and against its place and its row in the manifest."""
+"""Checks of one record: its fields, its position in the shard, and its manifest row."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from shared.layout import ShardName
 from shared.records import FIELDS, MEL_DTYPES, NUM_MOMENTS, decode, mel_rows
 from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
 
-# ln of a mel magnitude: a full-scale square wave reaches about 6 in the presets' loudest band
+# ln magnitude; a full-scale square wave reaches about 6 in the loudest band of the presets
 MAX_LOG_MEL = 12.0
-# float16's rounding of the logarithm of the floor
+# for rounding the log of the floor to float16
 FLOOR_TOLERANCE = 0.02
 
 
 class RecordError(Exception):
-    """A record that does not hold what it should."""
+    """A record violates a check."""
 
     def __init__(self, check: str, message: str, *, expected: object = None):
         super().__init__(message)
@@ -32,7 +32,7 @@ class RecordError(Exception):
 
 
 class ParsedRecord(NamedTuple):
-    """What a record says, under the names of the manifest's columns; then its mel."""
+    """Fields of a record under the names of the manifest's columns, and its mel."""
 
     utterance_id: str
     frames: int
@@ -41,14 +41,14 @@ class ParsedRecord(NamedTuple):
     language: str
     speaker: str
     text: str
-    mel: np.ndarray | None  # its bytes, [N] uint8; None once they were looked at
+    mel: np.ndarray | None  # bytes, [N] uint8; None once they were added to the sums
 
 
 def parse_record(payload: bytes, *, contract: Contract, speakers: dict[int, str]) -> ParsedRecord:
-    """The facts of a record, each checked by itself.
+    """Parse a serialised record and check its fields.
 
     Raises:
-        RecordError: a field is absent, of the wrong kind, or holds what the contract does not allow.
+        RecordError: a field is missing, of the wrong type, or not allowed by the contract.
     """
     features = _features(payload)
     mel = _mel(features, contract=contract)
@@ -84,12 +84,12 @@ def _features(payload: bytes) -> dict[str, list[Any]]:
 
 
 def mel_range(contract: Contract) -> tuple[float, float]:
-    """The least and the largest value that a mel may hold, ln magnitude."""
+    """The lowest and the highest valid value of a mel, ln magnitude."""
     return contract.features.log_silence - FLOOR_TOLERANCE, MAX_LOG_MEL
 
 
 def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
-    """The bytes of a mel, or of its moments, that has the stated length and finite values in range, [N] uint8."""
+    """Bytes of the mel or of its moments, [N] uint8, with length, finiteness and range checked."""
     (data,), (frames,) = features["mel"], features["frames"]
     dtype, spec = MEL_DTYPES[contract.mel_dtype], contract.features
     expected = mel_rows(frames, mel_dtype=contract.mel_dtype) * spec.n_mels * dtype.itemsize
@@ -109,7 +109,7 @@ def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
 
 
 def check_tokens(tokens: Sequence[int], *, language: int) -> None:
-    """Raises RecordError where the ids are not `[language] pieces </s>`."""
+    """Raise RecordError unless the ids are `[language] pieces </s>`."""
     if not FIRST_ID <= language <= LAST_ID:
         raise RecordError("language", f"{language} is no language of NLLB", expected=f"{FIRST_ID} to {LAST_ID}")
     if len(tokens) < 3 or tokens[0] != language or tokens[-1] != END_ID:
@@ -130,31 +130,31 @@ def _text(features: dict[str, list[Any]], name: str) -> str:
     return text
 
 
-def are_in_order(utterance_ids: list[str], *, stem: ShardName, keys: list[int]) -> bool:
-    """Whether `check_place` has nothing to say of any of the ids of a file: shards follow the order of keys."""
-    prefix, placed = f"{stem.source}/", list(zip(keys, utterance_ids, strict=True))
+def are_in_order(utterance_ids: list[str], *, shard_name: ShardName, keys: list[int]) -> bool:
+    """True if `check_order` accepts all ids of a shard, whose records are sorted by key."""
+    prefix, placed = f"{shard_name.source}/", list(zip(keys, utterance_ids, strict=True))
     return (
         all(map(operator.lt, placed, placed[1:]))
         and all(name.startswith(prefix) for name in utterance_ids)
-        and all(one * stem.shards >> KEY_BITS == stem.shard for one in (*keys[:1], *keys[-1:]))
+        and all(one * shard_name.shards >> KEY_BITS == shard_name.shard for one in (*keys[:1], *keys[-1:]))
     )
 
 
-def check_place(utterance_id: str, *, stem: ShardName, key: int, previous: tuple[int, str]) -> None:
-    """Raises RecordError where the hash of the id (`key`) puts the record into another shard or order."""
-    if not utterance_id.startswith(f"{stem.source}/"):
-        raise RecordError("place", f"its source is {utterance_id.partition('/')[0]}", expected=stem.source)
-    if (shard := key * stem.shards >> KEY_BITS) != stem.shard:
-        raise RecordError("place", f"it belongs into shard {shard}", expected=f"shard {stem.shard}")
+def check_order(utterance_id: str, *, shard_name: ShardName, key: int, previous: tuple[int, str]) -> None:
+    """Raise RecordError if the hash of the id (`key`) belongs to another shard, or before the previous record."""
+    if not utterance_id.startswith(f"{shard_name.source}/"):
+        raise RecordError("place", f"its source is {utterance_id.partition('/')[0]}", expected=shard_name.source)
+    if (shard := key * shard_name.shards >> KEY_BITS) != shard_name.shard:
+        raise RecordError("place", f"it belongs into shard {shard}", expected=f"shard {shard_name.shard}")
     if previous >= (key, utterance_id):
         raise RecordError("order", f"it does not come after {previous[1]}")
 
 
-def check_row(row: ManifestRow | None, *, facts: ParsedRecord, offset_bytes: int, length_bytes: int) -> None:
-    """Raises RecordError where the manifest's row of this index says something else than the record."""
+def check_row(row: ManifestRow | None, *, record: ParsedRecord, offset_bytes: int, length_bytes: int) -> None:
+    """Raise RecordError if the manifest row of this index differs from the record."""
     if row is None:
         raise RecordError("manifest", "the manifest has no row for it")
-    found = {**facts._asdict(), "offset_bytes": offset_bytes, "length_bytes": length_bytes}
+    found = {**record._asdict(), "offset_bytes": offset_bytes, "length_bytes": length_bytes}
     for name, expected in row._asdict().items():
         if found[name] != expected:
             raise RecordError("manifest", f"its {name} is {found[name]!r}, the manifest says {expected!r}")

@@ -1,6 +1,6 @@
-"""The recordings of a dataset that stores no mels: training reads them, so they are its data as much as the shards.
+"""Checks the recordings of a dataset that stores no mels: training reads them, so they are part of its data.
 
-Each is hashed as a shard is, which takes as long as reading the corpus does.
+Each recording is hashed, which takes as long as reading the corpus.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ COLUMNS = ("audio_path", "audio_sha256", "utterance_id")
 CHECK = "recording"
 
 
-def check_recordings(table: pa.Table, *, tell: Callable[[int, str, str, str | None], None]) -> None:
-    """Hold each recording of a manifest against its sum; `tell` of (row, utterance, what is wrong, expected)."""
+def check_recordings(table: pa.Table, *, report: Callable[[int, str, str, str | None], None]) -> None:
+    """Compare each recording with its sha256 in the manifest; report (row, utterance id, message, expected)."""
     found: dict[str, tuple[str, str]] = {}  # several utterances may name one file
     columns = (table[name].to_pylist() for name in COLUMNS)
     for index, (path, expected, utterance_id) in enumerate(zip(*columns, strict=True)):
@@ -29,22 +29,22 @@ def check_recordings(table: pa.Table, *, tell: Callable[[int, str, str, str | No
             found[path] = recording_sha256(path)
         digest, reason = found[path]
         if reason:
-            tell(index, utterance_id, f"its recording {path} cannot be read: {reason}{cwd_hint(path)}", None)
+            report(index, utterance_id, f"its recording {path} cannot be read: {reason}{cwd_hint(path)}", None)
         elif digest != expected:
-            tell(index, utterance_id, f"its recording {path} has sha256 {digest}", expected)
+            report(index, utterance_id, f"its recording {path} has sha256 {digest}", expected)
 
 
 def recording_sha256(path: str) -> tuple[str, str]:
-    """The sum of a file, or else why there is none."""
+    """(sha256, "") of a file, or ("", reason) if it cannot be read."""
     try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):  # a device or a pipe might never end
+        if not stat.S_ISREG(Path(path).stat().st_mode):  # reading a device or a pipe may never end
             return "", "no regular file"
         return file_sha256(Path(path)), ""
-    except (OSError, ValueError) as error:  # ValueError: a path that can be no file's
+    except (OSError, ValueError) as error:  # ValueError: not a valid path, e.g. with a null byte
         return "", getattr(error, "strerror", None) or str(error)
 
 
 def recordings_state(table: pa.Table) -> str:
-    """Size, time and inode of all, in one hash; different whenever one was replaced, written to or is absent."""
+    """Hash of size, modification time and inode of all recordings."""
     states = state_of(map(Path, table["audio_path"].to_pylist()))
     return hashlib.blake2b(states.encode(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""What mends each finding: a command, wherever one does."""
+"""Maps each finding to the command that fixes it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pipelines.validation.findings import Finding
 from pipelines.validation.recordings import CHECK as RECORDING
 from shared.storage_path import StoragePath
 
-# What is so in the corpus: the bytes are those that were published.
+# Checks whose findings are caused by the corpus: the files are as published.
 CORPUS_CHECKS = frozenset({"duplicate", "leak", RECORDING})
 
 
 def fix_for(finding: Finding, *, data: StoragePath) -> str:
-    """The command, after what is to be done before it."""
+    """The command that fixes a finding, after what the user has to do first."""
     folder = shlex.quote(str(data))
     build = f"make preprocess CONFIG={shlex.quote(str(data / 'config.yaml'))} DATA={folder}"
     if finding.check == RECORDING:
@@ -24,5 +24,5 @@ def fix_for(finding: Finding, *, data: StoragePath) -> str:
 
 
 def with_fix(finding: Finding, *, data: StoragePath) -> Finding:
-    """The finding, complete."""
+    """The finding with its fix."""
     return finding.model_copy(update={"fix": fix_for(finding, data=data)})

@@ -1,4 +1,4 @@
-"""The reports of validation: DATA/validation/<time>.json."""
+"""Writes the reports of validation, DATA/validation/<time>.json."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from shared.files import write_json
 from shared.layout import Layout
 from shared.storage_path import StoragePath
 
-# Older ones go: a report that is expected for longer has to be put elsewhere.
+# Older reports are removed; keep a copy elsewhere if you need them.
 KEPT_REPORTS = 100
 
 
 def report_path(layout: Layout, report: ValidationReport) -> StoragePath:
-    """Where the report of this run lies."""
+    """The path of a report."""
     return layout.validation / f"{report.finished.replace(':', '-')}.json"
 
 
 def write_report(layout: Layout, report: ValidationReport) -> None:
-    """Write it, and remove all but the newest."""
+    """Write a report, and remove all but the newest reports."""
     write_json(report_path(layout, report), report)
     reports = sorted(layout.validation.glob("*.json"))
     for path in reports[:-KEPT_REPORTS]:

@@ -27,7 +27,7 @@ from shared.layout import Layout, ShardName
 from shared.storage_path import StoragePath
 from shared.tables import MANIFEST, REJECTED, check_table_size
 
-# A table without rows is smaller.
+# A table without rows takes fewer bytes.
 SMALL_BYTES = 1 << 13
 
 
@@ -35,7 +35,7 @@ def published_checks(info: DatasetInfo) -> CheckConfig:
     """The thresholds that dataset.json states.
 
     Raises:
-        UserError: they are none.
+        UserError: they are not valid thresholds.
     """
     try:
         return CheckConfig.model_validate(info.selection.checks)
@@ -45,10 +45,10 @@ def published_checks(info: DatasetInfo) -> CheckConfig:
 
 
 def _table(data: bytes, *, is_damaged: bool, rows: int) -> pa.Table:
-    """The table in the bytes of a Parquet file, of about so many rows.
+    """Parse a Parquet file of about `rows` rows.
 
     Raises:
-        ArrowException, UnicodeDecodeError: there is none, or its values are not what it says.
+        ArrowException, UnicodeDecodeError: it is not a Parquet file, or its values contradict its schema.
     """
     file = pq.ParquetFile(pa.BufferReader(data))
     check_table_size(file.metadata, rows=rows)
@@ -57,11 +57,11 @@ def _table(data: bytes, *, is_damaged: bool, rows: int) -> pa.Table:
     return table
 
 
-_small_table = functools.lru_cache(64)(_table)  # of most shards nothing is withheld or rejected: one empty table of all
+_small_table = functools.lru_cache(64)(_table)  # most shards share an empty table of rejected records
 
 
 class RecordFile(NamedTuple):
-    """A file of records and its manifest: those of the shard, or those that were withheld from it."""
+    """A file of records and its manifest: the shard, or the records withheld from it."""
 
     path: StoragePath
     manifest: StoragePath
@@ -70,66 +70,70 @@ class RecordFile(NamedTuple):
 
 
 class SpeakerIds(Mapping[str, int]):
-    """The ids of a dataset's speakers by name, looked up where they stand: there may be many, and of a shard few."""
+    """Speaker ids by name, looked up lazily: a dataset may have many speakers, a shard has few."""
 
-    def __init__(self, speakers: Mapping[str, SpeakerInfo], *, others: Mapping[str, int]):
-        self._speakers, self._others = speakers, others
+    def __init__(self, speakers: Mapping[str, SpeakerInfo], *, extra: Mapping[str, int]):
+        self._speakers, self._extra = speakers, extra
 
     def __getitem__(self, name: str) -> int:
-        return self._others[name] if name in self._others else self._speakers[name].id
+        return self._extra[name] if name in self._extra else self._speakers[name].id
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._speakers.keys() | self._others.keys())
+        return iter(self._speakers.keys() | self._extra.keys())
 
     def __len__(self) -> int:
-        return len(self._speakers.keys() | self._others.keys())
+        return len(self._speakers.keys() | self._extra.keys())
 
 
-def _own_speakers(withheld: pa.Table | None) -> dict[str, int]:
-    """Of withheld records: dataset.json lists the speakers of those that were kept."""
+def _speakers_of_withheld(withheld: pa.Table | None) -> dict[str, int]:
+    """Ids of the speakers of withheld records; dataset.json lists only speakers of kept records."""
     names = [] if withheld is None else withheld["speaker"].unique().to_pylist()
     return {name: speaker_id(name) for name in names if name is not None}
 
 
 class ShardInspection:
-    """One shard under inspection."""
+    """Checks all files of one shard."""
 
     def __init__(self, shard: ShardInfo, *, layout: Layout, info: DatasetInfo, counter: ProgressCounter):
         self._shard, self._counter, self._layout, self._info = shard, counter, layout, info
-        self._stem = ShardName.parse(shard.name)
-        self._findings = Findings(root=layout.root, stem=shard.name)
-        self._damaged: set[StoragePath] = set()  # files whose sha256 is not the stated one
-        self.keys = b""  # of the ids of the sound records, see `ShardReader.keys`
-        self.manifest: pa.Table | None = None  # where it is the published one
+        self._shard_name = ShardName.parse(shard.name)
+        self._findings = Findings(root=layout.root, shard_name=shard.name)
+        self._damaged: set[StoragePath] = set()  # files without the stated sha256
+        self.keys = b""  # see `ShardReader.keys`
+        self.manifest: pa.Table | None = None  # None unless it is the published one
 
     def verdict(self) -> ShardVerdict:
-        """Inspect all files; `keys` and `manifest` are known then."""
-        stem, shard, layout = self._shard.name, self._shard, self._layout
-        state = state_of(layout.shard_files(stem))
-        for path in layout.shard_files(stem):
+        """Check all files; sets `keys` and `manifest`."""
+        shard_name, shard, layout = self._shard.name, self._shard, self._layout
+        state = state_of(layout.shard_files(shard_name))
+        for path in layout.shard_files(shard_name):
             if not path.is_file():
                 self._damaged.add(path)
                 self._findings.add(path, "missing", "the file is not there")
-        kept = RecordFile(layout.shard(stem), layout.manifest(stem), shard.sha256, shard.records)
-        aside = RecordFile(layout.withheld(stem), layout.withheld_manifest(stem), shard.withheld_sha256, shard.withheld)
-        manifest = self._table(kept.manifest, schema=MANIFEST, sha256=shard.manifest_sha256, rows=kept.records)
+        kept_file = RecordFile(layout.shard(shard_name), layout.manifest(shard_name), shard.sha256, shard.records)
+        withheld_file = RecordFile(
+            layout.withheld(shard_name), layout.withheld_manifest(shard_name), shard.withheld_sha256, shard.withheld
+        )
+        manifest = self._table(
+            kept_file.manifest, schema=MANIFEST, sha256=shard.manifest_sha256, rows=kept_file.records
+        )
         sha256, rows = shard.withheld_manifest_sha256, shard.withheld
-        withheld = self._table(aside.manifest, schema=MANIFEST, sha256=sha256, rows=rows)
+        withheld = self._table(withheld_file.manifest, schema=MANIFEST, sha256=sha256, rows=rows)
         sha256, rows = shard.rejected_sha256, shard.rejected
-        rejected = self._table(layout.rejected(stem), schema=REJECTED, sha256=sha256, rows=rows)
+        rejected = self._table(layout.rejected(shard_name), schema=REJECTED, sha256=sha256, rows=rows)
         self._check_size()
-        file = self._inspect(kept, manifest, others={})
-        self._inspect(aside, withheld, others=_own_speakers(withheld))
+        file = self._inspect(kept_file, manifest, extra={})
+        self._inspect(withheld_file, withheld, extra=_speakers_of_withheld(withheld))
         self._check_sums(file)
-        recordings = self._check_recordings(manifest, part=kept)
-        self._check_aside(rejected, withheld=withheld)
+        recordings = self._check_recordings(manifest, part=kept_file)
+        self._check_rejected(rejected, withheld=withheld)
         if manifest is not None:
             self._check_selection(manifest)
-            self.manifest = None if kept.manifest in self._damaged else manifest
+            self.manifest = None if kept_file.manifest in self._damaged else manifest
         self.keys = bytes(file.keys)
         self._counter.flush()
         return ShardVerdict(
-            stem=stem,
+            shard_name=shard_name,
             findings=list(self._findings),
             sums=file.sums(),
             state=state,
@@ -138,7 +142,7 @@ class ShardInspection:
         )
 
     def _table(self, path: StoragePath, *, schema: pa.Schema, sha256: str, rows: int) -> pa.Table | None:
-        """A table of the shard, read once; None where it cannot be read."""
+        """Read a table of the shard once; None if it cannot be read."""
         if not path.is_file():
             return None
         try:
@@ -169,52 +173,52 @@ class ShardInspection:
         if path.is_file() and (found := path.stat().st_size) != self._shard.bytes:
             self._findings.add(path, "size", f"{found} bytes", expected=self._shard.bytes)
 
-    def _inspect(self, part: RecordFile, table: pa.Table | None, *, others: Mapping[str, int]) -> ShardReader:
-        """Every record of a file, against its row; of the dataset's speakers or of `others`."""
-        speakers = SpeakerIds(self._info.speakers, others=others)
+    def _inspect(self, part: RecordFile, table: pa.Table | None, *, extra: Mapping[str, int]) -> ShardReader:
+        """Check every record of a file against its manifest row; `extra` has speakers that dataset.json lacks."""
+        speakers = SpeakerIds(self._info.speakers, extra=extra)
         rows = None if table is None else parse_rows(table)
-        file = ShardReader(stem=self._stem, rows=rows, contract=self._info.contract, speakers=speakers)
+        file = ShardReader(shard_name=self._shard_name, rows=rows, contract=self._info.contract, speakers=speakers)
         if not part.path.is_file():
             return file
         try:
-            faults = file.inspect(part.path, counter=self._counter)
+            invalid_records = file.inspect(part.path, counter=self._counter)
             self._check_sha256(part.path, found=file.sha256, expected=part.sha256)
         except OSError as error:
             self._damaged.add(part.path)
             self._findings.add(part.path, "unreadable", f"{error.strerror}")
             return file
-        for fault in faults:
-            self._add(fault, part)
+        for invalid in invalid_records:
+            self._add(invalid, part)
         if table is not None and rows is not None:
             self._check_rows(table, rows, file=file, part=part)
         return file
 
-    def _add(self, fault: InvalidRecord, part: RecordFile) -> None:
-        index, utterance_id, error = fault
-        path = self._disputed(part) if error.check == "manifest" else part.path
+    def _add(self, invalid: InvalidRecord, part: RecordFile) -> None:
+        index, utterance_id, error = invalid
+        path = self._file_to_blame(part) if error.check == "manifest" else part.path
         self._findings.add(
             path, error.check, error.message, index=index, utterance_id=utterance_id, expected=error.expected
         )
 
-    def _disputed(self, part: RecordFile) -> StoragePath:
-        """Which file is wrong where record and row differ: the one whose bytes are not the published ones."""
+    def _file_to_blame(self, part: RecordFile) -> StoragePath:
+        """The file to blame if a record and its row differ: the one whose bytes are not the published ones."""
         return part.manifest if part.manifest in self._damaged and part.path not in self._damaged else part.path
 
     def _check_rows(self, table: pa.Table, rows: list[ManifestRow], *, file: ShardReader, part: RecordFile) -> None:
-        """Rows that are not where they should be, and rows without a record."""
+        """Report misplaced rows, and rows without a record."""
         if len(rows) != part.records:
             self._findings.add(part.manifest, "rows", f"{len(rows)} rows", expected=part.records)
         present = file.present()
         for index, row in enumerate(rows):
             if row.utterance_id not in present and row.utterance_id not in self._findings.named:
-                message = "the manifest has a row for it, but there is no sound record"
-                path = self._disputed(part)
+                message = "the manifest has a row for it, but there is no valid record"
+                path = self._file_to_blame(part)
                 self._findings.add(path, "absent", message, index=index, utterance_id=row.utterance_id)
-        for index, message in misplaced(table, stem=self._stem).items():
+        for index, message in misplaced(table, shard_name=self._shard_name).items():
             self._findings.add(part.manifest, "manifest", message, index=index, utterance_id=rows[index].utterance_id)
 
-    def _check_aside(self, rejected: pa.Table | None, *, withheld: pa.Table | None) -> None:
-        """What dataset.json says of the utterances that are not in the shard, and that each table agrees."""
+    def _check_rejected(self, rejected: pa.Table | None, *, withheld: pa.Table | None) -> None:
+        """Check the rejected utterances against dataset.json and the table of withheld records."""
         path = self._layout.rejected(self._shard.name)
         if rejected is None:
             return
@@ -233,19 +237,19 @@ class ShardInspection:
                 self._findings.add(blamed, "withheld", message, expected=len(withheld))
 
     def _check_recordings(self, table: pa.Table | None, *, part: RecordFile) -> str:
-        """Where they are the data: what is said of one is said of its record. Their state before they are read."""
+        """Check the recordings if the dataset stores no mels; their state before they were read."""
         if table is None or part.manifest in self._damaged or self._info.contract.stores_mels:
             return ""
         state = recordings_state(table)
 
-        def tell(index: int, utterance_id: str, message: str, expected: str | None) -> None:
+        def report(index: int, utterance_id: str, message: str, expected: str | None) -> None:
             self._findings.add(part.path, RECORDING, message, index=index, utterance_id=utterance_id, expected=expected)
 
-        check_recordings(table, tell=tell)
+        check_recordings(table, report=report)
         return state
 
     def _check_selection(self, table: pa.Table) -> None:
-        """Whether what was kept passes the thresholds that dataset.json states."""
+        """Check that kept records pass the thresholds that dataset.json states."""
         names = {bound.column for bound in ALL_BOUNDS} & set(MANIFEST.names) | {"tokens", "unknown_tokens"}
         columns = {name: table[name].to_numpy() for name in names}
         columns["unknown_fraction"] = unknown_fraction(columns)
@@ -255,7 +259,7 @@ class ShardInspection:
             self._findings.add(path, "selection", message, index=row, utterance_id=utterance_id)
 
     def _check_sums(self, file: ShardReader) -> None:
-        """What dataset.json says of the shard as a whole."""
+        """Compare the totals of the shard with dataset.json."""
         path, sums = self._layout.shard(self._shard.name), file.sums()
         if not file.sha256:
             return
@@ -265,4 +269,4 @@ class ShardInspection:
             ("tokens", file.tokens, self._shard.tokens),
         ):
             if found != expected:
-                self._findings.add(path, check, f"{found} {check} in sound records", expected=expected)
+                self._findings.add(path, check, f"{found} {check} in valid records", expected=expected)

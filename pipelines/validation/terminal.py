@@ -1,4 +1,4 @@
-"""What the terminal shows of a validation: the verdict, a line for each kind of finding in each file, what mends it."""
+"""Formats a validation report for the terminal: verdict, a line per file and check, and commands that fix findings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from shared.storage_path import StoragePath
 SHOWN_LINES = 30
 SHOWN_RECORDS = 3
 MAX_TEXT = 120
-_SUM = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
+_SHA256 = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{52}\b")
 MIN_WIDTH, PIPED_WIDTH = 100, 200
 
 
 def validation_summary(report: ValidationReport, *, data: StoragePath) -> str:
-    """The verdict, the findings grouped by file and kind, and the commands that mend them."""
+    """The verdict, the findings by file and check, and the commands that fix them."""
     verdict = f"{report.found} finding{'s' * (report.found > 1)}" if report.findings else "clean"
     trusted = f", {report.trusted} of them unchanged since they were found clean" if report.trusted else ""
     lines = [
@@ -32,10 +32,10 @@ def validation_summary(report: ValidationReport, *, data: StoragePath) -> str:
         f"{report.bytes / 2**20:.1f} MiB, {report.seconds:.1f} s"
     ]
     if report.findings:
-        groups = _grouped(report.findings)
+        groups = _by_file_and_check(report.findings)
         lines.append(_table(groups[:SHOWN_LINES]))
         if len(groups) > SHOWN_LINES:
-            lines.append(f"and {len(groups) - SHOWN_LINES} lines more; the report has them all")
+            lines.append(f"and {len(groups) - SHOWN_LINES} more lines; the report has all of them")
     if (path := report_path(Layout(data), report)).is_file():
         lines.append(f"report: {path}")
     fixes = list(dict.fromkeys(finding.fix for finding in report.findings))
@@ -43,8 +43,8 @@ def validation_summary(report: ValidationReport, *, data: StoragePath) -> str:
     return "\n".join(lines)
 
 
-def _grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Of one kind in one file, in the order in which they were found first."""
+def _by_file_and_check(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Group findings by file and check, in the order of their first occurrence."""
     kinds: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         kinds.setdefault((finding.file, finding.check), []).append(finding)
@@ -60,27 +60,27 @@ def _table(groups: Sequence[Sequence[Finding]]) -> str:
         utterances = [one.utterance_id for one in group if one.utterance_id is not None]
         table.add_row(
             first.file,
-            _records(group),
-            _shown(utterances[0]) + " …" * (len(utterances) > 1) if utterances else "",
-            _shown(f"{first.check}: {first.message}"),
-            _shown(first.expected or ""),
+            _record_indices(group),
+            _shorten(utterances[0]) + " …" * (len(utterances) > 1) if utterances else "",
+            _shorten(f"{first.check}: {first.message}"),
+            _shorten(first.expected or ""),
         )
     sink = io.StringIO()
     Console(file=sink, width=_width(), highlight=False, markup=False, emoji=False).print(table)
     return "\n".join(line.rstrip() for line in sink.getvalue().rstrip().splitlines())
 
 
-def _records(group: Sequence[Finding]) -> str:
-    """`2, 5, 6 … 40 in all`."""
+def _record_indices(group: Sequence[Finding]) -> str:
+    """Indices of records as `2, 5, 6 … 40 in all`."""
     indices = [str(one.index) for one in group if one.index is not None]
     count = len(indices) + group[-1].omitted
     shown = ", ".join(itertools.islice(indices, SHOWN_RECORDS))
     return f"{shown} … {count} in all" if count > SHOWN_RECORDS else shown
 
 
-def _shown(text: str) -> str:
-    """As much as helps to see what it is: the report has all of it."""
-    text = _SUM.sub(r"\1…", text)
+def _shorten(text: str) -> str:
+    """The text with shortened sums and at most `MAX_TEXT` characters; the report has all of it."""
+    text = _SHA256.sub(r"\1…", text)
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 

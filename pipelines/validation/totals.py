@@ -1,6 +1,6 @@
-"""What the sums of all shards say of dataset.json: a CombineFn, and the comparison.
+"""Sums the totals of all shards with a Beam CombineFn, and compares them with dataset.json.
 
-Sums are whole numbers: however the runner merges them, they come out the same.
+All sums are integers, so the order in which a runner merges them makes no difference.
 """
 
 from __future__ import annotations
@@ -21,14 +21,13 @@ from shared.layout import ShardName
 
 STATISTICS_TOLERANCE = 1e-6
 
-# Sums of a band are added in these units: of float16 they are multiples of 2^-24, and of squares what is lost is far
-# below the tolerance.
+# Unit of the integer sums. Sums of float16 are multiples of 2^-24; for squares the rounding is far below the tolerance.
 UNITS = 1 << 32
 
 
 @dataclasses.dataclass
 class Totals:
-    """What some of the shards hold."""
+    """Totals over some of the shards."""
 
     shards: int = 0
     trusted: int = 0
@@ -37,20 +36,20 @@ class Totals:
     languages: collections.Counter[tuple[str, str]] = dataclasses.field(default_factory=collections.Counter)
     speakers: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     frames: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)  # by split
-    sums: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # by split, per band in units
+    sums: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # by split, per band, in UNITS
     squares: dict[str, list[int]] = dataclasses.field(default_factory=dict)
 
     def add(self, verdict: ShardVerdict) -> None:
-        stem, sums = ShardName.parse(verdict.stem), verdict.sums
+        shard_name, sums = ShardName.parse(verdict.shard_name), verdict.sums
         self.shards += 1
         self.trusted += verdict.trusted
         self.damaged += verdict.damaged
         self.records += sums.records
         self.speakers.update(sums.records_by_speaker)
-        self.languages.update({(stem.source, code): count for code, count in sums.records_by_language.items()})
-        self.frames[stem.split] += sums.frames
-        _add(self.sums, {stem.split: _units(sums.mel_sums)})
-        _add(self.squares, {stem.split: _units(sums.mel_squares)})
+        self.languages.update({(shard_name.source, code): count for code, count in sums.records_by_language.items()})
+        self.frames[shard_name.split] += sums.frames
+        _add(self.sums, {shard_name.split: _units(sums.mel_sums)})
+        _add(self.squares, {shard_name.split: _units(sums.mel_squares)})
 
     def merge(self, other: Totals) -> None:
         self.shards += other.shards
@@ -74,7 +73,7 @@ def _add(total: dict[str, list[int]], more: dict[str, list[int]]) -> None:
 
 
 class SumTotals(beam.CombineFn):
-    """ShardVerdict -> Totals."""
+    """CombineFn: ShardVerdict -> Totals."""
 
     def create_accumulator(self) -> Totals:
         return Totals()
@@ -94,24 +93,24 @@ class SumTotals(beam.CombineFn):
 
 
 def check_totals(totals: Totals, *, info: DatasetInfo, file: str) -> Iterator[Finding]:
-    """Findings where dataset.json says something else of the whole than its parts do.
+    """Findings about totals, tables and statistics in dataset.json that contradict the shards.
 
-    What damaged shards hold proves nothing against it.
+    If a shard is damaged, only checks that need no record are made.
     """
     yield from _ids(info, file=file)
-    yield from _reads(info, file=file)
+    yield from _counts_of_sources(info, file=file)
     if not totals.damaged:
         languages = collections.Counter[str]()
         for (_, code), count in totals.languages.items():
             languages[code] += count
         yield from _counts("languages", languages, info.languages, file=file)
         yield from _counts("speakers", totals.speakers, info.speakers, file=file)
-        yield from _spoken(totals, info=info, file=file)
+        yield from _languages_of_sources(totals, info=info, file=file)
         yield from _statistics(totals, info=info, file=file)
 
 
 def _ids(info: DatasetInfo, *, file: str) -> Iterator[Finding]:
-    """Languages and speakers whose ids are not those of their names."""
+    """Languages and speakers whose ids do not follow from their names."""
     language_ids = {code: language_id(code) for code in info.languages if code in CODES}
     speaker_ids = {name: speaker_id(name) for name in info.speakers}
     tables: tuple[tuple[str, Mapping[str, LanguageInfo | SpeakerInfo], dict[str, int]], ...] = (
@@ -128,40 +127,47 @@ def _counts(
     check: str, found: collections.Counter[str], stated: Mapping[str, LanguageInfo | SpeakerInfo], *, file: str
 ) -> Iterator[Finding]:
     for name in sorted(found.keys() | stated.keys()):
-        says = stated[name].records if name in stated else 0
-        if says != found[name]:
+        stated_count = stated[name].records if name in stated else 0
+        if stated_count != found[name]:
             yield Finding(
-                file=file, check=check, message=f"it says {says} records of {name}", expected=str(found[name])
+                file=file,
+                check=check,
+                message=f"it states {stated_count} records of {name}",
+                expected=str(found[name]),
             )
 
 
-def _spoken(totals: Totals, *, info: DatasetInfo, file: str) -> Iterator[Finding]:
-    """Sources in other languages."""
+def _languages_of_sources(totals: Totals, *, info: DatasetInfo, file: str) -> Iterator[Finding]:
+    """Sources whose listed languages are not those of their records."""
     for name, source in info.sources.items():
-        spoken = sorted(code for (spoken_in, code), count in totals.languages.items() if spoken_in == name and count)
-        if spoken != sorted(source.languages):
-            message = f"it says that {name} holds {', '.join(source.languages)}"
-            yield Finding(file=file, check="languages", message=message, expected=", ".join(spoken))
+        found_languages = sorted(
+            code for (source_of, code), count in totals.languages.items() if source_of == name and count
+        )
+        if found_languages != sorted(source.languages):
+            message = f"it states that {name} holds {', '.join(source.languages)}"
+            yield Finding(file=file, check="languages", message=message, expected=", ".join(found_languages))
 
 
-def _reads(info: DatasetInfo, *, file: str) -> Iterator[Finding]:
-    """Sources whose counts are not the sums of those of their shards, and shards of another source or split."""
+def _counts_of_sources(info: DatasetInfo, *, file: str) -> Iterator[Finding]:
+    """Sources whose counts are not the sums over their shards, and shards listed under another source or split."""
     for name, source in info.sources.items():
         for shard in source.shards:
-            stem = ShardName.parse(shard.name)
-            if (name, shard.split) != (stem.source, stem.split):
-                message = f"it says that {shard.name} is of {name}, {shard.split}"
-                yield Finding(file=file, check="shards", message=message, expected=f"{stem.source}, {stem.split}")
+            shard_name = ShardName.parse(shard.name)
+            if (name, shard.split) != (shard_name.source, shard_name.split):
+                message = f"it states that {shard.name} is of {name}, {shard.split}"
+                yield Finding(
+                    file=file, check="shards", message=message, expected=f"{shard_name.source}, {shard_name.split}"
+                )
         shards = source.shards
         sums = [sum(shard.records for shard in shards), sum(shard.rejected for shard in shards)]
         if [source.written, source.rejected, source.read] != [*sums, sum(sums)]:
-            message = f"it says of {name}: read {source.read}, written {source.written}, rejected {source.rejected}"
+            message = f"it states for {name}: read {source.read}, written {source.written}, rejected {source.rejected}"
             expected = f"{sum(sums)} = {sums[0]} + {sums[1]}, the sums of its shards"
             yield Finding(file=file, check="totals", message=message, expected=expected)
 
 
 def _statistics(totals: Totals, *, info: DatasetInfo, file: str) -> Iterator[Finding]:
-    """Over the training split; over all of a dataset that has none."""
+    """Mel statistics that differ from those of the training split, or of all shards if there is no training split."""
     none = [0] * info.contract.features.n_mels
     splits = ["train"] if any(shard.split == "train" for shard in info.shards) else list(totals.frames)
     found = mel_statistics(
@@ -176,7 +182,7 @@ def _statistics(totals: Totals, *, info: DatasetInfo, file: str) -> Iterator[Fin
             yield Finding(file=file, check="statistics", message=message, expected=f"{len(ours)} bands")
         elif not np.allclose(stated, ours, rtol=0, atol=STATISTICS_TOLERANCE):
             band = max(range(len(ours)), key=lambda m: _distance(stated[m], ours[m]))
-            message = f"it says that mel {name} of band {band} is {stated[band]:.7g}"
+            message = f"it states that mel {name} of band {band} is {stated[band]:.7g}"
             yield Finding(file=file, check="statistics", message=message, expected=f"{ours[band]:.7g}")
 
 
@@ -185,5 +191,5 @@ def _distance(stated: float, found: float) -> float:
 
 
 def _bands(splits: Iterable[list[int]]) -> np.ndarray:
-    """[M] float64, not in units."""
+    """Sums per band over the splits, [M] float64, converted from units."""
     return np.array([sum(values) / UNITS for values in zip(*splits, strict=True)], np.float64)

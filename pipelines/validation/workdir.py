@@ -1,4 +1,4 @@
-"""A folder for the files of one run, that a run after it removes if this one was killed."""
+"""A temporary work folder for one run; a later run removes it if the run was killed."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from shared.storage_path import RemoteStoragePath, StoragePath
 
 PREFIX = ".work-"
 LOCK = "lock"
-KEPT_S = 24 * 3600.0  # where nobody can say whether its owner lives
+MAX_AGE_S = 24 * 3600.0  # where locks do not tell whether the process is alive
 
 
 @contextlib.contextmanager
 def new_workdir(parent: StoragePath) -> Iterator[StoragePath]:
-    """An empty folder below `parent`, gone at the end; those that nobody holds any more are swept first.
+    """Create an empty folder below `parent` and remove it at the end; first remove abandoned ones.
 
-    Who uses one holds a lock on a file in it, which the system gives back however a process ends; in an object store
-    or a file system without locks they are swept after a day.
+    The run holds a lock on a file in its folder, which the system releases when the process ends. Without locks (in an
+    object store, or on some network file systems) folders are removed after a day.
 
     Raises:
-        OSError: there can be no such folder.
+        OSError: the folder cannot be created.
     """
     with _local(local_path(parent)) if not isinstance(parent, RemoteStoragePath) else _remote(parent) as folder:
         yield folder
@@ -54,8 +54,8 @@ def _remote(parent: RemoteStoragePath) -> Iterator[StoragePath]:
 def _local(parent: Path) -> Iterator[Path]:
     parent.mkdir(exist_ok=True)
     for folder in parent.glob(f"{PREFIX}*"):
-        _sweep(folder)
-    folder, lock = _made(parent)
+        _remove_unless_in_use(folder)
+    folder, lock = _create_locked(parent)
     try:
         yield folder
     finally:
@@ -63,24 +63,24 @@ def _local(parent: Path) -> Iterator[Path]:
         lock.close()
 
 
-def _sweep(folder: Path) -> None:
-    """Remove a folder unless its owner lives."""
+def _remove_unless_in_use(folder: Path) -> None:
+    """Remove a folder unless a live process holds its lock."""
     try:
         with (folder / LOCK).open("a") as file:
             if flock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB) or _is_old(folder / LOCK):
                 shutil.rmtree(folder)
-    except (BlockingIOError, FileNotFoundError, NotADirectoryError):  # it is in use, or another run was faster
+    except (BlockingIOError, FileNotFoundError, NotADirectoryError):  # in use, or removed by another run
         return
 
 
 def _is_old(lock: StoragePath) -> bool:
-    return time.time() - lock.stat().st_mtime > KEPT_S
+    return time.time() - lock.stat().st_mtime > MAX_AGE_S
 
 
-def _made(parent: Path) -> tuple[Path, TextIO]:
+def _create_locked(parent: Path) -> tuple[Path, TextIO]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
-        with contextlib.suppress(FileNotFoundError):  # swept by another run before it was locked: make another
+        with contextlib.suppress(FileNotFoundError):  # removed by another run before it was locked
             lock = (folder / LOCK).open("a")
             flock_file(lock, fcntl.LOCK_EX)
             if os.path.samestat(os.fstat(lock.fileno()), (folder / LOCK).stat()):

@@ -122,7 +122,7 @@ def _inspect(dataset: Dataset, number: int, tallies: Path) -> None:
     tally = ProgressCounter(tallies, name=shard.name)
     inspection = ShardInspection(shard, layout=dataset.layout, info=dataset.info, counter=tally)
     assert not inspection.verdict().findings
-    assert list(shard_hashes(inspection.manifest, ids=inspection.keys, stem=shard.name, groups=1))
+    assert list(shard_hashes(inspection.manifest, ids=inspection.keys, shard_name=shard.name, groups=1))
 
 
 if __name__ == "__main__":

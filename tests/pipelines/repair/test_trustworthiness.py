@@ -93,7 +93,7 @@ def test_another_tokenizer_in_the_place_of_the_old_one_is_refused(
     exchange_two_pieces(corpus.parent / "tokenizer.json")
     outcome = command(*words, "--data", data)
     assert outcome.code == 2
-    assert "its tokenizer is not what it was when it was built; put that back" in outcome.err
+    assert "its tokenizer differs from that of the build; restore it" in outcome.err
     assert published(data) == before
 
 
@@ -139,7 +139,7 @@ def test_nothing_is_repaired_where_nothing_says_what_was_published(lost: str, co
     (data / "_SUCCESS").write_text("".join(kept))
     (data / "dataset.json").write_text("")
     before = published(data)
-    with pytest.raises(UserError, match=r"neither dataset\.json nor _SUCCESS tells any more what was published"):
+    with pytest.raises(UserError, match=r"neither dataset\.json nor _SUCCESS lists all published shards"):
         repair_dataset(data, config=builds.config_of(words(corpus)))
     assert published(data) == before
 

@@ -42,6 +42,8 @@ def test_no_sound_record_is_taken_apart(sample: Path, tmp_path: Path, monkeypatc
     speakers = {name: speaker.id for name, speaker in dataset.info.speakers.items()}
     for stem in damage.stems(sample):
         rows = parse_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
-        file = ShardReader(stem=ShardName.parse(stem), rows=rows, contract=dataset.info.contract, speakers=speakers)
+        file = ShardReader(
+            shard_name=ShardName.parse(stem), rows=rows, contract=dataset.info.contract, speakers=speakers
+        )
         assert file.inspect(dataset.layout.shard(stem), counter=ProgressCounter(tmp_path, name=stem)) == []
         assert file.sums().records == len(rows)
