@@ -30,7 +30,7 @@ class MomentSums:
         self._low, self._high = low, high
 
     def add(self, moments: np.ndarray, *, frames: int) -> bool:
-        """Add a mel of `frames` frames by its moments, [N] uint8 bytes; False, adding nothing, if they are not valid."""
+        """Add a mel of `frames` frames by its moments, [N] uint8; False, adding nothing, if they are not valid."""
         values = moments.view(np.float32).reshape(NUM_MOMENTS, -1)
         if not are_moments(values, low=self._low, high=self._high):
             return False

@@ -1,4 +1,4 @@
-"""Validation of what has changed: trusted is only what was found clean, and is as it was."""
+"""`validate --changed`: only shards that were found clean and have not changed are taken from the cache."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.pipelines import damage
 
 @pytest.fixture
 def inspected(spoiled: Path) -> Path:
-    """A dataset that was found clean."""
+    """A dataset that validation found clean."""
     assert validate_dataset(spoiled).findings == []
     return spoiled
 
@@ -30,20 +30,20 @@ def trusted(data: Path) -> int:
     return report.trusted
 
 
-def test_unchanged_shards_are_trusted_again_and_again(inspected: Path) -> None:
+def test_unchanged_shards_are_not_read_again(inspected: Path) -> None:
     assert [trusted(inspected), trusted(inspected)] == [3, 3]
 
 
-def test_without_an_inspection_before_it_everything_is_read(spoiled: Path) -> None:
+def test_without_an_earlier_validation_everything_is_read(spoiled: Path) -> None:
     assert trusted(spoiled) == 0
 
 
-def test_a_full_validation_trusts_nothing(inspected: Path) -> None:
+def test_a_full_validation_does_not_use_the_cache(inspected: Path) -> None:
     assert validate_dataset(inspected).trusted == 0
 
 
 @pytest.mark.parametrize("folder", ["shards", "manifest", "rejected", "withheld"])
-def test_a_shard_of_which_a_file_was_touched_is_read_again(folder: str, inspected: Path) -> None:
+def test_a_shard_with_a_touched_file_is_read_again(folder: str, inspected: Path) -> None:
     stem = damage.stems(inspected)[1]
     (path, *_) = sorted((inspected / folder).glob(f"{stem}.*"))
     os.utime(path, ns=(1, 1))
@@ -62,7 +62,7 @@ def test_a_file_replaced_by_another_of_its_size_and_time_is_read_again(inspected
     assert {finding.file for finding in report.findings} == {f"shards/{path.name}"}
 
 
-def test_a_finding_is_never_trusted_away(inspected: Path) -> None:
+def test_a_shard_with_findings_is_never_cached(inspected: Path) -> None:
     damage.flip(inspected / "shards" / f"{damage.stems(inspected)[0]}.tfrecord", position=100)
     first = validate_dataset(inspected, changed=True)
     second = validate_dataset(inspected, changed=True)
@@ -70,7 +70,7 @@ def test_a_finding_is_never_trusted_away(inspected: Path) -> None:
     assert (second.findings, second.trusted) == (first.findings, 2)
 
 
-def test_what_stands_in_two_shards_is_found_though_one_of_them_is_trusted(inspected: Path) -> None:
+def test_a_recording_in_two_shards_is_found_if_one_of_them_is_cached(inspected: Path) -> None:
     train, validation = (damage.stems(inspected)[place] for place in (0, -1))
     digest: list[str] = []
     damage.edit_rows(
@@ -88,17 +88,17 @@ def test_what_stands_in_two_shards_is_found_though_one_of_them_is_trusted(inspec
 
 
 @pytest.mark.parametrize("damaged", [b"", b"no sum", b"0" * 64 + b"\n{}\n"])
-def test_a_damaged_record_of_the_inspection_is_as_good_as_none(damaged: bytes, inspected: Path) -> None:
+def test_a_damaged_cache_is_ignored(damaged: bytes, inspected: Path) -> None:
     (inspected / "validation" / "trusted.jsonl").write_bytes(damaged)
     assert trusted(inspected) == 0
 
 
-def test_a_flip_in_the_record_of_the_inspection_is_seen(inspected: Path) -> None:
+def test_a_flipped_bit_in_the_cache_is_detected(inspected: Path) -> None:
     damage.flip(inspected / "validation" / "trusted.jsonl", position=900)
     assert trusted(inspected) == 0
 
 
-def test_totals_are_those_of_all_shards_also_where_all_are_trusted(inspected: Path) -> None:
+def test_totals_include_cached_shards(inspected: Path) -> None:
     damage.edit_info(inspected, change=lambda info: info["mel"]["mean"].__setitem__(7, 0.0))
     damage.seal(inspected)
     report = validate_dataset(inspected, changed=True)
@@ -106,7 +106,7 @@ def test_totals_are_those_of_all_shards_also_where_all_are_trusted(inspected: Pa
     assert [(finding.file, finding.check) for finding in report.findings] == [("dataset.json", "statistics")]
 
 
-def test_the_command_says_how_many_shards_were_trusted(inspected: Path, command: Callable) -> None:
+def test_the_command_reports_how_many_shards_were_cached(inspected: Path, command: Callable) -> None:
     outcome = command("validate", "--data", str(inspected), "--changed")
     assert outcome.code == 0
     assert "3 shards, 3 of them unchanged since they were found clean" in outcome.out
@@ -116,7 +116,7 @@ def test_the_command_says_how_many_shards_were_trusted(inspected: Path, command:
         assert "unchanged" not in outcome.out
 
 
-def test_a_folder_of_a_killed_run_is_swept_and_one_in_use_is_not(tmp_path: Path) -> None:
+def test_the_work_folder_of_a_killed_run_is_removed_and_one_in_use_is_not(tmp_path: Path) -> None:
     left = tmp_path / f"{PREFIX}left"
     left.mkdir()
     (left / "some.verdict").write_text("{}")
@@ -129,9 +129,7 @@ def test_a_folder_of_a_killed_run_is_swept_and_one_in_use_is_not(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_where_there_are_no_locks_a_folder_is_swept_after_a_day(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_locks_a_work_folder_is_removed_after_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 

@@ -1,4 +1,4 @@
-"""What a sound record looks like from outside: told from its row alone, and sound records are told so."""
+"""The expected bytes of a record follow from its manifest row, and valid records need no parsing."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from shared.tfrecord import checksum, frame_record
 from tests.pipelines import damage
 
 
-def test_the_outline_of_a_row_surrounds_the_mel_and_the_tokens_of_its_record(sample: Path, ljspeech: Path) -> None:
+def test_the_template_of_a_row_surrounds_the_mel_and_the_tokens_of_its_record(sample: Path, ljspeech: Path) -> None:
     for data in (sample, ljspeech):
         dataset = Dataset.open(data)
         speakers = {name: speaker.id for name, speaker in dataset.info.speakers.items()}
-        outlines = FrameTemplates(contract=dataset.info.contract, speakers=speakers)
+        templates = FrameTemplates(contract=dataset.info.contract, speakers=speakers)
         for stem in damage.stems(data):
             rows = parse_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
             for row, payload in zip(rows, damage.payloads(data, stem=stem), strict=True):
-                outline, framed = outlines.of(row), frame_record(payload)
-                assert outline is not None
-                head, mel_end, middle, tokens_end, tail = outline
+                template, framed = templates.of(row), frame_record(payload)
+                assert template is not None
+                head, mel_end, middle, tokens_end, tail = template
                 mel, tokens = framed[len(head) : mel_end], framed[mel_end + len(middle) : tokens_end]
                 assert framed == head + mel + middle + tokens + tail + checksum(payload)
                 assert decode(payload)["mel"] == [mel]
 
 
-def test_no_sound_record_is_taken_apart(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_valid_record_is_parsed(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(records, "parse_record")
     dataset = Dataset.open(sample)
     speakers = {name: speaker.id for name, speaker in dataset.info.speakers.items()}

@@ -1,4 +1,4 @@
-"""Whatever a corpus holds, its good clips are written, each other one is told, and no worker is lost."""
+"""Hostile corpora: valid clips are written, every other one is rejected with a reason, and no worker is lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.bench.memory import peak_rss
 from tests.pipelines import builds
 from tests.pipelines.hostile import CASES, WRITTEN, make_hostile
 
-# The copies of one recording that stand in it are meant.
+# The corpus contains copies of one recording on purpose.
 OVERRIDES = (
     "max_rejected_fraction=1",
     "checks.min_duplicate_bits=null",
@@ -37,7 +37,7 @@ def built(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return builds.build(tmp_path_factory.mktemp("built") / "data", config=builds.LJSPEECH_CONFIG, overrides=words)
 
 
-def test_each_of_more_than_fifty_cases_comes_to_its_end(corpus: Path, built: Path) -> None:
+def test_each_of_more_than_fifty_cases_has_the_expected_outcome(corpus: Path, built: Path) -> None:
     lines = (corpus / "metadata.csv").read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     number = {line.split(b"|")[0]: at for at, line in reversed(list(enumerate(lines, start=1)))}
     found = {row["utterance_id"]: row["reason"] for row in rows(built, "rejected")}
@@ -53,7 +53,7 @@ def test_each_of_more_than_fifty_cases_comes_to_its_end(corpus: Path, built: Pat
     assert found == expected
 
 
-def test_the_good_clips_stand_beside_them_and_everything_is_counted(built: Path) -> None:
+def test_the_valid_clips_are_written_and_everything_is_counted(built: Path) -> None:
     source = Dataset.open(built).info.sources["ljspeech"]
     good = {f"ljspeech/{case.name}" for case in CASES if case.end == WRITTEN}
     assert {row["utterance_id"] for row in rows(built, "manifest")} == good

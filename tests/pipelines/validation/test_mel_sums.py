@@ -1,4 +1,4 @@
-"""Sums of mel bands against NumPy's, and a window on a file against its bytes."""
+"""Sums of mel bands compared with NumPy's, and the hashing reader compared with the bytes of its file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.validation import hashing_reader as window
+from pipelines.validation import hashing_reader
 from pipelines.validation.mel_sums import MelSums
 
 LOW, HIGH = -11.533, 12.0
@@ -21,7 +21,7 @@ def bands(mel_dtype: str) -> MelSums:
 
 
 def as_bytes(mel: np.ndarray) -> np.ndarray:
-    """The bytes of a mel where they are not aligned, as in a record."""
+    """The bytes of a mel at an unaligned address, as in a record."""
     return np.frombuffer(b"x" + mel.tobytes(), np.uint8)[1:]
 
 
@@ -50,7 +50,7 @@ def test_the_sums_of_float16_are_exact_so_their_order_makes_no_difference() -> N
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf, HIGH + 0.1, LOW - 0.1])
-def test_a_value_that_is_not_finite_or_out_of_range_is_seen_and_not_added(dtype: str, value: float) -> None:
+def test_a_value_that_is_not_finite_or_out_of_range_is_detected_and_not_added(dtype: str, value: float) -> None:
     mel, found = some_mel(dtype), bands(dtype)
     mel[5, 6] = value
     assert not found.add(as_bytes(mel), frames=len(mel))
@@ -58,13 +58,15 @@ def test_a_value_that_is_not_finite_or_out_of_range_is_seen_and_not_added(dtype:
 
 
 @given(content=st.binary(max_size=600), steps=st.lists(st.tuples(st.integers(0, 90), st.integers(0, 200)), max_size=9))
-def test_a_window_shows_the_bytes_of_the_file_and_hashes_them_all(content: bytes, steps: list[tuple[int, int]]) -> None:
-    window.BLOCK_BYTES, block_bytes = 64, window.BLOCK_BYTES
+def test_the_reader_returns_the_bytes_of_the_file_and_hashes_all_of_them(
+    content: bytes, steps: list[tuple[int, int]]
+) -> None:
+    hashing_reader.BLOCK_BYTES, block_bytes = 64, hashing_reader.BLOCK_BYTES
     try:
-        view, offset = window.HashingReader(io.BytesIO(content)), 0
+        view, offset = hashing_reader.HashingReader(io.BytesIO(content)), 0
         for step, size in steps:
             offset += step
             assert view.view(offset, size).tobytes() == content[offset : offset + size]
         assert view.sha256() == hashlib.sha256(content).hexdigest()
     finally:
-        window.BLOCK_BYTES = block_bytes
+        hashing_reader.BLOCK_BYTES = block_bytes

@@ -1,4 +1,4 @@
-"""Inspection of one shard: a spoiled record is found where it is, and a sound shard has no finding."""
+"""Inspection of one shard: a damaged record is found at its index, and a valid shard has no findings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FLIPS = 100
 
 
 def records_found(findings: list[Finding], *, stem: str) -> set[int]:
-    """The indices that findings about the shard file name; one that names another file is a mistake."""
+    """The record indices of findings, all of which must be about the shard's file."""
     assert {finding.file for finding in findings} == {f"shards/{stem}.tfrecord"}
     return {finding.index for finding in findings if finding.index is not None}
 
 
-def test_sound_shards_have_no_finding(ljspeech: Path, sample: Path, small: Path, tmp_path: Path) -> None:
+def test_valid_shards_have_no_findings(ljspeech: Path, sample: Path, small: Path, tmp_path: Path) -> None:
     for data in (ljspeech, sample, small):
         for stem in damage.stems(data):
             assert damage.inspect(data, stem=stem, progress=tmp_path) == []
@@ -32,15 +32,15 @@ def test_sound_shards_have_no_finding(ljspeech: Path, sample: Path, small: Path,
 
 def test_each_of_a_hundred_flipped_bytes_is_found_in_its_record(ljspeech: Path, tmp_path: Path) -> None:
     data = builds.copied(ljspeech, to=tmp_path / "data")
-    spots = [
+    positions = [
         (stem, index, start, end)
         for stem in damage.stems(data)
         for index, (start, end) in enumerate(damage.spans(data, stem=stem))
     ]
-    assert len(spots) == 32
+    assert len(positions) == 32
     chance = random.Random(20)
     for _ in range(FLIPS):
-        stem, index, start, end = chance.choice(spots)
+        stem, index, start, end = chance.choice(positions)
         path, position, mask = (
             data / "shards" / f"{stem}.tfrecord",
             chance.randrange(start, end),
@@ -89,7 +89,7 @@ NAN = np.full(80, np.nan, "<f2").tobytes()
 LOUD = np.full(80, 40.0, "<f2").tobytes()
 QUIET = np.full(80, -30.0, "<f2").tobytes()
 
-SPOILED_RECORDS = [
+INVALID_RECORDS = [
     ("finite", {"mel": [NAN], "frames": [1]}),
     ("range", {"mel": [LOUD], "frames": [1]}),
     ("range", {"mel": [QUIET], "frames": [1]}),
@@ -118,7 +118,7 @@ SPOILED_RECORDS = [
 ]
 
 
-@pytest.mark.parametrize(("check", "values"), SPOILED_RECORDS, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("check", "values"), INVALID_RECORDS, ids=lambda value: str(value)[:40])
 def test_a_record_with_valid_checksums_and_a_wrong_value_is_found(
     check: str, values: dict, spoiled: Path, tmp_path: Path
 ) -> None:
@@ -139,12 +139,12 @@ def test_a_record_that_is_no_example_is_found(payload: bytes, spoiled: Path, tmp
     assert len(payloads) - 1 in {finding.index for finding in findings if finding.check in ("example", "schema")}
 
 
-def test_the_editor_of_these_tests_changes_nothing_else(small: Path) -> None:
+def test_the_record_editor_of_these_tests_changes_nothing_else(small: Path) -> None:
     for payload in damage.payloads(small, stem=damage.stems(small)[0]):
         assert damage.edit_record(payload) == payload
 
 
-def test_a_record_that_was_taken_out_is_found(spoiled: Path, tmp_path: Path) -> None:
+def test_a_removed_record_is_found(spoiled: Path, tmp_path: Path) -> None:
     stem = damage.stems(spoiled)[0]
     payloads = damage.payloads(spoiled, stem=stem)
     damage.write_payloads(spoiled, stem=stem, payloads=payloads[:1] + payloads[2:])
@@ -153,7 +153,7 @@ def test_a_record_that_was_taken_out_is_found(spoiled: Path, tmp_path: Path) -> 
     assert {"records", "manifest"} <= {finding.check for finding in findings}
 
 
-def test_a_record_that_stands_twice_is_found(spoiled: Path, tmp_path: Path) -> None:
+def test_a_repeated_record_is_found(spoiled: Path, tmp_path: Path) -> None:
     stem = damage.stems(spoiled)[0]
     payloads = damage.payloads(spoiled, stem=stem)
     damage.write_payloads(spoiled, stem=stem, payloads=[payloads[0], *payloads])
@@ -162,7 +162,7 @@ def test_a_record_that_stands_twice_is_found(spoiled: Path, tmp_path: Path) -> N
     assert ("manifest", len(payloads)) in found
 
 
-def test_records_that_changed_places_are_found(spoiled: Path, tmp_path: Path) -> None:
+def test_two_swapped_records_are_found(spoiled: Path, tmp_path: Path) -> None:
     stem = damage.stems(spoiled)[0]
     first, second, *rest = damage.payloads(spoiled, stem=stem)
     damage.write_payloads(spoiled, stem=stem, payloads=[second, first, *rest])
@@ -231,7 +231,9 @@ def test_a_missing_file_is_found(folder: str, spoiled: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("folder", ["manifest", "rejected"])
-def test_flips_in_a_table_are_found_and_never_end_the_inspection(folder: str, spoiled: Path, tmp_path: Path) -> None:
+def test_flipped_bits_in_a_table_are_found_and_never_abort_the_inspection(
+    folder: str, spoiled: Path, tmp_path: Path
+) -> None:
     stem, chance = damage.stems(spoiled)[0], random.Random(4)
     path = spoiled / folder / f"{stem}.parquet"
     for position in chance.sample(range(path.stat().st_size), FLIPS):
@@ -242,7 +244,7 @@ def test_flips_in_a_table_are_found_and_never_end_the_inspection(folder: str, sp
 
 
 @pytest.mark.parametrize("offset", [-5, 1 << 62])
-def test_offsets_that_lead_nowhere_do_not_end_the_inspection(offset: int, spoiled: Path, tmp_path: Path) -> None:
+def test_invalid_offsets_do_not_abort_the_inspection(offset: int, spoiled: Path, tmp_path: Path) -> None:
     stem = damage.stems(spoiled)[0]
     damage.edit_rows(
         spoiled / "manifest" / f"{stem}.parquet", change=lambda rows: rows[1].update({"offset_bytes": offset})
@@ -255,7 +257,7 @@ def test_offsets_that_lead_nowhere_do_not_end_the_inspection(offset: int, spoile
 def test_a_small_table_of_very_many_rows_is_not_read(
     spoiled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that are alike take no place in a file, and all the more in memory."""
+    """Equal rows compress to almost nothing in a file, but not in memory."""
     stem = damage.stems(spoiled)[0]
     path = spoiled / "manifest" / f"{stem}.parquet"
     row = pq.read_table(path).slice(0, 1).to_pylist()[0] | {"text": "x" * 500}

@@ -1,4 +1,4 @@
-"""Validation of whole datasets: what stands between shards, and what dataset.json claims."""
+"""Validation of whole datasets: cross-shard checks, and what dataset.json states."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def found(data: Path) -> set[tuple[str, str]]:
     return {(finding.file, finding.check) for finding in findings(data)}
 
 
-def test_a_sound_dataset_is_clean_and_exit_code_0(ljspeech: Path, tmp_path: Path, command: Callable) -> None:
+def test_a_valid_dataset_is_clean_and_the_exit_code_0(ljspeech: Path, tmp_path: Path, command: Callable) -> None:
     data = builds.copied(ljspeech, to=tmp_path / "data")
     outcome = command("validate", "--data", str(data))
     assert outcome.code == 0
@@ -46,8 +46,8 @@ def test_the_sample_is_clean_and_only_a_report_is_left_behind(sample: Path, tmp_
     assert sorted(path.suffix for path in (data / "validation").iterdir()) == [".json", ".jsonl"]
 
 
-def test_a_speaker_of_whom_nothing_was_kept_is_no_finding(tmp_path: Path) -> None:
-    """dataset.json lists the speakers of what was kept."""
+def test_a_speaker_without_kept_records_is_no_finding(tmp_path: Path) -> None:
+    """dataset.json lists only speakers of kept records."""
     data = builds.build(tmp_path / "data", overrides=["sources.german.max_hours=0.001"])
     dataset = Dataset.open(data)
     names = [dataset.layout.withheld_manifest(shard.name) for shard in dataset.info.shards]
@@ -92,7 +92,7 @@ def test_a_deleted_folder_of_shards_is_found(spoiled: Path) -> None:
     assert {(f"shards/{stem}.tfrecord", "missing") for stem in stems} <= found(spoiled)
 
 
-def test_two_shards_that_changed_names_are_found(spoiled: Path) -> None:
+def test_two_swapped_shards_are_found(spoiled: Path) -> None:
     first, second = (spoiled / "shards" / f"{stem}.tfrecord" for stem in damage.stems(spoiled)[:2])
     first.rename(spoiled / "aside")
     second.rename(first)
@@ -125,7 +125,7 @@ def test_one_recording_in_both_splits_is_found(spoiled: Path) -> None:
     assert found(spoiled) == {(f"shards/{train}.tfrecord", "leak")}
 
 
-def test_a_text_in_both_splits_of_which_the_manifest_does_not_say_so_is_found(spoiled: Path) -> None:
+def test_a_wrong_text_leaks_column_is_found(spoiled: Path) -> None:
     stem = damage.stems(spoiled)[0]
     path = spoiled / "manifest" / f"{stem}.parquet"
     damage.edit_rows(path, change=lambda rows: rows[1].update(text_leaks=not rows[1]["text_leaks"]))
@@ -134,7 +134,7 @@ def test_a_text_in_both_splits_of_which_the_manifest_does_not_say_so_is_found(sp
     assert (finding.file, finding.check, finding.index) == (f"manifest/{stem}.parquet", "text_leaks", 1)
 
 
-def test_the_table_stays_short_however_much_is_wrong(spoiled: Path, command: Callable) -> None:
+def test_the_table_stays_short_for_any_number_of_findings(spoiled: Path, command: Callable) -> None:
     for stem in damage.stems(spoiled):
         path = spoiled / "manifest" / f"{stem}.parquet"
         damage.edit_rows(path, change=lambda rows: [row.update(frames=1, snr_db=-100.0) for row in rows])
@@ -147,14 +147,14 @@ def test_the_table_stays_short_however_much_is_wrong(spoiled: Path, command: Cal
 
 
 @pytest.mark.parametrize("folder", ["shards", "manifest", "rejected", "withheld"])
-def test_a_stray_file_is_found(folder: str, spoiled: Path) -> None:
+def test_an_unlisted_file_is_found(folder: str, spoiled: Path) -> None:
     (spoiled / folder / "note.txt").write_text("mine")
     assert found(spoiled) == {(f"{folder}/note.txt", "stray")}
 
 
 @pytest.mark.parametrize("lines", ["one malformed", "one lost", "none"])
-def test_no_shard_is_called_a_stray_where_nothing_lists_all_of_them(lines: str, spoiled: Path) -> None:
-    """A user who is told to remove a good shard does."""
+def test_no_shard_is_called_unlisted_if_no_list_is_complete(lines: str, spoiled: Path) -> None:
+    """Otherwise a user might remove a valid shard."""
     (spoiled / "dataset.json").write_text("{")
     path, line = spoiled / "_SUCCESS", f"shards/{damage.stems(spoiled)[0]}.tfrecord\n"
     sums = path.read_text().splitlines(keepends=True)
@@ -164,22 +164,22 @@ def test_no_shard_is_called_a_stray_where_nothing_lists_all_of_them(lines: str, 
         "none": [],
     }[lines]
     path.write_text("".join(changed))
-    told = findings(spoiled)
-    assert "dataset.json" in {one.file for one in told}
-    assert "stray" not in {one.check for one in told}
-    assert {one.fix for one in told} == {f"make repair DATA={spoiled}"}
+    reported = findings(spoiled)
+    assert "dataset.json" in {one.file for one in reported}
+    assert "stray" not in {one.check for one in reported}
+    assert {one.fix for one in reported} == {f"make repair DATA={spoiled}"}
 
 
-def test_a_stray_file_is_told_where_the_sums_alone_list_all_and_repair_mends_it(spoiled: Path) -> None:
+def test_an_unlisted_file_is_found_if_only_success_is_complete_and_repair_removes_it(spoiled: Path) -> None:
     (spoiled / "dataset.json").write_text("{")
     (spoiled / "shards/note.txt").write_text("mine")
-    told = findings(spoiled)
-    assert {(one.file, one.check) for one in told} >= {("shards/note.txt", "stray")}
-    assert {one.fix for one in told} == {f"make repair DATA={spoiled}"}
+    reported = findings(spoiled)
+    assert {(one.file, one.check) for one in reported} >= {("shards/note.txt", "stray")}
+    assert {one.fix for one in reported} == {f"make repair DATA={spoiled}"}
 
 
-# Nothing in the records speaks of these; the sums in _SUCCESS do.
-ONLY_SUMS_TELL = [
+# The records do not depend on these values; only the sums in _SUCCESS reveal a change.
+ONLY_IN_SUMS = [
     ("contract", "tokenizer", "location"),
     ("sources", "ljspeech", "reader"),
     ("sources", "ljspeech", "weight"),
@@ -188,14 +188,14 @@ ONLY_SUMS_TELL = [
 
 
 def _places(info: dict[str, Any]) -> list[tuple[str | int, ...]]:
-    """Of the bands the first and the last, of the shards the first; no thresholds, which the records may all pass."""
+    """Keys of dataset.json: first and last band, first shard; no thresholds, which all records may pass."""
     all_of_them = faults.leaves(info)
     few = [place for place in all_of_them if all(key in (0, 79) for key in place if isinstance(key, int))]
     return [place for place in few if place[:2] != ("selection", "checks")]
 
 
 @pytest.mark.slow
-def test_a_value_of_dataset_json_is_held_against_the_records_even_where_the_sums_are_right(spoiled: Path) -> None:
+def test_every_value_of_dataset_json_is_compared_with_the_records_even_if_the_sums_match(spoiled: Path) -> None:
     original = (spoiled / "dataset.json").read_bytes()
     unseen = []
     for place in _places(json.loads(original)):
@@ -207,10 +207,10 @@ def test_a_value_of_dataset_json_is_held_against_the_records_even_where_the_sums
                 unseen.append(place)
         except UserError as error:
             assert "dataset.json" in str(error)  # noqa: PT017 - either of two outcomes will do
-    assert unseen == ONLY_SUMS_TELL
+    assert unseen == ONLY_IN_SUMS
 
 
-def test_every_edited_value_of_dataset_json_is_its_own_fault(spoiled: Path) -> None:
+def test_every_edited_value_of_dataset_json_is_blamed_on_dataset_json(spoiled: Path) -> None:
     original = (spoiled / "dataset.json").read_bytes()
     for place in faults.leaves(json.loads(original)):
         (spoiled / "dataset.json").write_bytes(original)
@@ -218,7 +218,7 @@ def test_every_edited_value_of_dataset_json_is_its_own_fault(spoiled: Path) -> N
         assert {one.file for one in check_dataset_files(Layout(spoiled)).findings} == {"dataset.json"}, place
 
 
-def test_a_damaged_sum_is_the_fault_of_the_sums(spoiled: Path) -> None:
+def test_a_damaged_sum_is_blamed_on_success(spoiled: Path) -> None:
     path = spoiled / "_SUCCESS"
     original = path.read_text()
     for position in range(0, len(original), 7):
@@ -314,7 +314,7 @@ def test_a_dataset_json_of_another_shape_is_found(change: Callable, spoiled: Pat
 
 
 @pytest.mark.parametrize("name", ["renamed", "../manifest/x"])
-def test_a_shard_whose_name_is_none_is_told(name: str, spoiled: Path) -> None:
+def test_an_invalid_shard_name_is_found(name: str, spoiled: Path) -> None:
     stem = damage.stems(spoiled)[0]
     (spoiled / "shards" / f"{stem}.tfrecord").rename(spoiled / "shards" / f"{name}.tfrecord")
     damage.edit_info(spoiled, change=lambda info: info["sources"]["ljspeech"]["shards"][0].update(name=name))
@@ -322,7 +322,7 @@ def test_a_shard_whose_name_is_none_is_told(name: str, spoiled: Path) -> None:
 
 
 @pytest.mark.parametrize("flips", [5, pytest.param(100, marks=pytest.mark.soak)])
-def test_flips_in_dataset_json_never_end_validation_with_a_traceback(flips: int, spoiled: Path) -> None:
+def test_flipped_bits_in_dataset_json_never_end_validation_with_a_traceback(flips: int, spoiled: Path) -> None:
     path, chance = spoiled / "dataset.json", random.Random(8)
     for _ in range(flips):
         position = chance.randrange(path.stat().st_size)
@@ -353,7 +353,7 @@ def test_a_vocabulary_with_another_piece_is_found(spoiled: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["vocab.json", "dataset.json", "config.yaml", "_SUCCESS"])
-def test_a_missing_file_of_the_whole_is_found(name: str, spoiled: Path) -> None:
+def test_a_missing_dataset_wide_file_is_found(name: str, spoiled: Path) -> None:
     (spoiled / name).unlink()
     assert found(spoiled) == {(name, "missing")}
 
@@ -387,7 +387,7 @@ def test_a_folder_without_a_dataset_is_refused_in_one_line(tmp_path: Path, comma
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_publication_that_was_cut_short_is_finished_first(spoiled: Path, command: Callable) -> None:
+def test_an_interrupted_publication_is_completed_first(spoiled: Path, command: Callable) -> None:
     staged = f".staging/{'0' * 32}/_SUCCESS"
     (spoiled / staged).parent.mkdir(parents=True)
     (spoiled / "_SUCCESS").rename(spoiled / staged)
@@ -398,7 +398,7 @@ def test_a_publication_that_was_cut_short_is_finished_first(spoiled: Path, comma
     assert (spoiled / "_SUCCESS").is_file()
 
 
-def test_a_report_that_cannot_be_written_is_said_in_one_line(spoiled: Path, command: Callable) -> None:
+def test_a_report_that_cannot_be_written_is_an_error_of_one_line(spoiled: Path, command: Callable) -> None:
     shutil.rmtree(spoiled / "validation", ignore_errors=True)  # of a test that validated the original
     (spoiled / "validation").write_text("a file in its place")
     outcome = command("validate", "--data", str(spoiled))
