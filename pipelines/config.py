@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import pydantic
 import yaml
 
-from preprocess.checks import CheckConfig
+from preprocess.check_config import CheckConfig
 from preprocess.corpora import Source
 from shared.config import Config
 from shared.features import PRESETS

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.fft
 
 from preprocess.audio import Signal
+from preprocess.check_config import HASH_BITS
 from shared.features import hann
 
 # Of these estimators; another one lets builds measure again.
@@ -30,8 +31,8 @@ BAND_EDGE_DB = 65.0
 QUANTISATION_POWER = 1e-11
 
 # The hash of a recording: which of two neighbours in time is louder, for 8 bands by 16 places.
-HASH_BANDS, HASH_CELLS = 8, 17
-HASH_BITS = HASH_BANDS * (HASH_CELLS - 1)
+HASH_BANDS = 8
+HASH_CELLS = HASH_BITS // HASH_BANDS + 1
 
 
 class Quality(NamedTuple):

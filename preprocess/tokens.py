@@ -19,7 +19,12 @@ from shared.vocabulary import END_ID, PAD_ID, SPECIAL_IDS, UNKNOWN_ID, WORD_STAR
 # Scripts of FLORES codes that ISO 15924 defines as several Unicode scripts.
 COMPOSITE_SCRIPTS = {"Hans": ("Hani",), "Hant": ("Hani",), "Jpan": ("Hani", "Hira", "Kana")}
 
-_WANTED_IDS = {"<pad>": PAD_ID, "</s>": END_ID, "<unk>": UNKNOWN_ID}
+FILE_NAME = "tokenizer.json"
+HUB_TIMEOUT_S = 10.0
+# the base of huggingface_hub's errors is the base of all errors of the HTTP library that it uses
+_HTTP_ERRORS = tuple(base for base in huggingface_hub.errors.HfHubHTTPError.__bases__ if issubclass(base, Exception))
+
+_EXPECTED_IDS = {"<pad>": PAD_ID, "</s>": END_ID, "<unk>": UNKNOWN_ID}
 
 
 class Tokenizer:
@@ -84,21 +89,37 @@ def _read(location: str) -> bytes:
     path = Path(location)
     try:
         if not path.exists() and len(path.parts) == 2 and path.suffix != ".json":
-            path = Path(huggingface_hub.hf_hub_download(location, "tokenizer.json"))
+            path = _download(location)
         return path.read_bytes()
-    except (OSError, huggingface_hub.errors.HfHubHTTPError, huggingface_hub.errors.HFValidationError) as error:
+    except (OSError, huggingface_hub.errors.HFValidationError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
         found = f"cannot be read ({reason}){cwd_hint(location) if path.suffix == '.json' else ''}"
-        raise UserError(f"tokenizer {location}: {found}; wanted the path of a tokenizer.json of NLLB-200") from error
+        raise UserError(f"tokenizer {location}: {found}; expected the path of a tokenizer.json of NLLB-200") from error
+
+
+def _download(repository: str) -> Path:
+    """The `tokenizer.json` of a hub repository, from the local cache where the hub cannot be reached."""
+    try:
+        # One request decides: hf_hub_download repeats its own for half a minute, and logs a line for each.
+        url = huggingface_hub.hf_hub_url(repository, FILE_NAME)
+        huggingface_hub.get_hf_file_metadata(url, timeout=HUB_TIMEOUT_S)
+    except _HTTP_ERRORS as error:
+        try:
+            return Path(huggingface_hub.hf_hub_download(repository, FILE_NAME, local_files_only=True))
+        except huggingface_hub.errors.LocalEntryNotFoundError:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            remedy = f"download it elsewhere and give its path: tokenizer=/path/to/{FILE_NAME}"
+            raise UserError(f"tokenizer {repository}: cannot be downloaded ({reason}); {remedy}") from error
+    return Path(huggingface_hub.hf_hub_download(repository, FILE_NAME))
 
 
 def _check_layout(tokenizer: tokenizers.Tokenizer, *, location: str) -> None:
-    wanted = _WANTED_IDS | {code: FIRST_ID + index for index, code in enumerate(CODES)}
-    for token, nllb_id in wanted.items():
+    expected = _EXPECTED_IDS | {code: FIRST_ID + index for index, code in enumerate(CODES)}
+    for token, nllb_id in expected.items():
         found = tokenizer.token_to_id(token)
         if found != nllb_id:
             raise UserError(
-                f"tokenizer {location}: {token} has id {found}, wanted NLLB-200's {nllb_id}; is it an NLLB tokenizer?"
+                f"tokenizer {location}: {token} has id {found}, expected NLLB-200's {nllb_id}; is it an NLLB tokenizer?"
             )
 
 

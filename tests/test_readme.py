@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from preprocess.checks import ALL_BOUNDS, Bound, CheckConfig
+from preprocess.check_config import CheckConfig
+from preprocess.checks import ALL_BOUNDS, Bound
 from shared.records import FIELDS
 
 README = Path("README.md").read_text(encoding="utf-8")

@@ -20,9 +20,9 @@ from pipelines.build.near_duplicates import hamming_distance_to_earlier
 from pipelines.build.splits import text_key
 from pipelines.build.staging import FILTER_ROWS, Staging
 from pipelines.config import BuildConfig
-from preprocess.checks import DUPLICATE_BOUND, REPEAT_BOUND, CheckConfig, failures, unknown_fraction
+from preprocess.check_config import HASH_BITS, CheckConfig
+from preprocess.checks import DUPLICATE_BOUND, REPEAT_BOUND, failures, unknown_fraction
 from preprocess.corpora.source import SourceConfig
-from preprocess.quality import HASH_BITS
 from preprocess.utterance import Reason
 from shared.files import write_json
 from shared.hashing import sort_key

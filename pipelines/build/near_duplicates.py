@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from preprocess.quality import HASH_BITS
+from preprocess.check_config import HASH_BITS
 
 # Only clips with one equal group of 16 bits are compared. Two hashes that differ in fewer bits than there are groups
 # always have an equal group (pigeonhole principle). Copies nearly always have one, because their differing bits are

@@ -19,7 +19,7 @@ from pipelines.report.rejections import rejection_totals, withheld_by_reason
 from pipelines.report.text_issues import repetition_totals, text_issues
 from pipelines.report.totals import language_totals, source_totals, speaker_totals, split_totals
 from pipelines.tables.columns import RECORD_COLUMNS, REJECTION_COLUMNS, DatasetRows, load_columns
-from preprocess.checks import CheckConfig
+from preprocess.check_config import CheckConfig
 from shared.dataset import Dataset, DatasetInfo
 
 HOUR_S, MINUTE_S = 3600.0, 60.0

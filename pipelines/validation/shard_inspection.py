@@ -18,7 +18,8 @@ from pipelines.validation.manifest_rows import ManifestRow, misplaced, parse_row
 from pipelines.validation.recordings import CHECK as RECORDING
 from pipelines.validation.recordings import check_recordings, recordings_state
 from pipelines.validation.shard_reader import InvalidRecord, ShardReader
-from preprocess.checks import ALL_BOUNDS, CheckConfig, failures, unknown_fraction
+from preprocess.check_config import CheckConfig
+from preprocess.checks import ALL_BOUNDS, failures, unknown_fraction
 from preprocess.utterance import FILTER_STAGE, Reason
 from shared.dataset import DatasetInfo, ShardInfo, SpeakerInfo
 from shared.errors import UserError

@@ -1,4 +1,4 @@
-"""Rows of tables in four formats, one by one: CSV, TSV and the like, JSON lines, Parquet."""
+"""Rows of text tables, one by one: CSV, TSV and the like, and JSON lines."""
 
 from __future__ import annotations
 
@@ -9,14 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from preprocess.corpora.metadata import Line, read_columns, read_lines
 from preprocess.utterance import Reason, Rejected
-from shared.errors import UserError
-
-PARQUET_ROWS_AT_ONCE = 1024
 
 
 class TableRow(NamedTuple):
@@ -106,35 +100,3 @@ def _object(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Rejected(Reason.BAD_METADATA_ROW, f"wanted a JSON object, not a {type(value).__name__}")
     return value
-
-
-def read_parquet(path: Path, *, wanted: Sequence[str]) -> Iterator[TableRow]:
-    """The rows of a Parquet file, of which only the wanted columns are read.
-
-    Raises:
-        UserError: one is not there, or the file is damaged.
-    """
-    try:
-        with pq.ParquetFile(path) as file:
-            _check_columns(path, file.schema_arrow, wanted=wanted)
-            numbers = itertools.count(1)
-            for batch in file.iter_batches(PARQUET_ROWS_AT_ONCE, columns=list(wanted)):
-                yield from (TableRow(next(numbers), _cells(batch, index)) for index in range(batch.num_rows))
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{path}: damaged, or no Parquet file: {' '.join(str(error).split())}") from error
-
-
-def _check_columns(path: Path, schema: pa.Schema, *, wanted: Sequence[str]) -> None:
-    if missing := [column for column in wanted if column not in schema.names]:
-        raise UserError(f"{path}: no column {', '.join(missing)}; it has {', '.join(schema.names)}")
-    for column in wanted:
-        kind = schema.field(column).type
-        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            raise UserError(f"{path}: column {column} is {kind}; wanted text")
-
-
-def _cells(batch: pa.RecordBatch, index: int) -> dict[str, Any] | Rejected:
-    try:
-        return {name: batch.column(name)[index].as_py() for name in batch.schema.names}
-    except UnicodeDecodeError as error:
-        return Rejected(Reason.BAD_METADATA_ROW, f"not UTF-8: {error.reason}")

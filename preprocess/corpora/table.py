@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 import pydantic
 
-from preprocess.corpora.rows import TableRow, read_json_lines, read_parquet, read_separated
+from preprocess.corpora.rows import TableRow, read_json_lines, read_separated
 from preprocess.corpora.source import (
     SourceConfig,
     audio_path,
@@ -77,6 +77,8 @@ class Table(SourceConfig):
         suffix = path.suffix.lower()
         wanted = list(dict.fromkeys(self.columns.model_dump(exclude_none=True).values()))
         if suffix == ".parquet":
+            from preprocess.corpora.parquet_rows import read_parquet  # with pyarrow, which configs load without
+
             return read_parquet(path, wanted=wanted)
         if suffix in (".jsonl", ".ndjson"):
             return read_json_lines(path)

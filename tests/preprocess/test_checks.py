@@ -6,7 +6,8 @@ import numpy as np
 import pydantic
 import pytest
 
-from preprocess.checks import BOUNDS, DUPLICATE_BOUND, REPEAT_BOUND, CheckConfig, failures
+from preprocess.check_config import CheckConfig
+from preprocess.checks import BOUNDS, DUPLICATE_BOUND, REPEAT_BOUND, failures
 from preprocess.utterance import Reason
 
 # A clip that nothing is wrong with.

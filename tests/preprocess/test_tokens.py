@@ -136,7 +136,7 @@ def test_a_file_that_asks_for_truncation_or_padding_is_not_obeyed(kept: str, tmp
 
 
 def test_an_unreadable_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    wanted = "wanted the path of a tokenizer.json of NLLB-200"
+    wanted = "expected the path of a tokenizer.json of NLLB-200"
     for location in (tmp_path / "absent.json", "absent"):
         assert refusal(location).endswith(f"cannot be read (No such file or directory); {wanted}")
     for location in ("absent.json", "models/absent.json"):
@@ -151,14 +151,17 @@ def test_a_path_that_no_hub_name_can_have_is_refused_in_one_line(location: str) 
     assert "cannot be read" in refusal(location)
 
 
-def test_a_hub_name_without_a_network_is_refused_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("network", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}])
+def test_a_hub_name_without_a_network_is_refused_in_one_line(network: dict[str, str], tmp_path: Path) -> None:
     code = (
         "from preprocess.tokens import Tokenizer\nfrom shared.errors import UserError\n"
         "try: Tokenizer('facebook/nllb-200-distilled-600M')\nexcept UserError as error: print(error)"
     )
-    offline = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    offline = os.environ | {"HF_HOME": str(tmp_path)} | network
     answer = subprocess.run([sys.executable, "-c", code], env=offline, capture_output=True, text=True, check=True)
-    assert answer.stdout.startswith("tokenizer facebook/nllb-200-distilled-600M: cannot be read (")
+    assert answer.stderr == "", "no retries are logged"
+    assert answer.stdout.startswith("tokenizer facebook/nllb-200-distilled-600M: cannot be downloaded (")
+    assert answer.stdout.endswith("; download it elsewhere and give its path: tokenizer=/path/to/tokenizer.json\n")
     assert answer.stdout.count("\n") == 1
 
 
@@ -188,7 +191,7 @@ def test_what_is_no_tokenizer_is_refused_in_one_line(content: bytes, tmp_path: P
 def test_a_tokenizer_that_is_not_nllbs_is_refused(token: str, nllb_id: int, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(SAMPLE.read_text("utf-8").replace(f'"{token}"', '"other"'), "utf-8")
-    wanted = f"{token} has id None, wanted NLLB-200's {nllb_id}; is it an NLLB tokenizer?"
+    wanted = f"{token} has id None, expected NLLB-200's {nllb_id}; is it an NLLB tokenizer?"
     assert refusal(path) == f"tokenizer {path}: {wanted}"
 
 

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 import numpy as np
 
 from pipelines.build.near_duplicates import GROUP_BITS, hamming_distance_to_earlier
-from preprocess.quality import HASH_BITS
+from preprocess.check_config import HASH_BITS
 
 SURE_BITS = HASH_BITS // GROUP_BITS - 1
 
