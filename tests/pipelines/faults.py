@@ -1,4 +1,4 @@
-"""Random faults of a dataset, as a disk, a copy or a colleague makes them: what was done, and to which files."""
+"""Random damage to a dataset, as a disk, a copy or a colleague causes it, with a description and the damaged files."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ PAGE_BYTES = 4096
 
 
 class Fault(NamedTuple):
-    """What was done to a dataset."""
+    """One damage to a dataset."""
 
     description: str
     files: frozenset[str]  # relative to the dataset; each of them is damaged
 
 
-def spoil(data: Path, *, seed: int) -> Fault:
-    """Damage a dataset in one way; the same dataset and seed give the same damage."""
+Kind = Callable[[Path, random.Random], "Fault | None"]  # None: this choice damages nothing
+
+
+def spoil(data: Path, *, seed: int, kind: Kind | None = None) -> Fault:
+    """Damage a dataset in one way, of the given kind or of a random one; the same arguments give the same damage."""
     chance = random.Random(seed)
-    kind = chance.choice(KINDS)
-    while (fault := kind(data, chance)) is None:  # no file of this kind can be damaged in this way
-        kind = chance.choice(KINDS)
+    chosen = kind or chance.choice(KINDS)
+    while (fault := chosen(data, chance)) is None:
+        chosen = kind or chance.choice(KINDS)
     return fault
 
 
 def _files(data: Path, *patterns: str) -> list[Path]:
-    """Files with content, in the order of their names."""
+    """Files that are not empty, in the order of their names."""
     found = [path for pattern in patterns for path in data.glob(pattern) if path.is_file() and path.stat().st_size]
     return sorted(found)
 
@@ -97,7 +100,7 @@ def swap_two_shards(data: Path, chance: random.Random) -> Fault | None:
 
 
 def _rewrite_records(data: Path, chance: random.Random, change: Callable[[list[bytes]], object]) -> Path:
-    """Change the records of a shard; their checksums are valid."""
+    """Change the records of a shard; the new records have valid checksums."""
     stem = chance.choice([stem for stem in damage.stems(data) if len(damage.payloads(data, stem=stem)) > 1])
     payloads = damage.payloads(data, stem=stem)
     change(payloads)
@@ -186,7 +189,7 @@ def add_a_file(data: Path, chance: random.Random) -> Fault:
     return _of(data, "added", other)
 
 
-KINDS: tuple[Callable[[Path, random.Random], Fault | None], ...] = (
+KINDS: tuple[Kind, ...] = (
     flip_a_bit,
     flip_a_bit_of_a_record,
     truncate,
@@ -206,7 +209,7 @@ KINDS: tuple[Callable[[Path, random.Random], Fault | None], ...] = (
 
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """The place of every value in a document that is no section."""
+    """The path of every value in a document that is neither a dict nor a list."""
     if isinstance(value, dict):
         return [leaf for key, inner in value.items() for leaf in leaves(inner, (*path, key))]
     if isinstance(value, list):
@@ -215,7 +218,7 @@ def leaves(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int
 
 
 def edit(document: Any, place: tuple[str | int, ...]) -> None:
-    """Give the value at this place another one."""
+    """Replace the value at this path by another one."""
     for key in place[:-1]:
         document = document[key]
     document[place[-1]] = altered(document[place[-1]])

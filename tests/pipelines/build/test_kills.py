@@ -1,4 +1,4 @@
-"""Forty times kill -9 at a random moment of a build, a repair or a replay: forty good endings."""
+"""kill -9 during a build, a repair or a replay: the dataset stays complete, and the next run finishes the work."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from shared.dataset import Dataset
 from tests.pipelines import builds, damage
+from tests.pipelines.kill_points import Commands
 
-CLIPS = 32  # each another recording: a copy in both splits would be a finding
+CLIPS = 32  # as many as the sample has recordings: a copy in both splits would be a finding
 SHARD = 5
+JOURNAL = ".publication.json"
 KILLS = {"build": 16, "repair": 12, "replay": 12}
 PATIENCE_S = 120.0
 
@@ -99,14 +101,71 @@ def work_s(scene: Scene, name: str, *, data: Path) -> float:
     return length_s
 
 
+@pytest.fixture(scope="module")
+def commands() -> Iterator[Commands]:
+    started = Commands()
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Scene]:
+    """The datasets before and after each command, built once."""
+    made: dict[str, Scene] = {}
+
+    def scene_of(name: str) -> Scene:
+        if name not in made:
+            made[name] = Scene(tmp_path_factory.mktemp(name))
+            builds.make_corpus(made[name].corpus, clips=CLIPS)
+            PREPARE[name](made[name])
+        return made[name]
+
+    return scene_of
+
+
+def check_finished(scene: Scene, *, data: Path) -> None:
+    """The dataset is that of an undisturbed run, and nothing of the killed one is left."""
+    assert state(data) == state(scene.after)
+    assert not (data / ".staging").exists()
+    assert not (data / JOURNAL).exists()
+    assert not list(data.rglob("*.tmp"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KILLS)
-def test_whenever_a_command_is_killed_the_dataset_is_whole_and_the_next_run_ends_as_an_undisturbed_one(
-    name: str, tmp_path: Path, command: Callable
+def test_a_command_killed_before_its_journal_changes_nothing_and_after_it_everything(
+    name: str, scenes: Callable[[str], Scene], commands: Commands, tmp_path: Path, command: Callable
 ) -> None:
-    scene, chance = Scene(tmp_path), random.Random(name)
-    builds.make_corpus(scene.corpus, clips=CLIPS)
-    PREPARE[name](scene)
+    """Killed before a change of the file system: amid the work, on both sides of the journal, amid the renamings."""
+    scene = scenes(name)
+    data = builds.copied(scene.before, to=tmp_path / "undisturbed")
+    ended = commands.run(*scene.command(name, data=data), data=data)
+    assert ended.code == 0
+    assert state(data) == state(scene.after) != state(scene.before)
+    first = ended.changes.index(JOURNAL)
+    last = len(ended.changes) - 1 - ended.changes[::-1].index(JOURNAL)
+    kills = [("", first // 2), (JOURNAL, 0), (JOURNAL, 1), (JOURNAL, (last - first) // 2)]
+    for start, number in kills:
+        data = builds.copied(scene.before, to=tmp_path / f"{start}{number}")
+        killed = commands.run(*scene.command(name, data=data), data=data, start=start, kill_before=number)
+        assert killed.code == -signal.SIGKILL
+        if start and number:
+            Dataset.open(data)  # whatever opens it finishes the renamings
+            assert state(data) == state(scene.after)
+        else:
+            assert state(data) == state(scene.before)
+        outcome = command(*scene.command(name, data=data))
+        assert outcome.code == 0, outcome.err
+        check_finished(scene, data=data)
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.parametrize("name", KILLS)
+def test_whenever_a_command_is_killed_the_dataset_is_complete_and_the_next_run_ends_as_an_undisturbed_one(
+    name: str, scenes: Callable[[str], Scene], tmp_path: Path, command: Callable
+) -> None:
+    scene, chance = scenes(name), random.Random(name)
     before, after = state(scene.before), state(scene.after)
     assert before != after
     length_s = work_s(scene, name, data=builds.copied(scene.before, to=tmp_path / "undisturbed"))
@@ -126,9 +185,6 @@ def test_whenever_a_command_is_killed_the_dataset_is_whole_and_the_next_run_ends
             assert outcomes[-1] or state(data) == before
         outcome = command(*scene.command(name, data=data))
         assert outcome.code == 0, outcome.err
-        assert state(data) == after
-        assert not (data / ".staging").exists()
-        assert not (data / ".publication.json").exists()
-        assert not list(data.rglob("*.tmp"))
+        check_finished(scene, data=data)
     assert name == "repair" or False in outcomes, "no kill came before the publication"
     assert killed > KILLS[name] / 2, "most came after the end"

@@ -1,4 +1,4 @@
-"""Three hundred random faults of a dataset: repair names the damaged files and brings back their bytes."""
+"""Random damage to a dataset: repair names the damaged files and restores their bytes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FAULTS, LOTS = 300, 6
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BuildConfig]:
-    """A dataset of twenty clips with kept, withheld and rejected ones, and what it was built from."""
+def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BuildConfig]:
+    """A dataset of twenty clips with kept, filtered and rejected ones, and its config."""
     folder = tmp_path_factory.mktemp("faults")
     corpus = builds.make_corpus(folder / "corpus", clips=20, bad_rows=["no separator", "NONE|Nobody.|Nobody."])
     overrides = builds.overrides_for(
@@ -32,21 +32,35 @@ def dataset(data: Path) -> dict[str, bytes]:
     return {name: found for name, found in builds.content(data).items() if not name.startswith(other)}
 
 
+def check_repaired(original: tuple[Path, BuildConfig], *, seed: int, kind: faults.Kind | None, folder: Path) -> None:
+    """Damage a copy and repair it; the config is given, because the dataset's own may be the damaged file."""
+    published, config = original
+    before = dataset(published)
+    data = builds.copied(published, to=folder / str(seed))
+    fault = faults.spoil(data, seed=seed, kind=kind)
+    assert dataset(data) != before, (seed, fault)
+    repair = repair_dataset(data, config=config)
+    assert fault.files <= set(repair.damaged), (seed, fault)
+    assert not repair.is_aborted, (seed, fault, repair.differences)
+    assert repair.differing == (), (seed, fault)
+    assert dataset(data) == before, (seed, fault)
+    shutil.rmtree(data)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("lot", range(LOTS))
-def test_every_fault_is_repaired_to_the_bytes_that_were_published(
-    lot: int, sound: tuple[Path, BuildConfig], tmp_path: Path
+@pytest.mark.parametrize("kind", faults.KINDS, ids=lambda kind: kind.__name__)
+def test_damage_of_each_kind_is_repaired_to_the_published_bytes(
+    kind: faults.Kind, original: tuple[Path, BuildConfig], tmp_path: Path
 ) -> None:
-    """The config is at hand, as the dataset's own may be what is damaged."""
-    original, config = sound
-    before = dataset(original)
+    for seed in range(2):
+        check_repaired(original, seed=seed, kind=kind, folder=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.parametrize("lot", range(LOTS))
+def test_every_random_damage_is_repaired_to_the_published_bytes(
+    lot: int, original: tuple[Path, BuildConfig], tmp_path: Path
+) -> None:
     for seed in range(lot, FAULTS, LOTS):
-        data = builds.copied(original, to=tmp_path / str(seed))
-        fault = faults.spoil(data, seed=seed)
-        assert dataset(data) != before, (seed, fault)
-        repair = repair_dataset(data, config=config)
-        assert fault.files <= set(repair.damaged), (seed, fault)
-        assert not repair.is_aborted, (seed, fault, repair.differences)
-        assert repair.differing == (), (seed, fault)
-        assert dataset(data) == before, (seed, fault)
-        shutil.rmtree(data)
+        check_repaired(original, seed=seed, kind=None, folder=tmp_path)
