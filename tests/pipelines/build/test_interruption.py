@@ -330,7 +330,7 @@ CALLS = ((Path, "replace"), (Path, "unlink"), (os, "link"), (os, "fsync"))
 
 
 def die_in_publication(number: int, *, data: Path, corpus: Path) -> bool:
-    """Build over a dataset and raise Killed at this call to the file system of the publication; False after the last."""
+    """Build over a dataset; raise Killed at this file-system call of the publication. False: there are fewer calls."""
     publishing, calls = publish.publish, itertools.count()
 
     def fragile(call: Callable) -> Callable:
