@@ -1,1 +1,1 @@
-"""Where a job runs: runners by name, worker processes, progress, jobs left over on a cluster."""
+"""Running a Beam job: runners by name, worker processes, progress, leftover jobs on a cluster."""

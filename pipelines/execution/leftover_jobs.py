@@ -1,4 +1,7 @@
-"""Jobs of a cluster, which outlive their driver: the dataset's lock names them, so that two never write at once."""
+"""Registers the jobs of a build in the dataset's lock, and ends those that an earlier driver left on a cluster.
+
+A job on a cluster outlives its driver. The lock names the job, so that two jobs never write to one dataset at once.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ from shared.errors import UserError
 from shared.lock_holder import ClusterJob as RegisteredJob
 from shared.locks import Lock
 
-# From its note to Flink's list a job takes seconds, and the job server may outlive the driver that asked it.
+# Flink lists a job seconds after its registration; the job server may submit it even if the driver is dead.
 ARRIVAL_S = 60.0
 INTERVAL_S = 0.5
 
 
 @contextlib.contextmanager
 def registered_job(lock: Lock, *, runner: str, name: str, work: str) -> Iterator[None]:
-    """Name the job in the lock before the body sends it, and until it is known to have ended."""
+    """Register the job in the lock before the body submits it, and until the job is known to have ended."""
     master = master_address(runner)
     if master is None:
         yield
@@ -44,48 +47,50 @@ def registered_job(lock: Lock, *, runner: str, name: str, work: str) -> Iterator
 
 
 def end_leftover_job(lock: Lock, *, work: str | None) -> None:
-    """Wait for the end of the job that the lock names if its work is the one given, else cancel it.
+    """Wait for the job that the lock names if it does the same work, else cancel it.
 
     Raises:
-        UserError: its cluster cannot be asked, and the user does not say that it is gone.
+        UserError: the cluster cannot be reached, and the user does not state that the job is gone.
     """
     left = lock.stale
     if left is None or left.job is None:
         return
     try:
-        _end(left.job, is_of_use=left.job.work == work)
+        _wait_or_cancel(left.job, is_same_work=left.job.work == work)
     except Unreachable as error:
         if not lock.is_broken:
-            message = f"{left} left the job {left.job.name} on {left.job.master}, which cannot be asked whether it runs"
-            raise UserError(f"{message}; mend that, or give --break-lock if it is gone") from error
+            message = f"{left} left the job {left.job.name} on {left.job.master}, which cannot be reached"
+            raise UserError(f"{message}; fix that, or give --break-lock if the job is gone") from error
     lock.set_job(None)
 
 
-def _end(noted: RegisteredJob, *, is_of_use: bool) -> None:
-    master, name, job = noted.master, noted.name, _arrived(noted)
+def _wait_or_cancel(registered: RegisteredJob, *, is_same_work: bool) -> None:
+    master, name, job = registered.master, registered.name, _find_listed_job(registered)
     if job is None or job.ended:
         return
     try:
-        if is_of_use:
-            click.echo(f"{name} of a driver that is gone still runs on {master}: its shards are waited for", err=True)
+        if is_same_work:
+            click.echo(f"{name} of an earlier driver still runs on {master}: waiting for its shards", err=True)
             wait_for_job(master, job)
         else:
-            click.echo(f"{name} of a driver that is gone still runs on {master}: it is cancelled", err=True)
+            click.echo(f"{name} of an earlier driver still runs on {master}: it is cancelled", err=True)
             cancel_job(master, job)
     except Unreachable:
         raise
-    except (JobFailed, UserError) as error:  # it has ended, as was expected; what it finished is of use all the same
+    except (JobFailed, UserError) as error:  # it has ended; the shards that it completed are used
         click.echo(f"{name} ended: {error}", err=True)
 
 
-def _arrived(noted: RegisteredJob) -> FlinkJob | None:
-    """As Flink lists it; None where it does not, and will not any more."""
-    age_s = (datetime.datetime.now(datetime.UTC) - noted.since).total_seconds()
-    left_s = min(ARRIVAL_S - age_s, ARRIVAL_S)  # clocks differ from machine to machine
-    job, end_s = find_job(noted.master, name=noted.name), time.monotonic() + left_s
+def _find_listed_job(registered: RegisteredJob) -> FlinkJob | None:
+    """The job as Flink lists it; None if Flink does not list it and will not any more."""
+    age_s = (datetime.datetime.now(datetime.UTC) - registered.since).total_seconds()
+    left_s = min(ARRIVAL_S - age_s, ARRIVAL_S)  # clocks of machines may differ
+    job, end_s = find_job(registered.master, name=registered.name), time.monotonic() + left_s
     if job is None and left_s > 0:
-        click.echo(f"{noted.name} may be on its way to {noted.master}: looked for there for {left_s:.0f} s", err=True)
+        click.echo(
+            f"{registered.name} may be on its way to {registered.master}: waiting up to {left_s:.0f} s for it", err=True
+        )
     while job is None and time.monotonic() < end_s:
         time.sleep(INTERVAL_S)
-        job = find_job(noted.master, name=noted.name)
+        job = find_job(registered.master, name=registered.name)
     return job

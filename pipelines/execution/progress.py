@@ -1,7 +1,7 @@
-"""Progress with time left, on any number of worker processes.
+"""Shows a progress bar for a job on any number of worker processes.
 
-A worker that has a shard in hand keeps a small file with the number of elements done; the driver adds them
-up. Beam's metrics are of no use for this: the local runner hands them out at the end only.
+For each shard, a worker keeps a small file with the number of processed elements; the driver adds them up. Beam's
+metrics cannot be used: the local runner returns them only at the end.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from rich.progress import (
 from pipelines.execution.progress_counter import interval_s
 from shared.storage_path import StoragePath
 
-MOST_OFTEN = 20  # a look at the counts is followed by a pause of so many times its length
+PAUSE_FACTOR = 20  # the pause between two reads of all counts is at least this many times as long as a read
 
 
 @contextlib.contextmanager
 def show_progress(folder: StoragePath, *, label: str, total: int) -> Iterator[None]:
-    """The driver's side: a bar on stderr while the body runs."""
+    """Show a bar on stderr while the body runs; called in the driver."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -43,29 +43,29 @@ def show_progress(folder: StoragePath, *, label: str, total: int) -> Iterator[No
     with Progress(*columns, console=console) as bar:
         task = bar.add_task(label, total=total)
 
-        def show() -> None:
-            with contextlib.suppress(OSError):  # a store is busy for a moment: the bar stays where it was
-                bar.update(task, completed=_sum(folder))
+        def update() -> None:
+            with contextlib.suppress(OSError):  # a busy object store: the bar keeps its position
+                bar.update(task, completed=_sum_counts(folder))
 
         def follow() -> None:
             pause_s = interval_s(folder)
             while not stop.wait(pause_s):
                 began_s = time.monotonic()
-                show()
-                # a file for each shard is read: of many shards less often
-                pause_s = max(interval_s(folder), MOST_OFTEN * (time.monotonic() - began_s))
+                update()
+                # each update reads a file per shard: with many shards, update less often
+                pause_s = max(interval_s(folder), PAUSE_FACTOR * (time.monotonic() - began_s))
 
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
         try:
             yield
-            show()
+            update()
         finally:
             stop.set()
             thread.join()
 
 
-def _sum(folder: StoragePath) -> int:
+def _sum_counts(folder: StoragePath) -> int:
     if not folder.is_dir():
         return 0
     return sum(int(path.read_text() or 0) for path in folder.iterdir())

@@ -1,4 +1,4 @@
-"""How far the workers are: the side of progress that imports nothing but files, as each worker has to import it."""
+"""Counts processed elements in a worker; imports nothing but files, because every worker imports it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from shared.storage_path import RemoteStoragePath, StoragePath
 
 INTERVAL_S = 0.5
-# A store takes a request per file, of some 50 ms, where a disk takes 50 μs.
+# An object store takes a request of about 50 ms per file, a disk 50 μs.
 REMOTE_INTERVAL_S = 10.0
 
 
 class ProgressCounter:
-    """The worker's side: counts elements of one shard into one file, at most so often as `interval_s` has it."""
+    """Counts the elements of one shard in a file, which it writes at most once per `interval_s`."""
 
     def __init__(self, folder: StoragePath, *, name: str):
         folder.mkdir(parents=True, exist_ok=True)
@@ -20,7 +20,7 @@ class ProgressCounter:
         self._done, self._next_s = 0, 0.0
 
     def add(self, count: int = 1) -> None:
-        """So many more elements are done."""
+        """Count more processed elements."""
         self._done += count
         if time.monotonic() >= self._next_s:
             self.flush()
@@ -31,5 +31,5 @@ class ProgressCounter:
 
 
 def interval_s(folder: StoragePath) -> float:
-    """How often counts are written and read."""
+    """Seconds between two writes, and between two reads, of the counts."""
     return REMOTE_INTERVAL_S if isinstance(folder, RemoteStoragePath) else INTERVAL_S

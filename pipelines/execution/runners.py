@@ -1,5 +1,7 @@
-"""Runners by name, and the options that each needs. Beam's own default is never used (it would try to
-download another runner, and fall back in silence)."""
+"""Beam runners by name, with the options that each needs.
+
+The runner is always named: Beam's default would try to download another runner, and fall back silently.
+"""
 
 from __future__ import annotations
 
@@ -22,49 +24,49 @@ from pipelines.execution.flink.jobs import user_error_message
 from pipelines.execution.flink.rest import Unreachable
 from shared.errors import UserError
 
-# In memory there is one process; worker processes cost seconds of imports. On 2 cores two of them draw level at
+# Worker processes spend seconds on imports. On 2 cores, two of them take as long as one process in memory at
 # 1,600 utterances (`make bench`).
-PROCESSES_PAY_FROM = 2_000
+MIN_UTTERANCES_FOR_PROCESSES = 2_000
 
 WORKER_DIED_EXIT_CODE = 70
 
 
-def choose_workers(asked: int | None, *, utterances: int, runner: str = "local") -> int:
-    """How many worker processes: as asked, else one for a small job and all cores for a long one.
+def choose_workers(requested: int | None, *, utterances: int, runner: str = "local") -> int:
+    """The number of worker processes: as requested, else 1 for a small job and all cores for a large one.
 
-    On Flink as many as the cluster has slots, whatever was asked for.
+    On Flink it is the number of slots of the cluster, regardless of the request.
 
     Raises:
-        UserError: there is no such cluster, or none that could take the job.
+        UserError: the cluster cannot be reached, or cannot take the job.
     """
     if runner == "flink":
         from pipelines.execution.flink.checks import count_slots
 
         return count_slots(master_from_env())
-    if asked is not None:
-        return asked
-    return 1 if utterances < PROCESSES_PAY_FROM else os.cpu_count() or 1
+    if requested is not None:
+        return requested
+    return 1 if utterances < MIN_UTTERANCES_FOR_PROCESSES else os.cpu_count() or 1
 
 
 def master_address(runner: str) -> str | None:
-    """Where the jobs of a runner live on when the process that sent them is gone; None for one that runs here."""
+    """Address of the cluster on which a runner's jobs outlive their driver; None for a local runner."""
     return master_from_env() if runner == "flink" else None
 
 
 def new_job_name(command: str) -> str:
-    """A name that no other job has."""
+    """A unique name for a job."""
     return f"myxtts-{command}-{uuid.uuid4().hex}"
 
 
 def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers: int, name: str) -> None:
-    """Build the graph on a pipeline of the named runner and run it to its end, as a job of that (unique) name.
+    """Build a pipeline with the named runner and run it to its end; `name` must be unique.
 
     Raises:
-        UserError: one was raised inside the graph, here or in a worker process.
-        Unreachable: there is no such cluster, or it fell silent and the job may run on.
-        KeyboardInterrupt: the user ended it; Beam wraps that like any other.
+        UserError: a UserError was raised in the graph, here or in a worker process.
+        Unreachable: the cluster does not answer; the job may still run.
+        KeyboardInterrupt: the user interrupted it; Beam wraps it like any other exception.
     """
-    _note_interrupts()
+    _record_interrupts()
     pipeline = RUNNERS[runner](workers, name)
     build(pipeline)
     try:
@@ -74,34 +76,34 @@ def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers:
     except (UserError, RuntimeError) as error:
         if str(error).startswith("KeyboardInterrupt"):
             raise KeyboardInterrupt from error
-        message = _user_message(error)
+        message = _user_error_text(error)
         if message is None:
             raise
         raise UserError(message) from error
-    if _INTERRUPTED.is_set():  # amid compiled code or a finaliser, which pass no exception on
+    if _INTERRUPTED.is_set():  # raised in compiled code or a finaliser, which swallow exceptions
         raise KeyboardInterrupt
 
 
 def _local_pipeline(workers: int, name: str) -> beam.Pipeline:
-    """On Beam's portable runner, in this process or with worker processes beside it."""
+    """A pipeline of Beam's local portable runner, in this process or with worker processes."""
     options = PipelineOptions([f"--direct_num_workers={workers}", f"--job_name={name}"])
     if workers == 1:
         return beam.Pipeline(runner=FnApiRunner(), options=options)
-    _end_when_a_worker_dies()
+    _exit_when_a_worker_dies()
     environment = SubprocessSDKEnvironment.from_command_string(local_worker_command())
     return beam.Pipeline(runner=FnApiRunner(default_environment=environment), options=options)
 
 
 def local_worker_command() -> str:
-    """As `--direct_running_mode=multi_processing` starts one, but it is ours; Ctrl-C is for the driver alone to answer.
+    """The shell command of a local worker; Ctrl-C is left to the driver.
 
-    The folder that a user stands in may hold a `shared` of its own: -P keeps it out.
+    `-P` keeps the current folder out of the import path: it may contain another package named `shared`.
     """
     return f"trap '' INT; exec {shlex.quote(sys.executable)} -P -m pipelines.execution.worker"
 
 
 def _flink_pipeline(workers: int, name: str) -> beam.Pipeline:
-    """On the Flink cluster asked for."""
+    """A pipeline for the Flink cluster that the environment names."""
     from pipelines.execution.flink.runner import flink_pipeline
 
     return flink_pipeline(master_from_env(), workers=workers, name=name)
@@ -110,16 +112,16 @@ def _flink_pipeline(workers: int, name: str) -> beam.Pipeline:
 RUNNERS: dict[str, Callable[[int, str], beam.Pipeline]] = {"local": _local_pipeline, "flink": _flink_pipeline}
 
 
-def _user_message(error: BaseException) -> str | None:
-    """The one line of a UserError, also where Beam carried it out of a DoFn."""
+def _user_error_text(error: BaseException) -> str | None:
+    """The message of a UserError, also if Beam carried it out of a DoFn as text; else None."""
     return user_error_message(f"UserError: {error}" if isinstance(error, UserError) else str(error))
 
 
-def _end_when_a_worker_dies() -> None:
-    """End the process when a worker was killed: the runner itself would wait for ever.
+def _exit_when_a_worker_dies() -> None:
+    """Exit the process if a worker was killed, because the runner would wait forever.
 
-    The runner's thread `run_worker` then ends with an exception that nobody waits for; also at an interrupt, when
-    the runner hangs up on its workers, and nothing is wrong.
+    The runner's thread `run_worker` then ends with an exception that nobody handles. The same happens without an error
+    after an interrupt, when the runner disconnects its workers.
     """
     previous = threading.excepthook
 
@@ -139,13 +141,13 @@ def _end_when_a_worker_dies() -> None:
 _INTERRUPTED = threading.Event()
 
 
-def _note_interrupts() -> None:
-    """The event is set at a SIGINT from now on, which is then answered as ever."""
+def _record_interrupts() -> None:
+    """Set `_INTERRUPTED` at every SIGINT, and then handle the signal as usual."""
 
-    def note(number: int, frame: types.FrameType | None) -> None:
+    def handle(number: int, frame: types.FrameType | None) -> None:
         _INTERRUPTED.set()
         signal.default_int_handler(number, frame)
 
     _INTERRUPTED.clear()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, note)
+        signal.signal(signal.SIGINT, handle)

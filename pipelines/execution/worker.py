@@ -1,7 +1,7 @@
-"""The process of one local worker: Beam's own, without its notes on the user's terminal.
+"""The process of a local worker: Beam's own, without log messages on the user's terminal.
 
-Its log still goes to the driver, which shows what is an error. It must not be written to stderr too: that would
-run through the progress bar. Where the root logger has a handler, Beam's warning on import adds none of its own.
+The driver receives the log and shows errors. Writing it to stderr too would break the progress bar. A handler on the
+root logger keeps Beam's import from adding its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 
 
 def main() -> None:
-    """Serve the runner named in the environment until it hangs up."""
+    """Serve the runner that the environment names until it disconnects."""
     logging.getLogger().addHandler(logging.NullHandler())
     from apache_beam.runners.worker import sdk_worker_main
 

@@ -72,7 +72,8 @@ def test_with_a_job_server_of_ones_own_neither_maven_nor_flinks_files_are_wanted
     assert found["Maven"].found == found["Flink's files"].found == "not needed with FLINK_JOB_SERVER_JAR"
     assert found["job server"].found == f"{__file__}, started for each run"
     assert (
-        found["worker"].found == "of the pool at localhost:50000 beside each TaskManager, which is not asked from here"
+        found["worker"].found
+        == "of the pool at localhost:50000 beside each TaskManager, which is not checked from here"
     )
 
 
@@ -96,9 +97,9 @@ def test_a_cluster_that_cannot_take_the_job_is_refused(
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, "^none: a job ends with the first worker that is lost; .* delay: 6 s"),
-        ({"restart-strategy.type": "disable"}, "^disable: a job ends with"),
-        ({"restart-strategy.type": "fixed-delay"}, "^fixed-delay after 1 s, expected over 5 s"),
+        ({}, "^none: a job fails with the first worker that is lost; .* delay: 6 s"),
+        ({"restart-strategy.type": "disable"}, "^disable: a job fails with"),
+        ({"restart-strategy.type": "fixed-delay"}, "^fixed-delay after 1 s, expected more than 5 s"),
         (
             {"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "5000"},
             "after 5000, expected",

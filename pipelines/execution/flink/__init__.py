@@ -1,1 +1,1 @@
-"""Flink as a runner: its files, a cluster on this machine, the way to a cluster anywhere, and its jobs."""
+"""Flink as a runner: installation, a cluster on this machine, job submission to any cluster, and jobs."""

@@ -1,4 +1,4 @@
-"""What a run on Flink needs, in the order in which one would mend it."""
+"""Checks what a run on Flink needs, in the order in which a user would fix it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shared.errors import UserError
 
 
 def flink_checks() -> Iterator[tuple[str, Callable[[], str]]]:
-    """(name, what looks and says what it found, or raises a UserError that says what to do)."""
+    """Pairs of a name and a check, which returns what it found or raises a UserError with what to do."""
     yield "worker", _worker
     yield "Java", lambda: f"{versions().java} in {java_home()}"
     yield "Maven", _maven
@@ -32,10 +32,10 @@ def flink_checks() -> Iterator[tuple[str, Callable[[], str]]]:
 
 
 def worker_command() -> str:
-    """The launcher in this very environment; on every machine of a cluster it lies at the same place.
+    """The path of the worker launcher in this environment; it must be the same on every machine of a cluster.
 
     Raises:
-        UserError: it is not installed.
+        UserError: the launcher is not installed.
     """
     command = Path(sys.executable).with_name("myxtts-flink-worker")
     if not os.access(command, os.X_OK):
@@ -44,10 +44,10 @@ def worker_command() -> str:
 
 
 def count_slots(master: str) -> int:
-    """How many tasks the cluster takes at a time.
+    """The number of tasks that the cluster runs at a time.
 
     Raises:
-        UserError: there is no cluster, it has no slots, or it is not of the job server's version.
+        UserError: the cluster does not answer, has no slots, or does not fit the version of the job server.
     """
     whole = overview(master)
     found, line = whole.version, versions().flink_line
@@ -62,12 +62,12 @@ def count_slots(master: str) -> int:
 
 
 def check_job_server_jar(master: str) -> Path | None:
-    """The user's own job server, which takes its jars to the cluster with each job.
+    """The job server that the user provides; it submits its jars to the cluster with each job.
 
-    There they must not be: a TaskManager that has the same classes from two places takes no job any more.
+    The cluster must not have these jars itself: a TaskManager that loads a class from two places fails all jobs.
 
     Raises:
-        UserError: there is no such file, or the cluster has Beam's jars.
+        UserError: the file does not exist, or the cluster has Beam's jars.
     """
     jar = job_server_jar_from_env()
     if jar is not None and has_beam_jars(master):
@@ -76,10 +76,10 @@ def check_job_server_jar(master: str) -> Path | None:
 
 
 def has_beam_jars(master: str) -> bool:
-    """Whether the cluster's own class path holds Beam's runner.
+    """True if the class path of the cluster contains Beam's runner.
 
     Raises:
-        UserError: it holds another version of it than is here.
+        UserError: the cluster has another version of Beam's runner.
     """
     found = {Path(one).name for one in class_path(master)}
     runners = sorted(name for name in found if name.startswith("beam-runners-flink"))
@@ -92,14 +92,14 @@ def _worker() -> str:
     pool = worker_pool_from_env()
     if pool is None:
         return worker_command()
-    return f"of the pool at {pool} beside each TaskManager, which is not asked from here"
+    return f"of the pool at {pool} beside each TaskManager, which is not checked from here"
 
 
 def _maven() -> str:
     if job_server_jar_from_env() is not None:
         return "not needed with FLINK_JOB_SERVER_JAR"
     if installation().exists:
-        return "not needed any more"
+        return "not needed: Flink is installed"
     return maven()
 
 
@@ -116,7 +116,7 @@ def _files() -> str:
 
 
 def _cluster() -> str:
-    """Its version and slots, or who else is at its port."""
+    """Version and slots of the cluster, or a hint that another program uses its port."""
     master = master_from_env()
     try:
         return f"Flink {overview(master).version} at {master}, {count_slots(master)} slots"
@@ -124,24 +124,24 @@ def _cluster() -> str:
         host, _, port = master.rpartition(":")
         if host == "localhost" and is_port_open(int(port)):
             raise UserError(
-                f"port {port} is another program's; FLINK_MASTER=localhost:PORT names a free one"
+                f"port {port} is used by another program; FLINK_MASTER=localhost:PORT names a free one"
             ) from error
         raise
 
 
 def _restarts() -> str:
-    """What the cluster does when a worker or a TaskManager is lost."""
+    """The restart strategy of the cluster."""
     try:
         return check_restart_strategy(master_from_env())
     except Unreachable:
-        return "not known yet"  # why is told above
+        return "not known yet"  # the check of the cluster reports why
 
 
 def _job_server() -> str:
-    """That of the cluster, or what would be started."""
+    """The job server of the cluster, or the one that a run would start."""
     jar = job_server_jar_from_env()
     if jar is not None:
-        with contextlib.suppress(Unreachable):  # told above
+        with contextlib.suppress(Unreachable):  # the check of the cluster reports it
             check_job_server_jar(master_from_env())
         return f"{jar}, started for each run"
     found = Cluster(master_from_env(), files=installation()).processes()

@@ -1,4 +1,4 @@
-"""A Flink cluster on this machine: one JobManager, TaskManagers of one slot each, Beam's job server."""
+"""Starts and stops a Flink cluster on this machine: a JobManager, TaskManagers of one slot each, Beam's job server."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from shared.files import write_bytes, write_json
 TASK_MANAGERS = 2
 START_S = 180.0
 
-# Two timers of each Java process wake a hundred times a second, and each time take a core from a Python worker.
-RARE_TICKS = "-Dpekko.scheduler.tick-duration=100ms"
+# By default two timers of each Java process wake up a hundred times a second, and take a core from a Python worker.
+SLOW_TICKS = "-Dpekko.scheduler.tick-duration=100ms"
 
-# One slot each: two would share one Python worker and its interpreter lock. Blocking exchanges and the restart
-# strategy let a job lose a TaskManager. What REST says of failures is up to one refresh interval old, by default 3 s.
+# One slot per TaskManager: two slots would share one Python worker and its interpreter lock. Blocking exchanges and the
+# restart strategy let a job survive the loss of a TaskManager. REST reports failures up to one refresh interval late,
+# by default 3 s.
 CONFIG = """\
 env: {{java: {{opts: {{all: {opts}}}}}}}
 jobmanager: {{bind-host: localhost, rpc: {{address: localhost, port: {rpc_port}}},
@@ -46,7 +47,7 @@ heartbeat: {{interval: 2000, timeout: 10000}}
 
 
 class Processes(pydantic.BaseModel):
-    """What runs of a cluster; kept in its folder."""
+    """The processes of a cluster; stored in its folder."""
 
     endpoint: str = ""  # host:port of the job server
     job_manager: ProcessHandle | None = None
@@ -54,20 +55,20 @@ class Processes(pydantic.BaseModel):
     task_managers: list[ProcessHandle] = []
 
     def all(self) -> list[ProcessHandle]:
-        """Those that take work first."""
+        """All processes; those that take work first."""
         others = (self.job_server, self.job_manager)
         return [*self.task_managers, *(one for one in others if one is not None)]
 
 
 class Cluster:
-    """The cluster whose REST service is at `master`, which must be an address of this machine."""
+    """The cluster with its REST service at `master`, an address of this machine."""
 
     def __init__(self, master: str, *, files: Installation):
         self.master, self.folder = master, cluster_folder(master)
         self._files, self._state = files, self.folder / "processes.json"
 
     def processes(self) -> Processes:
-        """Those that are alive."""
+        """The processes that are alive."""
         if not self._state.is_file():
             return Processes()
         found = Processes.model_validate_json(self._state.read_bytes())
@@ -77,32 +78,32 @@ class Cluster:
         return found
 
     def up(self, *, task_managers: int = TASK_MANAGERS) -> bool:
-        """Start what does not run, and wait until it can take jobs; False if all of it ran.
+        """Start what is not running, and wait until the cluster takes jobs; False if everything was running.
 
         Raises:
-            UserError: the port is taken, or something does not start.
+            UserError: the port is in use, or a process does not start.
         """
-        with self._alone():
+        with self._exclusive():
             found = self.processes()
             if found.job_manager and found.job_server and len(found.task_managers) >= task_managers:
                 return False
             if found.job_manager is None:
-                self._end(found)
+                self._terminate(found)
                 found = self._new_job_manager()
             while len(found.task_managers) < task_managers:
                 self._add_task_manager(found)
             if found.job_server is None:
                 self._add_job_server(found)
-            self._wait(found)
+            self._wait_until_ready(found)
             return True
 
     def down(self) -> int:
-        """End everything; how many processes there were. What a job left on the disk goes too, logs stay."""
+        """Stop all processes and return their number; removes temporary files of jobs, keeps the logs."""
         if not self.folder.exists():
             return 0
-        with self._alone():
+        with self._exclusive():
             found = self.processes()
-            self._end(found)
+            self._terminate(found)
             self._state.unlink(missing_ok=True)
             for name in ("tmp", "artifacts"):
                 shutil.rmtree(self.folder / name, ignore_errors=True)
@@ -111,26 +112,26 @@ class Cluster:
     def _new_job_manager(self) -> Processes:
         port = int(self.master.rpartition(":")[2])
         if is_port_open(port):
-            raise UserError(f"port {port} is taken by another program; FLINK_MASTER=localhost:PORT names another one")
+            raise UserError(f"port {port} is used by another program; FLINK_MASTER=localhost:PORT names another one")
         shutil.rmtree(self.folder / "tmp", ignore_errors=True)
         for name in ("conf", "log", "pid", "tmp"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         shutil.copy(self._files.log_config, self.folder / "conf")
         config = CONFIG.format(
-            opts=" ".join([*ADD_OPENS, *JVM_FLAGS, RARE_TICKS]),
+            opts=" ".join([*ADD_OPENS, *JVM_FLAGS, SLOW_TICKS]),
             rpc_port=free_port(),
             rest_port=port,
             folder=self.folder,
             restart_delay_s=DELAY_S,
         )
         write_bytes(self.folder / "conf" / "config.yaml", config.encode())
-        found = Processes(job_manager=self._flink("jobmanager", "localhost", str(port)))
-        self._keep(found)
+        found = Processes(job_manager=self._start_script("jobmanager", "localhost", str(port)))
+        self._save(found)
         return found
 
     def _add_task_manager(self, found: Processes) -> None:
-        found.task_managers.append(self._flink("taskmanager"))
-        self._keep(found)
+        found.task_managers.append(self._start_script("taskmanager"))
+        self._save(found)
 
     def _add_job_server(self, found: Processes) -> None:
         port = free_port()
@@ -144,10 +145,10 @@ class Cluster:
         log = self.folder / "log" / "job-server.out"
         found.job_server = start_process(words, marker=str(self.folder), log=log, environment=os.environ)
         found.endpoint = f"localhost:{port}"
-        self._keep(found)
+        self._save(found)
 
-    def _flink(self, script: str, *place: str) -> ProcessHandle:
-        """Flink's own script becomes the Java process that it prepares."""
+    def _start_script(self, script: str, *place: str) -> ProcessHandle:
+        """Run one of Flink's scripts, which prepares a Java process and becomes it."""
         own = {
             "JAVA_HOME": str(java_home()),
             "FLINK_CONF_DIR": str(self.folder / "conf"),
@@ -161,13 +162,13 @@ class Cluster:
         log = self.folder / "log" / f"{script}.out"
         return start_process(words, marker=marker, log=log, environment=os.environ | own)
 
-    def _wait(self, found: Processes) -> None:
-        """Until REST counts a slot for each TaskManager and the port of the job server is open."""
+    def _wait_until_ready(self, found: Processes) -> None:
+        """Wait until REST counts a slot for each TaskManager and the port of the job server is open."""
         end_s = time.monotonic() + START_S
         while self._slots() < len(found.task_managers):
             dead = len(self.processes().all()) < len(found.all())
             if dead or time.monotonic() > end_s:
-                self._end(found)
+                self._terminate(found)
                 raise UserError(f"Flink did not start at {self.master}; its logs are in {self.folder / 'log'}")
             time.sleep(0.1)
         server = found.job_server
@@ -176,20 +177,20 @@ class Cluster:
         job_server.wait_until_it_listens(port, log=self.folder / "log", alive=lambda: server.alive)
 
     def _slots(self) -> int:
-        """A TaskManager is listed before its slot is."""
+        """Number of slots; Flink lists a TaskManager before its slot."""
         try:
             return overview(self.master).slots
         except Unreachable:
             return 0
 
-    def _end(self, found: Processes) -> None:
+    def _terminate(self, found: Processes) -> None:
         terminate_all(found.all())
 
-    def _keep(self, found: Processes) -> None:
+    def _save(self, found: Processes) -> None:
         write_json(self._state, found)
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _exclusive(self) -> Iterator[None]:
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / ".lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -197,9 +198,10 @@ class Cluster:
 
 
 def local_master(master: str) -> str:
-    """
+    """Check that an address is of this machine.
+
     Raises:
-        UserError: a cluster cannot be started there from here.
+        UserError: a cluster cannot be started at that address from here.
     """
     checked = check_master(master)
     if checked.rpartition(":")[0] not in ("localhost", "127.0.0.1"):

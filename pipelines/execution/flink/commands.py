@@ -1,4 +1,4 @@
-"""myxtts-data flink: a cluster on this machine."""
+"""The commands `myxtts-data flink`: a Flink cluster on this machine."""
 
 from __future__ import annotations
 
@@ -30,43 +30,47 @@ def flink() -> None:
 @flink.command()
 @_master
 @click.option(
-    "--task-managers", type=click.IntRange(min=1), default=2, show_default=True, help="How many, of a slot each."
+    "--task-managers",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    help="Number of TaskManagers, one slot each.",
 )
 def up(master: str, task_managers: int) -> None:
-    """Fetch what is needed, start what does not run, wait until it takes jobs."""
+    """Install what is missing, start what is not running, and wait until the cluster takes jobs."""
     from pipelines.execution.flink.cluster import Cluster, local_master
     from pipelines.execution.flink.install import install
     from pipelines.execution.flink.status import status_lines
 
     cluster = Cluster(local_master(master), files=install(click.echo))
     if not cluster.up(task_managers=task_managers):
-        click.echo("it was up")
+        click.echo("it was running")
     click.echo("\n".join(status_lines(cluster)))
 
 
 @flink.command()
 @_master
-@click.option("--force", is_flag=True, help="Also where jobs run, which end with it.")
+@click.option("--force", is_flag=True, help="Even if jobs are running; they end with the cluster.")
 def down(master: str, force: bool) -> None:
-    """End the cluster and everything that it started."""
+    """Stop the cluster and everything that it started."""
     from pipelines.execution.flink.cluster import Cluster, local_master
     from pipelines.execution.flink.install import installation
 
     cluster = Cluster(local_master(master), files=installation())
     if not force:
         _refuse_while_jobs_run(cluster.master)
-    ended = cluster.down()
-    click.echo(f"{ended} processes ended" if ended else "nothing was running")
+    count = cluster.down()
+    click.echo(f"{count} processes ended" if count else "nothing was running")
 
 
 def _refuse_while_jobs_run(master: str) -> None:
     from pipelines.execution.flink.jobs import running_jobs
     from pipelines.execution.flink.rest import Unreachable
 
-    with contextlib.suppress(Unreachable):  # then none does
+    with contextlib.suppress(Unreachable):  # no cluster, no jobs
         names = ", ".join(job.name for job in running_jobs(master))
         if names:
-            message = f"{names} would end with the cluster at {master}; wait for that"
+            message = f"{names} would end with the cluster at {master}; wait until the jobs have ended"
             raise UserError(f"{message}, or give --force (`make flink-down ARGS=--force`)")
 
 

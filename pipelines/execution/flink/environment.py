@@ -1,4 +1,4 @@
-"""Where things lie outside the project: what was installed, and what a running cluster keeps."""
+"""Environment variables for Flink, and the folders of its installation and of running clusters."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ DEFAULT_MASTER = "localhost:8081"
 
 
 def cache_folder() -> Path:
-    """Files that can be fetched again."""
+    """Folder of files that can be downloaded again."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "myxtts"
 
 
 def cluster_folder(master: str) -> Path:
-    """State of the cluster of that address: configuration, logs, process numbers."""
+    """Folder of a cluster's state: configuration, logs, process ids."""
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return state / "myxtts" / f"flink-{master.replace(':', '-')}"
 
 
 def master_from_env() -> str:
-    """host:port of the cluster's REST service: FLINK_MASTER, else that of `make flink-up`."""
+    """host:port of the cluster's REST service: FLINK_MASTER, by default that of `make flink-up`."""
     return check_master(os.environ.get("FLINK_MASTER") or DEFAULT_MASTER)
 
 
 def check_master(master: str) -> str:
-    """
+    """host:port without scheme and trailing slash.
+
     Raises:
-        UserError: it is no host:port.
+        UserError: the text is not host:port.
     """
     bare = master.removeprefix("http://").rstrip("/")
     if not _is_host_and_port(bare):
@@ -38,12 +39,12 @@ def check_master(master: str) -> str:
 
 
 def worker_pool_from_env() -> str | None:
-    """host:port where each TaskManager finds a pool of Python workers that is its own: FLINK_ENVIRONMENT=EXTERNAL:…
+    """host:port of the worker pool beside each TaskManager: FLINK_ENVIRONMENT=EXTERNAL:host:port.
 
-    None where TaskManagers start workers themselves.
+    None if TaskManagers start workers themselves.
 
     Raises:
-        UserError: that says something else.
+        UserError: the variable has another form.
     """
     named = os.environ.get("FLINK_ENVIRONMENT")
     if not named:
@@ -63,10 +64,10 @@ def _is_host_and_port(text: str) -> bool:
 
 
 def job_server_jar_from_env() -> Path | None:
-    """The one-file job server, where the user has one: FLINK_JOB_SERVER_JAR.
+    """The user's one-file job server: FLINK_JOB_SERVER_JAR; None if it is not set.
 
     Raises:
-        UserError: there is no such file.
+        UserError: the file does not exist.
     """
     named = os.environ.get("FLINK_JOB_SERVER_JAR")
     if not named:

@@ -1,11 +1,11 @@
-"""Flink and Beam's job server in the cache folder: fetched once, by pip and by Maven, each file checked by its sum.
+"""Installs Flink and Beam's job server in the cache folder, by pip and Maven, with the sha256 of each file checked.
 
     bin/ conf/ plugins/       of Flink
-    gradle/wrapper/*.jar      class path of cluster and job server: Flink's jars and Beam's
-    runner/*.jar              Beam's alone (the same files), which must travel to a cluster of somebody else
+    gradle/wrapper/*.jar      class path of cluster and job server: jars of Flink and Beam
+    runner/*.jar              jars of Beam alone (the same files), which are submitted to clusters that lack them
 
-Beam's job server sends every jar of its class path to the cluster with each job, 222 MB, but those under a folder
-`gradle/wrapper` (PipelineResources.isStageable). Ours has them already; hence the name.
+Beam's job server submits every jar of its class path with each job (222 MB), except those below a folder
+`gradle/wrapper` (PipelineResources.isStageable). The local cluster has them already; hence the name of the folder.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from pipelines.execution.flink.versions import POM, installation_name, sums, ver
 from shared.errors import UserError
 from shared.files import file_sha256
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
-# The wheel is taken for its scripts, on any machine and with any Python.
+# Only the scripts of the wheel are used, so its platform and Python version do not matter.
 _WHEEL = ("--only-binary", ":all:", "--platform", "manylinux2014_x86_64", "--python-version", "3.11", "--abi", "cp311")
 
 
@@ -46,11 +46,11 @@ class Installation:
 
     @property
     def exists(self) -> bool:
-        """It got its name when it was whole."""
+        """True if the installation is complete: its folder gets its name last."""
         return self.root.is_dir()
 
     def damaged(self) -> list[str]:
-        """Names of jars that are absent, or are not what they should be by their sums."""
+        """Names of jars that are missing, unknown, or have another sha256."""
         files = {path.name: path for path in (self.script_jar, *self.jars.glob("*.jar"))}
         expected = {name: digest for name, digest in sums().items() if name.endswith(".jar")}
         return sorted(
@@ -61,15 +61,15 @@ class Installation:
 
 
 def installation() -> Installation:
-    """Where the expected versions lie, once they are installed."""
+    """The installation of the required versions, which may not exist yet."""
     return Installation(cache_folder() / installation_name())
 
 
-def install(say: Say) -> Installation:
-    """Fetch what is not there; a second one at the same time waits for the first.
+def install(log: Log) -> Installation:
+    """Install what is missing; a second call at the same time waits for the first.
 
     Raises:
-        UserError: no Java, no Maven, nothing to be fetched, no room, or a file that is not the expected one.
+        UserError: Java or Maven is missing, a download fails, the disk is full, or a file has another sha256.
     """
     expected = installation()
     if expected.exists:
@@ -77,26 +77,26 @@ def install(say: Say) -> Installation:
     java_home()
     maven()
     try:
-        with _alone(cache_folder()):
+        with _exclusive(cache_folder()):
             if not expected.exists:
-                _install(expected, say=say)
+                _install(expected, log=log)
     except OSError as error:
         raise UserError(f"{error.filename or expected.root}: {error.strerror}; Flink was not installed") from error
     return expected
 
 
-def _install(expected: Installation, *, say: Say) -> None:
-    """Everything under a temporary name; what a killed one left goes first."""
+def _install(expected: Installation, *, log: Log) -> None:
+    """Install under a temporary name; first remove what a killed installation left."""
     for left in cache_folder().glob(".install-*"):
-        shutil.rmtree(left, ignore_errors=True)  # what it started may still write there
+        shutil.rmtree(left, ignore_errors=True)  # a process that it started may still write there
     work = cache_folder() / f".install-{uuid.uuid4().hex}"
     try:
         ready = Installation(work / "ready")
         for folder in (ready.jars, ready.runner_jars, work / "fetched"):
             folder.mkdir(parents=True)
-        say(f"fetching Flink {versions().flink} (233 MB, from the Python package index)")
+        log(f"downloading Flink {versions().flink} (233 MB, from the Python package index)")
         _fetch_flink(work / "fetched", ready=ready)
-        say(f"fetching Beam's job server {versions().beam} (73 MB, by Maven)")
+        log(f"downloading Beam's job server {versions().beam} (73 MB, by Maven)")
         _fetch_runner(ready, work=work)
         damaged = ready.damaged()
         if damaged:
@@ -107,7 +107,7 @@ def _install(expected: Installation, *, say: Say) -> None:
 
 
 def _fetch_flink(folder: Path, *, ready: Installation) -> None:
-    """Scripts from the wheel, jars from the source archive of `apache-flink-libraries`; neither is installed."""
+    """Take scripts from the wheel and jars from the sdist of `apache-flink-libraries`; pip installs neither."""
     wheel = _pip_download("apache-flink", folder=folder, options=_WHEEL)
     archive = _pip_download("apache-flink-libraries", folder=folder, options=("--no-binary", ":all:"))
     with zipfile.ZipFile(wheel) as members:
@@ -128,7 +128,7 @@ def _fetch_flink(folder: Path, *, ready: Installation) -> None:
 
 
 def _pip_download(package: str, *, folder: Path, options: Sequence[str]) -> Path:
-    """One archive, which pip checks by its sum before it looks into it."""
+    """Download one archive; pip checks its sha256."""
     stem = f"{package}-{versions().flink}"
     digests = [digest for name, digest in sums().items() if name.replace("_", "-").startswith((f"{stem}-", f"{stem}."))]
     expected = folder / f"{package}.txt"
@@ -141,7 +141,7 @@ def _pip_download(package: str, *, folder: Path, options: Sequence[str]) -> Path
 
 
 def _fetch_runner(ready: Installation, *, work: Path) -> None:
-    """Beam's jars, into both class paths."""
+    """Download Beam's jars, for both class paths."""
     pom = work / "pom.xml"
     shutil.copy(POM, pom)
     words = [maven(), "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
@@ -153,14 +153,14 @@ def _fetch_runner(ready: Installation, *, work: Path) -> None:
 def _run(words: Sequence[str], *, what: str) -> None:
     answer = subprocess.run(words, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
-        said = [line for line in (answer.stdout + answer.stderr).splitlines() if line.strip()]
-        errors = [line for line in said if "ERROR" in line.upper()] or said or [f"exit code {answer.returncode}"]
-        raise UserError(f"{what} failed: {errors[0].strip()}; nothing was installed; mend it and run it again")
+        lines = [line for line in (answer.stdout + answer.stderr).splitlines() if line.strip()]
+        errors = [line for line in lines if "ERROR" in line.upper()] or lines or [f"exit code {answer.returncode}"]
+        raise UserError(f"{what} failed: {errors[0].strip()}; nothing was installed; fix it and run it again")
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """One at a time; the system gives the lock back however the process ends."""
+def _exclusive(folder: Path) -> Iterator[None]:
+    """Hold a lock, which the system releases when the process ends."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Java and Maven as this machine has them."""
+"""Finds Java and Maven on this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from pipelines.execution.flink.versions import versions
 from shared.errors import UserError
 
-# Flink's own start scripts open these for it on Java 17; Beam's job server reflects on the same.
+# Flink's start scripts open these packages on Java 17; Beam's job server needs the same.
 OPENED_PACKAGES = (
     *(
         "java.lang",
@@ -28,31 +28,31 @@ OPENED_PACKAGES = (
 )
 ADD_OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED_PACKAGES]
 
-# These processes share the machine with the Python workers, which do the work: threads that compile hot Java code or
-# collect garbage side by side would take the cores from them.
+# The Java processes share the cores with the Python workers, which do the work: no threads for the optimising compiler
+# or for parallel garbage collection.
 JVM_FLAGS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 def java_home() -> Path:
-    """The home of a Java of the required version: JAVA_HOME's, that of the path, or one where Linux keeps them.
+    """The home of a Java of the required version: JAVA_HOME, that of `java` on the path, or one below /usr/lib/jvm.
 
     Raises:
         UserError: there is none.
     """
     found = {}
-    for home in _homes():
+    for home in _candidate_homes():
         found[home] = java_version(home)
         if found[home] == versions().java:
             return home
-    seen = ", ".join(f"{version} in {home}" for home, version in found.items()) or "none"
+    found_versions = ", ".join(f"{version} in {home}" for home, version in found.items()) or "none"
     raise UserError(
-        f"Java {versions().java} is required, found: {seen}; install it (Debian, Ubuntu: apt-get install "
+        f"Java {versions().java} is required, found: {found_versions}; install it (Debian, Ubuntu: apt-get install "
         f"openjdk-{versions().java}-jre-headless) or set JAVA_HOME to it"
     )
 
 
 def java_version(home: Path) -> str:
-    """The feature version, such as 17; empty where it does not run."""
+    """The feature version, such as 17; empty if Java does not run."""
     try:
         answer = subprocess.run([home / "bin" / "java", "-version"], capture_output=True, text=True, check=False)
     except OSError:
@@ -62,7 +62,7 @@ def java_version(home: Path) -> str:
 
 
 def maven() -> str:
-    """Maven's command.
+    """The path of Maven's command.
 
     Raises:
         UserError: there is none.
@@ -76,7 +76,7 @@ def maven() -> str:
     return command
 
 
-def _homes() -> Iterator[Path]:
+def _candidate_homes() -> Iterator[Path]:
     if "JAVA_HOME" in os.environ:
         yield Path(os.environ["JAVA_HOME"])
     command = shutil.which("java")

@@ -1,4 +1,4 @@
-"""Beam's job server: takes a portable pipeline, hands it to a Flink cluster."""
+"""Starts Beam's job server, which receives a portable pipeline and submits it to a Flink cluster."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from shared.errors import UserError
 DRIVER = "org.apache.beam.runners.flink.FlinkJobServerDriver"
 START_S = 120.0
 
-# Ends with the process that holds the other end of its stdin, however that one ends.
+# The command ends when its stdin is closed, that is, also if the parent process is killed.
 CHILD_SCRIPT = '"$@" </dev/null & cat >/dev/null; kill $!; wait $!'
 
 
 def command(class_path: str, *, log_config: Path | None, master: str, port: int, folder: Path) -> list[str]:
-    """Listens at `port`; its other two services choose their own. The one-file job server has a log of its own kind."""
+    """The command line; the one-file job server (`log_config` is None) has its own logging."""
     return [
         str(java_home() / "bin" / "java"),
         "-Xmx512m",
@@ -39,22 +39,22 @@ def command(class_path: str, *, log_config: Path | None, master: str, port: int,
 
 
 def bundled_class_path(files: Installation) -> str:
-    """For a cluster of ours, whose own class path has all jars: none of them travel."""
+    """Class path for a cluster that has all jars itself: no jar is submitted with a job."""
     return f"{files.jars}/*"
 
 
 def submitted_class_path(files: Installation) -> str:
-    """For somebody else's cluster: Beam's jars travel with each job, Flink's and its log's are there."""
+    """Class path for any other cluster: Beam's jars are submitted with each job, Flink's are there."""
     own = [*sorted(files.jars.glob("flink-dist-*.jar")), *sorted(files.jars.glob("log4j-*.jar"))]
     return os.pathsep.join([f"{files.runner_jars}/*", *map(str, own)])
 
 
 @contextlib.contextmanager
 def child_job_server(master: str, *, folder: Path, class_path: str, log_config: Path | None = None) -> Iterator[str]:
-    """A job server for the time of the body; host:port of it. It ends with this process too, if that is killed.
+    """Run a job server while the body runs; its host:port. It also ends if this process is killed.
 
     Raises:
-        UserError: it does not start.
+        UserError: the job server does not start.
     """
     port = free_port()
     (folder / "log").mkdir(parents=True, exist_ok=True)
@@ -77,9 +77,10 @@ def child_job_server(master: str, *, folder: Path, class_path: str, log_config: 
 
 
 def wait_until_it_listens(port: int, *, log: Path, alive: Callable[[], bool]) -> None:
-    """
+    """Wait until the port is open.
+
     Raises:
-        UserError: it has ended, or takes too long.
+        UserError: the process has ended, or takes too long.
     """
     end_s = time.monotonic() + START_S
     while not is_port_open(port):

@@ -1,4 +1,4 @@
-"""Jobs of a Flink cluster, which live on when the process that sent them is gone. By REST alone."""
+"""Finds, follows and cancels jobs of a Flink cluster by its REST service; jobs outlive their driver."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from pipelines.execution.flink.rest import Conflict, NotFound, Unreachable, rest
 from shared.errors import UserError
 
 ENDED = frozenset({"FINISHED", "FAILED", "CANCELED", "SUSPENDED"})
-UNDISTURBED = frozenset({"INITIALIZING", "CREATED", "RUNNING", "FINISHED"})  # after a failure it waits as RESTARTING
+# After a failure a job is RESTARTING until the restart delay is over.
+STATES_WITHOUT_FAILURE = frozenset({"INITIALIZING", "CREATED", "RUNNING", "FINISHED"})
 INTERVAL_S = 0.5
-SILENCE_S = 30.0  # so long a cluster may be out of reach while a job is waited for
-PATIENCE, MAX_INTERVAL_S = (
-    0.02,
-    1.0,
-)  # pauses grow to this share of what a job has taken so far, at most so many seconds
+MAX_SILENCE_S = 30.0  # a cluster that does not answer for so long is given up
+INTERVAL_FRACTION = 0.02  # pause between polls as a fraction of the job's duration so far
+MAX_INTERVAL_S = 1.0
 
 
 class FlinkJob(NamedTuple):
-    """As Flink lists it; `state` is Flink's word: RUNNING, RESTARTING, FINISHED, FAILED, CANCELED, …"""
+    """A job as Flink lists it; `state` is RUNNING, RESTARTING, FINISHED, FAILED, CANCELED, …"""
 
     id: str
     name: str
@@ -35,14 +34,14 @@ class FlinkJob(NamedTuple):
 
 
 class JobFailed(RuntimeError):
-    """The job ended otherwise than well; the text holds what Flink says of the reason."""
+    """The job failed or was cancelled; the message holds Flink's reasons."""
 
 
 def find_job(master: str, *, name: str) -> FlinkJob | None:
-    """The newest job of that name, None where the cluster knows none (it forgets ended ones after an hour).
+    """The newest job of that name; None if the cluster lists none (it forgets jobs an hour after their end).
 
     Raises:
-        Unreachable: the cluster cannot be asked.
+        Unreachable: the cluster does not answer.
     """
     listed = [one for one in listed_jobs(master) if one.name == name]
     if not listed:
@@ -52,79 +51,87 @@ def find_job(master: str, *, name: str) -> FlinkJob | None:
 
 
 def running_jobs(master: str) -> list[FlinkJob]:
-    """Those that have not ended.
+    """Jobs that have not ended.
 
     Raises:
-        Unreachable: the cluster cannot be asked.
+        Unreachable: the cluster does not answer.
     """
     jobs = [FlinkJob(one.jid, one.name, one.state) for one in listed_jobs(master)]
     return [job for job in jobs if not job.ended]
 
 
 def wait_for_job(
-    master: str, job: FlinkJob, *, follow: Callable[[FlinkJob], None] = lambda job: None, interval_s: float = INTERVAL_S
+    master: str,
+    job: FlinkJob,
+    *,
+    on_poll: Callable[[FlinkJob], None] = lambda job: None,
+    interval_s: float = INTERVAL_S,
 ) -> FlinkJob:
-    """Poll until the job has ended well, calling `follow` with what it is at each poll.
+    """Poll until the job has finished; calls `on_poll` with the job at each poll.
 
-    A mistake of the user's, which Flink would try again and again, ends it at once.
+    A UserError cancels the job at once; Flink would retry it.
 
     Raises:
         UserError: one was raised in the job.
-        Unreachable: the cluster has not answered for half a minute.
-        NotFound: it has forgotten the job, or was started anew.
+        Unreachable: the cluster has not answered for `MAX_SILENCE_S`.
+        NotFound: the cluster has forgotten the job, or was restarted.
         JobFailed: the job failed or was cancelled.
     """
-    job = _watch(master, job, follow=follow, interval_s=interval_s)
+    job = _poll_until_ended(master, job, on_poll=on_poll, interval_s=interval_s)
     if job.state != "FINISHED":
-        reasons = _reasons(master, job) or "no reason given"
+        reasons = _failure_traces(master, job) or "no reason given"
         raise JobFailed(f"Flink job {job.name} ({job.id}) is {job.state}: {reasons}")
     return job
 
 
 def cancel_job(master: str, job: FlinkJob, *, interval_s: float = INTERVAL_S) -> FlinkJob:
-    """Cancel, and wait until it has ended: after that nothing of it writes any more. An ended one stays as it is.
+    """Cancel a job and wait until it has ended, so that it writes nothing any more; no-op if it has ended.
 
     Raises:
         Unreachable, NotFound: as `wait_for_job`.
     """
-    job = _now(master, job)
+    job = _refresh(master, job)
     if not job.ended:
-        with contextlib.suppress(Conflict):  # it has just ended by itself
+        with contextlib.suppress(Conflict):  # it has just ended
             rest_request(master, f"/jobs/{job.id}?mode=cancel", method="PATCH")
     while not job.ended:
         time.sleep(interval_s)
-        job = _now(master, job)
+        job = _refresh(master, job)
     return job
 
 
-def _watch(master: str, job: FlinkJob, *, follow: Callable[[FlinkJob], None], interval_s: float) -> FlinkJob:
-    """A long job is asked after less often, and one that runs for nothing but its state: each answer takes its time."""
-    began_s = answered_s = time.monotonic()
+def _poll_until_ended(
+    master: str, job: FlinkJob, *, on_poll: Callable[[FlinkJob], None], interval_s: float
+) -> FlinkJob:
+    """Poll the state of a job; the longer it runs, the less often, because each answer costs time."""
+    start_s = last_answer_s = time.monotonic()
     while True:
         try:
-            job = _now(master, job)
-            mistake = None if job.state in UNDISTURBED else user_error_message(_reasons(master, job))
-            answered_s = time.monotonic()
+            job = _refresh(master, job)
+            user_error = (
+                None if job.state in STATES_WITHOUT_FAILURE else user_error_message(_failure_traces(master, job))
+            )
+            last_answer_s = time.monotonic()
         except Unreachable:
-            if time.monotonic() - answered_s > SILENCE_S:
+            if time.monotonic() - last_answer_s > MAX_SILENCE_S:
                 raise
         else:
-            follow(job)
-            if mistake is not None:
+            on_poll(job)
+            if user_error is not None:
                 cancel_job(master, job)
-                raise UserError(mistake)
+                raise UserError(user_error)
             if job.ended:
                 return job
-        time.sleep(min(max(interval_s, PATIENCE * (time.monotonic() - began_s)), MAX_INTERVAL_S))
+        time.sleep(min(max(interval_s, INTERVAL_FRACTION * (time.monotonic() - start_s)), MAX_INTERVAL_S))
 
 
-def _now(master: str, job: FlinkJob) -> FlinkJob:
-    """What else Flink says of a job is up to 3 s old (`web.refresh-interval`), and a hundred times as long."""
+def _refresh(master: str, job: FlinkJob) -> FlinkJob:
+    """The job with its current state; other REST answers are up to 3 s old (`web.refresh-interval`) and far longer."""
     return job._replace(state=job_status(master, job.id))
 
 
-def _reasons(master: str, job: FlinkJob) -> str:
-    """Every failure that Flink remembers of the job, also those that it recovered from."""
+def _failure_traces(master: str, job: FlinkJob) -> str:
+    """Stack traces of all failures of a job, including those from which it recovered."""
     try:
         answer = rest_request(master, f"/jobs/{job.id}/exceptions")
     except NotFound:
@@ -134,6 +141,6 @@ def _reasons(master: str, job: FlinkJob) -> str:
 
 
 def user_error_message(text: str) -> str | None:
-    """The one line of a UserError that a runner carried out of a DoFn, maybe within a traceback's text."""
+    """The message of a UserError in the text of an exception or traceback; None if there is none."""
     found = re.findall(r"UserError: (.*)", text)
     return found[-1].split(" [while running")[0].strip() if found else None

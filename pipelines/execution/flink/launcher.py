@@ -1,8 +1,8 @@
-"""The process of a Python worker that a TaskManager starts (environment PROCESS): the container contract, then Beam.
+"""The process of a Python worker that a TaskManager starts (environment PROCESS): Beam's container contract.
 
-The TaskManager names a provision service; what that says goes into the environment, where Beam's worker looks for
-it. The paths of a build may be relative, so the worker goes to the folder that the build was started in. It imports
-nothing from there, where a user may have a `shared` of his own. Started by a worker pool, it stays where that is.
+The provision service of the TaskManager provides the environment variables that Beam's worker reads. The worker changes
+to the folder of the build, because its paths may be relative, but imports nothing from it: the folder may contain
+another package named `shared`. A worker of a worker pool stays in the folder of the pool.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import sys
 from pipelines.execution import worker
 
 FOLDER = "MYXTTS_FOLDER"
-PROVISION_S = 30.0  # the service was there before this process was; if it has gone, so has the TaskManager
+PROVISION_S = 30.0  # the service started before this process; if it does not answer, the TaskManager has ended
 
 
 def main() -> None:
-    """Become the worker with the id given, until the TaskManager hangs up."""
-    os.dup2(2, 1)  # what a worker prints must not fill a pipe that nobody reads
+    """Run the worker with the given id until the TaskManager disconnects."""
+    os.dup2(2, 1)  # nobody reads the pipe of stdout: prints would block the worker when it is full
     parser = argparse.ArgumentParser(description="Started by Flink's TaskManagers.")
     parser.add_argument("--id", required=True)
     parser.add_argument("--provision_endpoint", required=True)
-    asked, _ = parser.parse_known_args()
+    arguments, _ = parser.parse_known_args()
     os.chdir(os.environ.get(FOLDER, "."))
-    os.environ.update(read_provision_info(asked.provision_endpoint, worker_id=asked.id))
+    os.environ.update(read_provision_info(arguments.provision_endpoint, worker_id=arguments.id))
     sys.argv[1:] = []
     worker.main()
 
 
 def read_provision_info(endpoint: str, *, worker_id: str) -> dict[str, str]:
-    """What the provision service says, as the environment variables that Beam's worker reads."""
+    """The answer of the provision service, as the environment variables that Beam's worker reads."""
     import grpc
     from apache_beam.portability.api import beam_provision_api_pb2, beam_provision_api_pb2_grpc
     from google.protobuf import json_format, text_format

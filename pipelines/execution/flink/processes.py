@@ -1,4 +1,4 @@
-"""Processes that outlive the command that started them, known by their number and by a word of their command line."""
+"""Starts and ends processes that outlive the command that started them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXEC_S = 2.0
 
 
 class ProcessHandle(pydantic.BaseModel):
-    """A process; `marker` stands in its command line, so that a number given anew is not mistaken for it."""
+    """A process id with a `marker` in the command line, so that a reused id is not mistaken for the process."""
 
     pid: int
     marker: str
@@ -27,7 +27,7 @@ class ProcessHandle(pydantic.BaseModel):
 
 
 def terminate_all(processes: Sequence[ProcessHandle], *, patience_s: float = 10.0) -> None:
-    """Ask them to end, then make them; back when they have."""
+    """Terminate the processes, kill those that do not end in time, and return when all have ended."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         for one in processes:
             if one.alive:
@@ -38,7 +38,7 @@ def terminate_all(processes: Sequence[ProcessHandle], *, patience_s: float = 10.
 
 
 def start_process(words: Sequence[str], *, marker: str, log: Path, environment: Mapping[str, str]) -> ProcessHandle:
-    """In a session of its own, which the end of this one's terminal does not reach."""
+    """Start a process in its own session, so that it survives the end of the terminal."""
     with log.open("ab") as out:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=dict(environment), start_new_session=True
@@ -48,27 +48,27 @@ def start_process(words: Sequence[str], *, marker: str, log: Path, environment: 
 
 def free_port() -> int:
     """A free TCP port of this machine."""
-    with socket.socket() as found:
-        found.bind(("localhost", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
 
 
 def is_port_open(port: int) -> bool:
-    """Whether somebody does, here."""
-    with socket.socket() as asked:
-        asked.settimeout(1.0)
-        return asked.connect_ex(("localhost", port)) == 0
+    """True if a process of this machine listens at the port."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("localhost", port)) == 0
 
 
 def _command_line(pid: int) -> str:
-    """Empty for what has ended."""
+    """The command line of a process; empty if it has ended."""
     if not Path("/proc/self").exists():
         words = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
         return subprocess.run(words, capture_output=True, text=True, check=False).stdout
     folder, end_s = Path(f"/proc/{pid}"), time.monotonic() + EXEC_S
     try:
         while not (line := (folder / "cmdline").read_bytes()):
-            # a process that has ended and is not collected has none, nor for a moment has one that becomes another
+            # a zombie has no command line, and neither has a process for a moment during exec
             ended = (folder / "stat").read_text().rpartition(")")[2].split()[0] in "ZX"
             if ended or time.monotonic() > end_s:
                 return ""

@@ -1,4 +1,4 @@
-"""What a cluster says of itself, checked: whatever else answers at its port is not taken for Flink."""
+"""Validated answers of Flink's REST service, so that another program at its port is not mistaken for Flink."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipelines.execution.flink.rest import NotFound, Unreachable, rest_request
 
 
 class Overview(pydantic.BaseModel):
-    """The whole cluster."""
+    """State of the cluster."""
 
     version: str = pydantic.Field(alias="flink-version")
     task_managers: int = pydantic.Field(alias="taskmanagers")
@@ -19,7 +19,7 @@ class Overview(pydantic.BaseModel):
 
 
 class JobEntry(pydantic.BaseModel):
-    """A job, in Flink's words."""
+    """A job in Flink's list."""
 
     jid: str
     name: str
@@ -27,7 +27,7 @@ class JobEntry(pydantic.BaseModel):
     start_ms: int = pydantic.Field(alias="start-time")
 
 
-class _Listing(pydantic.BaseModel):
+class _JobList(pydantic.BaseModel):
     jobs: list[JobEntry]
 
 
@@ -48,51 +48,51 @@ Answer = TypeVar("Answer")
 
 
 def overview(master: str) -> Overview:
-    """Raises Unreachable where no Flink answers; so do those below."""
-    return _certain(master, "/overview", of=Overview)
+    """State of the cluster; this and the functions below raise Unreachable if no Flink answers."""
+    return _request(master, "/overview", of=Overview)
 
 
 def listed_jobs(master: str) -> list[JobEntry]:
-    """Those that run, and those that ended within the last hour."""
-    return _certain(master, "/jobs/overview", of=_Listing).jobs
+    """Jobs that are running or ended within the last hour."""
+    return _request(master, "/jobs/overview", of=_JobList).jobs
 
 
 def settings(master: str) -> dict[str, str]:
-    """The JobManager's configuration."""
-    return {one.key: one.value for one in _certain(master, "/jobmanager/config", of=list[_Setting])}
+    """The configuration of the JobManager."""
+    return {one.key: one.value for one in _request(master, "/jobmanager/config", of=list[_Setting])}
 
 
 def class_path(master: str) -> list[str]:
-    """The JobManager's."""
-    return _certain(master, "/jobmanager/environment", of=_Environment).classpath
+    """The class path of the JobManager."""
+    return _request(master, "/jobmanager/environment", of=_Environment).classpath
 
 
 def job_status(master: str, job_id: str) -> str:
-    """Flink's word for the state of a job.
+    """Flink's name for the state of a job.
 
     Raises:
-        NotFound: it knows no such job.
+        NotFound: the cluster does not know the job.
     """
     path = f"/jobs/{job_id}/status"
-    return _checked(rest_request(master, path), of=_Status, master=master, path=path).status
+    return _validate(rest_request(master, path), of=_Status, master=master, path=path).status
 
 
-def _certain(master: str, path: str, *, of: type[Answer]) -> Answer:
-    """The answer to a question that every cluster can answer."""
+def _request(master: str, path: str, *, of: type[Answer]) -> Answer:
+    """Request a path that every cluster answers."""
     try:
         answer = rest_request(master, path)
     except NotFound as error:
-        raise _no_flink(master, path) from error
-    return _checked(answer, of=of, master=master, path=path)
+        raise _not_flink(master, path) from error
+    return _validate(answer, of=of, master=master, path=path)
 
 
-def _checked(answer: Any, *, of: type[Answer], master: str, path: str) -> Answer:
+def _validate(answer: Any, *, of: type[Answer], master: str, path: str) -> Answer:
     try:
         return pydantic.TypeAdapter(of).validate_python(answer)
     except pydantic.ValidationError as error:
-        raise _no_flink(master, path) from error
+        raise _not_flink(master, path) from error
 
 
-def _no_flink(master: str, path: str) -> Unreachable:
-    message = f"what answers at {master} is not Flink, going by what it says to {path}"
+def _not_flink(master: str, path: str) -> Unreachable:
+    message = f"what answers at {master} is not Flink, judging by its answer to {path}"
     return Unreachable(f"{message}; FLINK_MASTER=host:port names a cluster")

@@ -1,4 +1,4 @@
-"""Flink's REST service: a question, an answer."""
+"""Sends requests to Flink's REST service."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ TIMEOUT_S = 10.0
 
 
 class Unreachable(UserError):
-    """Nothing that answers as Flink does, or its job server: nobody can say how a job fares."""
+    """Flink or its job server does not answer, so the state of a job is unknown."""
 
 
 class NotFound(UserError):
-    """It answers, and knows nothing of what was asked for."""
+    """Flink does not know the requested resource."""
 
 
 class Conflict(UserError):
-    """What was asked for does not go with the state that the thing is in."""
+    """The resource is in a state that does not allow the request."""
 
 
 def rest_request(master: str, path: str, *, method: str = "GET") -> Any:
-    """The answer of the cluster at `master` (host:port) to a path such as /overview.
+    """The JSON answer of the cluster at `master` (host:port) to a path such as /overview.
 
     Raises:
-        NotFound: it has no such thing.
-        Conflict: it has, but in another state.
-        Unreachable: it does not answer, or not as Flink would.
+        NotFound: the resource does not exist.
+        Conflict: its state does not allow the request.
+        Unreachable: the cluster does not answer, or answers with something else.
     """
     request = urllib.request.Request(f"http://{master}{path}", method=method)
     try:
@@ -52,5 +52,5 @@ def rest_request(master: str, path: str, *, method: str = "GET") -> Any:
         ) from error
 
 
-# A cluster is asked directly, whatever proxy the environment names for the world outside.
+# Without the proxies that the environment may name.
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))

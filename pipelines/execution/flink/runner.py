@@ -23,7 +23,7 @@ from pipelines.execution.flink.cluster import Cluster
 from pipelines.execution.flink.environment import cluster_folder, worker_pool_from_env
 from pipelines.execution.flink.install import install
 from pipelines.execution.flink.job_server import bundled_class_path, child_job_server, submitted_class_path
-from pipelines.execution.flink.jobs import SILENCE_S, FlinkJob, cancel_job, find_job, wait_for_job
+from pipelines.execution.flink.jobs import MAX_SILENCE_S, FlinkJob, cancel_job, find_job, wait_for_job
 from pipelines.execution.flink.rest import Unreachable
 from pipelines.execution.flink.restart_strategy import WORKER_KEPT_S
 
@@ -76,16 +76,16 @@ class FlinkRunner(PortableRunner):
         with contextlib.ExitStack() as stack:
             options.view_as(PortableOptions).job_endpoint = stack.enter_context(job_server(self._master))
             submitted = self._submitted(pipeline, options, name=name)
-            return FlinkResult(submitted, master=self._master, name=name, held=stack.pop_all())
+            return FlinkResult(submitted, master=self._master, name=name, resources=stack.pop_all())
 
     def _submitted(self, pipeline: Any, options: PipelineOptions, *, name: str) -> Any:
-        """In a thread, where an interrupt does not cut the submission in two: what was sent can then be ended."""
-        with futures.ThreadPoolExecutor(1) as beside:
-            sent = beside.submit(self._submit, pipeline, options, name=name)
+        """In a thread, where an interrupt does not cut the submission in two: what was submission can then be ended."""
+        with futures.ThreadPoolExecutor(1) as pool:
+            submission = pool.submit(self._submit, pipeline, options, name=name)
             try:
-                return sent.result()
+                return submission.result()
             except KeyboardInterrupt:
-                FlinkResult(sent.result(), master=self._master, name=name).end()
+                FlinkResult(submission.result(), master=self._master, name=name).cancel()
                 raise
 
     def _submit(self, pipeline: Any, options: PipelineOptions, *, name: str) -> Any:
@@ -98,31 +98,31 @@ class FlinkRunner(PortableRunner):
 class FlinkResult(PipelineResult):
     """A job under way."""
 
-    def __init__(self, submitted: Any, *, master: str, name: str, held: contextlib.ExitStack | None = None):
+    def __init__(self, submitted: Any, *, master: str, name: str, resources: contextlib.ExitStack | None = None):
         super().__init__(PipelineState.RUNNING)
         self._submitted, self._master, self._name = submitted, master, name
-        self._held = held or contextlib.ExitStack()
+        self._resources = resources or contextlib.ExitStack()
 
     def wait_until_finish(self, duration: int | None = None) -> str:
-        """To the end of the job, however long; an interrupt ends the job too, so that nothing of it writes on.
+        """To the cancel of the job, however long; an interrupt ends the job too, so that nothing of it writes on.
 
         Raises:
             UserError: one was raised in a worker.
             JobFailed: it failed otherwise.
             Unreachable: job server or cluster fell silent; the job may run on.
         """
-        with self._held:
+        with self._resources:
             try:
-                job = self._arrived()
+                job = self._find_listed_job()
                 if job is None:
-                    raise RuntimeError(f"Beam's job server refused {self._name}: {self._said()}")
+                    raise RuntimeError(f"Beam's job server refused {self._name}: {self._last_error()}")
                 wait_for_job(self._master, job, interval_s=INTERVAL_S)
             except KeyboardInterrupt:
-                self.end()
+                self.cancel()
                 raise
         return str(PipelineState.DONE)
 
-    def end(self) -> None:
+    def cancel(self) -> None:
         """Cancel the job, and wait until it has ended.
 
         One that is on its way must arrive first: the job server calls a job cancelled at once, and may submit it yet.
@@ -131,31 +131,31 @@ class FlinkResult(PipelineResult):
             Unreachable: as `wait_until_finish`.
         """
         click.echo(f"interrupted: {self._name} is ended first; a second Ctrl-C leaves it running", err=True)
-        job = self._arrived()
+        job = self._find_listed_job()
         if job is not None:
             cancel_job(self._master, job)
 
-    def _arrived(self) -> FlinkJob | None:
+    def _find_listed_job(self) -> FlinkJob | None:
         """Once Flink lists it; None where the job server says that it has ended, and Flink has never had it."""
-        answered_s, state = time.monotonic(), PipelineState.UNKNOWN
+        last_answer_s, state = time.monotonic(), PipelineState.UNKNOWN
         while True:
             try:
                 job = find_job(self._master, name=self._name)
                 if job is not None or PipelineState.is_terminal(state):
                     return job
-                state, answered_s = self._submitted.state, time.monotonic()
+                state, last_answer_s = self._submitted.state, time.monotonic()
             except (grpc.RpcError, Unreachable) as error:
-                if time.monotonic() - answered_s > SILENCE_S:
+                if time.monotonic() - last_answer_s > MAX_SILENCE_S:
                     raise _unreachable(error, name=self._name, master=self._master) from error
             time.sleep(INTERVAL_S)
 
-    def _said(self) -> str:
+    def _last_error(self) -> str:
         errors = []
         with contextlib.suppress(grpc.RpcError):  # it keeps its stream open for a minute only
             for one in self._submitted._message_stream:
-                said = one.message_response
-                if said.importance == beam_job_api_pb2.JobMessage.JOB_MESSAGE_ERROR:
-                    errors.append(said.message_text)
+                message = one.message_response
+                if message.importance == beam_job_api_pb2.JobMessage.JOB_MESSAGE_ERROR:
+                    errors.append(message.message_text)
         return errors[-1] if errors else "it does not say why"
 
 

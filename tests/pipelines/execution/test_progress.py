@@ -73,7 +73,7 @@ def test_a_store_that_is_busy_for_a_moment_costs_neither_the_bar_nor_the_job(
         return answer
 
     monkeypatch.setattr(tallies, "INTERVAL_S", 0.01)
-    monkeypatch.setattr(progress, "_sum", count)
+    monkeypatch.setattr(progress, "_sum_counts", count)
     raised: list[threading.ExceptHookArgs] = []
     monkeypatch.setattr(threading, "excepthook", raised.append)
     with show_progress(tmp_path, label="x", total=7):

@@ -15,7 +15,13 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from pipelines.cli import build, validate
-from pipelines.execution.runners import PROCESSES_PAY_FROM, RUNNERS, choose_workers, local_worker_command, run_graph
+from pipelines.execution.runners import (
+    MIN_UTTERANCES_FOR_PROCESSES,
+    RUNNERS,
+    choose_workers,
+    local_worker_command,
+    run_graph,
+)
 from shared.errors import UserError
 
 
@@ -86,8 +92,8 @@ def test_flinks_worker_goes_to_the_folder_of_the_build_and_takes_nothing_from_it
 
 def test_workers_are_as_asked_else_by_the_size_of_the_job() -> None:
     assert choose_workers(3, utterances=1) == 3
-    assert choose_workers(None, utterances=PROCESSES_PAY_FROM - 1) == 1
-    assert choose_workers(None, utterances=PROCESSES_PAY_FROM) == os.cpu_count()
+    assert choose_workers(None, utterances=MIN_UTTERANCES_FOR_PROCESSES - 1) == 1
+    assert choose_workers(None, utterances=MIN_UTTERANCES_FOR_PROCESSES) == os.cpu_count()
 
 
 def _raise(element: int, *, error: type[BaseException]) -> None:

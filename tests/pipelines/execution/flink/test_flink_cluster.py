@@ -52,7 +52,7 @@ def test_up_changes_nothing_of_a_cluster_that_runs_and_status_and_doctor_find_it
     up = command("flink", "up")
     assert up.code == 0
     first, *lines = up.out.splitlines()
-    assert first == "it was up"
+    assert first == "it was running"
     assert [line for line in lines if line.startswith("TaskManagers")] == ["TaskManagers  2"]
     status = command("flink", "status")
     assert "2 of 2" in status.out
@@ -89,7 +89,7 @@ def test_up_status_doctor_and_down(
         assert up.code == 0
         assert len(running(mark)) == 3
         again = command("flink", "up", "--task-managers", "1")
-        assert again.out == f"it was up\n{up.out}"
+        assert again.out == f"it was running\n{up.out}"
         assert "1 of 1" in command("flink", "status").out
         assert command("doctor", "--runner", "flink", "--data", tmp_path / "data").code == 0
         assert rest_request(flink.master, "/overview")["taskmanagers"] >= 1
@@ -216,7 +216,7 @@ def test_a_port_of_another_program_is_told(tmp_path: Path, monkeypatch: pytest.M
         taken.bind(("localhost", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(UserError, match=rf"port {port} is taken by another program; FLINK_MASTER=localhost:PORT"):
+        with pytest.raises(UserError, match=rf"port {port} is used by another program; FLINK_MASTER=localhost:PORT"):
             Cluster(f"localhost:{port}", files=installation()).up()
 
 

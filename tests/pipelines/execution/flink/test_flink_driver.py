@@ -78,8 +78,8 @@ def test_the_next_run_waits_for_the_job_and_takes_its_shards(
     assert not job.ended
     outcome = command(*words(corpus, data=data), "--runner", "flink")
     assert outcome.code == 0
-    assert f"{left.job.name} of a driver that is gone still runs" in outcome.err
-    assert "its shards are waited for" in outcome.err
+    assert f"{left.job.name} of an earlier driver still runs" in outcome.err
+    assert "waiting for its shards" in outcome.err
     ended = find_job(left.job.master, name=left.job.name)
     assert ended is not None
     assert ended.state == "FINISHED"
@@ -133,7 +133,7 @@ def test_a_cluster_that_cannot_be_asked_stops_the_run_unless_it_is_said_to_be_go
     small = words(corpus, "sources.ljspeech.max_utterances=20", data=data)
     outcome = command(*small)
     assert outcome.code == 2
-    assert "left the job myxtts-build-x on localhost:1, which cannot be asked whether it runs" in outcome.err
+    assert "left the job myxtts-build-x on localhost:1, which cannot be reached" in outcome.err
     assert "--break-lock" in outcome.err
     assert command(*small).code == 2, "it is not forgotten"
     assert command(*small, "--break-lock").code == 0

@@ -120,7 +120,7 @@ def test_a_jar_that_was_damaged_added_or_lost_later_is_named(small: Path) -> Non
 
 def test_a_fetch_that_fails_is_one_line_of_what_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["sh", "-c", "echo '[INFO] fine'; echo '[ERROR] no such host'; exit 1"]
-    with pytest.raises(UserError, match=r"^mvn failed: \[ERROR\] no such host; nothing was installed; mend it"):
+    with pytest.raises(UserError, match=r"^mvn failed: \[ERROR\] no such host; nothing was installed; fix it"):
         installing._run(words, what="mvn")
 
 
@@ -136,7 +136,7 @@ def test_the_version_of_a_java_is_what_it_says(said: str, expected: str, tmp_pat
 
 def test_java_and_maven_are_asked_for_where_they_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(java, "_homes", lambda: iter([tmp_path]))
+    monkeypatch.setattr(java, "_candidate_homes", lambda: iter([tmp_path]))
     with pytest.raises(UserError, match=r"^Java 17 is required, found:  in .*; install it .* or set JAVA_HOME to it$"):
         java.java_home()
     with pytest.raises(UserError, match=r"^Maven is required .* install it .* or set FLINK_JOB_SERVER_JAR"):

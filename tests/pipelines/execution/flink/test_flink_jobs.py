@@ -102,7 +102,7 @@ def test_of_several_jobs_of_a_name_the_newest_is_found(service: Service) -> None
 def test_a_job_is_followed_to_its_good_end(service: Service) -> None:
     service.answers |= {"/jobs/j/status": states("RUNNING", "RESTARTING", "FINISHED"), "/jobs/j/exceptions": {}}
     seen: list[str] = []
-    found = wait_for_job(service.master, OURS, follow=lambda job: seen.append(job.state), interval_s=0)
+    found = wait_for_job(service.master, OURS, on_poll=lambda job: seen.append(job.state), interval_s=0)
     assert found.state == "FINISHED"
     assert seen == ["RUNNING", "RESTARTING", "FINISHED"]
 
@@ -138,7 +138,7 @@ def test_a_job_that_has_ended_is_not_cancelled_again(service: Service) -> None:
 
 
 def test_a_cluster_that_is_silent_for_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jobs, "SILENCE_S", 0.05)
+    monkeypatch.setattr(jobs, "MAX_SILENCE_S", 0.05)
     with pytest.raises(Unreachable, match=r"^no Flink cluster answers at localhost:\d+ .*`make flink-up`"):
         wait_for_job(f"localhost:{free_port()}", OURS, interval_s=0.01)
 
@@ -166,7 +166,7 @@ def test_a_service_that_is_not_flink_is_told(service: Service) -> None:
 def test_another_service_at_the_port_is_not_taken_for_flink(
     question: Callable[[str], object], answer: object, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "SILENCE_S", 0.0)
+    monkeypatch.setattr(jobs, "MAX_SILENCE_S", 0.0)
     paths = ("/overview", "/jobs/overview", "/jobmanager/config", "/jobmanager/environment")
     service.answers = dict.fromkeys((*paths, "/jobs/j/status"), answer)
     told = (Unreachable, NotFound) if answer is None else Unreachable
@@ -183,7 +183,7 @@ def test_status_and_doctor_tell_of_another_service_in_a_line(
     told = command("flink", "status")
     assert told.out.startswith(f"what answers at {service.master} is not Flink")
     port = service.master.rpartition(":")[2]
-    assert f"cluster        port {port} is another program's" in command("doctor", "--runner", "flink").out
+    assert f"cluster        port {port} is used by another program" in command("doctor", "--runner", "flink").out
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ STARTED, FINISH = "started", "finish"
 
 
 def _wait_for_finish(folder: str) -> None:
-    """Say that the element is being processed, and return once the test allows it."""
+    """Log that the element is being processed, and return once the test allows it."""
     (Path(folder) / STARTED).touch()
     end_s = time.monotonic() + 300
     while not (Path(folder) / FINISH).exists() and time.monotonic() < end_s:

@@ -135,7 +135,7 @@ def test_a_moments_silence_is_borne(service: Service) -> None:
 
 
 def test_a_job_server_that_has_died_is_one_line(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "SILENCE_S", 0.05)
+    monkeypatch.setattr(runner, "MAX_SILENCE_S", 0.05)
     service.answers["/jobs/overview"] = NOWHERE
     with pytest.raises(
         rest.Unreachable, match=r"^Beam's job server does not answer \(RpcError\); ours may have reached Flink at "
@@ -227,7 +227,9 @@ def test_a_cluster_is_not_ended_under_running_jobs_unless_by_word(
     service.answers["/jobs/overview"] = listed("FINISHED", "RUNNING", "RESTARTING")
     refused = command("flink", "down")
     assert refused.code == 2
-    assert refused.err.startswith(f"error: ours, ours would end with the cluster at {service.master}; wait for that")
+    assert refused.err.startswith(
+        f"error: ours, ours would end with the cluster at {service.master}; wait until the jobs have ended"
+    )
     assert command("flink", "down", "--force").out == "nothing was running\n"
 
 
