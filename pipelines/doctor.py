@@ -1,4 +1,4 @@
-"""Is all there that a run needs, and what to do where not."""
+"""The command `doctor`: checks that everything a run needs is there, and reports how to fix what is missing."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from shared.errors import UserError
 from shared.health_check import Check, free_space, run_check
 from shared.storage_path import StoragePath
 
-ROOM_WANTED_GIB = 2.0
+MIN_FREE_GIB = 2.0
 LIBRARIES = ("apache-beam", "numpy", "pyarrow", "scipy", "soundfile", "soxr", "tokenizers")
 
 
 @click.command()
 @click.option("--runner", type=click.Choice(["local", "flink"]), default="local", show_default=True)
-@click.option("--data", type=dataset_path, metavar="PATH", default=".", help="Where a dataset is to be.")
+@click.option("--data", type=dataset_path, metavar="PATH", default=".", help="Folder of the dataset.")
 def doctor(runner: str, data: StoragePath) -> None:
-    """Check that all is there that a run needs; exit 0 if so, else 1."""
-    checks = list(examine(runner, data=data))
-    for one in checks:
-        click.echo(one)
-    sys.exit(any(one.trouble for one in checks))
+    """Check that everything a run needs is there; exit 0 if so, else 1."""
+    checks = list(check_environment(runner, data=data))
+    for check in checks:
+        click.echo(check)
+    sys.exit(any(check.trouble for check in checks))
 
 
-def examine(runner: str, *, data: StoragePath) -> Iterator[Check]:
-    """What a run on that runner needs, one after another."""
+def check_environment(runner: str, *, data: StoragePath) -> Iterator[Check]:
+    """The checks of a run on that runner, in order."""
     yield run_check("Python", _python)
     yield run_check("libraries", _libraries)
-    yield run_check("disk", lambda: _room(data))
+    yield run_check("disk", lambda: _disk(data))
     if runner == "flink":
         from pipelines.execution.flink.checks import flink_checks
 
-        for name, look in flink_checks():
-            yield run_check(name, look)
+        for name, check in flink_checks():
+            yield run_check(name, check)
 
 
 def _python() -> str:
@@ -51,7 +51,7 @@ def _python() -> str:
 
 
 def _libraries() -> str:
-    """Those that a worker imports first; their versions are pip's concern."""
+    """Check that the libraries that workers import are installed; versions are checked by pip."""
     missing = [name for name in LIBRARIES if not _installed(name)]
     if missing:
         raise UserError(f"{', '.join(missing)} missing in {sys.prefix}; `make setup`, or pip install .[preprocess]")
@@ -66,12 +66,12 @@ def _installed(name: str) -> bool:
     return True
 
 
-def _room(data: StoragePath) -> str:
+def _disk(data: StoragePath) -> str:
     if isinstance(data, Path):
-        room = free_space(data, required_gib=ROOM_WANTED_GIB, variable="DATA")
-        return f"{room}; `make preprocess CONFIG=… ARGS=--plan` says how much a build takes"
+        free = free_space(data, required_gib=MIN_FREE_GIB, variable="DATA")
+        return f"{free}; `make preprocess CONFIG=… ARGS=--plan` estimates how much a build takes"
     try:
         there = "a dataset, or the start of one" if data.is_dir() else "nothing yet"
     except OSError as error:
-        raise UserError(f"{data} cannot be listed ({error.strerror}); expected a folder of yours: DATA=") from error
-    return f"{data}: {there}; whether it can be written to shows when it is"
+        raise UserError(f"{data} cannot be listed ({error.strerror}); expected a folder that you own: DATA=") from error
+    return f"{data}: {there}; whether it is writable is only known when it is written"

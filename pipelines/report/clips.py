@@ -95,7 +95,7 @@ def _clips(
     dataset: Dataset, rows: DatasetRows, chosen: list[tuple[int, str]], folder: str, records: str
 ) -> Iterator[Clip]:
     for number, label in chosen:
-        row = rows.whole(number)
-        stem, _ = rows.place(number)
+        row = rows.full_row(number)
+        stem, _ = rows.locate(number)
         path = dataset.layout.root / records / f"{stem}.tfrecord"
         yield make_clip(row, path=path, label=label, file=f"{folder}/{stem}.parquet", contract=dataset.info.contract)

@@ -65,5 +65,5 @@ def _examples(rejected: DatasetRows, rows: np.ndarray) -> Iterator[Example]:
     """Some of these rows, spread evenly."""
     chosen = np.unique(np.linspace(0, len(rows) - 1, min(EXAMPLES, len(rows))).round().astype(int))
     for row in rows[chosen].tolist():
-        whole = rejected.whole(row)
+        whole = rejected.full_row(row)
         yield Example(whole["utterance_id"], whole["audio_path"], whole["message"])

@@ -1,1 +1,1 @@
-"""Where a dataset lies: a folder on this machine, or a place in an object store or on HDFS."""
+"""Where a dataset is stored: a folder of this machine, an object store or HDFS; reading of single records."""

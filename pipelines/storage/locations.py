@@ -1,4 +1,4 @@
-"""Where a user's datasets lie: a folder of this machine, or one in an object store or on HDFS (`gs://`, `s3://`, …)."""
+"""Resolves the location of a dataset: a folder of this machine, or a URL of an object store or HDFS (`gs://`, …)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shared.errors import UserError
 from shared.storage_path import StoragePath
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][-A-Za-z0-9+.]*)://(?P<rest>.*)", re.DOTALL)
-# What each of Beam's file systems imports, and the extra that brings it.
+# The module that each of Beam's file systems imports, and the extra that installs it.
 _NEEDS = {
     "gs": ("google.cloud.storage", "gcp"),
     "s3": ("boto3", "aws"),
@@ -21,20 +21,20 @@ _NEEDS = {
 
 
 def dataset_path(text: str) -> StoragePath:
-    """The folder that a user names: one of this machine, or `scheme://…`.
+    """The folder that the user names: a path of this machine, or `scheme://…`.
 
     Raises:
-        UserError: there is no such file system, or what Beam needs for it is not installed.
+        UserError: the file system is unknown, or the package that Beam needs for it is not installed.
     """
     match = _SCHEME.fullmatch(text)
     if match is None:
         return Path(text)
     scheme = match["scheme"]
-    if not match["rest"].strip("/") or re.search(r"[\[*?]", text):  # Beam takes these for patterns
+    if not match["rest"].strip("/") or re.search(r"[\[*?]", text):  # Beam interprets these as patterns
         raise UserError(f"{text}: expected a folder there, such as {scheme}://bucket/data, without any of * ? [")
     module, extra = _NEEDS.get(scheme, ("", ""))
     if module and not _is_installed(module):
-        raise UserError(f"{text}: what reads {scheme}:// is not installed; pip install 'apache-beam[{extra}]'")
+        raise UserError(f"{text}: the package for {scheme}:// is not installed; pip install 'apache-beam[{extra}]'")
     _set_options()
     try:
         file_system(text)
@@ -47,12 +47,12 @@ def dataset_path(text: str) -> StoragePath:
 def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # of a package above it
+    except ModuleNotFoundError:  # its parent package is missing
         return False
 
 
 def _set_options() -> None:
-    """Beam's file systems want options before there is a pipeline."""
+    """Set options of Beam's file systems, which they need outside of a pipeline."""
     from apache_beam.io.filesystems import FileSystems
     from apache_beam.options.pipeline_options import PipelineOptions
 

@@ -1,4 +1,4 @@
-"""A file or folder in an object store or on HDFS, through Beam's file systems."""
+"""Files and folders in an object store or on HDFS, through Beam's file systems, with pathlib's method names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileSystem
 
 WEBHDFS_PORT = 9870
-_PIECE_BYTES = 1 << 22
+_CHUNK_BYTES = 1 << 22
 
 
 def file_system(url: str) -> FileSystem:
@@ -34,14 +34,14 @@ def file_system(url: str) -> FileSystem:
         return FileSystems.get_filesystem(url)
     from apache_beam.io.hadoopfilesystem import HadoopFileSystem
 
-    # Beam wants these as options, but the URL says them already, also to a worker
+    # Beam takes these as options; the URL has them, so that workers need no options
     port = parts.port or WEBHDFS_PORT
     server = {"hdfs_host": parts.hostname, "hdfs_port": port, "hdfs_user": user_name(), "hdfs_full_urls": True}
     return HadoopFileSystem(server)
 
 
 class RemoteState(NamedTuple):
-    """What a store says of an object."""
+    """Size and modification time of an object."""
 
     st_size: int
     st_mtime: float
@@ -49,11 +49,11 @@ class RemoteState(NamedTuple):
 
 @functools.total_ordering
 class RemotePath(RemoteStoragePath):
-    """A file or folder elsewhere, with pathlib's names for what datasets need.
+    """A file or folder in a remote file system, with the methods of pathlib that datasets need.
 
-    It is no `os.PathLike`: what needs a disk refuses it. A folder of an object store is a prefix: it exists while
-    something lies below it, and is never made. Whatever a file system raises comes as an OSError with `errno`,
-    `strerror` and `filename`, as a disk's errors do.
+    It is not an `os.PathLike`, so code that needs a local file refuses it. A folder of an object store is a prefix: it
+    exists while an object has the prefix, and is never created. All errors of a file system are raised as OSError with
+    `errno`, `strerror` and `filename`.
     """
 
     def __init__(self, url: str):
@@ -105,7 +105,7 @@ class RemotePath(RemoteStoragePath):
         return self.parent / PurePosixPath(self.name).with_suffix(suffix).name
 
     def relative_to(self, other: RemotePath) -> PurePosixPath:
-        """Raises ValueError where it does not lie below the other."""
+        """The path below another one; ValueError if it does not lie below it."""
         if self != other and not self._url.startswith(f"{other}/"):
             raise ValueError(f"{self} is not below {other}")
         return PurePosixPath(self._url.removeprefix(str(other)).lstrip("/"))
@@ -114,38 +114,38 @@ class RemotePath(RemoteStoragePath):
         return self
 
     def exists(self) -> bool:
-        return self._is_there() or self.is_dir()
+        return self._exists() or self.is_dir()
 
     def is_file(self) -> bool:
-        return self._is_there() and not (self._has_folders() and self.is_dir())
+        return self._exists() and not (self._has_folders() and self.is_dir())
 
     def is_dir(self) -> bool:
-        """Whether something lies below it; of a file system with folders, whether it can be listed."""
+        """True if an object has this prefix, or, in a file system with folders, if it can be listed."""
         if not self._has_folders():
             return bool(self._below(limit=1))
         try:
             self._below(limit=1)
-        except OSError:  # Hadoop's way to say that it is a file, or not there
+        except OSError:  # Hadoop: it is a file, or does not exist
             return False
-        return self._is_there()
+        return self._exists()
 
     def stat(self) -> RemoteState:
-        """Size and time of an object."""
-        if not self._is_there():
+        """Size and modification time of a file."""
+        if not self._exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
-        with self._told():
+        with self._translate_errors():
             found = file_system(self._url).metadata(self._url)
         return RemoteState(found.size_in_bytes, found.last_updated_in_seconds)
 
     def open(self, mode: Literal["rb"]) -> BinaryIO:
-        """The object to read from, seekable; `new_object` writes."""
-        if not self._is_there():  # some would tell at the first read only, and each in its own way
+        """Open a file for reading, seekable; `new_object` writes."""
+        if not self._exists():  # some stores report it at the first read only, each with its own error
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
-        with self._told():
-            return file_system(self._url).open(self._url, compression_type=_as_it_is())
+        with self._translate_errors():
+            return file_system(self._url).open(self._url, compression_type=_uncompressed())
 
     def read_bytes(self) -> bytes:
-        with self.open("rb") as file, self._told():
+        with self.open("rb") as file, self._translate_errors():
             return file.read()
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
@@ -157,32 +157,32 @@ class RemotePath(RemoteStoragePath):
 
     @contextlib.contextmanager
     def new_object(self) -> Iterator[BinaryIO]:
-        """A file that is stored under this name at the end, whole, or not at all where the body fails.
+        """A temporary file that is stored under this name when the body ends, unless the body fails.
 
-        It is kept on this machine until then: a store takes for the whole what a writer that failed had written.
+        It is kept on this machine until then, because a store would keep what a failed writer has written.
         """
         with tempfile.TemporaryFile() as kept:
             yield kept
             kept.seek(0)
-            self._in_place(lambda place: place._store(kept))
+            self._write_atomically(lambda place: place._store(kept))
 
     def _store(self, content: BinaryIO) -> None:
-        with self._told():
-            file = file_system(self._url).create(self._url, compression_type=_as_it_is())
-            shutil.copyfileobj(content, file, _PIECE_BYTES)
+        with self._translate_errors():
+            file = file_system(self._url).create(self._url, compression_type=_uncompressed())
+            shutil.copyfileobj(content, file, _CHUNK_BYTES)
             file.close()
 
     def copy_to(self, target: RemotePath) -> None:
-        """A second object with the same content, in place of what had that name."""
+        """Copy the file, replacing the target."""
 
         def copy(place: RemotePath) -> None:
-            with self._told():
+            with self._translate_errors():
                 file_system(self._url).copy([self._url], [str(place)])
 
-        target._in_place(copy)
+        target._write_atomically(copy)
 
-    def _in_place(self, make: Callable[[RemotePath], None]) -> None:
-        """Make a file under its own name where a store shows it once it is whole, else under another at first."""
+    def _write_atomically(self, make: Callable[[RemotePath], None]) -> None:
+        """Write a file: directly in a store, which shows complete objects only, else under a temporary name first."""
         if not self._has_folders():
             make(self)
             return
@@ -194,84 +194,84 @@ class RemotePath(RemoteStoragePath):
             temporary.unlink(missing_ok=True)
 
     def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
-        """Nothing, where there are no folders; else with all above it."""
-        if self._has_folders() and not (exist_ok and self._is_there()):
-            with self._told():
+        """Create the folder and its parents; no-op in an object store."""
+        if self._has_folders() and not (exist_ok and self._exists()):
+            with self._translate_errors():
                 file_system(self._url).mkdirs(self._url)
 
     def iterdir(self) -> Iterator[RemotePath]:
-        """What lies in a folder; nothing where there is no such folder."""
+        """The entries of a folder; empty if it does not exist."""
         names = {path.removeprefix(f"{self}/").partition("/")[0] for path in self._below()}
         return iter([self / name for name in sorted(names) if name])
 
     def glob(self, pattern: str) -> Iterator[RemotePath]:
-        """What lies in the folder itself, by its name."""
+        """The entries of the folder whose names match; not recursive."""
         return iter([path for path in self.iterdir() if fnmatch.fnmatchcase(path.name, pattern)])
 
     def unlink(self, missing_ok: bool = False) -> None:
-        if self._is_there():
-            with self._told():
+        if self._exists():
+            with self._translate_errors():
                 file_system(self._url).delete([self._url])
         elif not missing_ok:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
 
     def remove_tree(self) -> None:
-        """Everything below this name."""
+        """Remove everything below this path."""
         if not self._has_folders() and not self.is_dir():
             return
-        with self._told():
+        with self._translate_errors():
             file_system(self._url).delete([self._url if self._has_folders() else f"{self}/"])
 
     def replace(self, target: RemotePath) -> RemotePath:
-        """Another name for a file, in place of what had that one; a store copies, then removes."""
-        if not self._is_there():
+        """Rename a file, replacing the target; a store copies and then deletes."""
+        if not self._exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
         if self._has_folders():
-            target.unlink(missing_ok=True)  # Hadoop renames to a name that is free only
-        with self._told():
+            target.unlink(missing_ok=True)  # Hadoop does not replace existing files
+        with self._translate_errors():
             file_system(self._url).rename([self._url], [str(target)])
         return target
 
     def rename(self, target: RemotePath) -> RemotePath:
-        """Another name for a folder and all below it, one object after another."""
+        """Rename a folder and everything below it; in a store, object by object."""
         if self._has_folders():
             return self.replace(target)
         below = self._below()
-        with self._told():
+        with self._translate_errors():
             file_system(self._url).rename(below, [f"{target}/{path.removeprefix(f'{self}/')}" for path in below])
         return target
 
     def _below(self, *, limit: int | None = None) -> list[str]:
-        """The URLs of all objects below a prefix; of a file system with folders, of all that lies in the folder."""
-        if self._has_folders() and not self._is_there():
+        """URLs of all objects below a prefix, or of all entries of a folder."""
+        if self._has_folders() and not self._exists():
             return []
-        with self._told():
+        with self._translate_errors():
             (found,) = file_system(self._url).match([f"{self._url}/**"], [limit])
         return [one.path for one in found.metadata_list]
 
-    def _is_there(self) -> bool:
-        with self._told():
+    def _exists(self) -> bool:
+        with self._translate_errors():
             return bool(file_system(self._url).exists(self._url))
 
     def _has_folders(self) -> bool:
-        with self._told():
+        with self._translate_errors():
             return bool(file_system(self._url).has_dirs())
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
-        """Each store's client has errors of its own, Beam's lack `errno` and `strerror`, a socket's a `filename`."""
+    def _translate_errors(self) -> Iterator[None]:
+        """Raise OSError with `errno`, `strerror` and `filename` for any error of a store's client or of Beam."""
         try:
             yield
         except Exception as error:
             if isinstance(error, OSError) and error.filename is not None:
                 raise
-            causes: dict[str, Exception] = getattr(error, "exception_details", None) or {}  # Beam's, by URL
+            causes: dict[str, Exception] = getattr(error, "exception_details", None) or {}  # of a BeamIOError, by URL
             cause = next(iter(causes.values()), error)
             number = cause.errno if isinstance(cause, OSError) and cause.errno is not None else errno.EIO
             raise OSError(number, " ".join(str(cause).split()), str(self)) from error
 
 
-def _as_it_is() -> str:
+def _uncompressed() -> str:
     from apache_beam.io.filesystem import CompressionTypes
 
     return CompressionTypes.UNCOMPRESSED

@@ -1,4 +1,4 @@
-"""Columns of all tables of one kind, as one table."""
+"""Loads columns of the manifests, or of the tables of rejected utterances, of many shards as one table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shared.layout import ShardName
 from shared.storage_path import StoragePath
 from shared.tables import parquet_source
 
-# What the page needs to know of every record.
+# Columns of records that pages show.
 RECORD_COLUMNS = (
     "language",
     "speaker",
@@ -35,52 +35,54 @@ REJECTION_COLUMNS = ("stage", "reason", "language")
 
 
 class DatasetRows(NamedTuple):
-    """The rows of many shards, one behind another, with `source` and `split`, which the shard's name says."""
+    """Rows of many shards in order, with the columns `source` and `split` from the names of the shards."""
 
     table: pa.Table
-    stems: list[str]
+    shard_names: list[str]
     starts: np.ndarray  # [shards + 1]
     path_of: Callable[[str], StoragePath]
 
     def numbers(self, column: str) -> np.ndarray:
-        """[N]"""
+        """A numeric column, [N]."""
         return self.table[column].to_numpy()
 
     def codes(self, column: str) -> tuple[np.ndarray, list[str]]:
-        """A text column as [N] numbers of its different values, and these."""
+        """A text column as [N] indices into its distinct values, and these values."""
         encoded = self.table[column].combine_chunks().dictionary_encode()
         return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
 
-    def place(self, row: int) -> tuple[str, int]:
-        """The shard of a row, and its index in there."""
+    def locate(self, row: int) -> tuple[str, int]:
+        """The shard of a row, and the row's index in it."""
         shard = int(np.searchsorted(self.starts, row, side="right")) - 1
-        return self.stems[shard], row - int(self.starts[shard])
+        return self.shard_names[shard], row - int(self.starts[shard])
 
-    def whole(self, row: int) -> dict[str, Any]:
-        """Every column of one row."""
-        stem, index = self.place(row)
-        return load_table(self.path_of(stem)).slice(index, 1).to_pylist()[0]
+    def full_row(self, row: int) -> dict[str, Any]:
+        """All columns of one row."""
+        shard_name, index = self.locate(row)
+        return load_table(self.path_of(shard_name)).slice(index, 1).to_pylist()[0]
 
 
 def load_columns(
-    stems: Iterable[str], *, path_of: Callable[[str], StoragePath], columns: tuple[str, ...]
+    shard_names: Iterable[str], *, path_of: Callable[[str], StoragePath], columns: tuple[str, ...]
 ) -> DatasetRows:
-    """The columns of the tables of all these shards.
+    """Load columns of the tables of these shards; `path_of` maps the name of a shard to its table.
 
     Raises:
-        UserError: one of them cannot be read.
+        UserError: a table cannot be read.
     """
-    stems = list(stems)
-    tables = [_named(load_table(path_of(stem), columns=columns), stem=stem) for stem in stems]
+    shard_names = list(shard_names)
+    tables = [
+        _named(load_table(path_of(shard_name), columns=columns), shard_name=shard_name) for shard_name in shard_names
+    ]
     starts = np.cumsum([0, *(len(table) for table in tables)])
-    return DatasetRows(pa.concat_tables(tables), stems, starts, path_of)
+    return DatasetRows(pa.concat_tables(tables), shard_names, starts, path_of)
 
 
 def load_table(path: StoragePath, *, columns: tuple[str, ...] | None = None) -> pa.Table:
-    """One table.
+    """Load one table.
 
     Raises:
-        UserError: it cannot be read, or lacks a column.
+        UserError: the table cannot be read, or lacks a column.
     """
     try:
         table = pq.ParquetFile(parquet_source(path)).read(columns=columns)
@@ -89,8 +91,8 @@ def load_table(path: StoragePath, *, columns: tuple[str, ...] | None = None) -> 
         raise UserError(f"{path}: cannot be read ({str(error).splitlines()[0]}); `make validate` says more") from error
 
 
-def _named(table: pa.Table, *, stem: str) -> pa.Table:
-    name = ShardName.parse(stem)
+def _named(table: pa.Table, *, shard_name: str) -> pa.Table:
+    name = ShardName.parse(shard_name)
     for column, value in (("source", name.source), ("split", name.split)):
         table = table.append_column(column, pa.repeat(value, len(table)))
     return table

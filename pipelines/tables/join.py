@@ -1,4 +1,4 @@
-"""Which rows of two tables are of one utterance."""
+"""Joins the rows of two tables by utterance id."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 class Pairs(NamedTuple):
-    """Row numbers: `a[i]` and `b[i]` are of one utterance; the others stand in one table only."""
+    """Row numbers: rows `a[i]` and `b[i]` belong to one utterance; `only_a` and `only_b` have no partner."""
 
     a: np.ndarray
     b: np.ndarray
@@ -17,15 +17,15 @@ class Pairs(NamedTuple):
     only_b: np.ndarray
 
     def where(self, mask: np.ndarray) -> Pairs:
-        """Those pairs, without what has no partner."""
+        """The pairs that a mask selects, without the rows that have no partner."""
         none = np.zeros(0, np.int64)
         return Pairs(self.a[mask], self.b[mask], none, none)
 
 
 def pair_rows(ids_a: pa.ChunkedArray, ids_b: pa.ChunkedArray, *, ranks_a: np.ndarray, ranks_b: np.ndarray) -> Pairs:
-    """Pair rows by their ids; where an id stands more than once, the first by rank with the first, and so on.
+    """Pair rows by id; of several rows with one id, pair the first by rank with the first, and so on.
 
-    Pairs come in the order of the first table.
+    Pairs are in the order of the first table.
     """
     codes = pa.chunked_array([*ids_a.chunks, *ids_b.chunks], pa.string()).combine_chunks()
     codes = codes.dictionary_encode().indices.to_numpy().astype(np.int64)
@@ -39,7 +39,7 @@ def pair_rows(ids_a: pa.ChunkedArray, ids_b: pa.ChunkedArray, *, ranks_a: np.nda
 
 
 def _occurrence_keys(codes: np.ndarray, *, ranks: np.ndarray) -> np.ndarray:
-    """A number for each row that tells its id, and how many rows of that id come before it by rank, [N]."""
+    """A key for each row, [N], from its id and the number of rows of that id before it by rank."""
     order = np.lexsort((ranks, codes))
     in_order = codes[order]
     is_first = np.diff(in_order, prepend=-1) != 0

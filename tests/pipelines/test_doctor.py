@@ -53,7 +53,7 @@ def test_a_run_on_flink_needs_java_jars_and_a_cluster(monkeypatch: pytest.Monkey
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     monkeypatch.setenv("FLINK_MASTER", "localhost:1")
     monkeypatch.setattr(checks, "java_home", refusing("Java 17 is required"))
-    found = {one.name: one.trouble for one in doctor.examine("flink", data=tmp_path)}
+    found = {one.name: one.trouble for one in doctor.check_environment("flink", data=tmp_path)}
     assert found["Java"] == "Java 17 is required"
     assert found["Flink's files"] == "not fetched yet; `make flink-up` does it (300 MB)"
     assert found["cluster"].startswith("no Flink cluster answers at localhost:1 ")
@@ -68,7 +68,7 @@ def test_with_a_job_server_of_ones_own_neither_maven_nor_flinks_files_are_wanted
     monkeypatch.setenv("FLINK_JOB_SERVER_JAR", __file__)
     monkeypatch.setenv("FLINK_ENVIRONMENT", "EXTERNAL:localhost:50000")
     monkeypatch.setattr(checks, "maven", refusing("no Maven"))
-    found = {one.name: one for one in doctor.examine("flink", data=tmp_path)}
+    found = {one.name: one for one in doctor.check_environment("flink", data=tmp_path)}
     assert found["Maven"].found == found["Flink's files"].found == "not needed with FLINK_JOB_SERVER_JAR"
     assert found["job server"].found == f"{__file__}, started for each run"
     assert (
