@@ -1,1 +1,1 @@
-"""The contract: what preparation and training must agree on."""
+"""The contract: the formats and settings that data preparation and training share."""

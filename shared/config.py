@@ -52,7 +52,8 @@ class ConfigKind(NamedTuple):
     keys: frozenset[str]  # top-level keys that no other kind has
 
 
-# The rooms do not import each other, so the keys stand here; tests/test_configs.py compares them with the settings.
+# The rooms do not import each other, so the keys are listed here;
+# tests/test_configs.py compares them with the settings.
 CONFIG_KINDS = (
     ConfigKind(
         "a data config",
@@ -128,7 +129,7 @@ class _Loader(yaml.SafeLoader):
         seen: set[str] = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
+                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} occurs twice", problem_mark=key.start_mark)
             seen.add(key.value)
         return node
 

@@ -132,9 +132,9 @@ def shown(value: Any) -> str:
 
 
 def _locate(model: type[pydantic.BaseModel], location: Sequence[str | int]) -> Location:
-    """The place that pydantic reports.
+    """The location that pydantic reports.
 
-    Where a section is one of several kinds, told apart by a field, pydantic puts the kind's name among the keys.
+    For a section that is one of several kinds, such as a source, pydantic puts the kind's name among the keys.
     """
     names: list[str] = []
     section, setting = model, Setting(model)

@@ -47,7 +47,7 @@ class Setting(NamedTuple):
         return found
 
     def section(self, value: Any) -> type[pydantic.BaseModel] | None:
-        """The class of the section that stands here with this value; None for a plain value."""
+        """The class of the section at this place, given its value; None for a plain value."""
         annotation = _without_none(_unwrapped(self.annotation)[0])
         if is_section(annotation):
             return annotation

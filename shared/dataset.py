@@ -1,4 +1,4 @@
-"""What a dataset says of itself: `dataset.json`."""
+"""The content of `dataset.json`: contract, sources, shards, languages, speakers and statistics of a dataset."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class _Frozen(pydantic.BaseModel):
 
 Count = Annotated[int, pydantic.Field(ge=0)]
 Positive = Annotated[float, pydantic.Field(gt=0)]
-# ln magnitude: what lies beyond is no mel of any preset, and training divides by the deviation.
+# ln magnitude. No preset gives values beyond these bounds; training divides by the deviation.
 Level = Annotated[float, pydantic.Field(ge=-20, le=20)]
 Deviation = Annotated[float, pydantic.Field(gt=0, le=20)]
 Sha256 = Annotated[str, pydantic.Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class TokenizerIdentity(_Frozen):
-    """Which tokenizer made the ids, and where it was found."""
+    """The tokenizer that made the token ids, and its location."""
 
     location: str
     sha256: Sha256
@@ -45,7 +45,7 @@ class TokenizerIdentity(_Frozen):
 
 
 class Contract(_Frozen):
-    """What the numbers in the shards mean. Two datasets of one fingerprint can be trained on together."""
+    """The meaning of the numbers in the shards. Datasets with equal fingerprints can be trained on together."""
 
     schema_version: int = SCHEMA_VERSION
     features: FeatureSpec
@@ -56,23 +56,23 @@ class Contract(_Frozen):
 
     @property
     def stores_mels(self) -> bool:
-        """Whether the records hold the mels themselves; else training computes them from the audio files."""
+        """True if the records hold mels; otherwise training computes the mels from the audio files."""
         return self.mel_dtype != NO_MEL
 
     @property
     def fingerprint(self) -> str:
-        """blake2b of everything above but the tokenizer's location, 32 hexadecimal digits."""
+        """blake2b of all fields except the tokenizer's location, 32 hexadecimal digits."""
         facts = self.model_dump(mode="json", exclude={"tokenizer": {"location"}})
         canonical = json.dumps(facts, sort_keys=True).encode()
         return hashlib.blake2b(canonical, digest_size=16).hexdigest()
 
 
 class ShardInfo(_Frozen):
-    """One shard as it was published."""
+    """One published shard."""
 
     name: Annotated[str, pydantic.Field(pattern=f"^(?:{SHARD_NAME.pattern})$")]
     split: str
-    inputs: str  # hash of all that the measured records were made from
+    inputs: str  # hash of everything that the records were made from
     records: Count
     bytes: Count
     sha256: Sha256
@@ -81,12 +81,12 @@ class ShardInfo(_Frozen):
     manifest_sha256: Sha256
     rejected: Count
     rejected_sha256: Sha256
-    withheld: Count  # of the rejected, those that have a record
+    withheld: Count  # rejected utterances that have a record
     withheld_sha256: Sha256
     withheld_manifest_sha256: Sha256
 
     def sha256_of_files(self) -> tuple[Sha256, ...]:
-        """In the order of `Layout.parts`."""
+        """The digests of the shard's files, in the order of `Layout.shard_files`."""
         return (
             self.sha256,
             self.manifest_sha256,
@@ -101,7 +101,7 @@ class SourceInfo(_Frozen):
 
     reader: str
     languages: tuple[str, ...]
-    weight: Positive  # how often an epoch of training hears it
+    weight: Positive  # repetitions of each record in a training epoch
     read: Count
     written: Count
     rejected: Count
@@ -126,10 +126,10 @@ class MelStatistics(_Frozen):
 
 
 class SelectionCriteria(_Frozen):
-    """By what the measured records were judged."""
+    """The thresholds that decided which records are in the shards."""
 
     checks: dict[str, float | int | bool | None]
-    # characters per second that each language of a source was allowed: source, language, (low, high)
+    # accepted characters per second: source -> language -> (low, high)
     characters_per_second: dict[str, dict[str, tuple[float, float]]]
 
 
@@ -155,17 +155,17 @@ class DatasetInfo(_Frozen):
 
 
 class Dataset(NamedTuple):
-    """A published dataset, opened."""
+    """A published dataset: its files and the content of its `dataset.json`."""
 
     layout: Layout
     info: DatasetInfo
 
     @classmethod
     def open(cls, root: StoragePath | str) -> Dataset:
-        """Read and check `dataset.json`.
+        """Open a dataset: read and check its `dataset.json`.
 
         Raises:
-            UserError: there is no finished dataset, or it is of another schema.
+            UserError: there is no finished dataset, or it has another schema version.
         """
         layout = Layout(Path(root) if isinstance(root, str) else root)
         finish_publication(layout)
@@ -174,10 +174,10 @@ class Dataset(NamedTuple):
         return cls(layout, read_info(layout.info))
 
     def manifest(self, split: str, *, columns: Sequence[str] = tuple(MANIFEST.names)) -> pa.Table:
-        """The manifest rows of a split, in the order of `dataset.json` and of the records.
+        """Read the manifest rows of a split, in the order of the shards in `dataset.json` and of their records.
 
         Raises:
-            pa.ArrowInvalid: a table is damaged, or far larger than dataset.json states.
+            pa.ArrowInvalid: a table is damaged, or far larger than `dataset.json` states.
         """
         names, shards = list(columns), self.info.shards_of(split)
         tables = [
@@ -189,28 +189,32 @@ class Dataset(NamedTuple):
 
 def _why_absent(layout: Layout) -> str:
     if not layout.root.is_dir():
-        return f"{layout.root}: no such directory; wanted a dataset, which `make preprocess DATA={layout.root}` builds"
+        return (
+            f"{layout.root}: no such directory; expected a dataset, which `make preprocess DATA={layout.root}` builds"
+        )
     if layout.info.exists() or layout.staging.exists():
-        what = f"{layout.root}: a build of this dataset did not finish (no _SUCCESS); run `make preprocess` again"
-        return f"{what}, or `make repair` if _SUCCESS alone was lost" if layout.info.exists() else what
+        message = f"{layout.root}: a build of this dataset did not finish (no _SUCCESS); run `make preprocess` again"
+        return f"{message}, or `make repair` if _SUCCESS alone was lost" if layout.info.exists() else message
     return f"{layout.root}: no dataset here (no _SUCCESS); `make preprocess DATA={layout.root}` builds one"
 
 
 def read_info(path: StoragePath) -> DatasetInfo:
-    """The content of a `dataset.json`.
+    """Read and check a `dataset.json`.
 
     Raises:
-        UserError: it cannot be read, is of another schema, or was edited.
+        UserError: it cannot be read, has another schema version, or was edited.
     """
     try:
         if path.exists() and not path.is_file():  # a pipe would be read for ever
-            raise ValueError("no regular file")
+            raise ValueError("not a regular file")
         document = json.loads(path.read_text(encoding="utf-8"))
         version = document["contract"]["schema_version"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path}: not a readable dataset.json ({error}); run `make preprocess` again") from error
     if version != SCHEMA_VERSION:
-        raise UserError(f"{path}: schema version {version}, wanted {SCHEMA_VERSION}; build it anew with this version")
+        raise UserError(
+            f"{path}: schema version {version}; expected {SCHEMA_VERSION}; build it again with this version"
+        )
     try:
         info = DatasetInfo.model_validate(document)
     except pydantic.ValidationError as error:
@@ -219,19 +223,19 @@ def read_info(path: StoragePath) -> DatasetInfo:
         raise UserError(f"{path}: {where}: {first['msg']}; run `make preprocess` again") from error
     if info.fingerprint != info.contract.fingerprint:
         raise UserError(
-            f"{path}: its fingerprint is not that of its contract: the file was edited; run `make preprocess` again"
+            f"{path}: the fingerprint does not match the contract: the file was edited; run `make preprocess` again"
         )
     return info
 
 
 def moment_sums(moments: np.ndarray, *, frames: int) -> np.ndarray:
-    """Per-band sums and sums of squares of so many frames, [2, M] float64, from their moments [3, M]."""
+    """Per-band sums and sums of squares, [2, M] float64, of `frames` frames with the moments [3, M]."""
     mean, deviation, _ = moments.astype(np.float64)
     return frames * np.stack([mean, mean * mean + deviation * deviation])
 
 
 def mel_statistics(*, frames: int, sums: np.ndarray, squares: np.ndarray) -> MelStatistics:
-    """Statistics from per-band sums over all frames, [M] float64 each."""
+    """Mean and standard deviation of each band from its sum and sum of squares over all frames, [M] float64 each."""
     count = max(frames, 1)
     mean = sums / count
     variance = np.maximum(squares / count - mean * mean, 1e-6)

@@ -1,7 +1,7 @@
-"""What a mel frame is: the feature spec, its named presets, and its mel filterbank.
+"""The mel spectrogram's settings: feature spec, named presets, and mel filterbank.
 
-There is one mel in the product. Preparation computes it, the trainer reads it, and a vocoder trained by
-others must agree with it, so each preset equals a published implementation number by number:
+There is one mel in the product. Preparation computes it, the trainer reads it, and vocoders trained by
+others must agree with it. Each preset therefore equals a published implementation number by number:
 
     hifigan-22k       jik876/hifi-gan config_v1.json, meldataset.py
     bigvgan-24k-100   NVIDIA/BigVGAN bigvgan_v2_24khz_100band_256x
@@ -21,24 +21,24 @@ from shared.errors import UserError
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class FeatureSpec:
-    """Everything that decides the value of a mel frame."""
+    """All settings that determine the values of a mel frame."""
 
     name: str
     sample_rate_hz: int
-    n_fft: int  # also the window's length; the window is a periodic Hann
+    n_fft: int  # also the length of the window, a periodic Hann
     hop_samples: int
-    pad_samples: int  # reflected on both sides; the transform itself does not centre
+    pad_samples: int  # reflect padding on each side; the transform itself does not centre frames
     n_mels: int
     fmin_hz: float
     fmax_hz: float
     mel_scale: str  # "slaney" or "htk"
     mel_norm: str | None  # "slaney" (unit area) or None (unit peak)
     power_epsilon: float  # added to re² + im² before the root
-    floor: float  # of the mel magnitude before its natural logarithm
+    floor: float  # lower bound of the mel magnitude before its natural logarithm
 
     @property
     def log_silence(self) -> float:
-        """The value of a silent frame, and so of padding."""
+        """The value of a silent frame; padding has it too."""
         return math.log(self.floor)
 
     @property
@@ -51,7 +51,7 @@ class FeatureSpec:
         return max(self.pad_samples + 1, self.n_fft - 2 * self.pad_samples)
 
     def num_frames(self, samples: int) -> int:
-        """How many frames a signal of so many samples gives."""
+        """The number of frames of a signal with this many samples."""
         return (samples + 2 * self.pad_samples - self.n_fft) // self.hop_samples + 1
 
 
@@ -105,10 +105,10 @@ PRESETS = {
 
 
 def preset(name: str) -> FeatureSpec:
-    """The feature spec of that name.
+    """Look up a feature spec by name.
 
     Raises:
-        UserError: there is none.
+        UserError: there is no preset of that name.
     """
     if name not in PRESETS:
         raise UserError(f"unknown feature preset {name!r}; expected one of {', '.join(PRESETS)}")
@@ -119,7 +119,7 @@ def preset(name: str) -> FeatureSpec:
 def mel_filterbank(spec: FeatureSpec) -> np.ndarray:
     """Triangular filters on the spec's mel scale, [n_fft // 2 + 1, n_mels] float32.
 
-    The definition of `librosa.filters.mel` (Slaney's Auditory Toolbox, 1998) and, for HTK without norm, of
+    Defined as `librosa.filters.mel` (Slaney's Auditory Toolbox, 1998) and, for HTK without norm, as
     `torchaudio.functional.melscale_fbanks`.
     """
     bins_hz = np.linspace(0.0, spec.sample_rate_hz / 2, spec.n_fft // 2 + 1)

@@ -1,6 +1,6 @@
-"""Writing that survives a crash: a file has its name only once it is whole and on the disk.
+"""Atomic, durable writing of files: a file gets its name only when it is complete and on the disk.
 
-An object store does that by itself: an object has its name only once it is whole, and is kept from then on.
+Object stores guarantee this themselves: an object is visible only when it is complete, and is kept from then on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from shared.storage_path import RemoteStoragePath, StoragePath
 CHUNK_BYTES = 1 << 22
 _PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)  # between attempts to empty a folder
 
-# A file system without locks: what is written in a file has to do, as in an object store.
+# The errors of a file system without locks.
 _UNSUPPORTED = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
@@ -36,9 +36,10 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}\.tmp", re.DOTALL)
 
 @contextlib.contextmanager
 def new_file(path: StoragePath, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """A file under a temporary name, that gets its own at the end; two writers of one name do not meet.
+    """Write a file under a temporary name and rename it at the end; concurrent writers do not interfere.
 
-    One that need not be `durable` is whole too, unless the machine itself stops.
+    Args:
+        durable: flush to the disk before renaming. Without it the file is complete unless the machine itself stops.
     """
     if isinstance(path, RemoteStoragePath):
         with path.new_object() as file:
@@ -57,19 +58,19 @@ def new_file(path: StoragePath, *, durable: bool = True) -> Iterator[BinaryIO]:
 
 
 def temporary_path(path: Path) -> Path:
-    """A name beside a path's own, for what is to get that; no two are the same."""
+    """A unique temporary path in the folder of `path`."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
 
 
 def temporary_files_of(path: Path) -> Iterator[Path]:
-    """What stands under such names of a path: writers that go on, or that were killed."""
+    """The temporary files of a path, left by writers that are running or were killed."""
     return path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 32}.tmp")
 
 
 def remove_temporary_files(folder: StoragePath) -> None:
-    """Remove what writers that were killed left under temporary names; nobody may write there meanwhile.
+    """Remove the temporary files of killed writers from a folder; the caller must be the only writer.
 
-    An object store has no such, and nothing is removed through a link.
+    Does nothing for object stores, which have no such files, and for links.
     """
     if isinstance(folder, RemoteStoragePath) or local_path(folder).is_symlink() or not folder.is_dir():
         return
@@ -79,10 +80,10 @@ def remove_temporary_files(folder: StoragePath) -> None:
 
 
 def local_path(path: StoragePath) -> Path:
-    """The path of what lies on a disk.
+    """Return `path` as a path on a disk.
 
     Raises:
-        TypeError: it lies elsewhere.
+        TypeError: it is in an object store.
     """
     if not isinstance(path, Path):
         raise TypeError(f"{path} is not on a disk")
@@ -90,20 +91,20 @@ def local_path(path: StoragePath) -> Path:
 
 
 def write_bytes(path: StoragePath, data: bytes, *, durable: bool = True) -> None:
-    """Write a whole file."""
+    """Write a file atomically."""
     with new_file(path, durable=durable) as file:
         file.write(data)
 
 
 def write_json(path: StoragePath, value: pydantic.BaseModel | dict | list, *, durable: bool = True) -> None:
-    """Write a document."""
+    """Write a JSON document atomically."""
     if isinstance(value, pydantic.BaseModel):
         value = value.model_dump(mode="json")
     write_bytes(path, (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode(), durable=durable)
 
 
 def link_file(path: StoragePath, target: StoragePath) -> None:
-    """The file under one more name, in place of what had it; a copy where there are no hard links."""
+    """Hard-link `path` as `target`, replacing it; copies where there are no hard links."""
     if isinstance(path, RemoteStoragePath) and isinstance(target, RemoteStoragePath):
         path.copy_to(target)
     else:
@@ -121,15 +122,15 @@ def _link(path: Path, target: Path) -> None:
         with path.open("rb") as source, new_file(target) as copy:
             shutil.copyfileobj(source, copy)
     finally:
-        temporary.unlink(missing_ok=True)  # renaming does nothing where both names are one file's
+        temporary.unlink(missing_ok=True)  # renaming does nothing where both names already are one file
 
 
 def flock_file(file: IO[Any], operation: int) -> bool:
-    """Take the system's lock of an open file; False where its file system has none.
+    """Take the operating system's lock on an open file (flock); False on a file system without locks.
 
     Raises:
-        BlockingIOError: another has it, and the operation is not to wait.
-        OSError: the disk.
+        BlockingIOError: another process holds the lock, and the operation does not wait.
+        OSError: the disk failed.
     """
     try:
         fcntl.flock(file, operation)
@@ -141,7 +142,7 @@ def flock_file(file: IO[Any], operation: int) -> bool:
 
 
 def fsync_path(path: StoragePath) -> None:
-    """Bring a file or folder to the disk; what a store has taken it keeps."""
+    """Flush a file or folder to the disk; nothing to do in an object store."""
     if isinstance(path, RemoteStoragePath):
         return
     descriptor = os.open(local_path(path), os.O_RDONLY)
@@ -152,10 +153,10 @@ def fsync_path(path: StoragePath) -> None:
 
 
 def remove_tree(folder: StoragePath) -> None:
-    """A folder and all in it, also where the worker of a job that was cancelled still writes there for a moment.
+    """Remove a folder and its content; tries again while a worker of a cancelled job still writes into it.
 
     Raises:
-        OSError: the disk, or somebody writes there on and on.
+        OSError: the disk failed, or a process keeps writing into the folder.
     """
     if isinstance(folder, RemoteStoragePath):
         folder.remove_tree()
@@ -172,24 +173,24 @@ def remove_tree(folder: StoragePath) -> None:
 
 
 def has_same_bytes(path: StoragePath, other: StoragePath) -> bool:
-    """Whether two files hold the same bytes."""
+    """True if two files hold the same bytes."""
     if isinstance(path, Path) and isinstance(other, Path):
         return filecmp.cmp(path, other, shallow=False)
     return path.stat().st_size == other.stat().st_size and file_sha256(path) == file_sha256(other)
 
 
 def bytes_sha256(data: bytes) -> str:
-    """The sha256 of what a file would hold."""
+    """The sha256 of bytes, as hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
 def file_sha256(path: StoragePath) -> str:
-    """The sha256 of a file, read in pieces."""
+    """The sha256 of a file, as hexadecimal digits; the file is read in chunks."""
     if isinstance(path, Path):
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     digest = hashlib.sha256()
     with path.open("rb") as remote:
-        while piece := remote.read(CHUNK_BYTES):
-            digest.update(piece)
+        while chunk := remote.read(CHUNK_BYTES):
+            digest.update(chunk)
     return digest.hexdigest()

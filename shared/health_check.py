@@ -1,4 +1,4 @@
-"""Whether a machine has what is needed, a line for each thing that was looked at."""
+"""Checks of a machine's set-up (`doctor`): each gives one line, with what was found or what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shared.errors import UserError
 
 
 class Check(NamedTuple):
-    """One line; `trouble` says what to do, empty where all is well."""
+    """The result of one check; `trouble` says what to do, and is empty if all is well."""
 
     name: str
     found: str
@@ -22,30 +22,30 @@ class Check(NamedTuple):
         return f"{'  ' if self.trouble else 'ok'} {self.name:14} {self.trouble or self.found}"
 
 
-def run_check(name: str, look: Callable[[], str]) -> Check:
-    """What `look` found, or its UserError as trouble."""
+def run_check(name: str, check: Callable[[], str]) -> Check:
+    """Run a check: `check` returns what it found, or raises UserError, which becomes the trouble."""
     try:
-        return Check(name, look())
+        return Check(name, check())
     except UserError as error:
         return Check(name, "", trouble=str(error))
 
 
 def free_space(folder: Path, *, required_gib: float, variable: str) -> str:
-    """How much is free where a folder is to be; `variable` of make names another.
+    """The free disk space at a folder that may not exist yet; `variable` is make's variable for the folder.
 
     Raises:
-        UserError: too little, or it cannot be written to or looked at.
+        UserError: there is too little space, or the folder cannot be written to or examined.
     """
     try:
-        place = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
-        free_gib = shutil.disk_usage(place).free / 2**30
+        existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+        free_gib = shutil.disk_usage(existing).free / 2**30
     except OSError as error:
-        wanted = f"wanted a folder of yours: {variable}="
-        raise UserError(f"{folder} cannot be looked at ({error.strerror}); {wanted}") from error
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise UserError(f"{place} cannot be written to; wanted a folder of yours: {variable}=")
+        expected = f"expected a folder of yours: {variable}="
+        raise UserError(f"{folder} cannot be examined ({error.strerror}); {expected}") from error
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise UserError(f"{existing} cannot be written to; expected a folder of yours: {variable}=")
     if free_gib < required_gib:
         raise UserError(
-            f"{free_gib:.1f} GiB free at {place}, wanted {required_gib:g} or more; make room, or {variable}="
+            f"{free_gib:.1f} GiB free at {existing}; expected {required_gib:g} or more; make room, or {variable}="
         )
-    return f"{free_gib:.0f} GiB free at {place}"
+    return f"{free_gib:.0f} GiB free at {existing}"

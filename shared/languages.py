@@ -1,4 +1,4 @@
-"""The languages of NLLB-200 by their FLORES-200 codes, the token id of each, and the names that others give them.
+"""The languages of NLLB-200: FLORES-200 codes, token ids, and other names for them (ISO 639, BCP 47, English).
 
 The table is in id order, which is almost but not quite the alphabet's: `ace_Arab` is 256001, `zul_Latn`
 256202 (fairseq dictionary of facebook/nllb-200; the same in Hugging Face's `tokenization_nllb.py`).
@@ -41,8 +41,8 @@ LAST_ID = FIRST_ID + len(CODES) - 1
 _ID_OF = {code: FIRST_ID + index for index, code in enumerate(CODES)}
 
 # Names on the left mean the languages on the right: ISO 639-1, bibliographic, withdrawn and macrolanguage codes,
-# with a script or a region where that makes a difference, and the English names that folders of corpora bear.
-# Several on the right: the name is ambiguous. None: NLLB has not what the name means.
+# with a script or a region where that makes a difference, and the English names in the folder names of corpora.
+# Several on the right: the name is ambiguous. None: NLLB does not have the language.
 _NAMES = """
     af=afr ak=aka am=amh ar,ara=arb as=asm ay,aym=ayr az,aze=azj az-arab,az-ir=azb ba=bak be=bel
     bg=bul bm=bam bn=ben bo,tib=bod bs=bos ca=cat cs,cze=ces cy,wel=cym da=dan de,ger,german=deu din=dik dz=dzo
@@ -64,7 +64,7 @@ _NAMES = """
 
 
 def _codes_of(language: str) -> list[str]:
-    """`zho_Hans` and `zho_Hant` of `zho`; a code means itself."""
+    """The codes of an ISO 639-3 language: `zho_Hans` and `zho_Hant` for `zho`; a FLORES-200 code gives itself."""
     return [code for code in CODES if language in (code, code[:3])]
 
 
@@ -84,7 +84,7 @@ def language_id(code: str) -> int:
     """The NLLB token id of a FLORES-200 code such as `eng_Latn` (256047).
 
     Raises:
-        UserError: the code is none of the 202; the nearest ones are named.
+        UserError: the code is not one of the 202; the message names the nearest ones.
     """
     if code in _ID_OF:
         return _ID_OF[code]
@@ -92,12 +92,14 @@ def language_id(code: str) -> int:
 
 
 def resolve_language(name: str) -> str:
-    """The FLORES-200 code that a name means: itself, ISO 639-1 or -3, BCP 47, a Common Voice locale.
+    """Resolve a language's name to its FLORES-200 code.
 
-    Case does not matter, nor whether `-` or `_` joins the parts. A region that makes no difference is dropped.
+    Args:
+        name: a FLORES-200 code, ISO 639-1 or -3, BCP 47, or a Common Voice locale: `en`, `deu`, `pt-BR`. Case does
+            not matter; parts are joined by `-` or `_`. A region that makes no difference is ignored.
 
     Raises:
-        UserError: NLLB has not that language or not in that script, or the name means several of its languages.
+        UserError: NLLB does not have the language or the script, or the name is ambiguous, such as `zh`.
     """
     if name in _ID_OF:
         return name
@@ -111,7 +113,7 @@ def resolve_language(name: str) -> str:
 
 
 def _meant(language: str, script: str | None, region: str | None) -> list[str]:
-    """Every code that the parts of a name may mean, by the most particular name in the table."""
+    """The codes that the parts of a name can mean, by the most specific name in the table."""
     for name in (f"{language}-{region}", f"{language}-{script}", language):
         codes = [code for code in _MEANINGS.get(name, []) if not script or code.lower().endswith(script)]
         if codes or (name in _MEANINGS and not script):
@@ -128,13 +130,13 @@ def language_code(token_id: int) -> str:
     """The FLORES-200 code of an NLLB language token id.
 
     Raises:
-        ValueError: the id is not a language's.
+        ValueError: the id is not a language token.
     """
     if not FIRST_ID <= token_id <= LAST_ID:
-        raise ValueError(f"token {token_id} is no language: those are {FIRST_ID} to {LAST_ID}")
+        raise ValueError(f"token {token_id} is not a language; expected {FIRST_ID} to {LAST_ID}")
     return CODES[token_id - FIRST_ID]
 
 
 def script(code: str) -> str:
-    """The ISO 15924 script of a FLORES-200 code: `Latn` of `eng_Latn`."""
+    """The ISO 15924 script of a FLORES-200 code: `Latn` for `eng_Latn`."""
     return code.rpartition("_")[2]

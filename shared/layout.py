@@ -1,13 +1,13 @@
-"""A dataset on disk: the names of its files.
+"""The files of a dataset on disk, and their names.
 
-DATA/dataset.json                    what it is: contract, shards with their sha256, totals, statistics
-DATA/shards/<stem>.tfrecord          stem = <source>-<split>-00003-of-00016
-DATA/manifest/<stem>.parquet         a row per record of the shard, in its order
-DATA/rejected/<stem>.parquet         a row per utterance that is not in the shard, and why
-DATA/withheld/<stem>.{tfrecord,parquet}  records that a threshold rejected: another threshold brings them back
-DATA/vocab.json                      the compact vocabulary
-DATA/config.yaml                     what was asked for: the build's config with all its defaults
-DATA/_SUCCESS                        written last: without it there is no dataset; the sha256 of each file above
+DATA/dataset.json               contract, shards with their sha256, totals, statistics
+DATA/shards/<shard>.tfrecord    <shard> = <source>-<split>-00003-of-00016
+DATA/manifest/<shard>.parquet   a row per record of the shard, in the shard's order
+DATA/rejected/<shard>.parquet   a row per utterance that is not in the shard, with the reason
+DATA/withheld/<shard>.{tfrecord,parquet}    records that a threshold rejected; another threshold brings them back
+DATA/vocab.json                 the compact vocabulary
+DATA/config.yaml                the build's config with all its defaults
+DATA/_SUCCESS                   the sha256 of each file above; written last: without it there is no dataset
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHARD_NAME = re.compile(
 
 
 class ShardName(NamedTuple):
-    """The name of a shard without its suffix, in parts."""
+    """The name of a shard, such as `ljspeech-train-00003-of-00016`, in parts."""
 
     source: str
     split: str
@@ -40,51 +40,51 @@ class ShardName(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> ShardName:
-        """Raises ValueError where the text is no such name."""
+        """Parse a shard's name; raises ValueError if the text is not one."""
         match = SHARD_NAME.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text!r} is no shard name like ljspeech-train-00003-of-00016")
+            raise ValueError(f"{text!r} is not a shard name such as ljspeech-train-00003-of-00016")
         return cls(match["source"], match["split"], int(match["shard"]), int(match["shards"]))
 
 
 class Layout(NamedTuple):
-    """Where the files of a dataset lie; also of one that is being built."""
+    """The paths of a dataset's files, also while the dataset is being built."""
 
     root: StoragePath
 
-    def shard(self, stem: str) -> StoragePath:
-        return self.root / "shards" / f"{stem}.tfrecord"
+    def shard(self, shard_name: str) -> StoragePath:
+        return self.root / "shards" / f"{shard_name}.tfrecord"
 
-    def manifest(self, stem: str) -> StoragePath:
-        return self.root / "manifest" / f"{stem}.parquet"
+    def manifest(self, shard_name: str) -> StoragePath:
+        return self.root / "manifest" / f"{shard_name}.parquet"
 
-    def rejected(self, stem: str) -> StoragePath:
-        return self.root / "rejected" / f"{stem}.parquet"
+    def rejected(self, shard_name: str) -> StoragePath:
+        return self.root / "rejected" / f"{shard_name}.parquet"
 
-    def withheld(self, stem: str) -> StoragePath:
-        return self.root / "withheld" / f"{stem}.tfrecord"
+    def withheld(self, shard_name: str) -> StoragePath:
+        return self.root / "withheld" / f"{shard_name}.tfrecord"
 
-    def withheld_manifest(self, stem: str) -> StoragePath:
-        return self.root / "withheld" / f"{stem}.parquet"
+    def withheld_manifest(self, shard_name: str) -> StoragePath:
+        return self.root / "withheld" / f"{shard_name}.parquet"
 
-    def shard_files(self, stem: str) -> tuple[StoragePath, ...]:
+    def shard_files(self, shard_name: str) -> tuple[StoragePath, ...]:
         """The five files of one shard."""
         return (
-            self.shard(stem),
-            self.manifest(stem),
-            self.rejected(stem),
-            self.withheld(stem),
-            self.withheld_manifest(stem),
+            self.shard(shard_name),
+            self.manifest(shard_name),
+            self.rejected(shard_name),
+            self.withheld(shard_name),
+            self.withheld_manifest(shard_name),
         )
 
     @property
     def folders(self) -> tuple[StoragePath, ...]:
-        """Those of the shards' files."""
+        """The folders of the shards' files."""
         return tuple(sorted({path.parent for path in self.shard_files("any")}))
 
     @property
     def dataset_files(self) -> tuple[StoragePath, ...]:
-        """The files that are of the dataset as a whole; `_SUCCESS` last."""
+        """The files that belong to the dataset and not to one shard; `_SUCCESS` last."""
         return (self.vocabulary, self.config, self.info, self.success)
 
     @property
@@ -129,7 +129,7 @@ class Layout(NamedTuple):
 
 
 def is_dataset_file(name: str) -> bool:
-    """Whether it can be the name of a dataset's file, relative to the dataset."""
-    layout, stem = Layout(Path()), PurePosixPath(name).stem
-    files = layout.shard_files(stem) if SHARD_NAME.fullmatch(stem) else layout.dataset_files
+    """True if `name` is the relative path of a file that a dataset can have."""
+    layout, shard_name = Layout(Path()), PurePosixPath(name).stem
+    files = layout.shard_files(shard_name) if SHARD_NAME.fullmatch(shard_name) else layout.dataset_files
     return name in {file.relative_to(layout.root).as_posix() for file in files}

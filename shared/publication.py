@@ -1,10 +1,13 @@
-"""The moment at which a new dataset takes the place of an older one, whatever is killed meanwhile.
+"""Atomic publication: a new dataset replaces an older one in one step, even if the process is killed.
 
-All files lie ready below `DATA/.staging`. Then `DATA/.publication.json` is written, which lists every renaming and
-removal: with it the new dataset is published. The renamings follow at once, and the build's staging folder goes;
-whoever opens the dataset after a kill carries them on first. Each can be done twice. Since every reader does so, also
-of a dataset that came from elsewhere, a journal can name nothing but a dataset's own files, and none of them through a
-link.
+1. All new files are complete below `DATA/.staging`.
+2. The journal `DATA/.publication.json` is written. It lists every renaming and removal; with it the new dataset is
+   published.
+3. The renamings and removals follow, then the staging folder is removed.
+
+After a kill during step 3, whoever opens the dataset next finishes the step first; every action can be repeated.
+Because every reader does so, also for a dataset copied from elsewhere, a journal can name only a dataset's own files,
+and none of them through a link.
 """
 
 from __future__ import annotations
@@ -30,20 +33,20 @@ _STAGED = re.compile(r"\.staging/[0-9a-f]{32}/(.+)")
 
 def _named(name: str) -> str:
     if not is_dataset_file(name):
-        raise ValueError("wanted the name of a dataset's file")
+        raise ValueError("expected the name of a dataset's file")
     return name
 
 
 def _staged(move: tuple[str, str]) -> tuple[str, str]:
     staged = _STAGED.fullmatch(move[0])
     if staged is None or staged[1] != move[1]:
-        raise ValueError("wanted a staged file and the name that it has there")
+        raise ValueError("expected a staged file and its name in the dataset")
     return move
 
 
 def _complete(moves: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     if not moves or moves[-1][1] != "_SUCCESS":
-        raise ValueError("wanted _SUCCESS last")
+        raise ValueError("expected _SUCCESS last")
     return moves
 
 
@@ -52,7 +55,7 @@ Move = Annotated[tuple[str, Name], pydantic.AfterValidator(_staged)]  # (from, t
 
 
 class Publication(pydantic.BaseModel):
-    """The content of `.publication.json`; every path is relative to the dataset, and `_SUCCESS` comes last."""
+    """The content of `.publication.json`. Paths are relative to the dataset; the last move brings `_SUCCESS`."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
@@ -61,34 +64,34 @@ class Publication(pydantic.BaseModel):
 
     @property
     def folders(self) -> list[PurePosixPath]:
-        """Every folder below the dataset that its names lead through, the outer ones first."""
+        """Every folder below the dataset that a path leads through, outer folders first."""
         names = [*self.removals, *(name for move in self.moves for name in move)]
         return sorted({parent for name in names for parent in PurePosixPath(name).parents if parent.parts})
 
 
 def check_folders(folders: Iterable[StoragePath], *, root: StoragePath) -> None:
-    """Whether files can be renamed within the dataset from and to these folders, as far as they exist.
+    """Check that files can be renamed between these folders and the dataset; absent folders are skipped.
 
     Raises:
-        UserError: one is a link or a file, or lies on another file system than the dataset.
-        OSError: one cannot be written to.
+        UserError: a folder is a link or a file, or is on another file system than the dataset.
+        OSError: a folder cannot be written to.
     """
     if isinstance(root, RemoteStoragePath):
         return
     for folder in map(local_path, folders):
         _refuse_link(folder)
         if folder.exists() and not folder.is_dir():
-            raise UserError(f"{folder}: no folder, where a dataset has one; move it away")
+            raise UserError(f"{folder}: not a folder; expected one, as datasets have; move it away")
         if folder.is_dir():
             if not _is_of_one_mount(folder, local_path(root)):
-                message = "lies on another file system than the dataset, and renaming has to do"
+                message = "is on another file system than the dataset, and files cannot be renamed across file systems"
                 raise UserError(f"{folder}: {message}; make it a plain folder, or put the whole dataset there")
             if not os.access(folder, os.W_OK | os.X_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
 def _check_files(names: Iterable[str], *, root: StoragePath) -> None:
-    """Raises IsADirectoryError where one can be neither removed nor replaced."""
+    """Raise IsADirectoryError if a folder has the name of a file to be removed or replaced."""
     for path in (root / name for name in names if not isinstance(root, RemoteStoragePath)):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -96,12 +99,12 @@ def _check_files(names: Iterable[str], *, root: StoragePath) -> None:
 
 def _refuse_link(folder: Path) -> None:
     if folder.is_symlink():
-        message = "a link, where a dataset has a folder; nothing is renamed or removed through it"
+        message = "is a link; expected a folder; nothing is renamed or removed through a link"
         raise UserError(f"{folder}: {message}; make it a plain folder, or put the whole dataset where it leads")
 
 
 def _is_of_one_mount(folder: Path, other: Path) -> bool:
-    """Renaming what is not there fails for another reason between two mounts, also of one file system."""
+    """Probe by renaming an absent file: the error differs between two mounts, also of one file system."""
     name = f".{uuid.uuid4().hex}"
     try:
         os.rename(folder / name, other / name)  # noqa: PTH104 - a probe, not a renaming
@@ -113,10 +116,13 @@ def _is_of_one_mount(folder: Path, other: Path) -> bool:
 def publish_files(
     layout: Layout, *, moves: Iterable[tuple[StoragePath, StoragePath]], removals: Iterable[StoragePath]
 ) -> None:
-    """Publish; the caller holds the dataset's lock. The last move brings `_SUCCESS`.
+    """Publish a staged dataset; the caller holds the dataset's write lock.
+
+    Args:
+        moves: (staged file, final path); the last one brings `_SUCCESS`.
 
     Raises:
-        UserError, OSError: it cannot be, and nothing was changed; OSError too where the disk fails later.
+        UserError, OSError: the files cannot be renamed, and nothing was changed. OSError also if the disk fails later.
     """
     publication = Publication(
         removals=tuple(_relative(path, layout=layout) for path in removals),
@@ -136,9 +142,9 @@ def _relative(path: StoragePath, *, layout: Layout) -> str:
 
 
 def complete_publication(layout: Layout) -> None:
-    """Carry out what the journal says, from its start; the caller holds the dataset's lock.
+    """Carry out the journal from its start, if there is one; the caller holds the dataset's lock.
 
-    A journal whose files are gone is dropped: there is no `_SUCCESS` then, and a build makes what is missing.
+    A journal whose files are gone is removed: the dataset then has no `_SUCCESS`, and a build makes what is missing.
     """
     publication = _read(layout)
     if publication is None:
@@ -148,10 +154,10 @@ def complete_publication(layout: Layout) -> None:
             _refuse_link(local_path(layout.root / folder))
     *moves, last = publication.moves
     staged = layout.root / last[0]
-    if staged.is_file():  # else the kill came after the last move
+    if staged.is_file():  # otherwise the kill came after the last move
         _carry_out(publication.removals, moves, last, root=layout.root, success=layout.success)
     if not staged.is_file():
-        # the dataset is published; the next build removes what stays, or tells why not (a stranger's may be too deep)
+        # the dataset is published; the next build removes the rest or reports why not (a folder can be too deep)
         with contextlib.suppress(OSError, RecursionError):
             remove_staged(staged.parent)
     layout.journal.unlink()
@@ -159,10 +165,10 @@ def complete_publication(layout: Layout) -> None:
 
 
 def remove_staged(folder: StoragePath) -> None:
-    """The folder of one build, and the one of all builds after the last of them.
+    """Remove the staging folder of one build, and the common staging folder once it is empty.
 
     Raises:
-        OSError: the disk.
+        OSError: the disk failed.
     """
     if folder.exists():
         remove_tree(folder)
@@ -188,7 +194,7 @@ def _carry_out(
 
 
 def _move(source: StoragePath, target: StoragePath) -> bool:
-    """Whether the file has its name now."""
+    """Rename a file; False if neither its old nor its new name exists."""
     try:
         source.replace(target)
     except FileNotFoundError:
@@ -202,11 +208,11 @@ def _read(layout: Layout) -> Publication | None:
     except FileNotFoundError:
         return None
     except pydantic.ValidationError as error:
-        raise UserError(f"{layout.journal}: not a journal of a build: remove it, and run `make preprocess`") from error
+        raise UserError(f"{layout.journal}: not a journal of a build; remove it, and run `make preprocess`") from error
 
 
 def format_checksums(sums: Mapping[str, str]) -> bytes:
-    """`sha256sum`'s own format, so that `sha256sum --check _SUCCESS` does."""
+    """The content of `_SUCCESS` in `sha256sum`'s format: `sha256sum --check _SUCCESS` verifies it."""
     return "".join(f"{sums[name]}  {name}\n" for name in sorted(sums)).encode()
 
 
@@ -216,7 +222,7 @@ def _is_inside(name: str) -> bool:
 
 
 def read_checksums(path: StoragePath) -> dict[str, str]:
-    """sha256 by the name of a file of the dataset; only of lines that are sound, none where the file is not there."""
+    """Read `_SUCCESS`: file name -> sha256. Malformed lines are skipped; an absent file gives no entries."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
     except OSError:

@@ -1,8 +1,8 @@
-"""The record: one utterance as a `tf.train.Example`, by one table of fields.
+"""Records: one utterance as a serialised `tf.train.Example`, encoded and decoded by one table of fields.
 
-The table makes the encoder here, the parse of the trainer, the check of the validator and the table in the
-README. Encoding and decoding are written out in full because a Beam worker must not import TensorFlow (20 s
-from cold); the tests hold them against TensorFlow's own serialiser and parser.
+The table defines the encoder here, the trainer's parser, the validator's checks and the table in the documentation.
+Encoding and decoding are written without TensorFlow because a Beam worker must not import it (20 s from cold); the
+tests compare them with TensorFlow's own serialiser and parser.
 
     Example  { 1: Features }            protobuf field numbers, tensorflow/core/example/*.proto
     Features { 1: {1: name, 2: Feature} repeated }
@@ -18,16 +18,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-MAX_VARINT_BYTES = 10  # of a 64-bit integer
+MAX_VARINT_BYTES = 10  # length of a 64-bit integer
 
-# By what the build was asked for. Without mels a record holds their moments: of each band the mean, the standard
-# deviation and the drift, which is the mean of value times time, where time runs from -1 to 1.
+# The types of stored mels by the build's setting `mel_dtype`. Without mels a record holds their moments: the mean, the
+# standard deviation and the drift of each band. The drift is the mean of value times time, with time from -1 to 1.
 NO_MEL = "none"
 MEL_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4"), NO_MEL: np.dtype("<f4")}
 NUM_MOMENTS = 3
 
 
 class Field(NamedTuple):
+    """One field of a record."""
+
     name: str
     kind: str  # "bytes", "int64" or "int64 list"
     shape: str
@@ -51,11 +53,11 @@ KINDS = {field.name: field.kind for field in FIELDS}
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Record:
-    """What the trainer needs to know of one utterance."""
+    """One utterance as the trainer needs it."""
 
     utterance_id: str
     frames: int
-    mel: np.ndarray  # [F, M] in the dataset's mel dtype; [3, M] where it stores none
+    mel: np.ndarray  # [F, M] in the dataset's mel dtype; moments [3, M] if the dataset stores no mels
     tokens: tuple[int, ...]  # [T]
     language: int
     speaker: int
@@ -63,14 +65,14 @@ class Record:
 
 
 def mel_rows(frames: int, *, mel_dtype: str) -> int:
-    """How many rows of M values a record's `mel` has."""
+    """The number of rows of M values in a record's `mel`."""
     return NUM_MOMENTS if mel_dtype == NO_MEL else frames
 
 
 def encode(record: Record) -> bytes:
-    """The record as a serialised `tf.train.Example`, fields in the order of their names.
+    """Serialise a record as a `tf.train.Example`, with the fields in the order of their names.
 
-    The bytes equal those of protobuf's deterministic serialisation.
+    The bytes equal protobuf's deterministic serialisation.
     """
     return _delimited(1, b"".join(_feature(field, _value(record, field.name)) for field in FIELDS))
 
@@ -92,7 +94,7 @@ def _feature(field: Field, value: bytes | int | tuple[int, ...]) -> bytes:
 
 @functools.lru_cache(1 << 14)
 def field_header(name: str, *, value_bytes: int) -> bytes:
-    """What stands before a feature's value: the lengths of all that it is wrapped in, its name and its kind."""
+    """The bytes before a feature's value: the lengths of the messages around it, its name and its kind."""
     kind = 1 if KINDS[name] == "bytes" else 3
     listed = _delimiter(1, value_bytes)
     feature = _delimiter(kind, len(listed) + value_bytes) + listed
@@ -109,7 +111,7 @@ def _delimiter(number: int, payload_bytes: int) -> bytes:
 
 
 def encode_varint(value: int) -> bytes:
-    """An unsigned integer, seven bits a byte, the lowest first; a high bit says that more follow."""
+    """Encode an unsigned integer, seven bits a byte, lowest first; a set high bit means that more bytes follow."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -119,17 +121,17 @@ def encode_varint(value: int) -> bytes:
 
 
 def decode(payload: bytes) -> dict[str, list[bytes] | list[int]]:
-    """The features of a serialised `tf.train.Example` by name.
+    """Parse a serialised `tf.train.Example`: feature name -> values.
 
     Raises:
-        ValueError: the bytes are no such message.
+        ValueError: the bytes are not such a message.
     """
     features: dict[str, list[bytes] | list[int]] = {}
     for body in _messages(payload, number=1):
         for entry in _messages(body, number=1):
             name, feature = _entry(entry)
             if name in features:
-                raise ValueError(f"feature {name!r} stands twice")
+                raise ValueError(f"feature {name!r} occurs twice")
             features[name] = _feature_values(feature)
     return features
 
@@ -156,10 +158,10 @@ def _feature_values(feature: bytes) -> list[bytes] | list[int]:
 
 
 def decode_varints(packed: bytes) -> np.ndarray:
-    """Varints one behind another, as uint64.
+    """Decode consecutive varints, [N] uint64.
 
     Raises:
-        ValueError: they are none.
+        ValueError: the bytes are not varints.
     """
     if not packed:
         return np.zeros(0, np.uint64)
@@ -169,19 +171,19 @@ def decode_varints(packed: bytes) -> np.ndarray:
     lengths = ends - starts + 1
     if data[-1] >= 0x80 or lengths.max() > MAX_VARINT_BYTES:
         raise ValueError("a broken protobuf varint")
-    place = np.arange(len(data)) - np.repeat(starts, lengths)
-    return np.add.reduceat((data & 0x7F).astype(np.uint64) << (7 * place).astype(np.uint64), starts)
+    position = np.arange(len(data)) - np.repeat(starts, lengths)
+    return np.add.reduceat((data & 0x7F).astype(np.uint64) << (7 * position).astype(np.uint64), starts)
 
 
 def _messages(payload: bytes, *, number: int) -> Iterator[bytes]:
     for found, value in _parts(payload):
         if found != number or not isinstance(value, bytes):
-            raise ValueError(f"protobuf field {found} where {number} was wanted")
+            raise ValueError(f"protobuf field {found}; expected {number}")
         yield value
 
 
 def _parts(payload: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """The fields of one protobuf message: number and either a varint or bytes."""
+    """The fields of one protobuf message: (number, varint or bytes)."""
     position = 0
     while position < len(payload):
         tag, position = _read_varint(payload, position)

@@ -1,4 +1,4 @@
-"""A stderr that may fail: whoever read it has gone, or it is a file on a disk that is full."""
+"""A stderr whose errors are ignored: its reader has gone, or it is a file on a full disk."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Any, TextIO, cast
 
 
 def ignore_stderr_errors() -> None:
-    """From now on what stderr does not take is lost, and nothing else: neither work nor how the process ends.
+    """From now on drop what stderr cannot take, without an error; work and exit code are not affected.
 
-    A pipe's reader goes with the signal that is to have the work saved (`… 2>&1 | tee log`, then Ctrl-C), a disk is
-    full of what is to be told of. rich would end the process there, and a thread that tells something would die.
+    A pipe's reader ends with the signal that makes this process save its work (`… 2>&1 | tee log`, then Ctrl-C), and a
+    log file's disk can be full. Otherwise rich would end the process, and a thread that logs something would die.
     """
     if sys.stderr is None:  # as in a process that begins without one (`2>&-`)
-        _open_nothing()
+        _open_devnull_as_stderr()
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (while the process lives)
-    sys.stderr = cast(TextIO, _Lossy(sys.stderr))
+    sys.stderr = cast(TextIO, _ErrorIgnoringStream(sys.stderr))
 
 
-def _open_nothing() -> None:
-    """As descriptor 2, which the processes begun from here are to have too, whatever others are closed."""
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 2)
+def _open_devnull_as_stderr() -> None:
+    """Open /dev/null as descriptor 2, which child processes inherit too."""
+    devnull = os.open(os.devnull, os.O_RDWR)
+    os.dup2(devnull, 2)
     os.set_inheritable(2, True)
-    if nothing != 2:
-        os.close(nothing)
+    if devnull != 2:
+        os.close(devnull)
 
 
-class _Lossy:
-    """All else is the stream's own."""
+class _ErrorIgnoringStream:
+    """A text stream without OSErrors in `write` and `flush`; everything else is the stream's own."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream

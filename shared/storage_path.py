@@ -1,7 +1,7 @@
-"""A file or folder of a dataset, wherever it lies: on a disk (`pathlib.Path`) or in an object store.
+"""The interface of paths to a dataset's files: `pathlib.Path` on a disk, or a path in an object store.
 
-What reads and writes datasets asks of a place only what both can do. What only a disk can (syncs, links, locks) stands
-in `shared.files` and `shared.locks`, which tell the two apart.
+Code that reads and writes datasets uses only this interface. Operations that only a disk has (flushing, links, locks)
+are in `shared.files` and `shared.locks`, which distinguish the two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import BinaryIO, Literal, Protocol, Self
 
 
 class FileStat(Protocol):
-    """What is known of a file without reading it."""
+    """Size and modification time of a file."""
 
     @property
     def st_size(self) -> int: ...
@@ -24,7 +24,7 @@ class FileStat(Protocol):
 
 
 class StoragePath(Protocol):
-    """The part of pathlib's interface that datasets are read and written with; nothing here needs a disk."""
+    """The part of pathlib's interface that reading and writing datasets needs; nothing in it requires a disk."""
 
     @property
     def name(self) -> str: ...
@@ -82,16 +82,16 @@ class StoragePath(Protocol):
 
 
 class RemoteStoragePath(StoragePath, abc.ABC):
-    """What an object store has in place of a disk's syncs and links; a class of such places names it as its base."""
+    """Base class of object store paths: their replacements for a disk's temporary files and links."""
 
     @abc.abstractmethod
     def new_object(self) -> contextlib.AbstractContextManager[BinaryIO]:
-        """A file that is stored under this name at the end, whole, or not at all where the body fails."""
+        """Open an object for writing; it is stored whole when the body ends, or not at all if the body fails."""
 
     @abc.abstractmethod
     def copy_to(self, target: Self) -> None:
-        """A second object with the same content, in place of what had that name."""
+        """Copy the object to `target`, replacing it."""
 
     @abc.abstractmethod
     def remove_tree(self) -> None:
-        """Everything below this name."""
+        """Remove everything below this name."""

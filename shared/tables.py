@@ -1,4 +1,4 @@
-"""The tables of a dataset: columns, types, and how they are written so that equal rows give equal bytes."""
+"""The Parquet tables of a dataset: columns, types, reading, and writing with equal bytes for equal rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from shared.files import write_bytes
 from shared.storage_path import RemoteStoragePath, StoragePath
 
-# What a damaged table may have beyond what is stated of it, and still be looked into for what is wrong.
+# A damaged table may have this many rows more than stated and is still read, to report what is wrong.
 SPARE_ROWS = 1000
 MAX_ROW_BYTES = 1 << 15
 
@@ -23,10 +23,10 @@ def _schema(columns: dict[str, pa.DataType]) -> pa.Schema:
 
 _TEXT, _COUNT, _NUMBER = pa.string(), pa.int64(), pa.float64()
 
-# Where a record stands.
-_PLACE = {"split": _TEXT, "shard": _TEXT, "index": _COUNT, "offset_bytes": _COUNT, "length_bytes": _COUNT}
+# The position of a record.
+_POSITION = {"split": _TEXT, "shard": _TEXT, "index": _COUNT, "offset_bytes": _COUNT, "length_bytes": _COUNT}
 
-# What the preparation of one utterance found.
+# Measured on one utterance.
 _MEASURED = {
     "utterance_id": _TEXT,
     "language": _TEXT,
@@ -53,26 +53,30 @@ _MEASURED = {
     "audio_hash": _TEXT,
 }
 
-# What only the company of other utterances shows.
+# Measured by comparison with the other utterances of the corpus.
 CORPUS_COLUMNS = {"duplicate_bits": _COUNT, "text_repeats": _COUNT, "text_leaks": pa.bool_()}
 
-MANIFEST = _schema({**_PLACE, **_MEASURED, **CORPUS_COLUMNS})
+MANIFEST = _schema({**_POSITION, **_MEASURED, **CORPUS_COLUMNS})
 
 REJECTED = _schema(dict.fromkeys(("utterance_id", "audio_path", "language", "stage", "reason", "message"), _TEXT))
 
 
 def write_table(path: StoragePath, table: pa.Table, *, durable: bool = True) -> None:
-    """Write a table so that the same rows give the same bytes."""
+    """Write a table; the same rows always give the same bytes."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     write_bytes(path, sink.getvalue().to_pybytes(), durable=durable)
 
 
 def read_table(path: StoragePath, *, rows: int | None = None, **options: Any) -> pa.Table:
-    """A table from wherever it lies, with the options of `pyarrow.parquet.read_table`.
+    """Read a table from a disk or an object store.
+
+    Args:
+        rows: the stated number of rows; a far larger table is not read.
+        options: the options of `pyarrow.parquet.read_table`.
 
     Raises:
-        pa.ArrowInvalid: it is far larger than one of so many `rows` can be.
+        pa.ArrowInvalid: the table is damaged, or far larger than one of `rows` rows can be.
     """
     source = parquet_source(path)
     if rows is not None:
@@ -81,10 +85,10 @@ def read_table(path: StoragePath, *, rows: int | None = None, **options: Any) ->
 
 
 def check_table_size(metadata: pq.FileMetaData, *, rows: int) -> None:
-    """Whether a table may be read: a small file can hold very many rows that are alike.
+    """Refuse a table that is far too large to read: a small file can hold very many equal rows.
 
     Raises:
-        pa.ArrowInvalid: it is far larger than one of so many rows can be.
+        pa.ArrowInvalid: the table is far larger than one of `rows` rows can be.
     """
     most_rows = 2 * rows + SPARE_ROWS
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
@@ -95,11 +99,11 @@ def check_table_size(metadata: pq.FileMetaData, *, rows: int) -> None:
 
 
 def parquet_source(path: StoragePath) -> StoragePath | pa.BufferReader:
-    """What pyarrow takes as a file: one elsewhere is fetched whole, as tables are small beside their records."""
+    """The file as pyarrow accepts it; from an object store it is fetched whole, because tables are small."""
     return pa.BufferReader(path.read_bytes()) if isinstance(path, RemoteStoragePath) else path
 
 
 def take_rows(table: pa.Table, rows: Sequence[int] | np.ndarray) -> pa.Table:
-    """These rows of a table; the texts of a corpus can be more than the two gigabytes that a `string` column holds."""
+    """Take rows by number; the texts of a corpus can exceed the two gigabytes that a `string` column holds."""
     large = [field.with_type(pa.large_string()) if field.type == pa.string() else field for field in table.schema]
     return table.cast(pa.schema(large)).take(pa.array(rows, pa.int64()))

@@ -1,4 +1,4 @@
-"""TFRecord framing: how records lie one behind another in a shard.
+"""TFRecord framing: reading and writing the length and the checksums around each record of a shard.
 
     uint64 length | uint32 masked crc32c of length | payload | uint32 masked crc32c of payload
 
@@ -18,14 +18,14 @@ import numpy as np
 HEADER_BYTES = 12
 FOOTER_BYTES = 4
 
-# A record is one utterance: 20 s of float32 mels are 0.7 MB, so a longer length can only be damage, and
-# must not make a reader ask for that much memory.
+# A record is one utterance: 20 s of float32 mels are 0.7 MB. A longer length can only be damage, and must not make a
+# reader allocate that much memory.
 MAX_PAYLOAD_BYTES = 1 << 28
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FramedRecord:
-    """A record where it stands."""
+    """A record and its position in its file."""
 
     index: int
     offset_bytes: int  # of the frame's header in the file
@@ -33,7 +33,7 @@ class FramedRecord:
 
 
 class CorruptTFRecord(ValueError):
-    """The framing does not hold from this record on."""
+    """The framing is damaged from this record on."""
 
     def __init__(self, reason: str, *, index: int, offset_bytes: int):
         super().__init__(f"record {index} at byte {offset_bytes}: {reason}")
@@ -41,29 +41,29 @@ class CorruptTFRecord(ValueError):
 
 
 def frame_record(payload: bytes) -> bytes:
-    """The payload with its length and checksums, as it stands in a TFRecord file."""
+    """The payload with its length and checksums, as a TFRecord file stores it."""
     return b"".join((record_header(len(payload)), payload, checksum(payload)))
 
 
 def record_header(payload_bytes: int) -> bytes:
-    """What stands before a payload of so many bytes."""
+    """The bytes before a payload of this size: its length and the length's checksum."""
     length = struct.pack("<Q", payload_bytes)
     return length + checksum(length)
 
 
 def checksum(data: bytes | np.ndarray) -> bytes:
-    """The masked crc32c of a length or a payload, as it stands behind it."""
+    """The masked crc32c of a length or a payload, 4 bytes."""
     crc = google_crc32c.value(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
 
 def unframe(framed: bytes) -> bytes:
-    """The payload in a frame that was made here; nothing is checked."""
+    """The payload of a framed record; nothing is checked."""
     return framed[HEADER_BYTES:-FOOTER_BYTES]
 
 
 def read_framed_records(file: BinaryIO) -> Iterator[FramedRecord]:
-    """Every record of an open file from its start, checked.
+    """Read and check every record of an open file from its start.
 
     Raises:
         CorruptTFRecord: a length or payload fails its checksum, or the file ends within a record.
@@ -75,15 +75,15 @@ def read_framed_records(file: BinaryIO) -> Iterator[FramedRecord]:
 
 
 def framed_bytes(payload: bytes) -> int:
-    """The size of a payload in its frame."""
+    """The size of a record with its frame."""
     return HEADER_BYTES + len(payload) + FOOTER_BYTES
 
 
 def read_framed_record(file: BinaryIO, *, index: int, offset_bytes: int) -> FramedRecord | None:
-    """The record at this place, checked; None at the end of the file.
+    """Read and check the record at an offset; None at the end of the file.
 
     Raises:
-        CorruptTFRecord: its length or payload fails its checksum, or the file ends within it.
+        CorruptTFRecord: the length or the payload fails its checksum, or the file ends within the record.
     """
     file.seek(offset_bytes)
     header = file.read(HEADER_BYTES)
@@ -96,7 +96,7 @@ def read_framed_record(file: BinaryIO, *, index: int, offset_bytes: int) -> Fram
 
 
 def check_body(body: bytes | np.ndarray, *, length_bytes: int, index: int, offset_bytes: int) -> None:
-    """Raises CorruptTFRecord where the bytes behind a header are not a payload of that length and its checksum."""
+    """Raise CorruptTFRecord unless the bytes after a header are a payload of that length and its checksum."""
     if len(body) != length_bytes + FOOTER_BYTES:
         raise CorruptTFRecord("the file ends within the record", index=index, offset_bytes=offset_bytes)
     if bytes(body[length_bytes:]) != checksum(body[:length_bytes]):
@@ -104,10 +104,10 @@ def check_body(body: bytes | np.ndarray, *, length_bytes: int, index: int, offse
 
 
 def payload_length(header: bytes, *, index: int, offset_bytes: int) -> int:
-    """The length that a header states.
+    """The payload's length from a header.
 
     Raises:
-        CorruptTFRecord: it fails its checksum, is cut off, or no record is so long.
+        CorruptTFRecord: the header fails its checksum, is cut off, or states a length that no record has.
     """
     if len(header) != HEADER_BYTES:
         raise CorruptTFRecord("the file ends within a header", index=index, offset_bytes=offset_bytes)

@@ -1,7 +1,7 @@
-"""The compact vocabulary: the few thousand of NLLB's 256,204 tokens that a dataset needs, densely numbered.
+"""The compact vocabulary: the few thousand of NLLB's 256,204 tokens that a dataset needs, numbered densely.
 
-It holds the special tokens, the ids that the corpus uses, its languages, and every single-character piece
-in the scripts of those languages, so that text which the corpus never saw can still be made up of pieces.
+It holds the special tokens, the ids that the corpus uses, its languages, and every single-character piece in the
+scripts of those languages; with the single characters, text that the corpus does not contain can still be encoded.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ PAD_ID, END_ID, UNKNOWN_ID = 1, 2, 3
 SPECIAL_IDS = (PAD_ID, END_ID, UNKNOWN_ID)
 WORD_START = "▁"
 
-# Every id of the records lies below this: pieces, languages and NLLB's <mask>.
+# All ids in records are below this: pieces, languages and NLLB's <mask>.
 NUM_NLLB_IDS = LAST_ID + 2
 
 
 class Vocabulary:
-    """Dense ids 0, 1, … for some of NLLB's; 0 is padding."""
+    """A mapping from some of NLLB's token ids to dense ids 0, 1, …; 0 is padding."""
 
     def __init__(self, pieces: dict[int, str]):
-        """`pieces` maps NLLB ids to their pieces and must hold the special tokens."""
+        """Number the tokens densely, in the order of their NLLB ids.
+
+        Args:
+            pieces: NLLB id -> piece; must hold the special tokens.
+        """
         self.nllb_ids = np.array(sorted(pieces), np.int64)
         self.pieces = tuple(pieces[int(nllb_id)] for nllb_id in self.nllb_ids)
         self._dense = {int(nllb_id): dense for dense, nllb_id in enumerate(self.nllb_ids)}
@@ -40,7 +44,7 @@ class Vocabulary:
         if any(special not in self._dense for special in SPECIAL_IDS) or self._dense[PAD_ID] != 0:
             raise ValueError("a vocabulary needs <pad> (1, its smallest id), </s> and <unk>")
         if self.nllb_ids[-1] >= NUM_NLLB_IDS:
-            raise ValueError(f"token {self.nllb_ids[-1]} is none of NLLB's {NUM_NLLB_IDS}")
+            raise ValueError(f"token {self.nllb_ids[-1]} is not one of NLLB's {NUM_NLLB_IDS}")
 
     def __len__(self) -> int:
         return len(self.nllb_ids)
@@ -50,40 +54,40 @@ class Vocabulary:
 
     @property
     def languages(self) -> list[str]:
-        """The FLORES-200 codes that it holds."""
+        """The FLORES-200 codes of the languages in the vocabulary."""
         return [piece for nllb_id, piece in zip(self.nllb_ids, self.pieces, strict=True) if nllb_id >= FIRST_ID]
 
     def table(self) -> np.ndarray:
-        """Dense id by NLLB id, [NUM_NLLB_IDS] int32; ids outside the vocabulary give <unk>."""
+        """Look-up table from NLLB id to dense id, [NUM_NLLB_IDS] int32; ids outside the vocabulary give <unk>."""
         table = np.full(NUM_NLLB_IDS, self._dense[UNKNOWN_ID], np.int32)
         table[self.nllb_ids] = np.arange(len(self), dtype=np.int32)
         return table
 
     def encode(self, tokens: Iterable[tuple[int, str]]) -> list[int]:
-        """Dense ids of NLLB tokens (id, piece); one that is not in the vocabulary is made up of the fewest that are."""
+        """Dense ids of NLLB tokens (id, piece); a piece outside the vocabulary is split into the fewest in it."""
         return [dense for nllb_id, piece in tokens for dense in self._encode_one(nllb_id, piece)]
 
     def _encode_one(self, nllb_id: int, piece: str) -> list[int]:
         if nllb_id in self._dense:
             return [self._dense[nllb_id]]
-        return self._spelled(piece)
+        return self._split(piece)
 
-    def _spelled(self, text: str) -> list[int]:
-        """Pieces, few and long ones, as those that the corpus used are; a character that none has is <unk>."""
+    def _split(self, text: str) -> list[int]:
+        """Split a text into the fewest pieces, by dynamic programming; a character that no piece has is <unk>."""
         unknown = self._dense[UNKNOWN_ID]
-        best: list[list[int]] = [[]]  # of the first 0, 1, … characters
+        best: list[list[int]] = [[]]  # splits of the first 0, 1, … characters
 
-        def cost(spelled: list[int]) -> tuple[int, int]:
-            return spelled.count(unknown), len(spelled)
+        def cost(split: list[int]) -> tuple[int, int]:
+            return split.count(unknown), len(split)
 
         for end in range(1, len(text) + 1):
-            ways = ((start, self._dense_of_piece.get(text[start:end])) for start in range(end))
-            known = [[*best[start], dense] for start, dense in ways if dense is not None]
+            pieces = ((start, self._dense_of_piece.get(text[start:end])) for start in range(end))
+            known = [[*best[start], dense] for start, dense in pieces if dense is not None]
             best.append(min([*known, [*best[-1], unknown]], key=cost))
         return best[-1]
 
     def to_json(self) -> bytes:
-        """One `[id, piece]` a line, in the order of the dense ids."""
+        """The content of `vocab.json`: an `[id, piece]` pair per line, in the order of the dense ids."""
         rows = zip(self.nllb_ids.tolist(), self.pieces, strict=True)
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         return f"[\n{lines}\n]\n".encode()
@@ -94,7 +98,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: StoragePath) -> Vocabulary:
-        """Raises UserError where the file is no vocabulary."""
+        """Read a `vocab.json`; raises UserError if the file is not a vocabulary."""
         try:
             return cls({int(nllb_id): str(piece) for nllb_id, piece in json.loads(path.read_bytes())})
         except (OSError, ValueError, TypeError, OverflowError, RecursionError) as error:

@@ -38,7 +38,7 @@ def test_what_is_missing_is_told_with_what_to_do(
     assert "3.10.1" in python
     assert "expected 3.11 or 3.12: `rm -rf .venv; make setup PYTHON=python3.11`" in python
     assert libraries.strip().startswith("libraries      no-such-library missing")
-    assert disk.strip().startswith(f"disk           1.0 GiB free at {tmp_path}, wanted 2 or more; make room")
+    assert disk.strip().startswith(f"disk           1.0 GiB free at {tmp_path}; expected 2 or more; make room")
 
 
 def refusing(message: str) -> Callable[[], str]:

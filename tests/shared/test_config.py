@@ -273,7 +273,7 @@ def test_what_is_not_a_mapping_is_refused(path: Path, content: str) -> None:
 
 @pytest.mark.parametrize("content", ["name: x\nname: y\n", "name: x\nrooms: {hall: {}, hall: {width_m: 9}}\n"])
 def test_a_key_that_stands_twice_is_refused(path: Path, content: str) -> None:
-    assert "stands twice" in refusal(path, content)
+    assert "occurs twice" in refusal(path, content)
 
 
 def test_anchors_and_merge_keys_may_share_values(path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_text_is_the_name_of_the_stem_it_is_read_as_or_refused(text: str) -> N
     ],
 )
 def test_a_name_outside_the_pattern_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no shard name"):
+    with pytest.raises(ValueError, match="is not a shard name"):
         ShardName.parse(text)
 
 
@@ -171,7 +171,7 @@ def test_an_unfinished_build_is_no_dataset(left: str, tmp_path: Path) -> None:
 
 def test_another_schema_version_is_refused(published: Path) -> None:
     edit(published / "dataset.json", lambda document: document["contract"].update(schema_version=1))
-    with pytest.raises(UserError, match="schema version 1, wanted 3; build it anew with this version"):
+    with pytest.raises(UserError, match="schema version 1; expected 3; build it again with this version"):
         Dataset.open(published)
 
 
@@ -186,7 +186,7 @@ def test_another_schema_version_is_refused(published: Path) -> None:
 )
 def test_an_edited_contract_is_seen(change: Callable[[dict[str, Any]], object], published: Path) -> None:
     edit(published / "dataset.json", change)
-    with pytest.raises(UserError, match=r"its fingerprint is not that of its contract: the file was edited"):
+    with pytest.raises(UserError, match=r"the fingerprint does not match the contract: the file was edited"):
         Dataset.open(published)
 
 

@@ -33,7 +33,7 @@ def test_a_code_and_its_id_name_each_other() -> None:
 
 @pytest.mark.parametrize("token_id", [256000, 256203, 0, -1])
 def test_an_id_of_no_language_is_refused(token_id: int) -> None:
-    with pytest.raises(ValueError, match=f"token {token_id} is no language: those are 256001 to 256202"):
+    with pytest.raises(ValueError, match=f"token {token_id} is not a language; expected 256001 to 256202"):
         language_code(token_id)
 
 

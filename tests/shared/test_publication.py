@@ -89,7 +89,7 @@ def test_a_journal_can_name_nothing_but_files_of_a_dataset(staged: Layout, name:
         {"removals": [], "moves": [[f"{STAGED}/dataset.json", "vocab.json"], SUCCESS]},
     ):
         staged.journal.write_text(json.dumps(document))
-        with pytest.raises(UserError, match="not a journal of a build: remove it"):
+        with pytest.raises(UserError, match="not a journal of a build; remove it"):
             finish_publication(staged)
     assert (staged.root.parent / "x").read_text() == "mine"
     assert staged.success.read_text() == "old"
@@ -108,7 +108,7 @@ def test_a_journal_reaches_nothing_through_a_link(staged: Layout, link: str, tmp
     before = {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()}
     journal = {"removals": [SHARD], "moves": [[f"{STAGED}/{SHARD}", SHARD], SUCCESS]}
     staged.journal.write_text(json.dumps(journal))
-    with pytest.raises(UserError, match=f"{link}: a link, where a dataset has a folder"):
+    with pytest.raises(UserError, match=f"{link}: is a link; expected a folder"):
         finish_publication(staged)
     assert {path: path.read_bytes() for path in victim.rglob("*") if path.is_file()} == before
     assert staged.success.read_text() == "old"
@@ -118,7 +118,7 @@ def test_nothing_is_published_into_a_folder_that_is_a_link(staged: Layout, tmp_p
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     shutil.rmtree(staged.root / "shards")
     (staged.root / "shards").symlink_to(elsewhere)
-    refused(staged, match="shards: a link, where a dataset has a folder")
+    refused(staged, match="shards: is a link; expected a folder")
 
 
 def refused(staged: Layout, *, match: str) -> None:
@@ -156,7 +156,10 @@ def test_nothing_is_published_across_file_systems(bound: bool, staged: Layout, t
     if os.geteuid() != 0 or subprocess.run(["mount", *words], check=False, capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        refused(staged, match="shards: lies on another file system than the dataset, and renaming has to do; make it")
+        refused(
+            staged,
+            match="shards: is on another file system than the dataset, and files cannot be renamed across",
+        )
     finally:
         subprocess.run(["umount", shards], check=True)
 

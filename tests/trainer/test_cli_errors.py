@@ -120,7 +120,7 @@ def spoiled(data: Path, *, to: Path, version: int) -> Path:
 
 def test_a_dataset_of_another_contract_version(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
     message = mistake(data=spoiled(data, to=tmp_path / "data", version=1))
-    assert f"schema version 1, wanted {SCHEMA_VERSION}" in message
+    assert f"schema version 1; expected {SCHEMA_VERSION}" in message
 
 
 def test_a_dataset_with_a_damaged_vocabulary(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:

@@ -89,5 +89,5 @@ def test_a_build_says_at_once_that_a_folder_of_the_dataset_is_a_link(
     before = builds.content(tmp_path / "elsewhere")
     outcome = command(*builds.build_words(corpus, data=spoiled))
     assert outcome.code == 2
-    assert f"error: {spoiled / 'shards'}: a link, where a dataset has a folder" in outcome.err
+    assert f"error: {spoiled / 'shards'}: is a link; expected a folder" in outcome.err
     assert builds.content(tmp_path / "elsewhere") == before

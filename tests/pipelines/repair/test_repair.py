@@ -260,7 +260,7 @@ def test_a_damaged_config_is_asked_for(damaged: Path, command: Callable) -> None
 def test_there_is_nothing_to_repair_where_no_dataset_is(tmp_path: Path, command: Callable) -> None:
     outcome = command("repair", "--data", tmp_path / "none")
     assert outcome.code == 2
-    assert "no such directory; wanted a dataset" in outcome.err
+    assert "no such directory; expected a dataset" in outcome.err
 
 
 def in_place_of(path: Path, *, kind: str) -> None:

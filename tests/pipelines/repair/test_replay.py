@@ -195,4 +195,4 @@ def test_other_changes_of_the_same_shard_are_told_and_stop_it(faulty: Rebuilt, c
 def test_there_is_nothing_to_replay_where_no_dataset_is(tmp_path: Path, command: Callable) -> None:
     outcome = command("replay", "--data", tmp_path / "none")
     assert outcome.code == 2
-    assert "no such directory; wanted a dataset" in outcome.err
+    assert "no such directory; expected a dataset" in outcome.err

@@ -361,7 +361,7 @@ def test_a_missing_dataset_wide_file_is_found(name: str, spoiled: Path) -> None:
 @pytest.mark.parametrize(
     ("edit", "message"),
     [
-        (lambda info: info["contract"].update(schema_version=1), "schema version 1, wanted 3"),
+        (lambda info: info["contract"].update(schema_version=1), "schema version 1; expected 3"),
         (lambda info: info["contract"].update(mel_dtype="float32"), "fingerprint is not that of its contract"),
         (lambda info: info.update(fingerprint="0" * 32), "fingerprint is not that of its contract"),
         (lambda info: info.pop("speakers"), "speakers"),

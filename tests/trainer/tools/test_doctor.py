@@ -58,7 +58,7 @@ def test_a_card_that_tensorflow_does_not_see_and_a_full_disk_are_told_with_what_
     outcome = command("doctor", "--run", tmp_path)
     assert outcome.code == 1
     assert "   GPU            TensorFlow does not see H100, L4: `make … GPU=1` adds CUDA's libraries" in outcome.out
-    assert f"   disk for RUN   0.0 GiB free at {tmp_path}, wanted 2 or more; make room, or RUN=" in outcome.out
+    assert f"   disk for RUN   0.0 GiB free at {tmp_path}; expected 2 or more; make room, or RUN=" in outcome.out
 
 
 def test_a_machine_without_a_driver_has_no_cards() -> None:
@@ -102,7 +102,7 @@ def test_a_folder_that_cannot_be_looked_at_is_trouble(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(shutil, "disk_usage", denied)
     (found,) = (one for one in doctor.check_environment(tmp_path) if one.name == "disk for RUN")
-    assert found.trouble == f"{tmp_path} cannot be looked at (Permission denied); wanted a folder of yours: RUN="
+    assert found.trouble == f"{tmp_path} cannot be examined (Permission denied); expected a folder of yours: RUN="
 
 
 def test_gpus_are_named_with_the_precisions_that_they_are_fast_in(monkeypatch: pytest.MonkeyPatch) -> None:
