@@ -33,10 +33,12 @@ def _message(error: OSError, *, staging: StoragePath) -> str:
         full = error.errno in _DISK_FULL
         what = f"{data.root}: the disk is full" if full else f"{where}: {error.strerror}"
         message = "the new dataset is published, but not all of its files have their names yet"
-        return f"{what}; {message}; {'make room' if full else 'mend it'}, and whatever opens it next goes on"
+        return (
+            f"{what}; {message}; {'make room' if full else 'fix the disk'}, and the next command that opens it finishes"
+        )
     if error.errno in _DISK_FULL:
         return f"{data.root}: the disk is full; nothing was published; make room and run the build again"
-    return f"{where}: {error.strerror}; nothing was published; mend it and run the build again"
+    return f"{where}: {error.strerror}; nothing was published; fix this and run the build again"
 
 
 def _is_publishing(data: Layout) -> bool:

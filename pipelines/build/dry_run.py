@@ -141,7 +141,9 @@ def _measure(sample: list[Utterance], *, prepare: Preparation) -> tuple[np.ndarr
         try:
             outcome = prepare(utterance)
         except OSError as error:
-            raise UserError(f"{utterance.audio_path}: {error.strerror}; mend the disk and ask again") from error
+            raise UserError(
+                f"{utterance.audio_path}: {error.strerror}; fix the disk and run the command again"
+            ) from error
         duration_s, size_bytes = 0.0, 0
         if isinstance(outcome, PreparedUtterance):
             duration_s, size_bytes = outcome.recording.duration_s, framed_bytes(encode(outcome.record))

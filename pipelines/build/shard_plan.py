@@ -85,11 +85,11 @@ def plan_shards(config: BuildConfig) -> ShardPlan:
             if isinstance(element, Utterance):
                 missing.discard(element.speaker)
         if counts.total() == before:
-            raise UserError(f"sources.{name}: {source.root} lists no utterance; is its metadata file empty?")
+            raise UserError(f"sources.{name}: {source.root} lists no utterance; expected at least one in its metadata")
     if missing:
         named = ", ".join(sorted(missing)[:3])
-        message = f"held_out: no source has {named} ({len(missing)} such names)"
-        raise UserError(f"{message}; wanted source/utterance or source/speaker, a line each")
+        message = f"held_out: no source has {named} ({len(missing)} unknown names)"
+        raise UserError(f"{message}; expected source/utterance or source/speaker, one per line")
     shards = {key: max(1, -(-count // config.utterances_per_shard)) for key, count in selected.items()}
     return ShardPlan(shards, counts.total(), splits)
 
@@ -105,7 +105,7 @@ def plan_published_shards(shard_names: Iterable[str], *, config: BuildConfig) ->
     if published != configured:
         names = ", ".join(sorted(published)), ", ".join(sorted(configured))
         message = f"the dataset has the sources {names[0]}, the config {names[1]}"
-        raise UserError(f"{message}; give the config that it was built with")
+        raise UserError(f"{message}; give the config of the build")
     plan = ShardPlan(shards, 0, SplitRule.from_config(config), published={})
     counts = collections.Counter(str(stem) for stem, _ in plan.assign(config))
     return plan._replace(listed=counts.total(), published=dict(counts))

@@ -65,9 +65,9 @@ def text_key(text: str, *, utterance_id: str) -> int:
 def _read_names(path: Path) -> list[str]:
     try:
         if path.stat().st_size > MAX_HELD_OUT_BYTES:
-            raise UserError(f"held_out: {path} is over {MAX_HELD_OUT_BYTES} bytes; wanted a name a line")
+            raise UserError(f"held_out: {path} is over {MAX_HELD_OUT_BYTES} bytes; expected one name per line")
         lines = path.read_text(encoding="utf-8-sig").split("\n")  # names may contain Unicode's other line ends
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
-        raise UserError(f"held_out: {path}: {reason}; wanted names, a line each") from error
+        raise UserError(f"held_out: {path}: {reason}; expected one name per line") from error
     return [name for line in lines if (name := line.strip(" \t"))]

@@ -35,12 +35,12 @@ def check_unlisted_files(data: Layout, *, shard_names: Iterable[str]) -> None:
     listed = _listed(data, info=info)
     is_dataset = bool(listed) or (data.success.is_file() and data.info.is_file())
     if not is_dataset and (found := next(_named_files(data), None)):
-        message = f"there is no dataset here, but {found.relative_to(data.root)}, which a build would replace"
-        raise UserError(f"{data.root}: {message}; wanted a folder of its own: give another DATA, or move it away")
+        message = f"holds no dataset, but {found.relative_to(data.root)}, which a build would replace"
+        raise UserError(f"{data.root}: {message}; expected an empty folder; give another DATA, or move that file away")
     if data.success.is_file() and info is not None:
         planned = {path for name in shard_names for path in data.shard_files(name)} - listed
         if found := next((path for path in _shard_files(data) if path in planned), None):
-            message = "the build would replace it, and it is none of the dataset's files"
+            message = "a build would replace this file, which the dataset does not list"
             raise UserError(f"{found}: {message}; move it away, or `make repair` puts it into quarantine")
 
 

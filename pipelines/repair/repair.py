@@ -76,7 +76,7 @@ def repair_dataset(
             or the disk fail.
     """
     if not data.is_dir():
-        raise UserError(f"{data}: no such directory; wanted a dataset")
+        raise UserError(f"{data}: no such directory; expected a dataset")
     with write_lock(data, command="repair", break_lock=break_lock) as lock:
         layout = Layout(data)
         _check_quarantine(layout)
@@ -95,7 +95,9 @@ def _check_quarantine(layout: Layout) -> None:
     try:
         check_folders([layout.quarantine], root=layout.root)
     except OSError as error:
-        raise UserError(f"{error.filename}: {error.strerror}; what a repair replaces is put there") from error
+        raise UserError(
+            f"{error.filename}: {error.strerror}; expected a folder for the files that a repair replaces"
+        ) from error
 
 
 class _Repair:

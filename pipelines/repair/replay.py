@@ -79,7 +79,7 @@ def replay_dataset(
         UserError: there is no dataset, another process writes it, or the corpora or the disk fail.
     """
     if not data.is_dir():
-        raise UserError(f"{data}: no such directory; wanted a dataset")
+        raise UserError(f"{data}: no such directory; expected a dataset")
     with write_lock(data, command="replay", break_lock=break_lock) as lock:
         dataset = Dataset.open(data)
         build_config = _config_of_intact(dataset, given=config)

@@ -29,35 +29,35 @@ def build(data: P, *, config: str = SAMPLE_CONFIG, overrides: Sequence[str] = ()
 
 
 def config_of(overrides: Sequence[str], *, config: str = LJSPEECH_CONFIG) -> BuildConfig:
-    """What the command reads of a config and its overrides."""
+    """The config that a command loads from a file and overrides."""
     return load_config(config, of=BuildConfig, overrides=overrides)
 
 
 def overrides_for(corpus: Path, *more: str) -> list[str]:
-    """Turns configs/preprocess_ljspeech.yaml to a corpus made here, whose clips are copies with one text."""
+    """Overrides of configs/preprocess_ljspeech.yaml for a corpus of `make_corpus`: copied clips with one text."""
     alike = ("checks.min_duplicate_bits=null", "split_by=utterance")
     return [f"sources.ljspeech.root={corpus}", f"tokenizer={TOKENIZER}", *alike, *more]
 
 
 def build_words(corpus: Path, *more: str, data: Path) -> list[str]:
-    """The words behind `myxtts-data` that build such a corpus."""
+    """The arguments of `myxtts-data` that build a corpus of `make_corpus`."""
     return ["build", LJSPEECH_CONFIG, *overrides_for(corpus, *more), "--data", str(data)]
 
 
 def start(*words: str, group: bool = False) -> subprocess.Popen[str]:
-    """The command as a process of its own, or as the first of a group of its own; its stderr piped."""
+    """Start the command as a process, with `group` in a process group of its own; its stderr is a pipe."""
     return subprocess.Popen(
         [COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=group
     )
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """The command to its end."""
+    """Run the command to its end."""
     return subprocess.run([COMMAND, *words], capture_output=True, text=True, check=False)
 
 
 def make_corpus(folder: Path, *, clips: int, bad_rows: Sequence[str] = ()) -> Path:
-    """LJSpeech's layout with `clips` links to the clips of the sample corpus, then the rows given."""
+    """Make a corpus in LJSpeech's layout: `clips` links to clips of the sample corpus, then the given rows."""
     wavs = sorted((ENGLISH / "wavs").iterdir())
     (folder / "wavs").mkdir(parents=True)
     rows = []
@@ -70,13 +70,13 @@ def make_corpus(folder: Path, *, clips: int, bad_rows: Sequence[str] = ()) -> Pa
 
 
 def copied(dataset: Path, *, to: Path) -> Path:
-    """A copy that may be disturbed."""
+    """A copy that a test may change."""
     shutil.copytree(dataset, to)
     return to
 
 
 def content(dataset: Path) -> dict[str, bytes]:
-    """Every file of a dataset but its reports and its lock, by its relative name."""
+    """The bytes of every file of a dataset, except its reports and its lock, by relative name."""
     files = {str(path.relative_to(dataset)): path for path in dataset.rglob("*") if path.is_file()}
     other = ("validation/", "report.", ".lock")
     return {name: path.read_bytes() for name, path in files.items() if not name.startswith(other)}

@@ -1,4 +1,4 @@
-"""Datasets that are built once; a test that disturbs one takes a copy."""
+"""Datasets that are built once per session; a test that changes one takes a copy."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.pipelines import builds
 
 @pytest.fixture(scope="session")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample corpus, built; not to be changed."""
+    """The dataset of the sample corpus; tests must not change it."""
     return builds.build(tmp_path_factory.mktemp("sample") / "data")
 
 
 @pytest.fixture(scope="session")
 def ljspeech(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The 32 LJSpeech clips with NLLB's own tokenizer, built; not to be changed."""
+    """The dataset of 32 LJSpeech clips with NLLB's own tokenizer; tests must not change it."""
     overrides = [
         f"sources.ljspeech.root={reference}/corpora/LJSpeech-1.1",
         f"tokenizer={reference}/nllb/tokenizer.json",
@@ -36,7 +36,7 @@ def ljspeech(reference: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Twelve clips in three shards; not to be changed, for other tests copy it."""
+    """A dataset of twelve clips in three shards; tests must not change it."""
     folder = tmp_path_factory.mktemp("small")
     corpus = builds.make_corpus(folder / "corpus", clips=12)
     overrides = builds.overrides_for(corpus, "utterances_per_shard=6", "validation_fraction=0.3")
@@ -74,11 +74,11 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture
 def spoiled(small: Path, tmp_path: Path) -> Path:
-    """A copy of the small dataset for a test to spoil."""
+    """A copy of the small dataset that a test may damage."""
     return builds.copied(small, to=tmp_path / "spoiled")
 
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """The console command with the words given."""
+    """A function that runs the console command with the given arguments."""
     return runner(cli.main, name="myxtts-data", monkeypatch=monkeypatch, capsys=capsys)

@@ -1,4 +1,4 @@
-"""Ways to spoil a dataset; each knows which file and record it spoiled."""
+"""Ways to damage a dataset."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def flip(path: Path, *, position: int, mask: int = 1) -> None:
 
 
 def spans(data: Path, *, stem: str) -> list[tuple[int, int]]:
-    """Start and end of each record of a shard, as the manifest has it."""
+    """Start and end of each record of a shard, from the manifest."""
     table = pq.read_table(data / "manifest" / f"{stem}.parquet", columns=["offset_bytes", "length_bytes"])
     return [(row["offset_bytes"], row["offset_bytes"] + row["length_bytes"]) for row in table.to_pylist()]
 
@@ -45,13 +45,13 @@ def payloads(data: Path, *, stem: str) -> list[bytes]:
 
 
 def write_payloads(data: Path, *, stem: str, payloads: list[bytes]) -> None:
-    """Replace a shard by these records with valid checksums, and sign it: only its content can give it away."""
+    """Replace a shard's records, with valid checksums everywhere, so that only the content is wrong."""
     (data / "shards" / f"{stem}.tfrecord").write_bytes(b"".join(map(frame_record, payloads)))
     sign(data)
 
 
 def edit_record(payload: bytes, **values: list[Any]) -> bytes:
-    """The example with other values of some features; written here, not by the product's encoder."""
+    """The example with other values of some features, encoded here and not by the code under test."""
     features = dict(decode(payload)) | values
     entries = [_entry(name, features[name]) for name in sorted(features)]
     return _field(1, b"".join(entries))
@@ -85,7 +85,7 @@ def edit_rows(path: Path, *, change: Callable[[list[dict[str, Any]]], object]) -
 
 
 def drop_column(path: Path, *, name: str) -> None:
-    """Take a column out of a table in place."""
+    """Remove a column of a table in place."""
     pq.write_table(pq.read_table(path).drop_columns([name]), path)
 
 
@@ -107,7 +107,7 @@ FILES_OF_SUMS = {
 
 
 def sign(data: Path) -> None:
-    """Write the sizes and sha256 of the files as they are now into dataset.json, and all sums into _SUCCESS."""
+    """Write the present sizes and sha256 of the files into dataset.json, and all sums into _SUCCESS."""
 
     def change(info: dict[str, Any]) -> None:
         for source in info["sources"].values():
@@ -121,7 +121,7 @@ def sign(data: Path) -> None:
 
 
 def seal(data: Path) -> None:
-    """Write the sums of all files as they are now into _SUCCESS."""
+    """Write the present sums of all files into _SUCCESS."""
     folders = ("shards", "manifest", "rejected", "withheld")
     files = [path for folder in folders for path in (data / folder).iterdir()]
     files += [data / name for name in ("dataset.json", "vocab.json", "config.yaml")]

@@ -1,4 +1,4 @@
-"""A corpus of everything that can be wrong with a clip, and what becomes of each."""
+"""A corpus with every kind of broken clip, and the expected result of each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def encoded(samples: np.ndarray, *, kind: str = "WAV", subtype: str | None = Non
 
 
 def wav(samples: np.ndarray, *, rate_hz: int = RATE_HZ, channels: int = 1, claimed_bytes: int | None = None) -> bytes:
-    """int16, with a header that may lie."""
+    """A wav of int16 samples, whose header may claim another size."""
     data = samples.astype("<i2").tobytes()
     size = len(data) if claimed_bytes is None else claimed_bytes
     head = struct.pack("<HHIIHH", 1, channels, rate_hz, rate_hz * 2 & 0xFFFFFFFF, 2 * channels & 0xFFFF, 16)
@@ -41,7 +41,7 @@ def cut(data: bytes, share: float) -> bytes:
 
 
 def flac_of_many_samples(claimed: int) -> bytes:
-    """STREAMINFO's 36 bits of the number of samples say this."""
+    """A flac whose STREAMINFO claims this number of samples (36 bits)."""
     data = bytearray(encoded(_voice, kind="FLAC"))
     data[21] = data[21] & 0xF0 | claimed >> 32
     data[22:26] = (claimed & 0xFFFFFFFF).to_bytes(4, "big")
@@ -49,7 +49,7 @@ def flac_of_many_samples(claimed: int) -> bytes:
 
 
 class Case(NamedTuple):
-    """A clip of a name: its bytes (or what makes its file), its text, and the end it must come to."""
+    """One clip: its name, its bytes (or a function that writes its file), its text, and its expected result."""
 
     name: str
     audio: bytes | Callable[[Path], object] | None
@@ -152,7 +152,7 @@ def _sparse(path: Path, *, size_bytes: int) -> None:
 
 
 def make_hostile(folder: Path) -> Path:
-    """All cases in LJSpeech's layout: a byte order mark, both line ends, an endless line, rows of wrong length."""
+    """Write all cases in LJSpeech's layout, with a byte order mark, both line ends, an endless line, and wrong rows."""
     (folder / "wavs").mkdir(parents=True)
     rows = []
     for case in CASES:

@@ -1,4 +1,4 @@
-"""A user's mistake: one clear line, exit code 2, and whatever was published stays."""
+"""A user's mistake gives one clear line and exit code 2; the published dataset stays."""
 
 from __future__ import annotations
 
@@ -69,9 +69,7 @@ def test_a_wrong_value_is_one_line_and_an_older_dataset_stays(
         ("a: &a [*a]", ""),
     ],
 )
-def test_a_config_that_is_none_is_one_line(
-    content: str | None, message: str, tmp_path: Path, command: Callable
-) -> None:
+def test_an_invalid_config_is_one_line(content: str | None, message: str, tmp_path: Path, command: Callable) -> None:
     config = tmp_path / "config.yaml"
     if content is not None:
         config.write_text(content)
@@ -109,7 +107,7 @@ def _no_recordings(corpus: Path) -> None:
         (_no_recordings, "4 of 4 utterances (all) were rejected: 4 missing_audio; at most 5.0% are allowed"),
     ],
 )
-def test_a_corpus_that_is_none_is_one_line_and_an_older_dataset_stays(
+def test_an_invalid_corpus_is_one_line_and_an_older_dataset_stays(
     spoil: Callable, message: str, corpus: Path, small: Path, spoiled: Path, command: Callable
 ) -> None:
     spoil(corpus)
@@ -123,9 +121,7 @@ def test_a_corpus_that_is_none_is_one_line_and_an_older_dataset_stays(
     assert kept == builds.content(small)
 
 
-def test_nothing_written_is_one_line_even_where_all_may_be_rejected(
-    corpus: Path, tmp_path: Path, command: Callable
-) -> None:
+def test_a_build_without_records_is_one_line_with_the_reasons(corpus: Path, tmp_path: Path, command: Callable) -> None:
     _no_recordings(corpus)
     outcome = command(*builds.build_words(corpus, "max_rejected_fraction=1", data=tmp_path / "data"))
     assert outcome.code == 2
@@ -158,7 +154,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(
 @pytest.mark.parametrize(
     "words", [["build"], ["build", "x.yaml"], ["frobnicate"], ["validate", "--data", "x", "--runner", "dask"]]
 )
-def test_wrong_usage_is_told_with_exit_code_2(words: list[str], command: Callable) -> None:
+def test_wrong_usage_has_exit_code_2(words: list[str], command: Callable) -> None:
     outcome = command(*words)
     assert outcome.code == 2
     assert "Usage: " in outcome.err
@@ -183,7 +179,7 @@ def test_no_command_runs_on_a_dataset_that_another_process_writes(name: str, spo
     assert builds.content(spoiled) == before
 
 
-def test_a_staging_folder_that_cannot_be_removed_is_no_failure_of_what_is_published(
+def test_a_staging_folder_that_cannot_be_removed_does_not_fail_the_build(
     corpus: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stays(staging: Staging) -> None:
@@ -194,14 +190,14 @@ def test_a_staging_folder_that_cannot_be_removed_is_no_failure_of_what_is_publis
         patch.setattr(Staging, "remove_all", stays)
         outcome = command(*builds.build_words(corpus, data=data))
     assert outcome.code == 0
-    told = f"{os.strerror(errno.EBUSY)}: could not be removed, the next build does it"
-    assert re.search(f"^published; {re.escape(str(data))}/.staging/.*: {told}$", outcome.err, re.MULTILINE)
+    expected = f"{os.strerror(errno.EBUSY)}: could not be removed, the next build does it"
+    assert re.search(f"^published; {re.escape(str(data))}/.staging/.*: {expected}$", outcome.err, re.MULTILINE)
     assert (data / "_SUCCESS").is_file()
     assert command(*builds.build_words(corpus, data=data)).code == 0
     assert not (data / ".staging").exists()
 
 
-def test_a_number_of_workers_that_flink_would_not_heed_is_refused(spoiled: Path, command: Callable) -> None:
+def test_a_number_of_workers_that_flink_would_ignore_is_refused(spoiled: Path, command: Callable) -> None:
     outcome = command("validate", "--data", spoiled, "--runner", "flink", "--workers", "3")
     assert outcome.code == 2
     assert outcome.err == "error: --workers 3: a job on Flink uses all slots of the cluster; leave this option out\n"

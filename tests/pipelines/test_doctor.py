@@ -1,4 +1,4 @@
-"""What the doctor says of a machine that lacks something."""
+"""`myxtts-data doctor` on machines that lack something."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipelines.execution.flink import restart_strategy as restarts
 from shared.errors import UserError
 
 
-def test_a_local_run_needs_nothing_more_than_this(command: Callable, tmp_path: Path) -> None:
+def test_a_local_run_needs_no_more_than_this_environment(command: Callable, tmp_path: Path) -> None:
     outcome = command("doctor", "--data", tmp_path / "not" / "yet")
     assert outcome.code == 0
     assert [line.split()[:2] for line in outcome.out.splitlines()] == [
@@ -25,7 +25,7 @@ def test_a_local_run_needs_nothing_more_than_this(command: Callable, tmp_path: P
     ]
 
 
-def test_what_is_missing_is_told_with_what_to_do(
+def test_missing_parts_are_reported_with_their_remedy(
     command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = shutil.disk_usage(tmp_path)._replace(free=2**30)
@@ -60,7 +60,7 @@ def test_a_run_on_flink_needs_java_jars_and_a_cluster(monkeypatch: pytest.Monkey
     assert found["job server"] == found["worker"] == found["Python"] == ""
 
 
-def test_with_a_job_server_of_ones_own_neither_maven_nor_flinks_files_are_wanted(
+def test_with_a_given_job_server_neither_maven_nor_flinks_files_are_needed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -108,7 +108,7 @@ def test_a_cluster_that_cannot_take_the_job_is_refused(
         ({"restart-strategy.type": "fixed-delay", "restart-strategy.fixed-delay.delay": "soon"}, "delay of 'soon'"),
     ],
 )
-def test_a_cluster_that_begins_a_lost_job_too_soon_or_never_is_told(
+def test_a_cluster_that_restarts_a_lost_job_too_soon_or_never_is_reported(
     settings: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = [{"key": key, "value": value} for key, value in settings.items()]
@@ -126,7 +126,7 @@ def test_a_cluster_that_begins_a_lost_job_too_soon_or_never_is_told(
         ("exponential-delay", "initial-backoff", "10s"),
     ],
 )
-def test_a_cluster_that_waits_long_enough_is_well(
+def test_a_cluster_that_waits_long_enough_passes(
     strategy: str, key: str, delay: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = {"restart-strategy.type": strategy, f"restart-strategy.{strategy}.{key}": delay}

@@ -1,5 +1,4 @@
-"""Stores of the tests' own: `vault://` is one of objects, without folders, links or locks; `attic://` has folders.
-`shut://` refuses whatever is asked of it.
+"""Object stores for tests: `vault://` has no folders, links or locks; `attic://` has folders; `shut://` always fails.
 
 Objects lie in the folder that `VAULT` in the environment names, which workers inherit, under names that are no paths:
 what takes a URL for a local path finds nothing.
@@ -35,14 +34,14 @@ def _urls(scheme: str) -> list[str]:
 
 
 def object_of(url: str) -> Path:
-    """The file that holds an object, for a test to spoil."""
+    """The file that holds an object; a test may damage it."""
     if not re.fullmatch(r"(vault|attic)://[^/]+(/[^/]+)+", url):
         raise ValueError(f"no object's name: {url}")
     return Path(os.environ[FOLDER]) / (urllib.parse.quote(url, safe="") + "~")
 
 
 class _Upload(io.BytesIO):
-    """What is written shows once it is closed, whole or not: as stores have it."""
+    """An object that appears when its file is closed, as in real stores."""
 
     def __init__(self, target: Path):
         super().__init__()
@@ -57,7 +56,7 @@ class _Upload(io.BytesIO):
 
 
 class Vault(FileSystem):
-    """Objects by name; a rename is a copy and a removal."""
+    """A store of objects by name; a rename is a copy and a removal."""
 
     @classmethod
     def scheme(cls) -> str:
@@ -131,7 +130,7 @@ class Vault(FileSystem):
 
 
 class Attic(Vault):
-    """With folders, which are made before they are listed, and renames to names that are free."""
+    """A store with folders, which must exist before they are listed; a rename needs an unused name."""
 
     @classmethod
     def scheme(cls) -> str:
@@ -193,7 +192,7 @@ class Attic(Vault):
 
 
 class Shut(Vault):
-    """Every call fails with `error`."""
+    """A store in which every call fails with `error`."""
 
     error: Exception = RuntimeError("403 Forbidden")
 

@@ -1,4 +1,4 @@
-"""The plan: where each utterance will go."""
+"""The shard plan and the dry run: the shard of each utterance, and estimates."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan_of(corpora: dict[str, list[Element]], *, per_shard: int, validation_fra
 
 
 @hypothesis.given(CORPORA, st.integers(1, 20), st.floats(0, 0.99))
-def test_every_utterance_has_one_stem_and_that_is_listed_once(
+def test_every_utterance_has_one_shard_and_each_shard_is_listed_once(
     names: dict[str, list[str]], per_shard: int, validation_fraction: float
 ) -> None:
     corpora = {source: [utterance(f"{source}/{one}") for one in ones] for source, ones in names.items()}
@@ -61,7 +61,7 @@ def test_a_source_has_as_many_shards_as_its_utterances_fill(names: dict[str, lis
 
 
 @hypothesis.given(CORPORA, st.integers(1, 20), st.randoms(use_true_random=False))
-def test_the_order_of_sources_and_rows_changes_no_stem(names: dict[str, list[str]], per_shard: int, random) -> None:
+def test_the_order_of_sources_and_rows_changes_no_shard(names: dict[str, list[str]], per_shard: int, random) -> None:
     corpora = {source: [utterance(f"{source}/{one}") for one in ones] for source, ones in names.items()}
     plan = plan_of(corpora, per_shard=per_shard, validation_fraction=0.25)
     shuffled = [(source, random.sample(ones, len(ones))) for source, ones in corpora.items()]
@@ -72,7 +72,7 @@ def test_the_order_of_sources_and_rows_changes_no_stem(names: dict[str, list[str
         assert all(plan.shard_for(one, source=source) == again.shard_for(one, source=source) for one in ones)
 
 
-def test_shards_of_a_large_corpus_hold_about_as_many_utterances_as_asked() -> None:
+def test_shards_of_a_large_corpus_hold_about_the_configured_number_of_utterances() -> None:
     corpus = [utterance(f"a/LJ{number:05d}") for number in range(20_000)]
     plan = plan_of({"a": corpus}, per_shard=500, validation_fraction=0.02)
     sizes = collections.Counter(plan.shard_for(one, source="a") for one in corpus)
@@ -97,7 +97,7 @@ def test_a_bad_row_is_counted_and_has_a_shard_too() -> None:
     assert plan.shard_for(row, source="a") == ShardName("a", "train", 0, 1)
 
 
-def test_what_was_not_asked_for_has_rows_and_no_shards_of_its_own(tmp_path: Path) -> None:
+def test_rows_excluded_by_max_utterances_add_no_shards(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=40)
     asked = ["utterances_per_shard=4", "sources.ljspeech.max_utterances=3"]
     config = builds.config_of(builds.overrides_for(corpus, *asked))
@@ -109,12 +109,12 @@ def test_what_was_not_asked_for_has_rows_and_no_shards_of_its_own(tmp_path: Path
     assert (found.utterances, found.bad_rows) == (3, 0)
 
 
-def test_a_source_that_lists_nothing_is_a_mistake(tmp_path: Path) -> None:
+def test_a_source_that_lists_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(planning.UserError, match=r"sources\.a: .* lists no utterance"):
         plan_of({"a": []}, per_shard=5, validation_fraction=0.0)
 
 
-def test_a_source_of_bad_rows_only_is_forecast_as_nothing(tmp_path: Path) -> None:
+def test_the_estimate_of_a_source_with_bad_rows_only_is_zero(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=0, bad_rows=["one field", "another"])
     source = {"reader": "ljspeech", "root": str(corpus), "language": "eng_Latn"}
     config = BuildConfig.model_validate({"sources": {"a": source}, "tokenizer": builds.TOKENIZER})

@@ -1,4 +1,4 @@
-"""Selection: what is kept of what was measured, and that another threshold decodes nothing."""
+"""Filtering of prepared utterances; a changed threshold decodes nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RATE_HZ = 22050
 
 
 def rows_of(folder: Path) -> dict[str, dict]:
-    """Rows of a folder's tables by utterance."""
+    """The rows of all tables in a folder, by utterance id."""
     return {
         row["utterance_id"]: row for path in sorted(folder.glob("*.parquet")) for row in pq.read_table(path).to_pylist()
     }
@@ -37,7 +37,7 @@ def inodes(data: Path, *, source: str = "") -> dict[str, int]:
 
 @pytest.fixture
 def no_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever prepares an utterance fails the test."""
+    """Fail the test if an utterance is prepared."""
 
     def refuse(self: Preparation, utterance: object) -> None:
         raise AssertionError(f"{utterance} was prepared again")
@@ -47,7 +47,7 @@ def no_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty-four clips of noise of falling level under a tone, each with a text of its own."""
+    """Twenty-four clips of a tone with noise of decreasing level; each clip has its own text."""
     folder = tmp_path_factory.mktemp("levels") / "corpus"
     (folder / "wavs").mkdir(parents=True)
     chance = np.random.default_rng(3)
@@ -91,7 +91,7 @@ def test_filtering_again_gives_the_bytes_of_a_fresh_build_and_decodes_nothing(
     assert validate_dataset(tmp_path / "again").findings == []
 
 
-def test_thresholds_to_and_fro_leave_no_trace(corpus: Path, tmp_path: Path) -> None:
+def test_changing_a_threshold_back_restores_the_dataset(corpus: Path, tmp_path: Path) -> None:
     build(tmp_path / "data", corpus)
     before = builds.content(tmp_path / "data")
     for threshold in (12, 5, 16, -100, 5):
@@ -99,7 +99,7 @@ def test_thresholds_to_and_fro_leave_no_trace(corpus: Path, tmp_path: Path) -> N
     assert builds.content(tmp_path / "data") == before
 
 
-def test_a_shard_of_which_nothing_was_rejected_anew_is_not_touched(
+def test_a_shard_without_new_rejections_is_not_written(
     corpus: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     build(tmp_path / "data", corpus, "checks.min_snr_db=-100")
@@ -111,8 +111,8 @@ def test_a_shard_of_which_nothing_was_rejected_anew_is_not_touched(
     assert {name for name in before if before[name] != after[name]} == {f"{worst['shard']}.tfrecord"}
 
 
-def test_every_verdict_is_that_of_the_columns(corpus: Path, tmp_path: Path) -> None:
-    """By hand, from kept and withheld rows."""
+def test_every_rejection_follows_from_the_columns(corpus: Path, tmp_path: Path) -> None:
+    """Computed here from the kept and the filtered rows."""
     build(tmp_path / "data", corpus, "checks.min_snr_db=12", "checks.max_silence_fraction=0.6")
     kept, withheld = rows_of(tmp_path / "data/manifest"), rows_of(tmp_path / "data/withheld")
     rejected = rows_of(tmp_path / "data/rejected")
@@ -145,7 +145,7 @@ def test_an_added_source_leaves_the_shards_of_the_others_alone(
 
 
 @pytest.mark.parametrize("spoil", ["flip", "truncate", "remove", "table"])
-def test_a_damaged_shard_is_measured_again(spoil: str, corpus: Path, tmp_path: Path) -> None:
+def test_a_damaged_shard_is_prepared_again(spoil: str, corpus: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     build(data, corpus)
     before = builds.content(data)
@@ -161,7 +161,7 @@ def test_a_damaged_shard_is_measured_again(spoil: str, corpus: Path, tmp_path: P
     assert builds.content(data) == before
 
 
-def test_a_recording_that_was_replaced_is_measured_again(corpus: Path, tmp_path: Path) -> None:
+def test_a_replaced_recording_is_prepared_again(corpus: Path, tmp_path: Path) -> None:
     shutil.copytree(corpus, tmp_path / "corpus")
     build(tmp_path / "data", tmp_path / "corpus", "checks.min_snr_db=null")
     before = rows_of(tmp_path / "data/manifest")
@@ -207,7 +207,7 @@ def test_repeats_and_caps_count_by_speaker(tmp_path: Path) -> None:
     assert {row["reason"] for row in rows_of(tmp_path / "data/rejected").values()} == {"over_cap"}
 
 
-def test_what_was_capped_is_no_fault_for_the_budget(tmp_path: Path) -> None:
+def test_utterances_over_a_cap_do_not_count_against_the_budget(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=12)
     for cap in ("max_utterances=3", "max_hours=0.002"):
         words = builds.overrides_for(corpus, f"sources.ljspeech.{cap}", "max_rejected_fraction=0")
@@ -217,7 +217,7 @@ def test_what_was_capped_is_no_fault_for_the_budget(tmp_path: Path) -> None:
         assert 0 < source.written < 12
 
 
-def test_a_training_text_that_validation_holds_is_a_leak(tmp_path: Path) -> None:
+def test_a_training_text_that_is_also_in_validation_is_a_leak(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=12)  # one text
     words = builds.overrides_for(corpus, "validation_fraction=0.3", "max_rejected_fraction=1")
     data = builds.build(tmp_path / "data", config=builds.LJSPEECH_CONFIG, overrides=words)
@@ -229,7 +229,7 @@ def test_a_training_text_that_validation_holds_is_a_leak(tmp_path: Path) -> None
     assert len({row["split"] for row in rows_of(tmp_path / "by_text/manifest").values()}) == 1
 
 
-def test_a_text_that_the_cap_took_out_of_validation_is_no_leak(tmp_path: Path) -> None:
+def test_a_text_that_a_cap_removed_from_validation_is_no_leak(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=12)  # one text
     words = builds.overrides_for(corpus, "validation_fraction=0.1", "max_rejected_fraction=1")
     data, seen = tmp_path / "data", set()
@@ -244,8 +244,8 @@ def test_a_text_that_the_cap_took_out_of_validation_is_no_leak(tmp_path: Path) -
     assert seen == {False, True}
 
 
-def test_an_id_that_stands_in_both_splits_is_kept_once(tmp_path: Path) -> None:
-    """Two recordings of each id with texts of their own, which the split goes by."""
+def test_an_id_in_both_splits_is_kept_once(tmp_path: Path) -> None:
+    """Two recordings of each id; their texts differ, and the split depends on the text."""
     corpus = builds.make_corpus(tmp_path / "corpus", clips=32)
     lines = [f"{clip % 16}\twavs/C{clip:05d}.wav\tSentence {clip}." for clip in range(32)]
     (corpus / "table.tsv").write_text("\n".join(["id\taudio\ttext", *lines]) + "\n")
@@ -255,14 +255,16 @@ def test_an_id_that_stands_in_both_splits_is_kept_once(tmp_path: Path) -> None:
     for _ in range(2):  # the second one reuses the first
         data = builds.build(tmp_path / "data", config=builds.LJSPEECH_CONFIG, overrides=words)
         tables = [pq.read_table(path).to_pylist() for path in (data / "rejected").iterdir()]
-        turned_away = [(row["utterance_id"], row["reason"]) for table in tables for row in table]
-        assert sorted(turned_away) == sorted((f"t/{number}", "duplicate_id") for number in range(16))
+        rejections = [(row["utterance_id"], row["reason"]) for table in tables for row in table]
+        assert sorted(rejections) == sorted((f"t/{number}", "duplicate_id") for number in range(16))
         assert len(rows_of(data / "withheld")) > 3
         assert set(rows_of(data / "manifest")) == {f"t/{number}" for number in range(16)}
         assert validate_dataset(data).findings == []
 
 
-def test_a_recording_that_may_be_read_now_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_that_has_become_readable_is_prepared_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """chmod changes neither size nor time."""
     one = Utterance(id="a/1", audio_path=str(builds.ENGLISH / "metadata.csv"), text="x", language="x", speaker="a/b")
     before = hash_inputs([one], fingerprint="")
@@ -271,7 +273,7 @@ def test_a_recording_that_may_be_read_now_is_measured_again(tmp_path: Path, monk
     assert hash_inputs([one], fingerprint="") != before
 
 
-def test_speech_at_an_impossible_rate_is_found_by_the_band_of_its_language(tmp_path: Path) -> None:
+def test_an_impossible_speech_rate_is_outside_the_range_of_its_language(tmp_path: Path) -> None:
     folder = tmp_path / "corpus"
     (folder / "wavs").mkdir(parents=True)
     wavs = sorted(Path("tests/corpora/english/wavs").iterdir())
@@ -298,14 +300,14 @@ def test_speech_at_an_impossible_rate_is_found_by_the_band_of_its_language(tmp_p
     assert f"{low:.3g} to {high:.3g}" in rejected["ljspeech/fast"]["message"]
 
 
-def test_a_band_is_measured_on_enough_utterances_only(sample: Path) -> None:
+def test_a_language_with_few_utterances_has_no_speech_rate_range(sample: Path) -> None:
     assert all(source.written < MIN_UTTERANCES_FOR_RATE for source in Dataset.open(sample).info.sources.values())
     assert Dataset.open(sample).info.selection.characters_per_second == {
         name: {} for name in Dataset.open(sample).info.sources
     }
 
 
-def test_the_band_is_the_medians_and_not_moved_by_outliers() -> None:
+def test_outliers_do_not_move_the_speech_rate_range() -> None:
     rates = np.exp(np.random.default_rng(0).normal(2.5, 0.2, 10_001))
     low, high = speech_rate_range(rates, deviations=6.0)
     assert np.log(low) == pytest.approx(2.5 - 1.2, abs=0.05)
@@ -314,13 +316,13 @@ def test_the_band_is_the_medians_and_not_moved_by_outliers() -> None:
     np.testing.assert_allclose(spoiled, (low, high), rtol=0.1)
 
 
-def test_weights_and_checks_stand_in_dataset_json(corpus: Path, tmp_path: Path) -> None:
+def test_weights_and_checks_are_in_dataset_json(corpus: Path, tmp_path: Path) -> None:
     info = build(tmp_path / "data", corpus, "sources.ljspeech.weight=0.5", "checks.min_snr_db=7.5").info
     assert info.sources["ljspeech"].weight == 0.5
     assert info.selection.checks["min_snr_db"] == 7.5
 
 
-def test_a_build_with_nothing_to_do_changes_no_file_but_the_description(
+def test_a_build_with_nothing_to_do_writes_no_shard_file(
     corpus: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     build(tmp_path / "data", corpus)
@@ -332,7 +334,7 @@ def test_a_build_with_nothing_to_do_changes_no_file_but_the_description(
     assert {path: path.stat().st_ino for path in files} == files
 
 
-def test_texts_of_more_than_two_gigabytes_are_put_in_order() -> None:
+def test_texts_of_more_than_two_gigabytes_can_be_sorted() -> None:
     """An Arrow column of strings cannot hold them in one piece. Here they are 2.2 GB that share 100 MB."""
     texts = pa.array([f"{number:02d}" + "x" * 1_000_000 for number in range(100)])
     table = pa.table({"text": pa.chunked_array([texts] * 22), "row": range(2_200)})

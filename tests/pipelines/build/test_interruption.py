@@ -87,7 +87,7 @@ def is_amid_a_shard(data: Path) -> bool:
     return any((data / ".staging").glob("*/measured/.*.tmp")) and any((data / ".staging").glob("*/progress/*"))
 
 
-def test_a_killed_build_leaves_the_older_dataset_and_the_next_build_sweeps(
+def test_a_killed_build_leaves_the_older_dataset_and_the_next_build_removes_its_files(
     long_corpus: Path, small: Path, spoiled: Path, started: Callable, sample: Path
 ) -> None:
     process = started(*builds.build_words(long_corpus, "workers=1", data=spoiled))
@@ -104,7 +104,7 @@ def test_a_killed_build_leaves_the_older_dataset_and_the_next_build_sweeps(
 
 @needs_proc
 @pytest.mark.slow
-def test_a_killed_worker_ends_the_build_soon(long_corpus: Path, small: Path, spoiled: Path, started: Callable) -> None:
+def test_a_killed_worker_ends_the_build(long_corpus: Path, small: Path, spoiled: Path, started: Callable) -> None:
     process = started(*builds.build_words(long_corpus, "workers=2", data=spoiled))
     wait_until(lambda: is_amid_a_shard(spoiled), process=process)
     workers = children(process)
@@ -120,7 +120,7 @@ def test_a_killed_worker_ends_the_build_soon(long_corpus: Path, small: Path, spo
 
 @needs_proc
 @pytest.mark.slow
-def test_the_workers_of_a_killed_driver_end_too(long_corpus: Path, spoiled: Path, started: Callable) -> None:
+def test_the_workers_of_a_killed_driver_end(long_corpus: Path, spoiled: Path, started: Callable) -> None:
     process = started(*builds.build_words(long_corpus, "workers=2", data=spoiled))
     wait_until(lambda: is_amid_a_shard(spoiled), process=process)
     workers = children(process)
@@ -159,7 +159,7 @@ def test_a_full_disk_is_one_line_and_leaves_the_older_dataset(
 
 
 @pytest.mark.parametrize("lucky", range(11))  # the number of files that are written before the disk is full; 10 is all
-def test_whenever_the_disk_fills_the_older_dataset_stays_or_the_new_one_is_whole(
+def test_whenever_the_disk_fills_the_older_dataset_stays_or_the_new_one_is_complete(
     lucky: int, small: Path, spoiled: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus, sync, calls = builds.make_corpus(tmp_path / "corpus", clips=3), os.fsync, []
@@ -212,7 +212,7 @@ def shards_done(data: Path, *, at_least: int) -> bool:
 @needs_proc
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_interrupt_is_one_line_and_the_next_build_goes_on_from_the_finished_shards(
+def test_an_interrupt_is_one_line_and_the_next_build_reuses_the_finished_shards(
     workers: int, small: Path, spoiled: Path, tmp_path: Path, started: Callable
 ) -> None:
     """Ctrl-C reaches the driver and its workers, as in a terminal."""
@@ -259,7 +259,7 @@ def mount(elsewhere: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("build",), ("repair",), ("replay",), ("report",)], ids="".join)
-def test_a_read_only_output_is_one_line_and_all_stays_as_it_was(
+def test_a_read_only_output_is_one_line_and_changes_nothing(
     words: tuple[str, ...], mounted: Path, tmp_path: Path, command: Callable
 ) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=3)
@@ -299,7 +299,7 @@ def test_a_read_only_dataset_is_validated_and_the_report_is_not_kept(
 
 @needs_proc
 @pytest.mark.slow
-def test_a_mount_that_goes_in_mid_build_leaves_the_older_dataset_and_the_next_build_goes_on(
+def test_an_unmount_during_a_build_leaves_the_older_dataset_and_the_next_build_continues(
     mounted: Path, tmp_path: Path, started: Callable
 ) -> None:
     older = builds.make_corpus(tmp_path / "older", clips=3)
@@ -357,7 +357,7 @@ def die_in_publication(number: int, *, data: Path, corpus: Path) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "expected"),
     [
         (
             errno.ENOSPC,
@@ -366,8 +366,8 @@ def die_in_publication(number: int, *, data: Path, corpus: Path) -> bool:
         (errno.EIO, "Input/output error; the new dataset is published, but not all of its files have their names yet;"),
     ],
 )
-def test_a_disk_that_fails_amid_the_renamings_is_told_as_what_it_is(
-    number: int, told: str, spoiled: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
+def test_a_disk_that_fails_amid_the_renamings_is_reported_as_that(
+    number: int, expected: str, spoiled: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus, replace = builds.make_corpus(tmp_path / "corpus", clips=3), Path.replace
 
@@ -380,9 +380,11 @@ def test_a_disk_that_fails_amid_the_renamings_is_told_as_what_it_is(
     outcome = command(*builds.build_words(corpus, data=spoiled))
     monkeypatch.undo()
     assert outcome.code == 2
-    assert told in outcome.err.splitlines()[-1]
+    assert expected in outcome.err.splitlines()[-1]
     assert not (spoiled / "_SUCCESS").exists()
-    assert sum(shard.records for shard in Dataset.open(spoiled).info.shards) == 3, "whatever opens it goes on"
+    assert sum(shard.records for shard in Dataset.open(spoiled).info.shards) == 3, (
+        "whatever opens it finishes the renamings"
+    )
 
 
 def published(data: Path) -> dict[str, bytes]:
@@ -414,7 +416,7 @@ def test_a_kill_within_publishing_leaves_the_older_dataset_or_the_new_one(
     assert outcomes.count(True) > 20 // every
 
 
-def test_a_folder_among_the_shards_of_an_older_dataset_is_left_alone_and_told(spoiled: Path) -> None:
+def test_a_folder_among_the_shards_of_an_older_dataset_is_kept_and_reported(spoiled: Path) -> None:
     (spoiled / "shards" / "mine").mkdir()
     builds.build(spoiled)
     assert [(one.file, one.check) for one in validate_dataset(spoiled).findings] == [("shards/mine", "stray")]

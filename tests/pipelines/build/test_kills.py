@@ -41,14 +41,14 @@ class Scene:
 
 
 def prepare_build(scene: Scene) -> None:
-    """Other thresholds and half of the shards before."""
+    """Before: other thresholds, and half as many shards."""
     older = words(scene.corpus, "utterances_per_shard=10", "checks.max_duration_s=2.3")
     builds.build(scene.before, config=builds.LJSPEECH_CONFIG, overrides=older)
     builds.build(scene.after, config=builds.LJSPEECH_CONFIG, overrides=words(scene.corpus))
 
 
 def prepare_repair(scene: Scene) -> None:
-    """Three damaged shards and a vocabulary that is gone."""
+    """Before: three damaged shards and a missing vocabulary."""
     builds.build(scene.after, config=builds.LJSPEECH_CONFIG, overrides=words(scene.corpus))
     builds.copied(scene.after, to=scene.before)
     for number, path in enumerate(sorted((scene.before / "shards").iterdir())[:3]):
@@ -57,7 +57,7 @@ def prepare_repair(scene: Scene) -> None:
 
 
 def prepare_replay(scene: Scene) -> None:
-    """Four recordings that were broken when the dataset was built."""
+    """Before: four recordings were broken when the dataset was built."""
     wavs = sorted((scene.corpus / "wavs").iterdir())[:32:8]
     good = {path: path.read_bytes() for path in wavs}
     for path in wavs:
@@ -73,7 +73,7 @@ PREPARE = {"build": prepare_build, "repair": prepare_repair, "replay": prepare_r
 
 
 def state(data: Path) -> dict[str, bytes]:
-    """The dataset's files; what is in the making, and what was put aside, is none of it."""
+    """The dataset's files, without staging, quarantine and validation reports."""
     other, found = (".staging/", "quarantine/", "validation/"), builds.content(data)
     return {name: one for name, one in found.items() if not name.startswith(other) and not name.endswith(".tmp")}
 
@@ -91,7 +91,7 @@ def wait_for(true: Callable[[], bool], *, process: subprocess.Popen[str]) -> Non
 
 
 def work_s(scene: Scene, name: str, *, data: Path) -> float:
-    """How long the command holds the lock, undisturbed."""
+    """How long an undisturbed command holds the lock."""
     process = builds.start(*scene.command(name, data=data))
     wait_for(lambda: at_work(data), process=process)
     started_s = time.monotonic()

@@ -1,4 +1,4 @@
-"""LJSpeech's first clips, built as its config says, against TensorFlow and HiFi-GAN's own mels."""
+"""A build of LJSpeech's first clips, compared with TensorFlow's reader and HiFi-GAN's own mels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENGLISH_ID = 256047
 
 @pytest.fixture(scope="module")
 def records(ljspeech: Path) -> dict[str, list[dict[str, np.ndarray]]]:
-    """What TensorFlow's own reader and parser make of the shards, by split."""
+    """The records of the shards, read and parsed by TensorFlow, by split."""
     tf = pytest.importorskip("tensorflow")
     schema = {name: tf.io.FixedLenFeature([], tf.int64) for name in ("frames", "language", "speaker")}
     schema |= {name: tf.io.FixedLenFeature([], tf.string) for name in ("mel", "text", "utterance_id")}
@@ -42,14 +42,14 @@ def metadata(reference: Path) -> dict[str, str]:
     return {f"ljspeech/{line.split('|')[0]}": line.split("|")[2] for line in lines}
 
 
-def test_all_clips_are_there_once_over_both_splits(records: dict, by_id: dict, metadata: dict) -> None:
+def test_each_clip_is_in_exactly_one_split(records: dict, by_id: dict, metadata: dict) -> None:
     assert set(records) == {"train", "validation"}
     assert sum(map(len, records.values())) == len(by_id) == 32
     assert by_id.keys() == metadata.keys()
 
 
 @pytest.mark.parametrize("clip", ["LJ001-0001", "LJ001-0002", "LJ001-0008", "LJ001-0016"])
-def test_the_stored_mel_is_hifigans(clip: str, by_id: dict, reference: Path) -> None:
+def test_the_stored_mel_equals_hifigans(clip: str, by_id: dict, reference: Path) -> None:
     golden = np.load(reference / f"golden/mel_hifigan_22k/{clip}.npz")["log_mel"]
     record = by_id[f"ljspeech/{clip}"]
     mel = np.frombuffer(record["mel"], "<f2").reshape(record["frames"], 80)
@@ -57,7 +57,7 @@ def test_the_stored_mel_is_hifigans(clip: str, by_id: dict, reference: Path) -> 
     np.testing.assert_allclose(mel.astype(np.float32), golden, atol=0.005, rtol=0)
 
 
-def test_frames_are_samples_by_the_hop(by_id: dict, reference: Path) -> None:
+def test_the_number_of_frames_is_samples_divided_by_the_hop(by_id: dict, reference: Path) -> None:
     for utterance_id, record in by_id.items():
         path = reference / "corpora/LJSpeech-1.1/wavs" / f"{utterance_id.removeprefix('ljspeech/')}.wav"
         samples = (path.stat().st_size - 44) // 2  # 16 bits mono behind a plain header
@@ -65,7 +65,7 @@ def test_frames_are_samples_by_the_hop(by_id: dict, reference: Path) -> None:
         assert len(record["mel"]) == record["frames"] * 80 * 2
 
 
-def test_tokens_are_those_of_nllbs_tokenizer(by_id: dict, metadata: dict, reference: Path) -> None:
+def test_tokens_equal_those_of_nllbs_tokenizer(by_id: dict, metadata: dict, reference: Path) -> None:
     tokenizer = tokenizers.Tokenizer.from_file(str(reference / "nllb/tokenizer.json"))
     for utterance_id, record in by_id.items():
         text = prepare_text(metadata[utterance_id], language="eng_Latn").text
@@ -75,7 +75,7 @@ def test_tokens_are_those_of_nllbs_tokenizer(by_id: dict, metadata: dict, refere
         assert record["language"] == ENGLISH_ID
 
 
-def test_the_manifest_leads_to_each_record(ljspeech: Path, by_id: dict) -> None:
+def test_the_manifest_has_the_offset_of_each_record(ljspeech: Path, by_id: dict) -> None:
     rows = [row for path in sorted((ljspeech / "manifest").iterdir()) for row in pq.read_table(path).to_pylist()]
     assert len(rows) == 32
     for row in rows:

@@ -1,4 +1,4 @@
-"""Six sources of real recordings from one config, and two tables: in six layouts and three languages."""
+"""One config with six sources of real recordings and two tables: six layouts, three languages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TABLE = (
 
 
 def overrides(reference: Path) -> list[str]:
-    """To the config's six sources two tables of the same recordings as flac and mp3."""
+    """Add two tables, of the same recordings as flac and as mp3, to the config's six sources."""
     tables = [f"sources.ljspeech_{kind}={TABLE.format(kind=kind)}" for kind in ("flac", "mp3")]
     roots = [f"sources.{name}.root={reference}/corpora/{root}" for name, root in ROOTS.items()]
     return [*tables, *roots, f"tokenizer={reference}/nllb/tokenizer.json"]
@@ -117,7 +117,7 @@ def test_flac_gives_the_mels_of_its_wav_and_mp3_comes_close(data: Path) -> None:
         assert np.abs(mp3[stem][:common] - mel[:common]).mean() < 0.5
 
 
-def test_no_persian_token_is_unknown_but_those_that_the_report_names(data: Path, reference: Path) -> None:
+def test_every_unknown_persian_token_is_named_in_the_report(data: Path, reference: Path) -> None:
     tokenizer = tokenizers.Tokenizer.from_file(str(reference / "nllb/tokenizer.json"))
     persian = [row for row in rows(data) if row["language"] == "pes_Arab"]
     assert len(persian) == 48
@@ -131,7 +131,7 @@ def test_no_persian_token_is_unknown_but_those_that_the_report_names(data: Path,
     assert sum(row["unknown_tokens"] for row in persian) == 0
 
 
-def test_the_text_of_the_corpus_stands_beside_the_prepared_one(data: Path, reference: Path) -> None:
+def test_the_manifest_holds_the_corpus_text_and_the_prepared_text(data: Path, reference: Path) -> None:
     with (reference / "corpora/common_voice_fa/fa/validated.tsv").open(encoding="utf-8", newline="") as file:
         wanted = {
             f"common_voice_fa/{Path(row['path']).stem}": row["sentence"]
@@ -149,9 +149,7 @@ def test_another_order_of_sources_gives_the_same_shards(data: Path, reference: P
         assert path.read_bytes() == (data / "shards" / path.name).read_bytes()
 
 
-def test_the_plan_says_before_what_the_build_will_hold(
-    data: Path, reference: Path, command: Callable, tmp_path: Path
-) -> None:
+def test_the_dry_run_estimates_the_build(data: Path, reference: Path, command: Callable, tmp_path: Path) -> None:
     forecast = estimate_build(load_config(CONFIG, of=BuildConfig, overrides=overrides(reference)))
     info = Dataset.open(data).info
     for source in forecast.sources:

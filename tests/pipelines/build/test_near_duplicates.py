@@ -1,4 +1,4 @@
-"""Copies among recordings, against brute force."""
+"""Hamming distances between recordings, compared with brute force."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def brute_force(numbers: list[int]) -> list[int]:
 
 @st.composite
 def families(draw: st.DrawFn) -> list[int]:
-    """Numbers of which some are others with a few bits changed."""
+    """Numbers; some of them differ from others in a few bits."""
     numbers = draw(st.lists(st.integers(0, 2**HASH_BITS - 1), min_size=1, max_size=8))
     for _ in range(draw(st.integers(0, 12))):
         changed = draw(st.lists(st.integers(0, HASH_BITS - 1), max_size=SURE_BITS, unique=True))
@@ -42,7 +42,7 @@ def test_every_copy_of_seven_bits_or_less_is_found_at_its_distance(numbers: list
             assert ours == wanted
 
 
-def test_nothing_is_alike_in_an_empty_corpus_or_a_corpus_of_one() -> None:
+def test_an_empty_corpus_and_a_corpus_of_one_have_no_copies() -> None:
     assert hamming_distance_to_earlier([]).tolist() == []
     assert hamming_distance_to_earlier([hexadecimal(5)]).tolist() == [HASH_BITS]
 

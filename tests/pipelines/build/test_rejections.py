@@ -1,4 +1,4 @@
-"""Every utterance that was read is written or rejected, and each rejection says why."""
+"""Every utterance that was read is written or rejected; each rejection has a reason."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def row(name: str, *, text: str = "The kettle sings.") -> str:
 
 @pytest.fixture
 def corpus(tmp_path: Path, reference: Path) -> Path:
-    """Thirty clips and one of each fault."""
+    """Thirty good clips, and one clip with each fault."""
     folder = builds.make_corpus(
         tmp_path / "corpus",
         clips=30,
@@ -144,7 +144,7 @@ def test_a_language_over_its_budget_stops_the_build_though_all_together_are_not(
     assert sum(len(pq.read_table(path)) for path in listed.iterdir()) == 1
 
 
-def test_a_row_that_names_no_language_is_judged_with_all_and_not_as_a_language(tmp_path: Path) -> None:
+def test_a_rejected_row_without_a_language_counts_among_all_only(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=30)
     lines = [f"wavs/C{clip:05d}.wav\tSentence {clip}.\ten" for clip in range(30)]
     (corpus / "table.tsv").write_text("\n".join(["audio\ttext\tlanguage", *lines, "x.wav\tNo.\tklingon"]) + "\n")
@@ -157,7 +157,7 @@ def test_a_row_that_names_no_language_is_judged_with_all_and_not_as_a_language(t
     assert validate_dataset(data).findings == []
 
 
-def test_just_as_many_rejections_as_are_allowed_pass(tmp_path: Path) -> None:
+def test_exactly_the_allowed_share_of_rejections_passes(tmp_path: Path) -> None:
     """0.29 · 100 is 28.999… in floating point."""
     gone = [row(f"gone{number}") for number in range(29)]
     corpus = builds.make_corpus(tmp_path / "corpus", clips=71, bad_rows=gone)
@@ -166,7 +166,7 @@ def test_just_as_many_rejections_as_are_allowed_pass(tmp_path: Path) -> None:
     assert (len(written(data)), len(rejected(data))) == (71, 29)
 
 
-def test_what_was_read_is_what_the_metadata_files_list(sample: Path) -> None:
+def test_the_number_read_is_the_number_in_the_metadata_files(sample: Path) -> None:
     lines = {
         name: [line for line in Path(path).read_text(encoding="utf-8").split("\n")[header:] if line.strip()]
         for name, path, header in (

@@ -1,4 +1,4 @@
-"""The bytes of a dataset depend on corpus and config, and on nothing else."""
+"""The bytes of a dataset depend on the corpus and the config alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A build that was cut short is carried on from the shards that it had finished."""
+"""A build reuses the finished shards of an interrupted build."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLIPS, SHARD = 40, 10
 
 
 class Killed(BaseException):
-    """Nothing that the code may catch."""
+    """An exception that the code under test does not catch."""
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def words(corpus: Path, *more: str) -> list[str]:
 
 
 def prepared(data: Path, corpus: Path, *more: str, die_at: int | None = None) -> int:
-    """How many utterances a build decodes, which dies at the one of this number."""
+    """The number of utterances that a build decodes; with `die_at` it is killed at that one."""
     call, calls = Preparation.__call__, itertools.count()
 
     def counted(self: Preparation, utterance: object) -> object:
@@ -51,7 +51,7 @@ def left(data: Path) -> list[Path]:
     return sorted((data / ".staging").glob("*/measured/*.tfrecord"))
 
 
-def test_the_next_build_decodes_only_what_was_not_finished(corpus: Path, tmp_path: Path) -> None:
+def test_the_next_build_decodes_only_unfinished_shards(corpus: Path, tmp_path: Path) -> None:
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     assert prepared(fresh, corpus) == CLIPS
     prepared(data, corpus, die_at=CLIPS - 12)
@@ -63,7 +63,7 @@ def test_the_next_build_decodes_only_what_was_not_finished(corpus: Path, tmp_pat
     assert not (data / ".staging").exists()
 
 
-def test_a_build_that_is_cut_short_again_and_again_ends(corpus: Path, tmp_path: Path) -> None:
+def test_a_build_that_is_killed_repeatedly_ends(corpus: Path, tmp_path: Path) -> None:
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     prepared(fresh, corpus)
     attempts = 0
@@ -75,7 +75,7 @@ def test_a_build_that_is_cut_short_again_and_again_ends(corpus: Path, tmp_path: 
     assert builds.content(data) == builds.content(fresh)
 
 
-def test_shards_of_another_kind_of_measuring_are_not_taken_over(corpus: Path, tmp_path: Path) -> None:
+def test_shards_with_another_preparation_fingerprint_are_not_reused(corpus: Path, tmp_path: Path) -> None:
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     prepared(fresh, corpus, "mel_dtype=float32")
     prepared(data, corpus, die_at=CLIPS - 12)
@@ -97,10 +97,10 @@ def cut(path: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [empty, flip, cut, Path.unlink])
 @pytest.mark.parametrize("kind", ["measured/*.tfrecord", "measured/*.parquet", "refused/*.parquet"])
-def test_what_a_crash_of_the_machine_spoiled_is_made_anew(
+def test_files_damaged_by_a_crash_of_the_machine_are_made_again(
     spoil: Callable, kind: str, corpus: Path, tmp_path: Path
 ) -> None:
-    """Nothing in the staging folder is brought to the disk before it is published."""
+    """Files in the staging folder are not synced to the disk before the publication."""
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     prepared(fresh, corpus)
     prepared(data, corpus, die_at=CLIPS - 12)
@@ -110,7 +110,7 @@ def test_what_a_crash_of_the_machine_spoiled_is_made_anew(
     assert builds.content(data) == builds.content(fresh)
 
 
-def test_a_changed_corpus_is_measured_anew(corpus: Path, tmp_path: Path) -> None:
+def test_a_changed_corpus_is_prepared_again(corpus: Path, tmp_path: Path) -> None:
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     prepared(data, corpus, die_at=CLIPS - 12)
     wav = corpus / "wavs/C00000.wav"
@@ -127,7 +127,7 @@ def test_a_changed_corpus_is_measured_anew(corpus: Path, tmp_path: Path) -> None
     assert builds.content(data) == builds.content(fresh)
 
 
-def test_strangers_in_the_staging_folder_go(corpus: Path, tmp_path: Path) -> None:
+def test_unknown_files_in_the_staging_folder_are_removed(corpus: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     (data / ".staging/old/measured").mkdir(parents=True)
     (data / ".staging/file").write_text("")

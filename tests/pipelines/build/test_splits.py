@@ -1,4 +1,4 @@
-"""Which utterances validation gets."""
+"""The split of each utterance."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def splits_by(what: str, *held_out: str) -> SplitRule:
         ("„Ja“, sagte er.", "ja sagte er"),
     ],
 )
-def test_texts_that_are_said_alike_have_one_form(texts: tuple[str, ...]) -> None:
+def test_texts_that_sound_the_same_have_one_spoken_form(texts: tuple[str, ...]) -> None:
     assert len({spoken_form(text) for text in texts}) == 1
 
 
-def test_by_text_a_sentence_never_stands_in_both_splits_whoever_says_it() -> None:
+def test_by_text_a_sentence_is_in_one_split_for_all_speakers() -> None:
     splits = splits_by("text")
     for number in range(200):
         said = [utterance(10 * number + who, text=f"Sentence {number}", speaker=f"a/{who}") for who in range(5)]
         assert len({splits.split_of(one) for one in said}) == 1
 
 
-def test_by_speaker_a_voice_never_stands_in_both_splits() -> None:
+def test_by_speaker_a_voice_is_in_one_split() -> None:
     splits = splits_by("speaker")
     for who in range(200):
         said = [utterance(10 * who + number, text=f"Sentence {number}", speaker=f"a/{who}") for number in range(5)]
@@ -55,18 +55,18 @@ def test_the_fraction_is_kept(what: str) -> None:
     assert 0.27 < found / 3000 < 0.33
 
 
-def test_texts_of_which_nothing_is_said_go_by_their_ids() -> None:
+def test_texts_without_letters_are_split_by_their_ids() -> None:
     found = {splits_by("text").split_of(utterance(number, text="…")) for number in range(100)}
     assert found == {"train", "validation"}
 
 
-def test_texts_of_which_nothing_is_said_are_no_repeats_and_no_leaks() -> None:
+def test_texts_without_letters_are_neither_repeats_nor_leaks() -> None:
     assert text_key("Oh!", utterance_id="a/1") == text_key("oh", utterance_id="a/2")
     assert text_key("…", utterance_id="a/1") != text_key("!!!", utterance_id="a/2")
 
 
 @pytest.mark.parametrize("name", ["a/7", "a/b"])
-def test_a_name_that_is_held_out_goes_to_validation(name: str) -> None:
+def test_a_held_out_name_is_in_validation(name: str) -> None:
     assert SplitRule(0.0, "text", frozenset([name])).split_of(utterance(7)) == "validation"
     assert SplitRule(0.0, "text", frozenset(["a/8"])).split_of(utterance(7)) == "train"
 
@@ -76,28 +76,28 @@ def config_with(held_out: Path) -> BuildConfig:
     return BuildConfig.model_validate({"sources": {"e": source}, "tokenizer": "x", "held_out": held_out})
 
 
-def test_the_list_is_read_with_its_mark_and_line_ends(tmp_path: Path) -> None:
+def test_a_list_with_a_byte_order_mark_and_any_line_ends_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_bytes("\ufeffe/EN001-0001\r\n\r\n  e/EN001-0002\n".encode())
     plan = plan_shards(config_with(tmp_path / "names.txt"))
     assert plan.splits.held_out == {"e/EN001-0001", "e/EN001-0002"}
     assert ("e", "validation") in plan.shards
 
 
-def test_a_name_that_nobody_has_is_a_mistake(tmp_path: Path) -> None:
+def test_an_unknown_held_out_name_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_text("e/EN001-0001\ne/nobody\n")
-    with pytest.raises(UserError, match=r"held_out: no source has e/nobody \(1 such names\)"):
+    with pytest.raises(UserError, match=r"held_out: no source has e/nobody \(1 unknown names\)"):
         plan_shards(config_with(tmp_path / "names.txt"))
 
 
-def test_only_line_ends_part_the_names_of_the_list(tmp_path: Path) -> None:
+def test_only_line_ends_separate_the_names_of_the_list(tmp_path: Path) -> None:
     names = {"e/a\u2028b", "e/c\u00a0", "e/d e"}
     (tmp_path / "names.txt").write_text("\n".join(names), encoding="utf-8")
     assert SplitRule.from_config(config_with(tmp_path / "names.txt")).held_out == names
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
-def test_a_list_that_cannot_be_read_is_a_mistake(content: bytes | None, tmp_path: Path) -> None:
+def test_a_list_that_cannot_be_read_is_an_error(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "names.txt").write_bytes(content)
-    with pytest.raises(UserError, match=r"held_out: .*names\.txt: .*wanted names, a line each"):
+    with pytest.raises(UserError, match=r"held_out: .*names\.txt: .*expected one name per line"):
         plan_shards(config_with(tmp_path / "names.txt"))

@@ -1,4 +1,4 @@
-"""Files in DATA that are not the dataset's: no build removes or replaces them, and a repair puts them away."""
+"""Unlisted files in DATA: a build never removes or replaces them, and a repair moves them into quarantine."""
 
 from __future__ import annotations
 
@@ -19,24 +19,22 @@ def corpus(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["shards/mine.txt", "withheld/mine/x", "manifest", "config.yaml", "report.html"])
-def test_a_first_build_refuses_a_folder_that_holds_something_of_its_names(
+def test_a_first_build_refuses_a_folder_with_files_of_the_same_names(
     name: str, corpus: Path, tmp_path: Path, command: Callable
 ) -> None:
-    """`DATA=~` was typed, where the user has other things."""
+    """The user typed `DATA=~`, a folder with other files."""
     home = tmp_path / "home"
     (home / name).parent.mkdir(parents=True)
     (home / name).write_text("mine")
     outcome = command(*builds.build_words(corpus, data=home))
     assert outcome.code == 2
-    assert outcome.err.startswith(f"error: {home}: there is no dataset here, but {name.removesuffix('/x')}, which a")
+    assert outcome.err.startswith(f"error: {home}: holds no dataset, but {name.removesuffix('/x')}, which a")
     assert outcome.err.count("\n") == 1
     assert (home / name).read_text() == "mine"
 
 
-def test_what_a_dataset_does_not_list_outlives_another_build_and_a_repair_puts_it_away(
-    spoiled: Path, corpus: Path
-) -> None:
-    """Another dataset's shard may be copied in by mistake, and is the only one of its kind."""
+def test_a_build_keeps_unlisted_files_and_a_repair_moves_them_into_quarantine(spoiled: Path, corpus: Path) -> None:
+    """A shard of another dataset may have been moved in by mistake, and there may be no other copy of it."""
     other = "shards/other-train-00000-of-00001.tfrecord"
     for name in ("shards/mine.txt", other, "withheld/mine/x"):
         (spoiled / name).parent.mkdir(exist_ok=True)
@@ -57,20 +55,18 @@ def test_what_a_dataset_does_not_list_outlives_another_build_and_a_repair_puts_i
 def test_a_build_refuses_to_replace_a_shard_that_the_dataset_does_not_list(
     spoiled: Path, corpus: Path, command: Callable
 ) -> None:
-    stranger = spoiled / "shards/ljspeech-train-00000-of-00001.tfrecord"
-    stranger.write_text("of another dataset")
+    unlisted = spoiled / "shards/ljspeech-train-00000-of-00001.tfrecord"
+    unlisted.write_text("of another dataset")
     before = builds.content(spoiled)
     outcome = command(*builds.build_words(corpus, "validation_fraction=0", data=spoiled))
     assert outcome.code == 2
-    assert f"error: {stranger}: the build would replace it, and it is none of the dataset's files" in outcome.err
+    assert f"error: {unlisted}: a build would replace this file, which the dataset does not list" in outcome.err
     assert builds.content(spoiled) == before
 
 
 @pytest.mark.parametrize("lost", [("dataset.json",), ("_SUCCESS",), ("dataset.json", "_SUCCESS")], ids="+".join)
-def test_a_dataset_that_cannot_say_any_more_what_it_lists_is_built_anew(
-    lost: tuple[str, ...], spoiled: Path, small: Path
-) -> None:
-    """As its messages say: run `make preprocess` again."""
+def test_a_dataset_without_readable_lists_is_built_again(lost: tuple[str, ...], spoiled: Path, small: Path) -> None:
+    """The error messages of the readers say: run `make preprocess` again."""
     for name in lost:
         (spoiled / name).write_text("damaged")
     corpus = small.parent / "corpus"
@@ -79,10 +75,10 @@ def test_a_dataset_that_cannot_say_any_more_what_it_lists_is_built_anew(
     assert builds.content(spoiled) == builds.content(small)
 
 
-def test_a_build_says_at_once_that_a_folder_of_the_dataset_is_a_link(
+def test_a_build_reports_a_linked_folder_of_the_dataset_before_it_starts(
     spoiled: Path, corpus: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before it decodes anything: hours later it could not publish."""
+    """Before it decodes anything, because hours later the publication would fail."""
     shutil.move(spoiled / "shards", tmp_path / "elsewhere")
     (spoiled / "shards").symlink_to(tmp_path / "elsewhere")
     monkeypatch.delattr("pipelines.build.prepare_shards.prepare_shard")

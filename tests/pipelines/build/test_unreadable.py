@@ -1,4 +1,4 @@
-"""A bad sector: a file that is there and cannot be read is found, told, and made again."""
+"""Files that exist but cannot be read, as on a bad sector: they are reported and made again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILES = [
 
 @pytest.fixture
 def fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """Lets opening this file fail, under whatever name, as on a bad disk or otherwise; one in its place can be read."""
+    """A function that makes a file fail to open, under any of its names; a new file in its place can be read."""
     bad: dict[int, int] = {}
     opened = io.open
 
@@ -51,7 +51,7 @@ def test_a_file_that_cannot_be_read_is_a_finding(name: str, spoiled: Path, fail:
     assert {one.fix for one in findings} == {f"make repair DATA={spoiled}"}
 
 
-def test_a_shard_that_cannot_be_read_is_told_without_a_dataset_json_too(spoiled: Path, fail: Callable) -> None:
+def test_a_shard_that_cannot_be_read_is_reported_without_a_dataset_json_too(spoiled: Path, fail: Callable) -> None:
     (spoiled / "dataset.json").write_text("{")
     name = f"shards/{damage.stems(spoiled)[0]}.tfrecord"
     fail(spoiled / name)
@@ -60,7 +60,7 @@ def test_a_shard_that_cannot_be_read_is_told_without_a_dataset_json_too(spoiled:
 
 
 @pytest.mark.parametrize("name", ["dataset.json", *FILES[4:]])
-def test_what_cannot_be_read_is_made_again(name: str, small: Path, spoiled: Path, fail: Callable) -> None:
+def test_a_file_that_cannot_be_read_is_made_again(name: str, small: Path, spoiled: Path, fail: Callable) -> None:
     name = name.format(stem=damage.stems(spoiled)[0])
     fail(spoiled / name)
     repair = repair_dataset(spoiled)
@@ -72,7 +72,9 @@ def test_what_cannot_be_read_is_made_again(name: str, small: Path, spoiled: Path
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE], ids=["forbidden", "too many open"])
-def test_what_may_not_be_read_is_left_where_it_is(number: int, small: Path, spoiled: Path, fail: Callable) -> None:
+def test_a_file_without_read_permission_is_left_in_place(
+    number: int, small: Path, spoiled: Path, fail: Callable
+) -> None:
     path = spoiled / f"shards/{damage.stems(spoiled)[0]}.tfrecord"
     fail(path, number)
     with pytest.raises(UserError, match=f"{path}: {os.strerror(number)}"):
@@ -81,7 +83,7 @@ def test_what_may_not_be_read_is_left_where_it_is(number: int, small: Path, spoi
     assert builds.content(spoiled) == builds.content(small)
 
 
-def test_a_build_makes_a_shard_again_that_cannot_be_read(small: Path, spoiled: Path, fail: Callable) -> None:
+def test_a_build_makes_an_unreadable_shard_again(small: Path, spoiled: Path, fail: Callable) -> None:
     fail(spoiled / f"shards/{damage.stems(spoiled)[0]}.tfrecord")
     overrides = builds.overrides_for(small.parent / "corpus", "utterances_per_shard=6", "validation_fraction=0.3")
     builds.build(spoiled, config=builds.LJSPEECH_CONFIG, overrides=overrides)

@@ -1,4 +1,4 @@
-"""Datasets whose mels training computes itself: small, and in all else like those that store them."""
+"""Datasets without stored mels, which training computes itself: smaller, and otherwise the same."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def built(corpus: Path, data: Path, *more: str) -> Path:
 
 @pytest.fixture(scope="module")
 def data(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Not to be changed."""
+    """A dataset without mels; tests must not change it."""
     return built(corpus, tmp_path_factory.mktemp("data") / "data")
 
 
@@ -84,7 +84,7 @@ def test_a_record_holds_mean_deviation_and_drift_of_each_band(data: Path) -> Non
     assert seen == CLIPS
 
 
-def test_everything_but_the_mels_is_as_in_a_dataset_that_stores_them(data: Path, stored: Path) -> None:
+def test_everything_except_the_mels_equals_a_dataset_with_mels(data: Path, stored: Path) -> None:
     ours, theirs = Dataset.open(data), Dataset.open(stored)
     for split in ("train", "validation"):
         wanted = theirs.manifest(split).drop_columns(sorted(PLACES))
@@ -96,7 +96,7 @@ def test_everything_but_the_mels_is_as_in_a_dataset_that_stores_them(data: Path,
     assert ours.info.vocabulary_sha256 == theirs.info.vocabulary_sha256
 
 
-def test_it_validates_clean_and_its_records_are_told_by_their_outlines(
+def test_it_validates_clean_and_its_records_are_recognised_by_their_expected_bytes(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr("pipelines.validation.shard_reader.parse_record")
@@ -123,7 +123,7 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("check", "mel"), SPOILED)
-def test_other_moments_than_a_mel_can_have_are_found(check: str, mel: bytes, copied: Path, tmp_path: Path) -> None:
+def test_moments_that_no_mel_can_have_are_found(check: str, mel: bytes, copied: Path, tmp_path: Path) -> None:
     stem, index = damage.stems(copied)[0], 1
     payloads = damage.payloads(copied, stem=stem)
     payloads[index] = damage.edit_record(payloads[index], mel=[mel])
@@ -132,7 +132,7 @@ def test_other_moments_than_a_mel_can_have_are_found(check: str, mel: bytes, cop
     assert (check, index) in {(finding.check, finding.index) for finding in findings}
 
 
-def test_moments_are_no_mel_where_mels_are_stored(stored: Path, tmp_path: Path) -> None:
+def test_moments_in_place_of_a_stored_mel_are_found(stored: Path, tmp_path: Path) -> None:
     spoiled = builds.copied(stored, to=tmp_path / "spoiled")
     stem = damage.stems(spoiled)[0]
     payloads = damage.payloads(spoiled, stem=stem)
@@ -145,7 +145,7 @@ def test_moments_are_no_mel_where_mels_are_stored(stored: Path, tmp_path: Path) 
 
 @pytest.fixture
 def recording(copied: Path) -> Iterator[Path]:
-    """One of the kept recordings, put back at the end."""
+    """One of the kept recordings, restored at the end."""
     path = Path(Dataset.open(copied).manifest("train").to_pylist()[1]["audio_path"])
     content, state = path.read_bytes(), path.stat()
     yield path
@@ -170,11 +170,9 @@ def pipe(path: Path) -> None:
 SPOIL = [(remove, "cannot be read: No such file"), (overwrite, "has sha256 "), (pipe, "cannot be read: no regular")]
 
 
-@pytest.mark.parametrize(("spoil", "told"), SPOIL)
-def test_a_recording_that_is_not_the_one_that_was_measured_is_found(
-    spoil: Callable, told: str, recording: Path, copied: Path
-) -> None:
-    """They are the data: training ends at the first that is gone."""
+@pytest.mark.parametrize(("spoil", "expected"), SPOIL)
+def test_a_changed_recording_is_found(spoil: Callable, expected: str, recording: Path, copied: Path) -> None:
+    """Training reads the recordings and stops at the first missing one."""
     assert validate_dataset(copied).findings == []
     spoil(recording)
     for changed in (True, False):
@@ -182,12 +180,12 @@ def test_a_recording_that_is_not_the_one_that_was_measured_is_found(
         row = Dataset.open(copied).manifest("train").to_pylist()[1]
         assert (finding.file, finding.check) == (f"shards/{row['shard']}.tfrecord", "recording")
         assert (finding.index, finding.utterance_id) == (row["index"], row["utterance_id"])
-        assert finding.message.startswith(f"its recording {recording} {told}")
+        assert finding.message.startswith(f"its recording {recording} {expected}")
         assert finding.fix.startswith("put the recordings back, or build without them: make preprocess ")
     assert repair_dataset(copied).damaged == (), "it has nothing to make it from"
 
 
-def test_recordings_that_are_as_they_were_are_not_read_again(recording: Path, copied: Path) -> None:
+def test_unchanged_recordings_are_not_read_again(recording: Path, copied: Path) -> None:
     shards = len(damage.stems(copied))
     assert validate_dataset(copied).trusted == 0
     assert validate_dataset(copied, changed=True).trusted == shards
@@ -204,7 +202,7 @@ def test_a_wrong_statistic_is_found(copied: Path) -> None:
 def test_another_threshold_decodes_nothing(
     corpus: Path, data: Path, copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The statistics are of other records then, and still right."""
+    """The statistics of the other records are correct too."""
     before = Dataset.open(data).info
     with monkeypatch.context() as patch:
         patch.delattr("pipelines.build.prepare_shards.prepare_shard")
@@ -217,14 +215,14 @@ def test_another_threshold_decodes_nothing(
     assert builds.content(copied) == builds.content(fresh)
 
 
-def test_a_lost_shard_is_made_again_to_the_same_bytes(data: Path, copied: Path) -> None:
+def test_a_missing_shard_is_made_again_with_the_same_bytes(data: Path, copied: Path) -> None:
     (copied / "shards" / f"{damage.stems(data)[0]}.tfrecord").unlink()
     repair_dataset(copied)
     repaired = {name: one for name, one in builds.content(copied).items() if not name.startswith("quarantine/")}
     assert repaired == builds.content(data)
 
 
-def test_trace_makes_the_record_and_the_picture_again(data: Path, tmp_path: Path, command: Callable) -> None:
+def test_trace_reproduces_the_record_and_draws_the_mel(data: Path, tmp_path: Path, command: Callable) -> None:
     name = decode(payload_of_first(data))["utterance_id"][0].decode()  # type: ignore[union-attr]
     outcome = command("trace", name, "--data", data, "--reproduce", "--mel", tmp_path / "mel.png")
     assert outcome.code == 0
@@ -236,14 +234,14 @@ def test_trace_makes_the_record_and_the_picture_again(data: Path, tmp_path: Path
     assert_shown(mel.astype(np.float64), Image.open(tmp_path / "mel.png"))
 
 
-def test_compare_tells_what_differs_from_stored_mels(data: Path, stored: Path, command: Callable) -> None:
+def test_compare_reports_the_difference_from_stored_mels(data: Path, stored: Path, command: Callable) -> None:
     outcome = command("compare", data, stored)
     assert outcome.code == 1
     assert 'config.mel_dtype: "none" → "float32"' in outcome.out
     assert f"{CLIPS} other mels" in outcome.out
 
 
-def test_the_report_shows_mels_made_from_the_sound(copied: Path, command: Callable) -> None:
+def test_the_report_shows_mels_computed_from_the_recordings(copied: Path, command: Callable) -> None:
     assert command("report", "--data", copied).code == 0
     page = (copied / "report.html").read_text(encoding="utf-8")
     assert "The mel as training makes it" in page
@@ -252,7 +250,7 @@ def test_the_report_shows_mels_made_from_the_sound(copied: Path, command: Callab
 
 
 @pytest.mark.parametrize("step", ["trim_db=40", "loudness_lufs=-20", "max_peak=0.9"])
-def test_processing_that_training_cannot_do_is_refused_at_the_start(
+def test_processing_that_training_cannot_do_is_an_error_of_the_config(
     step: str, corpus: Path, tmp_path: Path, command: Callable
 ) -> None:
     outcome = command(*builds.build_words(corpus, "mel_dtype=none", f"processing.{step}", data=tmp_path / "data"))
@@ -270,7 +268,7 @@ def test_processing_that_training_cannot_do_is_refused_at_the_start(
         ("PCM_16", 22_050, "FLAC", "no RIFF wav, which training"),
     ],
 )
-def test_audio_that_training_cannot_read_is_rejected_and_says_why(
+def test_audio_that_training_cannot_read_is_rejected_with_a_reason(
     subtype: str, rate_hz: int, container: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "clip.wav"
@@ -287,7 +285,7 @@ def test_audio_that_training_cannot_read_is_rejected_and_says_why(
     assert not isinstance(create_preparation(config.model_copy(update={"mel_dtype": "float16"}))(utterance), Rejection)
 
 
-def test_a_corpus_of_other_audio_is_refused_by_the_budget(tmp_path: Path, command: Callable) -> None:
+def test_a_corpus_that_training_cannot_read_exceeds_the_budget(tmp_path: Path, command: Callable) -> None:
     outcome = command("build", builds.SAMPLE_CONFIG, "mel_dtype=none", "--data", tmp_path / "data")
     assert outcome.code == 2
     assert "32 of 64 utterances (all) were rejected: 32 not_plain_wav" in outcome.err

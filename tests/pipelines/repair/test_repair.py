@@ -1,4 +1,4 @@
-"""Repair: whatever was damaged is again as it was published, and nothing else is touched."""
+"""Repair restores the published bytes of damaged files and touches nothing else."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_A_DATASET = ("shards", "manifest", "rejected", "withheld", ".")
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twenty clips that may be changed, of which two cannot be read."""
+    """Twenty clips that a test may change; two of them cannot be read."""
     folder = builds.make_corpus(tmp_path_factory.mktemp("repair") / "corpus", clips=20)
     for path in sorted((folder / "wavs").iterdir()):
         data = path.read_bytes()
@@ -57,7 +57,7 @@ def published(data: Path) -> dict[str, bytes]:
 
 
 def files(data: Path) -> list[Path]:
-    """All files that a dataset consists of."""
+    """All files of a dataset."""
     found = [path for name in OF_A_DATASET for path in sorted((data / name).iterdir()) if path.is_file()]
     return [path for path in found if path.name not in (".lock", "report.html")]
 
@@ -66,7 +66,7 @@ def inodes(data: Path) -> dict[str, int]:
     return {str(path.relative_to(data)): path.stat().st_ino for path in files(data)}
 
 
-def test_the_corpus_of_these_tests_has_records_kept_and_withheld_and_rejections(whole: Path) -> None:
+def test_the_dataset_of_these_tests_has_kept_filtered_and_rejected_utterances(whole: Path) -> None:
     sizes = {path.parent.name: path.stat().st_size for path in files(whole) if path.suffix == ".tfrecord"}
     assert set(sizes) == {"shards", "withheld"}
     assert any((whole / "withheld").glob("*.tfrecord"))
@@ -150,14 +150,14 @@ def test_many_files_damaged_at_once_are_all_made_again(whole: Path, corpus: Path
     assert published(damaged) == published(whole)
 
 
-def test_a_sound_dataset_has_nothing_to_repair(damaged: Path, command: Callable) -> None:
+def test_an_intact_dataset_has_nothing_to_repair(damaged: Path, command: Callable) -> None:
     before = inodes(damaged)
     outcome = command("repair", "--data", damaged)
     assert (outcome.code, outcome.out) == (0, f"{damaged}: nothing to repair\n")
     assert inodes(damaged) == before
 
 
-def test_what_sha256sum_says_of_a_dataset_is_that_it_is_whole(whole: Path) -> None:
+def test_success_lists_the_sha256_of_every_file(whole: Path) -> None:
     lines = (whole / "_SUCCESS").read_text().splitlines()
     named = dict(reversed(line.split("  ")) for line in lines)
     assert named == {
@@ -177,14 +177,14 @@ def ids_in(data: Path, stem: str) -> list[str]:
 
 @pytest.fixture
 def own(corpus: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """A corpus and its dataset that a test may change both."""
+    """A corpus and its dataset; a test may change both."""
     mine = builds.copied(corpus, to=tmp_path / "corpus")
     data = builds.build(tmp_path / "data", config=builds.LJSPEECH_CONFIG, overrides=words(mine))
     return mine, data
 
 
 @pytest.mark.slow
-def test_a_corpus_that_has_changed_underneath_is_told_by_utterance_and_stops_the_repair(
+def test_a_changed_corpus_is_reported_by_utterance_and_stops_the_repair(
     own: tuple[Path, Path], command: Callable
 ) -> None:
     corpus, data = own
@@ -210,7 +210,7 @@ def test_a_corpus_that_has_changed_underneath_is_told_by_utterance_and_stops_the
 
 
 @pytest.mark.slow
-def test_a_corpus_that_was_merely_copied_gives_the_same_bytes(own: tuple[Path, Path]) -> None:
+def test_a_corpus_with_new_file_times_gives_the_same_bytes(own: tuple[Path, Path]) -> None:
     corpus, data = own
     before = published(data)
     for path in (corpus / "wavs").iterdir():
@@ -222,8 +222,8 @@ def test_a_corpus_that_was_merely_copied_gives_the_same_bytes(own: tuple[Path, P
 
 
 @pytest.mark.slow
-def test_what_is_new_in_the_corpus_does_not_come_in_by_a_repair(own: tuple[Path, Path]) -> None:
-    """Unless it falls into the very shard that is made again: then it is told."""
+def test_a_repair_adds_no_new_utterance_of_the_corpus(own: tuple[Path, Path]) -> None:
+    """If the new utterance falls into the damaged shard, the repair reports it and stops."""
     corpus, data = own
     before = published(data)
     shutil.copy(corpus / "wavs/C00001.wav", corpus / "wavs/D00001.wav")
@@ -242,7 +242,7 @@ def test_what_is_new_in_the_corpus_does_not_come_in_by_a_repair(own: tuple[Path,
         assert {name: found for name, found in published(data).items() if not name.startswith(".staging")} == before
 
 
-def test_another_config_than_that_of_the_dataset_is_refused(damaged: Path, command: Callable, corpus: Path) -> None:
+def test_a_config_other_than_the_datasets_is_refused(damaged: Path, command: Callable, corpus: Path) -> None:
     outcome = command(
         "repair", builds.LJSPEECH_CONFIG, *words(corpus), "checks.max_duration_s=4", "--data", str(damaged)
     )
@@ -257,14 +257,14 @@ def test_a_damaged_config_is_asked_for(damaged: Path, command: Callable) -> None
     assert "config.yaml is gone or damaged; give the config that the dataset was built with" in outcome.err
 
 
-def test_there_is_nothing_to_repair_where_no_dataset_is(tmp_path: Path, command: Callable) -> None:
+def test_repair_needs_a_dataset(tmp_path: Path, command: Callable) -> None:
     outcome = command("repair", "--data", tmp_path / "none")
     assert outcome.code == 2
     assert "no such directory; expected a dataset" in outcome.err
 
 
 def in_place_of(path: Path, *, kind: str) -> None:
-    """What is no file, where one was."""
+    """Replace a file by a pipe, a folder or a broken link."""
     path.unlink()
     if kind == "pipe":
         os.mkfifo(path)
@@ -276,7 +276,7 @@ def in_place_of(path: Path, *, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
-def test_what_is_no_file_in_the_place_of_one_is_put_away(
+def test_anything_else_in_the_place_of_a_file_moves_into_quarantine(
     kind: str, whole: Path, damaged: Path, command: Callable
 ) -> None:
     shard = a_train_shard(damaged)
@@ -295,14 +295,14 @@ def test_what_is_no_file_in_the_place_of_one_is_put_away(
         assert (quarantine / names[0] / "mine.txt").read_text() == "mine"
 
 
-def test_a_pipe_in_the_place_of_dataset_json_is_a_finding_and_put_away(whole: Path, damaged: Path) -> None:
+def test_a_pipe_in_the_place_of_dataset_json_is_replaced(whole: Path, damaged: Path) -> None:
     in_place_of(damaged / "dataset.json", kind="pipe")
     repair = repair_dataset(damaged)
     assert "dataset.json" in repair.changed
     assert published(damaged) == published(whole)
 
 
-def test_the_last_line_of_a_repair_is_true_where_one_record_of_the_sums_is_left(
+def test_the_last_line_of_a_repair_is_true_with_one_list_of_sums_left(
     whole: Path, damaged: Path, command: Callable
 ) -> None:
     (damaged / "_SUCCESS").unlink()
@@ -314,7 +314,7 @@ def test_the_last_line_of_a_repair_is_true_where_one_record_of_the_sums_is_left(
     assert published(damaged) == published(whole)
 
 
-def test_a_lost_success_is_mended_also_where_a_killed_build_left_its_staging(
+def test_a_missing_success_is_written_again_beside_the_staging_of_a_killed_build(
     whole: Path, damaged: Path, command: Callable
 ) -> None:
     (damaged / "_SUCCESS").unlink()
@@ -326,7 +326,7 @@ def test_a_lost_success_is_mended_also_where_a_killed_build_left_its_staging(
 
 
 @pytest.mark.parametrize("kind", ["file", "link"])
-def test_a_quarantine_that_nothing_can_be_put_into_is_told_before_the_work(
+def test_an_unusable_quarantine_folder_is_reported_before_the_work(
     kind: str, damaged: Path, tmp_path: Path, command: Callable
 ) -> None:
     (damaged / "_SUCCESS").unlink()

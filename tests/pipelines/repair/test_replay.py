@@ -1,4 +1,4 @@
-"""Replay: what was rejected comes in once its cause is gone, and only its shard is written anew."""
+"""Replay adds rejected utterances whose cause is fixed, and writes only their shards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLIPS = 24
 
 
 class Rebuilt:
-    """A corpus with faults, and its dataset."""
+    """A corpus whose clips can be damaged, and its dataset."""
 
     def __init__(self, folder: Path):
         self.corpus = builds.make_corpus(folder / "corpus", clips=CLIPS)
@@ -66,7 +66,7 @@ def shard_of(data: Path, utterance: str) -> str:
     return shard
 
 
-def test_a_mended_recording_comes_in_and_the_other_shards_keep_their_files(faulty: Rebuilt) -> None:
+def test_a_fixed_recording_is_added_and_the_other_shards_keep_their_files(faulty: Rebuilt) -> None:
     good = faulty.spoil(4)
     faulty.spoil(9)
     faulty.build()
@@ -82,7 +82,7 @@ def test_a_mended_recording_comes_in_and_the_other_shards_keep_their_files(fault
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
-def test_a_recording_that_was_not_there_comes_in_once_it_is(faulty: Rebuilt) -> None:
+def test_a_missing_recording_is_added_once_it_exists(faulty: Rebuilt) -> None:
     good = faulty.wav(7).read_bytes()
     faulty.wav(7).unlink()
     faulty.build()
@@ -91,8 +91,8 @@ def test_a_recording_that_was_not_there_comes_in_once_it_is(faulty: Rebuilt) -> 
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
-def test_a_mended_row_of_the_metadata_comes_in_under_its_own_id(faulty: Rebuilt) -> None:
-    """Its rejection went by the number of the line, maybe into another shard's table."""
+def test_a_fixed_metadata_row_is_added_under_its_own_id(faulty: Rebuilt) -> None:
+    """Its rejection has the line number as id and may be in the table of another shard."""
     metadata = faulty.corpus / "metadata.csv"
     rows = metadata.read_text().splitlines()
     metadata.write_text("\n".join([*rows[:6], "C00006 no separator", *rows[7:]]) + "\n")
@@ -110,11 +110,9 @@ def cut(wav: Path, *, seconds: float) -> bytes:
     return good
 
 
-def test_a_recording_that_was_cut_off_and_withheld_for_that_comes_in_once_it_is_whole(
-    faulty: Rebuilt, command: Callable
-) -> None:
+def test_a_truncated_and_filtered_recording_is_added_once_it_is_complete(faulty: Rebuilt, command: Callable) -> None:
     good = cut(faulty.wav(4), seconds=0.3)
-    cut(faulty.wav(9), seconds=0.3)  # stays as it was judged
+    cut(faulty.wav(9), seconds=0.3)  # stays truncated
     faulty.build()
     before = faulty.inodes()
     faulty.wav(4).write_bytes(good)
@@ -129,7 +127,7 @@ def test_a_recording_that_was_cut_off_and_withheld_for_that_comes_in_once_it_is_
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
-def test_what_a_threshold_turns_away_once_more_is_told_so(faulty: Rebuilt, command: Callable) -> None:
+def test_an_utterance_that_a_threshold_filters_again_is_reported(faulty: Rebuilt, command: Callable) -> None:
     cut(faulty.wav(4), seconds=0.2)
     faulty.build()
     soundfile.write(faulty.wav(4), np.full(6000, 1000, np.int16), 22050)
@@ -140,9 +138,7 @@ def test_what_a_threshold_turns_away_once_more_is_told_so(faulty: Rebuilt, comma
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
-def test_a_disk_that_is_full_where_a_worker_writes_is_one_line(
-    faulty: Rebuilt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_in_a_worker_is_one_line(faulty: Rebuilt, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty.spoil(4)
     faulty.build()
 
@@ -155,7 +151,7 @@ def test_a_disk_that_is_full_where_a_worker_writes_is_one_line(
         replay_dataset(faulty.data)
 
 
-def test_what_still_cannot_be_read_changes_nothing(faulty: Rebuilt, command: Callable) -> None:
+def test_an_utterance_that_still_cannot_be_read_changes_nothing(faulty: Rebuilt, command: Callable) -> None:
     faulty.spoil(4)
     faulty.build()
     before = builds.content(faulty.data)
@@ -168,15 +164,15 @@ def test_what_still_cannot_be_read_changes_nothing(faulty: Rebuilt, command: Cal
 
 
 @pytest.mark.slow
-def test_other_changes_of_the_same_shard_are_told_and_stop_it(faulty: Rebuilt, command: Callable) -> None:
+def test_other_changes_of_the_same_shard_are_reported_and_stop_the_replay(faulty: Rebuilt, command: Callable) -> None:
     good = faulty.spoil(4)
     faulty.build()
     before = builds.content(faulty.data)
     shard = shard_of(faulty.build("fresh"), "ljspeech/C00001")  # where any other utterance stands
     faulty.wav(4).write_bytes(good)
-    mended = faulty.build("mended")
-    shard = shard_of(mended, "ljspeech/C00004")
-    rows = Dataset.open(mended).manifest(shard.split("-")[1]).to_pylist()
+    fixed = faulty.build("fixed")
+    shard = shard_of(fixed, "ljspeech/C00004")
+    rows = Dataset.open(fixed).manifest(shard.split("-")[1]).to_pylist()
     other = next(
         row["utterance_id"] for row in rows if row["shard"] == shard and row["utterance_id"] != "ljspeech/C00004"
     )
@@ -192,7 +188,7 @@ def test_other_changes_of_the_same_shard_are_told_and_stop_it(faulty: Rebuilt, c
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
-def test_there_is_nothing_to_replay_where_no_dataset_is(tmp_path: Path, command: Callable) -> None:
+def test_replay_needs_a_dataset(tmp_path: Path, command: Callable) -> None:
     outcome = command("replay", "--data", tmp_path / "none")
     assert outcome.code == 2
     assert "no such directory; expected a dataset" in outcome.err

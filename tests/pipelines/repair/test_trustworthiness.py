@@ -1,4 +1,4 @@
-"""What repair and replay must not take for good: found by trying to deceive them."""
+"""Misleading datasets and corpora: repair and replay do not trust them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLIPS = 16
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """Clips that may be changed."""
+    """Clips that a test may change."""
     folder = builds.make_corpus(tmp_path / "corpus", clips=CLIPS)
     for path in (folder / "wavs").iterdir():
         good = path.read_bytes()
@@ -60,7 +60,7 @@ def a_clip_of(data: Path, shard: Path, corpus: Path) -> Path:
     return corpus / f"wavs/{name.split('/')[1]}.wav"
 
 
-def test_a_clip_that_was_away_for_a_while_is_not_rejected_for_good(corpus: Path) -> None:
+def test_a_temporarily_missing_clip_is_not_rejected_for_good(corpus: Path) -> None:
     data = build(corpus)
     before = published(data)
     clip = a_clip_of(data, spoil_a_shard(data), corpus)
@@ -73,7 +73,7 @@ def test_a_clip_that_was_away_for_a_while_is_not_rejected_for_good(corpus: Path)
 
 
 def exchange_two_pieces(tokenizer: Path) -> None:
-    """The file of a tokenizer that gives other ids."""
+    """Edit a tokenizer file so that it gives other ids."""
     document = json.loads(tokenizer.read_text(encoding="utf-8"))
     vocabulary = document["model"]["vocab"]
     one, other = [piece for piece in vocabulary if piece.startswith("▁") and len(piece) > 2][:2]
@@ -82,9 +82,7 @@ def exchange_two_pieces(tokenizer: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("repair",), ("repair", "--accept-changes"), ("replay",)])
-def test_another_tokenizer_in_the_place_of_the_old_one_is_refused(
-    words: tuple[str, ...], corpus: Path, command: Callable
-) -> None:
+def test_a_replaced_tokenizer_is_refused(words: tuple[str, ...], corpus: Path, command: Callable) -> None:
     (corpus / "wavs/C00003.wav").write_bytes(b"no wav")
     data = build(corpus)
     if words[0] == "repair":
@@ -98,7 +96,7 @@ def test_another_tokenizer_in_the_place_of_the_old_one_is_refused(
 
 
 @pytest.mark.parametrize("pattern", ["shards/*", "rejected/*", "manifest/*", "vocab.json"])
-def test_a_replay_does_not_sign_what_is_damaged(pattern: str, corpus: Path, command: Callable) -> None:
+def test_a_replay_of_a_damaged_dataset_is_refused(pattern: str, corpus: Path, command: Callable) -> None:
     good = (corpus / "wavs/C00003.wav").read_bytes()
     (corpus / "wavs/C00003.wav").write_bytes(b"no wav")
     data = build(corpus)
@@ -113,8 +111,8 @@ def test_a_replay_does_not_sign_what_is_damaged(pattern: str, corpus: Path, comm
     assert published(data) == published(build(corpus, "fresh"))
 
 
-def test_sound_shards_of_a_changed_corpus_are_not_said_to_be_made_from_it(corpus: Path) -> None:
-    """dataset.json is gone, and with it what its shards were made from."""
+def test_intact_shards_of_a_changed_corpus_do_not_get_its_hash_of_inputs(corpus: Path) -> None:
+    """dataset.json is lost, and with it the hashes of the shards' inputs."""
     data = build(corpus)
     shard = max((data / "shards").iterdir(), key=lambda path: path.stat().st_size)
     clip = a_clip_of(data, shard, corpus)
@@ -128,7 +126,7 @@ def test_sound_shards_of_a_changed_corpus_are_not_said_to_be_made_from_it(corpus
 
 
 @pytest.mark.parametrize("lost", ["both", "a split", "a line"])
-def test_nothing_is_repaired_where_nothing_says_what_was_published(lost: str, corpus: Path) -> None:
+def test_nothing_is_repaired_if_both_lists_of_files_are_lost(lost: str, corpus: Path) -> None:
     data = build(corpus)
     lines = (data / "_SUCCESS").read_text().splitlines(keepends=True)
     kept = {
@@ -144,7 +142,7 @@ def test_nothing_is_repaired_where_nothing_says_what_was_published(lost: str, co
     assert published(data) == before
 
 
-def test_a_config_is_held_against_the_one_that_lies_there_where_no_sum_is_left(corpus: Path) -> None:
+def test_a_given_config_is_compared_with_the_datasets_if_its_sum_is_lost(corpus: Path) -> None:
     data = build(corpus)
     (data / "_SUCCESS").unlink()
     with pytest.raises(UserError, match="was built with another config than the one given"):
@@ -153,7 +151,7 @@ def test_a_config_is_held_against_the_one_that_lies_there_where_no_sum_is_left(c
     assert published(data) == published(build(corpus, "fresh"))
 
 
-def test_a_corpus_that_is_gone_does_not_empty_the_dataset(corpus: Path, command: Callable) -> None:
+def test_a_missing_corpus_does_not_empty_the_dataset(corpus: Path, command: Callable) -> None:
     data = build(corpus)
     for shard in (data / "shards").iterdir():
         damage.flip(shard, position=1_000)
@@ -166,7 +164,7 @@ def test_a_corpus_that_is_gone_does_not_empty_the_dataset(corpus: Path, command:
     assert published(data) == before
 
 
-def test_an_id_that_stands_twice_is_not_gained_again_and_again(corpus: Path) -> None:
+def test_a_duplicate_id_is_not_recovered_again_and_again(corpus: Path) -> None:
     with (corpus / "metadata.csv").open("a") as rows:
         rows.write("C00002|The kettle is singing again.|The kettle is singing again.\n")
     data = build(corpus)
@@ -177,8 +175,8 @@ def test_an_id_that_stands_twice_is_not_gained_again_and_again(corpus: Path) -> 
     assert not (data / ".staging").exists()
 
 
-def test_what_a_gained_utterance_pushes_out_is_told(corpus: Path, command: Callable) -> None:
-    """All say the same: one more than may."""
+def test_an_utterance_that_a_recovered_one_displaces_is_reported(corpus: Path, command: Callable) -> None:
+    """All clips have one text, and one more clip has it than is allowed."""
     good = {path: path.read_bytes() for path in sorted((corpus / "wavs").iterdir())[:4]}
     for path in good:
         path.write_bytes(b"no wav")
@@ -192,7 +190,7 @@ def test_what_a_gained_utterance_pushes_out_is_told(corpus: Path, command: Calla
     assert published(data) == published(build(corpus, "fresh", *more))
 
 
-def test_a_mistyped_folder_is_not_made(tmp_path: Path, command: Callable) -> None:
+def test_a_mistyped_folder_is_not_created(tmp_path: Path, command: Callable) -> None:
     for name in ("repair", "replay"):
         outcome = command(name, "--data", tmp_path / "typo")
         assert outcome.code == 2
@@ -201,10 +199,10 @@ def test_a_mistyped_folder_is_not_made(tmp_path: Path, command: Callable) -> Non
 
 
 @pytest.mark.parametrize("job", [repair_dataset, replay_dataset])
-def test_an_utterance_that_goes_while_the_corpus_is_read_is_not_lost_in_silence(
+def test_an_utterance_that_disappears_during_the_job_is_an_error(
     job: Callable, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was listed, and is neither written nor rejected."""
+    """It was listed, but neither written nor rejected."""
     good = (corpus / "wavs/C00003.wav").read_bytes()
     (corpus / "wavs/C00003.wav").write_bytes(b"no wav")
     data = build(corpus)
