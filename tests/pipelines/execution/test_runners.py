@@ -26,7 +26,7 @@ from shared.errors import UserError
 
 
 @pytest.mark.parametrize("command", [build, validate])
-def test_the_commands_offer_the_runners_that_there_are(command: click.Command) -> None:
+def test_the_commands_offer_all_runners(command: click.Command) -> None:
     (option,) = (one for one in command.params if one.name == "runner")
     assert isinstance(option.type, click.Choice)
     assert set(option.type.choices) == set(RUNNERS)
@@ -37,14 +37,14 @@ def test_the_runner_is_always_named() -> None:
     assert type(RUNNERS["local"](2, "b").runner) is FnApiRunner
 
 
-def test_worker_processes_keep_their_notes_off_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+def test_worker_processes_log_nothing_to_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     run_graph(lambda pipeline: pipeline | beam.Create([7]) | beam.Map(str), runner="local", workers=2, name="test")
     assert capfd.readouterr().err == ""
 
 
 @pytest.fixture
 def impostors(tmp_path: Path) -> Path:
-    """A folder with packages of our names."""
+    """A folder with packages named like ours."""
     for name in ("shared", "preprocess", "pipelines"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('an impostor')\n")
@@ -52,7 +52,7 @@ def impostors(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_local_worker_takes_nothing_from_the_folder_that_it_runs_in(impostors: Path) -> None:
+def test_a_local_worker_imports_nothing_from_its_current_folder(impostors: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     answer = subprocess.run(
         ["sh", "-c", local_worker_command()],
@@ -66,7 +66,7 @@ def test_a_local_worker_takes_nothing_from_the_folder_that_it_runs_in(impostors:
     assert "CONTROL_API_SERVICE_DESCRIPTOR" in answer.stderr, "it came as far as to look for its runner"
 
 
-# The launcher up to where Beam's worker would take over, which unpickles what imports the other packages.
+# The launcher up to the start of Beam's worker, which would import the other packages.
 LAUNCHED = """
 from pipelines.execution.flink import launcher
 launcher.read_provision_info = lambda *asked, **names: {}
@@ -77,7 +77,7 @@ print(__import__("os").getcwd())
 
 
 @pytest.mark.slow
-def test_flinks_worker_goes_to_the_folder_of_the_build_and_takes_nothing_from_it(impostors: Path) -> None:
+def test_flinks_worker_changes_to_the_folder_of_the_build_and_imports_nothing_from_it(impostors: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     answer = subprocess.run(
         [sys.executable, "-P", "-c", LAUNCHED, "--id=1-1", "--provision_endpoint=x"],
@@ -90,7 +90,7 @@ def test_flinks_worker_goes_to_the_folder_of_the_build_and_takes_nothing_from_it
     assert answer.stderr.split() == [str(impostors)]  # what a worker prints goes there
 
 
-def test_workers_are_as_asked_else_by_the_size_of_the_job() -> None:
+def test_the_number_of_workers_is_as_requested_else_by_the_size_of_the_job() -> None:
     assert choose_workers(3, utterances=1) == 3
     assert choose_workers(None, utterances=MIN_UTTERANCES_FOR_PROCESSES - 1) == 1
     assert choose_workers(None, utterances=MIN_UTTERANCES_FOR_PROCESSES) == os.cpu_count()
@@ -100,7 +100,7 @@ def _raise(element: int, *, error: type[BaseException]) -> None:
     raise error(f"element {element} is to blame")
 
 
-def test_a_mistake_of_the_user_leaves_the_graph_as_its_one_line() -> None:
+def test_a_user_error_leaves_the_graph_as_one_line() -> None:
     with pytest.raises(UserError) as caught:
         run_graph(
             lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_raise, error=UserError),
@@ -111,7 +111,7 @@ def test_a_mistake_of_the_user_leaves_the_graph_as_its_one_line() -> None:
     assert str(caught.value) == "element 7 is to blame"
 
 
-def test_a_defect_leaves_the_graph_as_a_defect() -> None:
+def test_other_exceptions_leave_the_graph_unchanged() -> None:
     with pytest.raises(ZeroDivisionError, match="element 7"):
         run_graph(
             lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_raise, error=ZeroDivisionError),
@@ -125,7 +125,7 @@ def _interrupt(element: int) -> None:
     raise KeyboardInterrupt
 
 
-def test_the_users_own_interrupt_leaves_the_graph_as_that() -> None:
+def test_an_interrupt_leaves_the_graph_as_keyboard_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_graph(
             lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_interrupt), runner="local", workers=1, name="test"
@@ -133,23 +133,23 @@ def test_the_users_own_interrupt_leaves_the_graph_as_that() -> None:
 
 
 class Interrupted:
-    """Is interrupted as it is thrown away, where no exception is passed on: as in compiled code."""
+    """Interrupts its own finaliser, which swallows exceptions, as compiled code does."""
 
     def __del__(self) -> None:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.2)
 
 
-def throw_one_away(element: int) -> int:
+def create_and_drop(element: int) -> int:
     Interrupted()
     return element
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_that_something_passes_over_is_one_at_the_end() -> None:
+def test_a_swallowed_interrupt_is_raised_at_the_end() -> None:
     with pytest.raises(KeyboardInterrupt):
         run_graph(
-            lambda pipeline: pipeline | beam.Create([1]) | beam.Map(throw_one_away),
+            lambda pipeline: pipeline | beam.Create([1]) | beam.Map(create_and_drop),
             runner="local",
             workers=1,
             name="test",

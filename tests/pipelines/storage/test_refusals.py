@@ -1,4 +1,4 @@
-"""Stores that refuse, or cannot be reached: one line, and no defect is taken for that."""
+"""Stores that refuse or cannot be reached are reported in one line; other exceptions are not."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tests.pipelines import builds, vault
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (RuntimeError("403 Forbidden:\nno access"), "403 Forbidden: no access"),
         (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
     ],
 )
 @pytest.mark.parametrize("name", ["build", "validate", "repair", "replay", "report", "compare", "trace"])
-def test_a_store_that_refuses_is_one_line(
+def test_a_store_that_refuses_is_reported_in_one_line(
     name: str,
     error: Exception,
-    told: str,
+    message: str,
     small: Path,
     monkeypatch: pytest.MonkeyPatch,
     command: Callable[..., Outcome],
@@ -45,10 +45,10 @@ def test_a_store_that_refuses_is_one_line(
     assert outcome.code == 2
     (line,) = outcome.err.splitlines()
     assert line.startswith("error: shut://bucket/of/mine")
-    assert told in line
+    assert message in line
 
 
-def test_a_defect_is_not_told_as_a_stores_refusal(
+def test_other_exceptions_are_not_reported_as_a_refusal(
     small: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Outcome]
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -60,8 +60,10 @@ def test_a_defect_is_not_told_as_a_stores_refusal(
 
 
 def test_a_user_without_a_name_reads_hdfs_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[dict[str, object]] = []
-    monkeypatch.setitem(sys.modules, "apache_beam.io.hadoopfilesystem", SimpleNamespace(HadoopFileSystem=asked.append))
+    options: list[dict[str, object]] = []
+    monkeypatch.setitem(
+        sys.modules, "apache_beam.io.hadoopfilesystem", SimpleNamespace(HadoopFileSystem=options.append)
+    )
     monkeypatch.setattr(getpass, "getuser", functools.partial({}.__getitem__, "uid"))
     file_system("hdfs://namenode/data")
-    assert [one["hdfs_user"] for one in asked] == [str(os.getuid())]
+    assert [one["hdfs_user"] for one in options] == [str(os.getuid())]

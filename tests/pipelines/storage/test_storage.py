@@ -1,4 +1,4 @@
-"""Datasets in object stores: all that works on a disk works there, and gives the same bytes."""
+"""Datasets in object stores: everything that works on a disk works there, with the same bytes."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SCHEMES = ("vault", "attic")
 SETTINGS = ("utterances_per_shard=6", "validation_fraction=0.3")
 
 
-# `make test` runs a test of both kinds of store, unless it names this: then the second kind is left to `make soak`.
+# Tests run with both kinds of store; with this mark, the second kind only in `make soak`.
 ONE_STORE = pytest.mark.parametrize("data", ["vault", pytest.param("attic", marks=pytest.mark.soak)], indirect=True)
 
 
 @pytest.fixture(params=SCHEMES)
 def data(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RemotePath:
-    """An empty place in a store of its own."""
+    """An empty folder in a store of the test's own."""
     (tmp_path / "store").mkdir()
     monkeypatch.setenv(vault.FOLDER, str(tmp_path / "store"))
     return RemotePath(f"{request.param}://bucket/of/mine")
@@ -39,7 +39,7 @@ def data(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture(scope="module")
 def stores(small: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A store of each kind that holds the small dataset; not to be changed."""
+    """A store of each kind with the small dataset; read-only."""
     folders = {}
     with pytest.MonkeyPatch.context() as patch:
         for scheme in SCHEMES:
@@ -51,7 +51,7 @@ def stores(small: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 
 @pytest.fixture
 def stored(data: RemotePath, stores: dict[str, Path]) -> RemotePath:
-    """The small dataset in a store, for a test to spoil."""
+    """The small dataset in a store, for a test to modify."""
     shutil.copytree(stores[scheme_of(data)], os.environ[vault.FOLDER], dirs_exist_ok=True)
     return data
 
@@ -65,7 +65,7 @@ def scheme_of(data: RemotePath) -> str:
 
 
 def content(data: RemotePath) -> dict[str, bytes]:
-    """What `builds.content` is of a folder, from what lies in the store."""
+    """The files of the dataset in the store, as `builds.content` of a folder."""
     found = {url.removeprefix(f"{data}/"): held for url, held in vault.objects(scheme_of(data)).items()}
     other = ("validation/", "report.", ".lock")
     return {name: held for name, held in found.items() if not name.startswith(other)}
@@ -85,7 +85,7 @@ def test_a_rebuild_with_nothing_to_do_leaves_every_object_alone(stored: RemotePa
 
 @pytest.mark.slow
 @ONE_STORE
-def test_added_utterances_come_out_as_on_a_disk(data: RemotePath, tmp_path: Path) -> None:
+def test_added_utterances_give_the_bytes_of_a_disk(data: RemotePath, tmp_path: Path) -> None:
     for clips in (7, 9):
         corpus = builds.make_corpus(tmp_path / f"{clips}" / "corpus", clips=clips)
         (tmp_path / "corpus").unlink(missing_ok=True)
@@ -115,7 +115,7 @@ def test_a_clean_dataset_is_found_clean_and_a_flipped_byte_is_repaired(
 
 @pytest.mark.slow
 @ONE_STORE
-def test_what_was_broken_is_replayed(data: RemotePath, tmp_path: Path, command: Callable[..., Outcome]) -> None:
+def test_a_fixed_recording_is_replayed(data: RemotePath, tmp_path: Path, command: Callable[..., Outcome]) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=7)
     wav = corpus / "wavs" / "C00003.wav"
     good = wav.readlink()
@@ -144,7 +144,7 @@ def test_report_trace_and_comparison_read_a_store(
     assert command("trace", f"shards/{stem}.tfrecord:0", "--data", str(stored)).code == 0
 
 
-def test_a_lock_that_a_killed_writer_left_is_broken_by_word_only(
+def test_the_lock_of_a_killed_writer_is_broken_on_request_only(
     stored: RemotePath, small: Path, command: Callable[..., Outcome]
 ) -> None:
     with write_lock(stored, command="build"):
@@ -161,7 +161,7 @@ def test_a_lock_that_a_killed_writer_left_is_broken_by_word_only(
     assert not (stored / ".lock").exists()
 
 
-def test_what_failed_in_its_writing_is_not_stored(data: RemotePath) -> None:
+def test_a_file_whose_writing_failed_is_not_stored(data: RemotePath) -> None:
     def fail() -> None:
         with new_file(data / "a") as file:
             file.write(b"half")
@@ -196,7 +196,7 @@ def test_a_remote_path_has_the_parts_of_a_local_one(data: RemotePath) -> None:
 
 
 def test_files_and_folders_answer_as_on_a_disk(data: RemotePath, tmp_path: Path) -> None:
-    """The same calls on both; what they return, or the kind of error."""
+    """The same calls on both give the same results and errors."""
     answers = [_answers(root) for root in (data, tmp_path / "disk")]
     assert answers[0] == answers[1]
 
@@ -204,23 +204,23 @@ def test_files_and_folders_answer_as_on_a_disk(data: RemotePath, tmp_path: Path)
 def _answers(root: StoragePath) -> list[object]:
     folder = root / "folder"
     folder.mkdir(parents=True, exist_ok=True)
-    told: list[object] = []
+    results: list[object] = []
     for number, name in enumerate(("b.json", "a.txt", "c.json")):
         write_bytes(folder / name, b"x" * number)
     (folder / "below").mkdir(exist_ok=True)
     (folder / "below" / "d").write_text("ü", encoding="utf-8")
-    told.append([path.name for path in sorted(folder.iterdir())])
-    told.append([path.name for path in sorted(folder.glob("*.json"))])
-    told += [(folder / "c.json").stat().st_size, (folder / "below" / "d").read_text(encoding="utf-8")]
-    told += [folder.is_dir(), folder.is_file(), folder.exists(), (folder / "a.txt").is_file()]
-    told += [(folder / "a.txt").is_dir(), (folder / "none").exists(), (folder / "none").is_dir()]
+    results.append([path.name for path in sorted(folder.iterdir())])
+    results.append([path.name for path in sorted(folder.glob("*.json"))])
+    results += [(folder / "c.json").stat().st_size, (folder / "below" / "d").read_text(encoding="utf-8")]
+    results += [folder.is_dir(), folder.is_file(), folder.exists(), (folder / "a.txt").is_file()]
+    results += [(folder / "a.txt").is_dir(), (folder / "none").exists(), (folder / "none").is_dir()]
     (folder / "a.txt").replace(folder / "b.json")
     link_file(folder / "c.json", folder / "b.json")
-    told += [(folder / "b.json").read_bytes(), (folder / "a.txt").exists()]
+    results += [(folder / "b.json").read_bytes(), (folder / "a.txt").exists()]
     (folder / "below").rename(folder / "after")
-    told += [(folder / "below").exists(), (folder / "after" / "d").is_file()]
+    results += [(folder / "below").exists(), (folder / "after" / "d").is_file()]
     with (folder / "c.json").open("rb") as file:
-        told += [file.seek(1), file.read(), file.tell()]
+        results += [file.seek(1), file.read(), file.tell()]
     (folder / "c.json").unlink()
     (folder / "c.json").unlink(missing_ok=True)
     for fails in (
@@ -231,12 +231,12 @@ def _answers(root: StoragePath) -> list[object]:
     ):
         with pytest.raises(FileNotFoundError) as raised:
             fails()
-        told.append((raised.value.errno, raised.value.strerror, str(raised.value.filename)[len(str(root)) :]))
-    return told
+        results.append((raised.value.errno, raised.value.strerror, str(raised.value.filename)[len(str(root)) :]))
+    return results
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("gs://bucket/data", r"apache-beam\[gcp\]"),
         ("hdfs://host:9870/data", r"apache-beam\[hadoop\]"),
@@ -245,24 +245,24 @@ def _answers(root: StoragePath) -> list[object]:
         ("vault://bucket/a*", "without any of"),
     ],
 )
-def test_a_place_that_cannot_be_reached_is_told_in_a_line(
-    text: str, told: str, command: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+def test_an_unusable_location_is_reported_in_one_line(
+    text: str, message: str, command: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=message):
         dataset_path(text)
     outcome = command("validate", "--data", text)
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
 
 
-def test_any_other_text_is_a_folder_here(tmp_path: Path) -> None:
+def test_any_other_text_is_a_local_folder(tmp_path: Path) -> None:
     assert dataset_path(str(tmp_path)) == tmp_path
     assert dataset_path("a:/b") == Path("a:/b")
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every Python process that starts from here on knows the stores."""
+def stores_in_subprocesses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every Python process that starts from here on knows the test stores."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text("import tests.pipelines.vault\n", encoding="utf-8")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path / "site"), str(Path.cwd()))))
@@ -270,7 +270,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @ONE_STORE
-def test_worker_processes_write_into_a_store(data: RemotePath, small: Path, elsewhere: None) -> None:
+def test_worker_processes_write_into_a_store(data: RemotePath, small: Path, stores_in_subprocesses: None) -> None:
     build(data, "workers=2", corpus=small.parent / "corpus")
     assert content(data) == builds.content(small)
 
@@ -278,8 +278,8 @@ def test_worker_processes_write_into_a_store(data: RemotePath, small: Path, else
 @pytest.mark.slow
 @pytest.mark.parametrize("data", ["vault"], indirect=True)
 @pytest.mark.parametrize("renames", [9, *(pytest.param(number, marks=pytest.mark.soak) for number in (1, 19))])
-def test_a_publication_that_was_killed_is_carried_on(
-    renames: int, data: RemotePath, small: Path, elsewhere: None, command: Callable[..., Outcome]
+def test_a_killed_publication_is_completed(
+    renames: int, data: RemotePath, small: Path, stores_in_subprocesses: None, command: Callable[..., Outcome]
 ) -> None:
     words = builds.build_words(small.parent / "corpus", *SETTINGS, data=small)[:-1]
     killed = subprocess.run(

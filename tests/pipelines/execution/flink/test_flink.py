@@ -1,4 +1,4 @@
-"""Builds and validations on a real Flink cluster, some of it killed on the way."""
+"""Builds and validations on a real Flink cluster; some lose a worker, a TaskManager or a disk."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def long_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[BuildConfig, d
 
 
 @pytest.mark.parametrize("kill", [clusters.kill_a_worker, clusters.kill_a_task_manager])
-def test_a_kill_in_mid_build_changes_no_byte(
+def test_a_kill_during_a_build_changes_no_byte(
     kill: Callable[[Cluster], None], flink: Cluster, long_build: tuple[BuildConfig, dict[str, bytes]], tmp_path: Path
 ) -> None:
     config, undisturbed = long_build
@@ -94,7 +94,7 @@ def raising(error: type[BaseException]) -> Callable[[beam.Pipeline], object]:
     return lambda pipeline: pipeline | beam.Create([7]) | beam.Map(_raise, error=error)
 
 
-def test_a_mistake_of_the_user_is_one_line_and_is_not_tried_again(flink: Cluster) -> None:
+def test_a_user_error_is_one_line_and_is_not_retried(flink: Cluster) -> None:
     with pytest.raises(UserError) as caught:
         run_graph(raising(UserError), runner="flink", workers=1, name=graph_name())
     assert str(caught.value) == "element 7 is to blame"
@@ -102,13 +102,13 @@ def test_a_mistake_of_the_user_is_one_line_and_is_not_tried_again(flink: Cluster
 
 
 @pytest.mark.soak
-def test_a_defect_is_tried_again_and_told_as_flink_has_it(flink: Cluster) -> None:
+def test_other_exceptions_are_retried_and_reported_as_by_flink(flink: Cluster) -> None:
     with pytest.raises(JobFailed, match=r"is FAILED(?s:.*)ZeroDivisionError: element 7 is to blame"):
         run_graph(raising(ZeroDivisionError), runner="flink", workers=1, name=graph_name())
     assert len(clusters.failures(flink, clusters.newest_job(flink))) == 6
 
 
-def test_what_the_user_sees_of_a_build_on_flink_is_its_bar_and_its_table(flink: Cluster, tmp_path: Path) -> None:
+def test_a_build_on_flink_prints_its_bar_and_its_table_only(flink: Cluster, tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=12)
     words = builds.build_words(corpus, data=tmp_path / "data")
     answer = subprocess.run([builds.COMMAND, *words, "--runner", "flink"], capture_output=True, text=True, check=False)
@@ -120,7 +120,7 @@ def test_what_the_user_sees_of_a_build_on_flink_is_its_bar_and_its_table(flink: 
     assert "12" in answer.stdout
 
 
-def test_a_disk_that_fails_a_worker_is_told_in_one_line(flink: Cluster, tmp_path: Path, command: Callable) -> None:
+def test_a_disk_error_in_a_worker_is_reported_in_one_line(flink: Cluster, tmp_path: Path, command: Callable) -> None:
     """The test moves the folder of prepared shards away while the job runs."""
     corpus = builds.make_corpus(tmp_path / "corpus", clips=120)
     words = builds.build_words(corpus, "utterances_per_shard=10", data=tmp_path / "data")
@@ -136,4 +136,4 @@ def test_a_disk_that_fails_a_worker_is_told_in_one_line(flink: Cluster, tmp_path
     thread.join()
     assert outcome.code == 2
     assert "No such file or directory; nothing was published" in outcome.err.splitlines()[-1]
-    assert len(clusters.failures(flink, clusters.newest_job(flink))) <= 2, "the job is not tried again"
+    assert len(clusters.failures(flink, clusters.newest_job(flink))) <= 2, "the job is not retried"

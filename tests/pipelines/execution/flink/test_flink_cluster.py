@@ -1,4 +1,4 @@
-"""A cluster of a test's own: up, status, doctor, down."""
+"""A local cluster: up, status, doctor, down; its job server, workers and processes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.pipelines import clusters
 
 
 def running(word: str) -> list[str]:
-    """Command lines of live processes that hold the word."""
+    """Command lines of live processes that contain the word."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -45,7 +45,7 @@ def running(word: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_up_changes_nothing_of_a_cluster_that_runs_and_status_and_doctor_find_it(
+def test_up_keeps_a_running_cluster_and_status_and_doctor_find_it(
     flink: Cluster, command: Callable, tmp_path: Path
 ) -> None:
     """The fixture checks at its end that `down` leaves no process."""
@@ -112,7 +112,7 @@ def cluster_processes() -> list[ProcessHandle]:
 
 @contextlib.contextmanager
 def worker_pool() -> Iterator[str]:
-    """host:port of a pool in this process, whose workers are children of it."""
+    """host:port of a worker pool in this process, which is the parent of its workers."""
     launched = Path(sys.executable).with_name(clusters.WORKER)
     pool = BeamFnExternalWorkerPoolServicer.start(
         use_process=True, port=free_port(), container_executable=str(launched)
@@ -136,10 +136,10 @@ def _write_parent(path: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_nothing_here_knows_of_gets_a_job_server_for_the_time_of_the_job(
+def test_an_unknown_cluster_gets_a_job_server_for_the_time_of_the_job(
     flink: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That of the tests; Beam's jars stay here, as it has them."""
+    """With another state folder, the cluster of the tests is unknown; its class path still has Beam's jars."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert has_beam_jars(flink.master)
     assert "FlinkJobServerDriver" in "".join(command_lines_during_a_job(tmp_path))
@@ -151,7 +151,7 @@ def test_a_cluster_that_nothing_here_knows_of_gets_a_job_server_for_the_time_of_
 
 @pytest.mark.slow
 @pytest.mark.soak
-def test_a_plain_flink_cluster_gets_beams_jars_with_the_job(
+def test_beams_jars_are_submitted_with_the_job_to_a_plain_flink_cluster(
     flink: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -166,7 +166,7 @@ def test_a_plain_flink_cluster_gets_beams_jars_with_the_job(
 
 
 def plain_cluster(master: str, *, jars: Path) -> Cluster:
-    """Flink's own jars, one TaskManager, nothing of Beam."""
+    """A cluster of one TaskManager, with Flink's own jars and none of Beam's."""
     files = installation()
     jars.mkdir()
     for jar in (*files.jars.glob("flink-dist-*.jar"), *files.jars.glob("log4j-*.jar")):
@@ -180,7 +180,7 @@ def plain_cluster(master: str, *, jars: Path) -> Cluster:
 
 
 def command_lines_during_a_job(folder: Path) -> list[str]:
-    """Of processes that know of the folder, as a worker of the job sees them."""
+    """Command lines of the processes that mention the folder, as a worker of a job sees them."""
 
     def graph(pipeline: beam.Pipeline) -> None:
         _ = pipeline | beam.Create([str(folder / "seen")]) | beam.Map(_write_job_servers, word=str(folder))
@@ -193,13 +193,13 @@ def _write_job_servers(path: str, *, word: str) -> None:
     Path(path).write_text("\n".join(running(word)))
 
 
-def test_a_leash_ends_what_it_holds_however_its_holder_ends(tmp_path: Path) -> None:
+def test_a_child_process_ends_when_its_stdin_is_closed(tmp_path: Path) -> None:
     word = f"sleep {1e6 + os.getpid():.0f}"
-    leash = subprocess.Popen(["sh", "-c", CHILD_SCRIPT, "sh", *word.split()], stdin=subprocess.PIPE)
+    child = subprocess.Popen(["sh", "-c", CHILD_SCRIPT, "sh", *word.split()], stdin=subprocess.PIPE)
     wait_until(lambda: len(running(word)) == 2)
-    assert leash.stdin is not None
-    leash.stdin.close()
-    leash.wait(timeout=60)
+    assert child.stdin is not None
+    child.stdin.close()
+    child.wait(timeout=60)
     wait_until(lambda: running(word) == [])
 
 
@@ -210,7 +210,7 @@ def wait_until(truth: Callable[[], bool], *, seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
-def test_a_port_of_another_program_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_port_in_use_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     with socket.socket() as taken:
         taken.bind(("localhost", 0))
@@ -226,18 +226,18 @@ def test_a_cluster_is_started_on_this_machine_only() -> None:
         local_master("flink.example:8081")
 
 
-def test_a_process_is_known_by_its_command_line_not_by_its_number_alone(tmp_path: Path) -> None:
+def test_a_process_is_identified_by_its_command_line_too(tmp_path: Path) -> None:
     ours = start_process(["sleep", "1000"], marker="sleep 1000", log=tmp_path / "log", environment=os.environ)
     wait_until(lambda: ours.alive)
-    stranger = ProcessHandle(pid=ours.pid, marker="java")
-    terminate_all([stranger], patience_s=0.1)
+    other = ProcessHandle(pid=ours.pid, marker="java")
+    terminate_all([other], patience_s=0.1)
     assert ours.alive
     terminate_all([ours])
     assert not ours.alive
 
 
-def test_a_process_that_becomes_another_is_alive_all_the_while(tmp_path: Path) -> None:
-    """Flink's scripts do so three times."""
+def test_a_process_is_alive_during_exec(tmp_path: Path) -> None:
+    """Flink's scripts call exec three times."""
     script = tmp_path / "again.sh"
     script.write_text('[ $1 = 0 ] && exec sleep $2 || exec sh "$0" $(($1 - 1)) $2\n')
     ours = start_process(
@@ -252,7 +252,7 @@ def test_a_process_that_becomes_another_is_alive_all_the_while(tmp_path: Path) -
 
 
 class _Provision(beam_provision_api_pb2_grpc.ProvisionServiceServicer):
-    """What a TaskManager says to a worker that gives its id."""
+    """The provision service of a TaskManager, for a worker with id 3-1."""
 
     def GetProvisionInfo(self, request: object, context: grpc.ServicerContext) -> object:  # noqa: N802
         answer = beam_provision_api_pb2.GetProvisionInfoResponse()
@@ -274,7 +274,7 @@ def provision() -> Iterator[str]:
     server.stop(None)
 
 
-def test_the_launcher_hands_on_what_the_provision_service_says(provision: str) -> None:
+def test_the_launcher_passes_on_the_answer_of_the_provision_service(provision: str) -> None:
     found = launcher.read_provision_info(provision, worker_id="3-1")
     assert found.pop("PIPELINE_OPTIONS").split() == ["{", '"beam:option:job_name:v1":', '"ours"', "}"]
     assert found == {
@@ -285,7 +285,7 @@ def test_the_launcher_hands_on_what_the_provision_service_says(provision: str) -
     }
 
 
-def test_a_launcher_whose_task_manager_has_gone_ends() -> None:
+def test_a_launcher_without_a_task_manager_ends() -> None:
     words = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""A driver that is killed leaves its job running on the cluster: two never write at once."""
+"""A killed driver leaves its job on the cluster: the next run waits for it or cancels it; two never write at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shared.lock_holder import LockHolder
 from tests.pipelines import builds, clusters
 
 CLIPS = 160
-PATIENCE_S = 120.0
+LIMIT_S = 120.0
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def words(corpus: Path, *more: str, data: Path) -> list[str]:
 
 
 def kill_a_driver(corpus: Path, *, cluster: Cluster, data: Path) -> tuple[LockHolder, list[int]]:
-    """Kill a driver in the middle of its build; the holder that its lock names, and the workers, which are paused."""
+    """Kill a driver during its build; the holder in its lock, and the process ids of the paused workers."""
     process = builds.start(*words(corpus, data=data), "--runner", "flink")
     paused: list[int] = []
 
@@ -45,7 +45,7 @@ def kill_a_driver(corpus: Path, *, cluster: Cluster, data: Path) -> tuple[LockHo
 
 
 def resume_before(action: Callable, paused: list[int]) -> Callable:
-    """The action, called once the workers run again."""
+    """Wrap an action: resume the workers, then act."""
 
     def resume_and_act(*words: object, **options: object) -> object:
         clusters.resume(paused)
@@ -61,7 +61,7 @@ def undisturbed(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[
     return builds.content(builds.build(data, config=builds.LJSPEECH_CONFIG, overrides=overrides))
 
 
-def test_the_next_run_waits_for_the_job_and_takes_its_shards(
+def test_the_next_run_waits_for_the_job_and_uses_its_shards(
     flink: Cluster,
     corpus: Path,
     undisturbed: dict[str, bytes],
@@ -87,13 +87,13 @@ def test_the_next_run_waits_for_the_job_and_takes_its_shards(
     assert (data / ".lock").read_bytes() == b""
 
 
-def test_a_run_after_the_job_has_ended_takes_its_shards_on_any_runner(
+def test_a_run_after_the_end_of_the_job_uses_its_shards_on_any_runner(
     flink: Cluster, corpus: Path, undisturbed: dict[str, bytes], tmp_path: Path, command: Callable
 ) -> None:
     data = tmp_path / "data"
     left, paused = kill_a_driver(corpus, cluster=flink, data=data)
     clusters.resume(paused)
-    end_s = time.monotonic() + PATIENCE_S
+    end_s = time.monotonic() + LIMIT_S
     while running_jobs(flink.master):
         assert time.monotonic() < end_s
         time.sleep(0.2)
@@ -104,7 +104,7 @@ def test_a_run_after_the_job_has_ended_takes_its_shards_on_any_runner(
     assert builds.content(data) == undisturbed
 
 
-def test_a_job_whose_shards_are_of_no_use_is_cancelled(
+def test_a_job_of_another_config_is_cancelled(
     flink: Cluster, corpus: Path, tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = tmp_path / "data"
@@ -122,7 +122,7 @@ def test_a_job_whose_shards_are_of_no_use_is_cancelled(
     assert builds.content(data) == builds.content(fresh)
 
 
-def test_a_cluster_that_cannot_be_asked_stops_the_run_unless_it_is_said_to_be_gone(
+def test_an_unreachable_cluster_stops_the_run_unless_the_lock_is_broken(
     corpus: Path, tmp_path: Path, command: Callable
 ) -> None:
     data = tmp_path / "data"

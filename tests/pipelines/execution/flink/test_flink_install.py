@@ -1,4 +1,4 @@
-"""Fetching Flink and Beam's job server: whole or not at all, checked, once."""
+"""Installation of Flink and Beam's job server: complete or absent, checked by sha256, done once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SECOND_PART = "beam-runner.jar"
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three small files for the real ones, in a cache of the test's own; a line in `fetches` for each part fetched."""
+    """Three small files instead of the real ones, in a cache of the test's own; `fetches` has a line per download."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(installing, "java_home", lambda: Path("/java"))
     monkeypatch.setattr(installing, "maven", lambda: "mvn")
@@ -66,7 +66,7 @@ def forked(work: Callable[[], object]) -> int:
     return int(process.exitcode or 0)
 
 
-def test_what_is_installed_is_whole_and_is_not_fetched_again(small: Path) -> None:
+def test_an_installation_is_complete_and_is_not_repeated(small: Path) -> None:
     for _ in range(2):
         assert content(install(print)) == FILES
     assert fetches(small) == 2
@@ -74,7 +74,7 @@ def test_what_is_installed_is_whole_and_is_not_fetched_again(small: Path) -> Non
 
 
 @pytest.mark.parametrize("part", ["_fetch_flink", "_fetch_runner"])
-def test_a_kill_in_mid_install_leaves_nothing_half(part: str, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_installation_leaves_no_partial_one(part: str, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         fetch = getattr(installing, part)
 
@@ -90,7 +90,7 @@ def test_a_kill_in_mid_install_leaves_nothing_half(part: str, small: Path, monke
     assert list((small / "myxtts").glob(".install-*")) == []
 
 
-def test_two_installs_at_once_are_one(small: Path) -> None:
+def test_two_installations_at_once_download_once(small: Path) -> None:
     context = multiprocessing.get_context("fork")
     both = [context.Process(target=install, args=(print,)) for _ in range(2)]
     for one in both:
@@ -102,39 +102,39 @@ def test_two_installs_at_once_are_one(small: Path) -> None:
     assert content(installation()) == FILES
 
 
-def test_a_file_with_another_sum_is_refused_by_name(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_with_another_sha256_is_refused_by_name(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FILES, SECOND_PART, b"something else")
     with pytest.raises(UserError, match=r"beam-runner\.jar: not what flink/sha256sums says; nothing was installed"):
         install(print)
     assert not installation().exists
 
 
-def test_a_jar_that_was_damaged_added_or_lost_later_is_named(small: Path) -> None:
+def test_jars_that_are_damaged_added_or_missing_are_named(small: Path) -> None:
     found = install(print)
     assert found.damaged() == []
     (found.jars / "flink-dist.jar").write_bytes(b"flonk")
     (found.jars / SECOND_PART).unlink()
-    (found.jars / "stranger.jar").write_bytes(b"")
-    assert found.damaged() == [SECOND_PART, "flink-dist.jar", "stranger.jar"]
+    (found.jars / "other.jar").write_bytes(b"")
+    assert found.damaged() == [SECOND_PART, "flink-dist.jar", "other.jar"]
 
 
-def test_a_fetch_that_fails_is_one_line_of_what_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_is_reported_with_its_error_line(monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["sh", "-c", "echo '[INFO] fine'; echo '[ERROR] no such host'; exit 1"]
     with pytest.raises(UserError, match=r"^mvn failed: \[ERROR\] no such host; nothing was installed; fix it"):
         installing._run(words, what="mvn")
 
 
-@pytest.mark.parametrize(("said", "expected"), [('version "17.0.15"', "17"), ('version "1.8.0_1"', "8"), ("", "")])
-def test_the_version_of_a_java_is_what_it_says(said: str, expected: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("output", "expected"), [('version "17.0.15"', "17"), ('version "1.8.0_1"', "8"), ("", "")])
+def test_the_version_of_java_is_parsed_from_its_output(output: str, expected: str, tmp_path: Path) -> None:
     script = tmp_path / "bin" / "java"
     script.parent.mkdir()
-    script.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    script.write_text(f"#!/bin/sh\necho '{output}' >&2\n")
     script.chmod(0o755)
     assert java.java_version(tmp_path) == expected
     assert java.java_version(tmp_path / "none") == ""
 
 
-def test_java_and_maven_are_asked_for_where_they_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_java_and_maven_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(java, "_candidate_homes", lambda: iter([tmp_path]))
     with pytest.raises(UserError, match=r"^Java 17 is required, found:  in .*; install it .* or set JAVA_HOME to it$"):
@@ -143,7 +143,7 @@ def test_java_and_maven_are_asked_for_where_they_are_not(tmp_path: Path, monkeyp
         java.maven()
 
 
-def test_versions_stand_in_the_pom_alone() -> None:
+def test_versions_occur_in_the_pom_alone() -> None:
     found = versions.versions()
     folder = Path(versions.__file__).parent
     code = "".join(path.read_text() for path in folder.glob("*.py"))

@@ -1,4 +1,4 @@
-"""Jobs by REST: against a service that answers as Flink does, and against a cluster."""
+"""Jobs by REST: against a fake service that answers as Flink does, and against a cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.pipelines import builds, clusters
 
 
 class Service:
-    """A REST service whose answers are set by path; a list is answered one after another."""
+    """A fake REST service with an answer per path; a list is answered one element after another."""
 
     def __init__(self) -> None:
         self.answers: dict[str, object] = {}
@@ -92,14 +92,14 @@ def states(*found: str) -> list[object]:
     return [{"status": state} for state in found]
 
 
-def test_of_several_jobs_of_a_name_the_newest_is_found(service: Service) -> None:
+def test_the_newest_of_several_jobs_with_one_name_is_found(service: Service) -> None:
     service.answers["/jobs/overview"] = listed("FAILED", "RUNNING")
     assert find_job(service.master, name="ours") == FlinkJob("j1", "ours", "RUNNING")
     assert find_job(service.master, name="theirs") is None
     assert running_jobs(service.master) == [FlinkJob("j1", "ours", "RUNNING")]
 
 
-def test_a_job_is_followed_to_its_good_end(service: Service) -> None:
+def test_a_job_is_polled_until_it_has_finished(service: Service) -> None:
     service.answers |= {"/jobs/j/status": states("RUNNING", "RESTARTING", "FINISHED"), "/jobs/j/exceptions": {}}
     seen: list[str] = []
     found = wait_for_job(service.master, OURS, on_poll=lambda job: seen.append(job.state), interval_s=0)
@@ -107,13 +107,13 @@ def test_a_job_is_followed_to_its_good_end(service: Service) -> None:
     assert seen == ["RUNNING", "RESTARTING", "FINISHED"]
 
 
-def test_a_job_that_runs_is_asked_for_its_state_alone(service: Service) -> None:
+def test_a_running_job_is_polled_for_its_state_only(service: Service) -> None:
     service.answers["/jobs/j/status"] = states("CREATED", "RUNNING", "RUNNING", "FINISHED")
     wait_for_job(service.master, OURS, interval_s=0)
     assert service.asked == 4 * ["GET /jobs/j/status"]
 
 
-def test_a_mistake_of_the_users_ends_a_job_that_would_try_again(service: Service) -> None:
+def test_a_user_error_cancels_a_job_that_would_be_retried(service: Service) -> None:
     entry = {"stacktrace": "Caused by: shared.errors.UserError: no room [while running 'x']\n\tat java"}
     service.answers |= {
         "/jobs/j/status": states("RUNNING", "RESTARTING", "RESTARTING", "CANCELED"),
@@ -125,7 +125,7 @@ def test_a_mistake_of_the_users_ends_a_job_that_would_try_again(service: Service
     assert "PATCH /jobs/j?mode=cancel" in service.asked
 
 
-def test_a_job_that_failed_is_told_with_its_reason(service: Service) -> None:
+def test_a_failed_job_is_reported_with_its_reason(service: Service) -> None:
     service.answers |= {"/jobs/j/status": states("FAILED"), "/jobs/j/exceptions": {"root-exception": "out of memory"}}
     with pytest.raises(JobFailed, match=r"ours \(j\) is FAILED: out of memory"):
         wait_for_job(service.master, OURS, interval_s=0)
@@ -137,13 +137,13 @@ def test_a_job_that_has_ended_is_not_cancelled_again(service: Service) -> None:
     assert service.asked == ["GET /jobs/j/status"]
 
 
-def test_a_cluster_that_is_silent_for_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "MAX_SILENCE_S", 0.05)
     with pytest.raises(Unreachable, match=r"^no Flink cluster answers at localhost:\d+ .*`make flink-up`"):
         wait_for_job(f"localhost:{free_port()}", OURS, interval_s=0.01)
 
 
-def test_a_service_that_is_not_flink_is_told(service: Service) -> None:
+def test_answers_of_another_service_are_reported(service: Service) -> None:
     service.answers["/overview"] = b"<html>"
     with pytest.raises(Unreachable):
         rest_request(service.master, "/overview")
@@ -163,25 +163,25 @@ def test_a_service_that_is_not_flink_is_told(service: Service) -> None:
         lambda master: wait_for_job(master, OURS, interval_s=0),
     ],
 )
-def test_another_service_at_the_port_is_not_taken_for_flink(
+def test_another_service_at_the_port_is_not_mistaken_for_flink(
     question: Callable[[str], object], answer: object, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jobs, "MAX_SILENCE_S", 0.0)
     paths = ("/overview", "/jobs/overview", "/jobmanager/config", "/jobmanager/environment")
     service.answers = dict.fromkeys((*paths, "/jobs/j/status"), answer)
-    told = (Unreachable, NotFound) if answer is None else Unreachable
-    with pytest.raises(told, match=f"what answers at {service.master} is not Flink|knows nothing of /jobs/j"):
+    expected = (Unreachable, NotFound) if answer is None else Unreachable
+    with pytest.raises(expected, match=f"what answers at {service.master} is not Flink|knows nothing of /jobs/j"):
         question(service.master)
 
 
 @pytest.mark.parametrize("answer", [None, {"name": "elasticsearch"}])
-def test_status_and_doctor_tell_of_another_service_in_a_line(
+def test_status_and_doctor_report_another_service_in_one_line(
     answer: object, service: Service, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Outcome]
 ) -> None:
     service.answers = dict.fromkeys(("/overview", "/jobs/overview"), answer)
     monkeypatch.setenv("FLINK_MASTER", service.master)
-    told = command("flink", "status")
-    assert told.out.startswith(f"what answers at {service.master} is not Flink")
+    outcome = command("flink", "status")
+    assert outcome.out.startswith(f"what answers at {service.master} is not Flink")
     port = service.master.rpartition(":")[2]
     assert f"cluster        port {port} is used by another program" in command("doctor", "--runner", "flink").out
 
@@ -194,11 +194,11 @@ def test_status_and_doctor_tell_of_another_service_in_a_line(
         ("UserError: first\nUserError: last", "last"),
     ],
 )
-def test_the_line_of_a_mistake_is_found_in_a_traceback(text: str, expected: str | None) -> None:
+def test_the_message_of_a_user_error_is_found_in_a_traceback(text: str, expected: str | None) -> None:
     assert user_error_message(text) == expected
 
 
-def test_the_master_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_master_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FLINK_MASTER", raising=False)
     assert master_from_env() == DEFAULT_MASTER
     monkeypatch.setenv("FLINK_MASTER", "http://flink.example:80/")
@@ -207,7 +207,7 @@ def test_the_master_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("master", ["flink", "flink:", ":8081", "flink:0", "flink:70000", "flink:x"])
-def test_an_address_that_is_none_is_refused(master: str) -> None:
+def test_an_invalid_address_is_refused(master: str) -> None:
     with pytest.raises(UserError, match=r"expected host:port"):
         check_master(master)
 
@@ -216,7 +216,7 @@ STARTED, FINISH = "started", "finish"
 
 
 def _wait_for_finish(folder: str) -> None:
-    """Log that the element is being processed, and return once the test allows it."""
+    """Signal that the element is being processed, and return once the test allows it."""
     (Path(folder) / STARTED).touch()
     end_s = time.monotonic() + 300
     while not (Path(folder) / FINISH).exists() and time.monotonic() < end_s:
@@ -240,7 +240,7 @@ def waiting_job(name: str, *, folder: str) -> None:
 
 
 def start_driver(cluster: Cluster, *, folder: Path) -> tuple[subprocess.Popen[bytes], FlinkJob]:
-    """A driver in a process of its own, and its job, which waits in a worker for `FINISH` in the folder."""
+    """A driver process and its job, which waits in a worker for `FINISH` in the folder."""
     name = f"test-{uuid.uuid4().hex}"
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, name, str(folder)])
     end_s = time.monotonic() + 180
@@ -266,7 +266,7 @@ def test_a_job_outlives_its_driver_and_can_be_waited_for(flink: Cluster, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_cancelled_job_writes_no_more_and_its_driver_is_told(flink: Cluster, tmp_path: Path) -> None:
+def test_a_cancelled_job_stops_writing_and_its_driver_fails(flink: Cluster, tmp_path: Path) -> None:
     driver, job = start_driver(flink, folder=tmp_path)
     assert cancel_job(flink.master, job).state == "CANCELED"
     assert clusters.wait_for_no_worker()
@@ -284,7 +284,7 @@ def test_an_interrupt_of_the_driver_ends_its_job(flink: Cluster, tmp_path: Path)
     assert clusters.wait_for_no_worker()
 
 
-def test_no_cluster_is_one_line_that_says_how_to_get_one(
+def test_without_a_cluster_one_line_says_how_to_start_one(
     small: Path, monkeypatch: pytest.MonkeyPatch, command, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FLINK_MASTER", f"localhost:{free_port()}")

@@ -1,4 +1,4 @@
-"""A job on its way to Flink: an interrupt, a kill, or a service that falls silent loses none."""
+"""Submission of a job to Flink: no job is lost by an interrupt, a kill, or a service that does not answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.runner import PipelineState
 from apache_beam.transforms.environments import Environment
 
-from pipelines.execution import leftover_jobs as orphans
+from pipelines.execution import leftover_jobs
 from pipelines.execution.flink import install as installing
 from pipelines.execution.flink import job_server as servers
 from pipelines.execution.flink import rest, runner, versions
@@ -42,8 +42,8 @@ NOWHERE = {"jobs": []}
 
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    """Flink, at its usual pace twenty times as fast."""
-    for module in (runner, orphans):
+    """A fake Flink that is polled a hundred times a second."""
+    for module in (runner, leftover_jobs):
         monkeypatch.setattr(module, "INTERVAL_S", 0.01)
     found = Service()
     monkeypatch.setenv("FLINK_MASTER", found.master)
@@ -53,7 +53,7 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
 
 
 class Submitted:
-    """Beam's word of a job, one state after another; an exception among them is raised."""
+    """Beam's states of a job, one after another; an exception among them is raised."""
 
     def __init__(self, *states: object):
         self._states = list(states)
@@ -79,7 +79,7 @@ def was_cancelled(service: Service) -> bool:
     return "PATCH /jobs/j0?mode=cancel" in service.asked
 
 
-def test_an_interrupt_before_flink_lists_the_job_ends_it_once_it_does(service: Service) -> None:
+def test_an_interrupt_before_flink_lists_the_job_cancels_it_once_listed(service: Service) -> None:
     service.answers["/jobs/overview"] = [NOWHERE, NOWHERE, NOWHERE, listed("RUNNING")]
     runs_until_cancelled(service)
     with pytest.raises(KeyboardInterrupt):
@@ -87,7 +87,7 @@ def test_an_interrupt_before_flink_lists_the_job_ends_it_once_it_does(service: S
     assert was_cancelled(service)
 
 
-def test_an_interrupt_amid_the_submission_ends_the_job_too(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_during_the_submission_cancels_the_job(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     sent = []
 
     def submit(*_: object) -> Submitted:
@@ -110,13 +110,13 @@ def test_an_interrupt_amid_the_submission_ends_the_job_too(service: Service, mon
 
 
 @pytest.mark.parametrize("state", [PipelineState.FAILED, PipelineState.CANCELLED, PipelineState.DONE])
-def test_a_job_that_ended_and_never_came_to_flink_is_not_waited_for(state: str, service: Service) -> None:
+def test_a_job_that_ended_without_reaching_flink_is_not_waited_for(state: str, service: Service) -> None:
     service.answers["/jobs/overview"] = NOWHERE
     with pytest.raises(RuntimeError, match="refused ours: it does not say why"):
         result(service, PipelineState.RUNNING, state).wait_until_finish()
 
 
-def test_a_job_that_ended_before_it_was_looked_for_has_ended_well(service: Service) -> None:
+def test_a_job_that_finished_before_the_first_poll_is_done(service: Service) -> None:
     service.answers |= {
         "/jobs/overview": [NOWHERE, listed("FINISHED")],
         "/jobs/j0/status": states("FINISHED"),
@@ -125,7 +125,7 @@ def test_a_job_that_ended_before_it_was_looked_for_has_ended_well(service: Servi
     assert result(service, PipelineState.DONE).wait_until_finish() == PipelineState.DONE
 
 
-def test_a_moments_silence_is_borne(service: Service) -> None:
+def test_a_short_outage_is_tolerated(service: Service) -> None:
     service.answers |= {
         "/jobs/overview": [b"<html>", NOWHERE, listed("RUNNING")],
         "/jobs/j0/status": states("FINISHED"),
@@ -134,7 +134,7 @@ def test_a_moments_silence_is_borne(service: Service) -> None:
     assert result(service, grpc.RpcError(), PipelineState.RUNNING).wait_until_finish() == PipelineState.DONE
 
 
-def test_a_job_server_that_has_died_is_one_line(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dead_job_server_is_reported_in_one_line(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "MAX_SILENCE_S", 0.05)
     service.answers["/jobs/overview"] = NOWHERE
     with pytest.raises(
@@ -143,9 +143,7 @@ def test_a_job_server_that_has_died_is_one_line(service: Service, monkeypatch: p
         result(service, grpc.RpcError()).wait_until_finish()
 
 
-def test_a_submission_that_is_not_answered_leaves_it_open_whether_there_is_a_job(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_an_unanswered_submission_the_job_may_exist(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     def fall_silent(*_: object) -> NoReturn:
         raise grpc.RpcError
 
@@ -155,10 +153,10 @@ def test_a_submission_that_is_not_answered_leaves_it_open_whether_there_is_a_job
         run_graph(lambda pipeline: pipeline | beam.Create([1]), runner="flink", workers=1, name="ours")
 
 
-def test_a_job_server_of_ones_own_wants_java_alone(
+def test_a_job_server_of_the_user_needs_java_only(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The stand-in for Java listens where it is told to, as the job server would."""
+    """The stand-in for Java listens at the port that it is given, as the job server would."""
     jar, java = tmp_path / "job-server.jar", tmp_path / "bin" / "java"
     jar.touch()
     java.parent.mkdir()
@@ -177,7 +175,7 @@ def test_a_job_server_of_ones_own_wants_java_alone(
 
 
 @pytest.mark.parametrize(("runs_beam", "folder"), [(False, "runner"), (True, "gradle/wrapper")])
-def test_beams_jars_are_submitted_to_a_cluster_that_lacks_them_alone(
+def test_beams_jars_are_submitted_only_to_a_cluster_that_lacks_them(
     runs_beam: bool, folder: str, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beam's job server submits every jar of its class path but those below `gradle/wrapper`."""
@@ -202,13 +200,13 @@ with socket.create_server(("localhost", port)) as server:
 
 
 @pytest.mark.parametrize("named", ["PROCESS", "EXTERNAL", "EXTERNAL:50000", "EXTERNAL:localhost:0"])
-def test_an_environment_that_is_none_is_refused(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_environment_is_refused(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLINK_ENVIRONMENT", named)
     with pytest.raises(UserError, match=rf"^FLINK_ENVIRONMENT={named}: expected EXTERNAL:host:port"):
         flink_pipeline("localhost:1", workers=1, name="ours")
 
 
-def test_workers_are_a_task_managers_own_or_those_of_its_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_are_started_by_task_managers_or_by_a_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FLINK_ENVIRONMENT", raising=False)
     found = flink_pipeline("localhost:1", workers=1, name="ours").options.view_as(PortableOptions)
     assert found.environment_type == "PROCESS"
@@ -220,7 +218,7 @@ def test_workers_are_a_task_managers_own_or_those_of_its_pool(monkeypatch: pytes
     assert b"localhost:50000" in environment.payload
 
 
-def test_a_cluster_is_not_ended_under_running_jobs_unless_by_word(
+def test_down_refuses_while_jobs_run_unless_forced(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Callable[..., Outcome]
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
@@ -234,13 +232,13 @@ def test_a_cluster_is_not_ended_under_running_jobs_unless_by_word(
 
 
 def left_behind(folder: Path) -> ClusterJob | None:
-    """The job that the lock's paper names."""
-    paper = (folder / ".lock").read_bytes()
-    return LockHolder.model_validate_json(paper).job if paper else None
+    """The job that the lock file names."""
+    content = (folder / ".lock").read_bytes()
+    return LockHolder.model_validate_json(content).job if content else None
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, rest.Unreachable, ZeroDivisionError])
-def test_a_job_that_may_be_on_its_way_stays_in_the_lock(
+def test_a_job_that_may_still_arrive_stays_in_the_lock(
     error: type[BaseException], service: Service, tmp_path: Path
 ) -> None:
     service.answers["/jobs/overview"] = NOWHERE
@@ -257,7 +255,7 @@ def test_a_job_that_may_be_on_its_way_stays_in_the_lock(
 
 
 @pytest.mark.parametrize("error", [None, UserError])
-def test_a_job_that_was_not_sent_or_has_ended_is_noted_no_more(
+def test_a_job_that_was_not_submitted_or_has_ended_leaves_the_lock(
     error: type[Exception] | None, service: Service, tmp_path: Path
 ) -> None:
     service.answers["/jobs/overview"] = NOWHERE
@@ -274,7 +272,7 @@ def test_a_job_that_was_not_sent_or_has_ended_is_noted_no_more(
 
 @pytest.fixture
 def lock(service: Service, tmp_path: Path) -> Iterator[Lock]:
-    """In the hands of a run whose forerunner was killed just now, amid the submission of its job."""
+    """The lock of a run whose predecessor was killed while it submitted its job."""
     since = datetime.datetime.now(datetime.UTC)
     job = ClusterJob(master=service.master, name="ours", work="w", since=since)
     left = LockHolder.of_this_process("build").model_copy(update={"job": job})
@@ -305,12 +303,12 @@ def test_a_job_of_other_work_is_cancelled(work: str | None, service: Service, lo
 def test_a_job_that_never_arrives_is_given_up(
     service: Service, lock: Lock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(orphans, "ARRIVAL_S", 0.5)
+    monkeypatch.setattr(leftover_jobs, "ARRIVAL_S", 0.5)
     service.answers["/jobs/overview"] = NOWHERE
     end_leftover_job(lock, work="w")
     assert len(service.asked) > 3
     assert "ours may be on its way" in capsys.readouterr().err
     service.asked.clear()
-    monkeypatch.setattr(orphans, "ARRIVAL_S", 0.0)  # as for one that was noted long ago
+    monkeypatch.setattr(leftover_jobs, "ARRIVAL_S", 0.0)  # as for one that was noted long ago
     end_leftover_job(lock, work="w")
     assert len(service.asked) == 1
