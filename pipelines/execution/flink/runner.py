@@ -1,4 +1,4 @@
-"""Beam's runner for portable job servers, with Flink's own word on how the job fares."""
+"""Beam's portable runner for Flink, which follows the job by Flink's own REST service."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ INTERVAL_S = 0.2
 
 
 def flink_pipeline(master: str, *, workers: int, name: str) -> beam.Pipeline:
-    """A pipeline for that cluster, with `workers` workers: the cluster must have so many slots.
+    """A pipeline for that cluster with `workers` workers; the cluster must have as many slots.
 
     Raises:
-        UserError: this environment lacks the program that TaskManagers start, or the pool asked for is none.
+        UserError: the worker launcher is not installed, or FLINK_ENVIRONMENT is invalid.
     """
     options = PipelineOptions(
         [
             f"--job_name={name}",
             f"--parallelism={workers}",
             "--sdk_worker_parallelism=1",
-            "--execution_mode_for_batch=BATCH_FORCED",  # a stage that is done survives the loss of a TaskManager
+            "--execution_mode_for_batch=BATCH_FORCED",  # finished stages survive the loss of a TaskManager
             *_environment(),
             f"--environment_cache_millis={1000 * WORKER_KEPT_S}",
-            "--experiments=disable_logging_submission_environment",  # a `pip freeze`, seconds long
+            "--experiments=disable_logging_submission_environment",  # it runs `pip freeze`, which takes seconds
         ]
     )
     return beam.Pipeline(runner=FlinkRunner(master), options=options)
 
 
 def _environment() -> list[str]:
-    """Who starts Python workers: each TaskManager, or the pool that is its neighbour."""
+    """Options for how Python workers are started: by each TaskManager, or by the worker pool beside it."""
     pool = worker_pool_from_env()
     if pool is not None:
         return ["--environment_type=EXTERNAL", f"--environment_config={pool}"]
@@ -60,17 +60,18 @@ def _environment() -> list[str]:
 
 
 class FlinkRunner(PortableRunner):
-    """Submits to the job server of a cluster of ours, or starts one here for that of somebody else."""
+    """Submits to the job server of a local cluster, or to one that it starts for any other cluster."""
 
     def __init__(self, master: str):
         super().__init__()
         self._master = master
 
     def run_portable_pipeline(self, pipeline: Any, options: PipelineOptions) -> FlinkResult:
-        """
+        """Submit the pipeline as a job.
+
         Raises:
-            UserError: of the job server, or of the cluster.
-            Unreachable: the job server fell silent, and may have the job.
+            UserError: the job server does not start, or the cluster is not usable.
+            Unreachable: the job server does not answer any more; it may have the job.
         """
         name = options.get_all_options()["job_name"]
         with contextlib.ExitStack() as stack:
@@ -79,7 +80,7 @@ class FlinkRunner(PortableRunner):
             return FlinkResult(submitted, master=self._master, name=name, resources=stack.pop_all())
 
     def _submitted(self, pipeline: Any, options: PipelineOptions, *, name: str) -> Any:
-        """In a thread, where an interrupt does not cut the submission in two: what was submission can then be ended."""
+        """Submit in a thread, so that an interrupt cannot cut the submission: a submitted job can be cancelled."""
         with futures.ThreadPoolExecutor(1) as pool:
             submission = pool.submit(self._submit, pipeline, options, name=name)
             try:
@@ -96,7 +97,7 @@ class FlinkRunner(PortableRunner):
 
 
 class FlinkResult(PipelineResult):
-    """A job under way."""
+    """A submitted job."""
 
     def __init__(self, submitted: Any, *, master: str, name: str, resources: contextlib.ExitStack | None = None):
         super().__init__(PipelineState.RUNNING)
@@ -104,12 +105,12 @@ class FlinkResult(PipelineResult):
         self._resources = resources or contextlib.ExitStack()
 
     def wait_until_finish(self, duration: int | None = None) -> str:
-        """To the cancel of the job, however long; an interrupt ends the job too, so that nothing of it writes on.
+        """Wait until the job has ended; an interrupt cancels the job, so that it does not write any more.
 
         Raises:
             UserError: one was raised in a worker.
-            JobFailed: it failed otherwise.
-            Unreachable: job server or cluster fell silent; the job may run on.
+            JobFailed: the job failed for another reason.
+            Unreachable: job server or cluster does not answer any more; the job may still run.
         """
         with self._resources:
             try:
@@ -125,18 +126,19 @@ class FlinkResult(PipelineResult):
     def cancel(self) -> None:
         """Cancel the job, and wait until it has ended.
 
-        One that is on its way must arrive first: the job server calls a job cancelled at once, and may submit it yet.
+        A submitted job must be listed by Flink first: the job server reports it as cancelled at once, but may still
+        submit it.
 
         Raises:
             Unreachable: as `wait_until_finish`.
         """
-        click.echo(f"interrupted: {self._name} is ended first; a second Ctrl-C leaves it running", err=True)
+        click.echo(f"interrupted: cancelling {self._name}; a second Ctrl-C leaves it running", err=True)
         job = self._find_listed_job()
         if job is not None:
             cancel_job(self._master, job)
 
     def _find_listed_job(self) -> FlinkJob | None:
-        """Once Flink lists it; None where the job server says that it has ended, and Flink has never had it."""
+        """The job once Flink lists it; None if the job server reports that it ended without reaching Flink."""
         last_answer_s, state = time.monotonic(), PipelineState.UNKNOWN
         while True:
             try:
@@ -151,12 +153,12 @@ class FlinkResult(PipelineResult):
 
     def _last_error(self) -> str:
         errors = []
-        with contextlib.suppress(grpc.RpcError):  # it keeps its stream open for a minute only
+        with contextlib.suppress(grpc.RpcError):  # the job server keeps the stream open for a minute only
             for one in self._submitted._message_stream:
                 message = one.message_response
                 if message.importance == beam_job_api_pb2.JobMessage.JOB_MESSAGE_ERROR:
                     errors.append(message.message_text)
-        return errors[-1] if errors else "it does not say why"
+        return errors[-1] if errors else "no reason given"
 
 
 def _unreachable(error: Exception, *, name: str, master: str) -> Unreachable:
@@ -169,13 +171,13 @@ def _unreachable(error: Exception, *, name: str, master: str) -> Unreachable:
 
 
 def job_server(master: str) -> contextlib.AbstractContextManager[str]:
-    """host:port of a job server for that cluster: its own, if it is one of ours, or one for the time of the job."""
+    """host:port of a job server: that of a local cluster, or one that runs while the job does."""
     folder, jar = cluster_folder(master), check_job_server_jar(master)
     if jar is not None:
         return child_job_server(master, folder=folder, class_path=str(jar))
     files = install(lambda line: click.echo(line, err=True))
-    ours = Cluster(master, files=files).processes()
-    if ours.job_server is not None:
-        return contextlib.nullcontext(ours.endpoint)
+    local = Cluster(master, files=files).processes()
+    if local.job_server is not None:
+        return contextlib.nullcontext(local.endpoint)
     class_path = bundled_class_path(files) if has_beam_jars(master) else submitted_class_path(files)
     return child_job_server(master, folder=folder, class_path=class_path, log_config=files.log_config)

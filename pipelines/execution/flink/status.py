@@ -1,4 +1,4 @@
-"""What runs, in a few lines."""
+"""Formats the state of a cluster for the terminal."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from pipelines.execution.flink.rest import Unreachable
 
 
 def status_lines(cluster: Cluster) -> list[str]:
-    """Cluster, slots, TaskManagers, job server, running jobs."""
+    """Lines with cluster, slots, TaskManagers, job server and running jobs."""
     found = cluster.processes()
     try:
-        whole, jobs = overview(cluster.master), running_jobs(cluster.master)
+        state, jobs = overview(cluster.master), running_jobs(cluster.master)
     except Unreachable as error:
-        left = len(found.all())
-        return [str(error), *([f"{left} processes of it are still there; `make flink-down` ends them"] if left else [])]
-    server = f"{found.endpoint} (process {found.job_server.pid})" if found.job_server else "none here; a run starts one"
+        remaining = len(found.all())
+        return [
+            str(error),
+            *([f"{remaining} of its processes are still running; `make flink-down` ends them"] if remaining else []),
+        ]
+    server = f"{found.endpoint} (process {found.job_server.pid})" if found.job_server else "none; a run starts one"
     rows = {
-        "cluster": f"Flink {whole.version} at http://{cluster.master}",
-        "TaskManagers": str(whole.task_managers),
-        "free slots": f"{whole.free_slots} of {whole.slots}",
+        "cluster": f"Flink {state.version} at http://{cluster.master}",
+        "TaskManagers": str(state.task_managers),
+        "free slots": f"{state.free_slots} of {state.slots}",
         "job server": server,
         "processes": ", ".join(str(one.pid) for one in found.all()) or "not started from here",
         "logs": str(cluster.folder / "log") if found.all() else "not started from here",

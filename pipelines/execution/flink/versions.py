@@ -1,4 +1,4 @@
-"""Which Flink and which Beam job server: `pom.xml` beside this file says it, `sha256sums` holds their sums."""
+"""The versions of Flink and of Beam's job server, from `pom.xml`, and the sha256 of their files, from `sha256sums`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAVEN = "{http://maven.apache.org/POM/4.0.0}"
 
 
 class Versions(NamedTuple):
-    """As `pom.xml` has them; `flink_line` is the part of Flink's version that Beam's runner is made for."""
+    """The versions in `pom.xml`; `flink_line` is the part of Flink's version that Beam's runner is built for."""
 
     flink_line: str
     flink: str

@@ -112,7 +112,7 @@ def test_an_interrupt_during_the_submission_cancels_the_job(service: Service, mo
 @pytest.mark.parametrize("state", [PipelineState.FAILED, PipelineState.CANCELLED, PipelineState.DONE])
 def test_a_job_that_ended_without_reaching_flink_is_not_waited_for(state: str, service: Service) -> None:
     service.answers["/jobs/overview"] = NOWHERE
-    with pytest.raises(RuntimeError, match="refused ours: it does not say why"):
+    with pytest.raises(RuntimeError, match="refused ours: no reason given"):
         result(service, PipelineState.RUNNING, state).wait_until_finish()
 
 
