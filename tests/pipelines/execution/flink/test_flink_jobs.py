@@ -281,7 +281,6 @@ def test_an_interrupt_of_the_driver_ends_its_job(flink: Cluster, tmp_path: Path)
     driver.send_signal(signal.SIGINT)
     driver.wait(timeout=180)
     assert find_job(flink.master, name=job.name) == job._replace(state="CANCELED")
-    assert clusters.wait_for_no_worker()
 
 
 def test_without_a_cluster_one_line_says_how_to_start_one(
