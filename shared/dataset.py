@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -65,6 +65,18 @@ class Contract(_Frozen):
         facts = self.model_dump(mode="json", exclude={"tokenizer": {"location"}})
         canonical = json.dumps(facts, sort_keys=True).encode()
         return hashlib.blake2b(canonical, digest_size=16).hexdigest()
+
+
+def contract_differences(first: Contract, second: Contract) -> dict[str, tuple[Any, Any]]:
+    """Both values of each field that gives two contracts different fingerprints, by dotted key."""
+    facts = [one.model_dump(mode="json", exclude={"tokenizer": {"location"}}) for one in (first, second)]
+    pairs = [(key, [one[key] for one in facts]) for key in facts[0]]
+    differences: dict[str, tuple[Any, Any]] = {}
+    for key, (one, other) in pairs:
+        nested = isinstance(one, dict) and isinstance(other, dict)
+        fields = {f"{key}.{name}": (one[name], other[name]) for name in one} if nested else {key: (one, other)}
+        differences |= {name: values for name, values in fields.items() if values[0] != values[1]}
+    return differences
 
 
 class ShardInfo(_Frozen):

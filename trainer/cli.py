@@ -268,6 +268,24 @@ def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, 
     click.echo(f"{out}: {exported.checkpoint}, {exported.parameters:,} parameters")
 
 
+@cli.command(name="compare-runs")
+@click.argument("first", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("second", metavar="OTHER", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The HTML page to write.")
+def compare(first: Path, second: Path, out: Path) -> None:
+    """Draw two runs on one page, with the settings that differ, and print a short table."""
+    from rich.console import Console
+
+    from trainer.tools.compare_runs import compare_runs, comparison_table, write_comparison
+
+    comparison = compare_runs(first, second)
+    write_comparison(comparison, path=out)
+    Console(highlight=False).print(comparison_table(comparison))
+    if comparison.differences:
+        click.echo(f"settings that differ: {', '.join(one.key for one in comparison.differences)}")
+    click.echo(f"{out}: curves of both runs")
+
+
 def main() -> None:
     """The console command; a user's mistake is one line and exit code 2, a signal one line and 128 and its number."""
     ignore_stderr_errors()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pydantic
 
-from shared.dataset import Contract, Dataset, Sha256
+from shared.dataset import Contract, Dataset, Sha256, contract_differences
 from shared.errors import UserError
 from shared.files import write_bytes, write_json
 from shared.locks import write_lock
@@ -116,11 +116,9 @@ def training_lock(run: Path, *, break_lock: bool) -> Iterator[None]:
 
 
 def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: StoragePath) -> None:
-    if old.contract.fingerprint != new.contract.fingerprint:
-        raise UserError(
-            f"{run} was trained on contract {old.contract.fingerprint}, {data} is of {new.contract.fingerprint}: "
-            "other mels or tokens; train into another RUN"
-        )
+    if differences := contract_differences(old.contract, new.contract):
+        fields = "; ".join(f"{key} is {there}, the run has {here}" for key, (here, there) in differences.items())
+        raise UserError(f"{data}: other mels or tokens than {run} was trained on: {fields}; train into another RUN")
     if old.vocabulary_sha256 != new.vocabulary_sha256:
         raise UserError(f"{run} was trained with another vocabulary than that of {data}; train into another RUN")
     if _weights_of(old) != _weights_of(new):

@@ -1,4 +1,4 @@
-"""What XLA is about to compile, said before it: it takes up to minutes for each shape of a batch."""
+"""Log lines before XLA compiles a program, which may take minutes for each batch shape."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ from trainer.data.buckets import Bucket
 
 
 class CompilationLogger:
-    """Those of a session; the first batch of a shape is what has its program compiled."""
+    """Logs the first batch of each shape in a session: XLA compiles a program for it."""
 
-    def __init__(self, log: Callable[[str], object]):
-        self._log = log
+    def __init__(self, log: Callable[[str], object], *, xla: bool = True):
+        self._log, self._compiler = log, "XLA compiles" if xla else "TensorFlow traces"
         self._begun: set[tuple[str, Bucket]] = set()
 
     def log_once(self, program: str, bucket: Bucket, *, of: Sequence[Bucket]) -> None:
-        """Before a program, such as that of training, is called with a batch of a bucket, or with a part of it."""
+        """Log that a program is compiled, unless it was logged for this shape before.
+
+        Args:
+            program: its purpose, such as "training".
+            bucket: the shape of the batch, or of a device's part of it.
+            of: the shapes that the session may have.
+        """
         whole = next((one for one in of if one[1:] == bucket[1:]), bucket)
         if (program, whole) in self._begun:
             return
         self._begun.add((program, whole))
         number = sum((program, one) in self._begun for one in of)
-        self._log(f"compiling {program}: shape {number} of {len(of)}, {whole} (clips×frames×tokens)")
+        self._log(f"{self._compiler} {program}: shape {number} of {len(of)}, {whole} (clips×frames×tokens)")

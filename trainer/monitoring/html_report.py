@@ -1,8 +1,10 @@
-"""The page: the files of a run into the template."""
+"""`RUN/summary.html`: what a run has learnt, how fast, under which settings, on one page."""
 
 from __future__ import annotations
 
-import json
+import functools
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,57 +12,19 @@ import jinja2
 
 from shared.errors import UserError
 from shared.files import write_bytes
+from trainer.config.train_config import TrainConfig
+from trainer.monitoring.chart_specs import LEARNING, OPTIMIZATION, speed_charts, synthesis_charts
 from trainer.monitoring.data_uris import audio_uri, image_uri
-from trainer.monitoring.line_charts import HEIGHT, WIDTH, ChartSpec, build_chart, format_number
+from trainer.monitoring.line_charts import HEIGHT, LEFT, RIGHT, TOP, WIDTH, Chart, ChartSpec, build_chart, format_number
 from trainer.monitoring.plots import alignment_image, mel_comparison_image
+from trainer.monitoring.run_files import Row, RunFiles, flatten, is_number, read_run_files
 from trainer.monitoring.samples import Sample, read_samples
-from trainer.monitoring.terminal import LOSS_TERMS, gpu_indices
 
 MAX_INCIDENTS = 50
 
-CHARTS = (
-    ChartSpec("Loss in training", "with guided attention while that lasts", [("training", "train", "loss")]),
-    ChartSpec("Loss in validation", "without guided attention", [("validation", "validation", "loss")]),
-    *(
-        ChartSpec(
-            "KL" if part == "kl" else part.replace("_", " "),
-            "",
-            [("training", "train", part), ("validation", "validation", part)],
-        )
-        for part in LOSS_TERMS
-    ),
-    ChartSpec("Spoken freely: distance of mels", "dB", [("warped in time", "validation", "free_mel_distance_db")]),
-    ChartSpec(
-        "Spoken freely: lengths and attention",
-        "%",
-        [
-            ("length off by", "validation", "free_length_error"),
-            ("steps that move on", "validation", "free_moves"),
-            ("clips that ended", "validation", "free_ended"),
-        ],
-        factor=100.0,
-    ),
-    ChartSpec("Learning rate", "", [("learning rate", "train", "learning_rate")]),
-    ChartSpec("Gradient norm", "before clipping", [("gradient norm", "train", "gradient_norm")]),
-    ChartSpec("Loss scale", "of float16", [("loss scale", "train", "loss_scale")]),
-    ChartSpec(
-        "Weights of the loss",
-        "where they adapt",
-        [(part.replace("_", " "), "train", f"{part}_weight") for part in LOSS_TERMS],
-    ),
-    ChartSpec("Speed", "frames/s", [("frames", "train", "frames_per_second")]),
-    ChartSpec("Stall", "% of the time without a batch", [("stall", "train", "stall")], factor=100.0),
-    ChartSpec("Memory", "MiB", [("of the process", "train", "memory_mib")]),
-)
-GPU_CHARTS = (
-    ("Memory of GPUs", "MiB", "memory_peak_mib"),
-    ("Power of GPUs", "W", "power_w"),
-    ("GPU", "% busy", "utilisation"),
-)
-
 
 def write_html_report(run: Path) -> None:
-    """`RUN/summary.html`, anew.
+    """Write `RUN/summary.html` from the files of the run.
 
     Raises:
         UserError: the disk is full or fails.
@@ -69,72 +33,106 @@ def write_html_report(run: Path) -> None:
     try:
         write_bytes(path, render_html(run).encode())
     except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); make room") from error
+        raise UserError(f"{path}: cannot be written ({error.strerror}); free disk space") from error
 
 
 def render_html(run: Path) -> str:
-    """The whole page."""
+    """The page as HTML that refers to no other file but the dataset's report."""
+    return load_template("summary.html.j2").render(**_template_values(run))
+
+
+def load_template(name: str) -> jinja2.Template:
+    """A template of this package, with the filters and the chart geometry that the templates use."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("trainer.monitoring"),
-        autoescape=True,  # names, texts and settings are a stranger's
+        autoescape=True,  # names, texts and settings may hold any characters
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["tidy"] = format_number
+    environment.filters["number"] = format_number
     environment.filters["duration"] = format_duration
-    return environment.get_template("page.html.j2").render(**template_values(run))
+    environment.globals["view"] = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP}
+    return environment.get_template(name)
 
 
-def template_values(run: Path) -> dict[str, Any]:
-    """What the template names."""
-    rows, incidents, samples = _rows(run / "metrics.jsonl"), _rows(run / "incidents.jsonl"), read_samples(run)
-    charts = [chart for chart in (build_chart(spec, rows=rows) for spec in (*CHARTS, *_gpu_charts(rows))) if chart]
+def _template_values(run: Path) -> dict[str, Any]:
+    files, samples = read_run_files(run), read_samples(run)
+    best = files.best_validation
+    charts = functools.partial(_charts, rows=files.rows)
     return {
-        "name": run.absolute().name,
+        "name": files.name,
         "root": str(run.absolute()),
-        "summary": json.loads((run / "summary.json").read_text(encoding="utf-8")),
-        "last": {kind: _last(rows, kind=kind) for kind in ("train", "validation")},
-        "view": (WIDTH, HEIGHT),
-        "charts": charts,
-        "incidents": [(row, _others(row)) for row in incidents[-MAX_INCIDENTS:][::-1]],
-        "all_incidents": len(incidents),
+        "headline": headline(files),
+        "summary": files.summary,
+        "steps": files.settings.get("steps"),
+        "last": {kind: files.last(kind) for kind in ("train", "validation")},
+        "best": best,
+        "learning": charts(LEARNING, best_step=best.get("step")),
+        "synthesis": charts(synthesis_charts(files.rows), best_step=best.get("step")),
+        "optimization": charts(OPTIMIZATION),
+        "speed": charts(speed_charts(files.rows)),
+        "evaluation": files.evaluation,
+        "learn_check": files.learn_check,
+        "incidents": [(row, _other_fields(row)) for row in files.incidents[-MAX_INCIDENTS:][::-1]],
+        "all_incidents": len(files.incidents),
         "samples": samples,
         "clips": [_clip(one, rate_hz=samples.rate_hz) for one in samples.all] if samples else [],
+        "dataset": _dataset(files),
+        "settings": files.settings,
+        "changed": changed_settings(files.settings),
     }
 
 
-def _gpu_charts(rows: list[dict[str, Any]]) -> list[ChartSpec]:
-    numbers = gpu_indices(name for row in rows for name in row)
-    return [
-        ChartSpec(title, unit, [(f"GPU {number}", "train", f"gpu{number}_{figure}") for number in numbers])
-        for title, unit, figure in GPU_CHARTS
-    ]
+def headline(files: RunFiles) -> str:
+    """One sentence: the lowest validation loss, and whether it still falls."""
+    best, last, train = files.best_validation, files.last("validation"), files.last("train")
+    if not best:
+        if not is_number(train.get("loss")):
+            return "No loss was logged yet"
+        return f"Not validated yet; training loss {format_number(train['loss'])} at step {train['step']:,}"
+    lowest = f"{format_number(best['loss'])} at step {best['step']:,}"
+    if best["step"] == last["step"]:
+        earlier = any(row.get("kind") == "validation" and row["step"] < best["step"] for row in files.rows)
+        return f"Validation loss {lowest}, {'the lowest so far' if earlier else 'the first validation'}"
+    since = sum(row.get("kind") == "validation" and row["step"] > best["step"] for row in files.rows)
+    return f"Lowest validation loss {lowest}; no improvement in {since} validation{'s' * (since > 1)} since"
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file, none where there is no file; a damaged row is the monitor's to tell of."""
-    found = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict) and isinstance(row.get("step"), int):
-            found.append(row)
-    return found
+def changed_settings(settings: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Key, value and default of the settings that differ from their defaults."""
+    defaults = flatten(TrainConfig().model_dump(mode="json"))
+    return [(key, value, defaults.get(key)) for key, value in settings.items() if value != defaults.get(key)]
 
 
-def _last(rows: list[dict[str, Any]], *, kind: str) -> dict[str, Any]:
-    return next((row for row in reversed(rows) if row.get("kind") == kind), {})
+def _charts(specs: Sequence[ChartSpec], *, rows: Sequence[Row], best_step: int | None = None) -> list[Chart]:
+    charts = (build_chart(spec, rows=rows, best_step=best_step) for spec in specs)
+    return [chart for chart in charts if chart]
 
 
-def _others(row: dict[str, Any]) -> str:
-    """What an incident says beside its kind and step."""
-    return "; ".join(f"{name.replace('_', ' ')}: {_words(row[name])}" for name in row if name not in ("kind", "step"))
+def _dataset(files: RunFiles) -> dict[str, str | None]:
+    """Path of the dataset, a link to its report if there is one, and the fingerprint of its contract."""
+    path = files.summary.get("data")
+    report = Path(path) / "report.html" if path else None
+    link = os.path.relpath(report, files.root.absolute()) if report and report.is_file() else None
+    contract = files.description.get("contract") or {}
+    features, tokenizer = contract.get("features") or {}, contract.get("tokenizer") or {}
+    return {
+        "path": path,
+        "link": link,
+        "features": features.get("name"),
+        "mel_dtype": contract.get("mel_dtype"),
+        "tokenizer": tokenizer.get("location"),
+    }
 
 
-def _words(value: Any) -> str:
+def _other_fields(row: Row) -> str:
+    """The fields of an incident beside its step and kind, as text."""
+    fields = (name for name in row if name not in ("kind", "step"))
+    return "; ".join(f"{name.replace('_', ' ')}: {_as_text(row[name])}" for name in fields)
+
+
+def _as_text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
@@ -152,7 +150,7 @@ def _clip(sample: Sample, *, rate_hz: int) -> dict[str, Any]:
 
 
 def format_duration(seconds: float) -> str:
-    """In the largest units that tell something."""
+    """3 h 25 min, 12 min 5 s, or 4.6 s."""
     minutes, rest = divmod(seconds, 60)
     hours, whole = divmod(int(minutes), 60)
     if hours:

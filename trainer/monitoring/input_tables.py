@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -26,14 +25,14 @@ def inspection_tables(inspection: Inspection, *, config: TrainConfig) -> Group:
     return Group(*_parts(inspection, config=config))
 
 
-def sampling_lines(mix: dict[str, list[Portion]]) -> list[str]:
-    """The expected shares and repeats as plain text, where there is more than one of anything."""
-    if all(len(portions) == 1 for portions in mix.values()):
-        return []
-    console = Console(file=io.StringIO(), width=WIDTH, highlight=False)
-    with console.capture() as captured:
-        console.print(_mix(mix))
-    return [line.rstrip() for line in captured.get().splitlines()]
+def sampling_line(mix: dict[str, list[Portion]]) -> str | None:
+    """How often an epoch repeats the records of each group, in one line; None if there is one group of each kind."""
+    ranges = [
+        f"{kind} {min(one.repeats for one in groups):.2f} to {max(one.repeats for one in groups):.2f}"
+        for kind, groups in mix.items()
+        if len(groups) > 1
+    ]
+    return f"times that an epoch repeats a record, by {'; by '.join(ranges)}" if ranges else None
 
 
 def _parts(inspection: Inspection, *, config: TrainConfig) -> Iterator[RenderableType]:

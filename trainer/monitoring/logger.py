@@ -28,7 +28,9 @@ class RunLogger:
     without a word: the next row, which finds none either, tells of it.
     """
 
-    def __init__(self, run: Path, *, step: int, steps: int, validate_every: int, owes_validation: bool = False):
+    def __init__(
+        self, run: Path, *, step: int, steps: int, validate_every: int, owes_validation: bool = False, xla: bool = True
+    ):
         self._path, self._events = run / "metrics.jsonl", run / "tensorboard"
         with _written(self._path):
             damaged = _drop_after(self._path, step=step, owes_validation=owes_validation)
@@ -37,7 +39,7 @@ class RunLogger:
             self._writer = tf.summary.create_file_writer(str(self._events))
             _purge_after(self._writer, step=step)
         self._terminal = Terminal(step=step, steps=steps, validate_every=validate_every)
-        self.log_compilation = CompilationLogger(self.log).log_once
+        self.log_compilation = CompilationLogger(self._terminal.log_status, xla=xla).log_once
         if damaged:
             self.log(f"{self._path}: damaged rows dropped: {damaged}")
 

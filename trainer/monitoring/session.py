@@ -53,6 +53,7 @@ class Session:
     def summarize(
         self,
         *,
+        data: str,
         last_step: int,
         device: str,
         allocator: str,
@@ -64,6 +65,7 @@ class Session:
         self.metrics()  # of what came after the last reading
         whole = merge_windows(self._windows)
         return Summary(
+            data=data,
             first_step=self._first_step,
             last_step=last_step,
             device=device,

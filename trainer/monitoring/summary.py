@@ -35,6 +35,7 @@ class Summary(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(frozen=True)
 
+    data: str  # path of the dataset
     first_step: int
     last_step: int
     device: str

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -39,7 +39,6 @@ class Terminal:
         self._progress = Progress(
             TextColumn("step {task.completed:,} of {task.total:,}"),
             BarColumn(bar_width=None),
-            TaskProgressColumn("{task.percentage:.1f} %"),
             TextColumn("{task.description}"),
             console=self._console,
             expand=True,
@@ -47,6 +46,7 @@ class Terminal:
         )
         self._eta, self._noted = EtaEstimator(steps=steps, validate_every=validate_every), step
         self._task = self._progress.add_task("", total=steps, completed=step)
+        self._status: str | None = None
         self._groups: dict[str, list[str]] = {}
         self._live = Live(get_renderable=self._render, console=self._console, refresh_per_second=2)
 
@@ -62,7 +62,14 @@ class Terminal:
         """A line above the view."""
         self._console.print(message, highlight=False, markup=False, soft_wrap=True)
 
+    def log_status(self, message: str) -> None:
+        """Log a line, and show it in place of the time left until the next step is done."""
+        self._status = message
+        self.log(message)
+
     def advance(self, step: int) -> None:
+        """Show that a step is done."""
+        self._status = None
         self._progress.update(self._task, completed=step)
 
     def show(self, kind: str, *, step: int, values: Values) -> None:
@@ -84,7 +91,8 @@ class Terminal:
     def _line(self, kind: str, *, step: int) -> str:
         wanted = ("validation", "speech") if kind == "validation" else ("loss", "rate", "speed")
         told = "; ".join(", ".join(self._groups[name]) for name in wanted if self._groups.get(name))
-        begin = "validation" if kind == "validation" else f"step {step:,} of {self._total:,}, {self._time_left()}"
+        left = self._time_left()
+        begin = "validation" if kind == "validation" else f"step {step:,} of {self._total:,}{left and f', {left}'}"
         return f"{begin}: {told}"
 
     @property
@@ -92,11 +100,14 @@ class Terminal:
         return int(self._progress.tasks[0].total or 0)
 
     def _time_left(self) -> str:
-        return str(self._eta.estimate(int(self._progress.tasks[0].completed)) or "time left unknown")
+        """The estimate as text; empty while no step was timed."""
+        return str(self._eta.estimate(int(self._progress.tasks[0].completed)) or "")
 
     def _render(self) -> Group:
-        gone = timedelta(seconds=round(self._progress.tasks[0].elapsed or 0))
-        self._progress.update(self._task, description=f"{gone} gone, {self._time_left()}")
+        task, left = self._progress.tasks[0], self._time_left()
+        elapsed = f"{timedelta(seconds=round(task.elapsed or 0))} elapsed"
+        progress = f"{task.percentage:.1f} %, {elapsed}, {left}" if left else elapsed
+        self._progress.update(self._task, description=f"{self._status}, {elapsed}" if self._status else progress)
         table = Table.grid(padding=(0, 2))
         table.add_column(style="dim", no_wrap=True)
         table.add_column()

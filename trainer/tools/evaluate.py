@@ -1,6 +1,6 @@
-"""A checkpoint judged by itself: the losses of a dataset's validation split, and some of its clips as they are spoken.
+"""`myxtts-train evaluate`: losses and synthesis metrics of a checkpoint on a dataset's validation split.
 
-The same figures as of a validation in training, by the same programs, whenever and on whatever clips one likes.
+The metrics are those of the validation in training, computed by the same programs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from shared.dataset import Dataset, contract_differences
 from shared.errors import UserError
 from shared.files import write_json
 from shared.locks import read_lock
 from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
-from trainer.checkpoint.run_dir import load_trained_model, prepare_run_info, read_run_info
+from trainer.checkpoint.run_dir import RunInfo, load_trained_model, prepare_run_info, read_run_info
 from trainer.config.loss_config import LossConfig
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.buckets import Bucket
@@ -39,29 +40,30 @@ from trainer.training.validation import evaluate_batches
 
 
 class EvalResult(NamedTuple):
-    """Of a checkpoint."""
+    """The metrics of a checkpoint."""
 
     checkpoint: CheckpointFile
-    clips: int  # that the losses are over
-    losses: dict[str, float]  # raw; weighted and summed as `loss`
-    spoken: dict[str, float]  # nothing where no clip was
+    clips: int  # number of clips in the losses
+    losses: dict[str, float]  # raw terms, and their weighted sum as `loss`
+    spoken: dict[str, float]  # synthesis metrics; empty if no clip was synthesized
 
 
 def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken: int | None = None) -> EvalResult:
-    """Judge a run's checkpoint, by the moving average of its weights where it has one.
+    """Evaluate a checkpoint of a run, with the moving average of its weights if it has one.
 
     Args:
-        data: of the run's contract and vocabulary; whose validation split judges.
-        checkpoint: "best", "last" or a step; None is the best where there is one, and else the last.
-        spoken: clips; None is as many as the run speaks at validation.
+        data: a dataset with the contract and the vocabulary of the run; its validation split is used.
+        checkpoint: "best", "last" or a step; None is the best if there is one, and else the last.
+        spoken: number of clips to synthesize; None is the number that the run synthesizes at validation.
 
     Raises:
-        UserError: no such checkpoint, or data of another contract or without a clip to judge by.
+        UserError: there is no such checkpoint, the data have another contract or vocabulary, or no usable clip.
     """
     saved = find_checkpoint(run, checkpoint)
     with read_lock(data):
         dataset, trained = open_dataset(data), read_run_info(run)
         config = trained.config
+        _check_data(trained, dataset=dataset, run=run)
         info = prepare_run_info(run, config=config, dataset=dataset)
         feed = DataModule(config, dataset=dataset, run=run, info=info, devices=info.devices)
         stream, buckets = feed.validation, feed.validation_plan.buckets
@@ -73,18 +75,44 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         step = EvalStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
         for line in feed.validation_plan.sampled_lines:
             _log(line)
-        losses = _losses(stream, buckets=buckets, step=step, running=running, losses=config.loss)
+        compilations = CompilationLogger(_log, xla=config.xla)
+        losses = _losses(
+            stream, buckets=buckets, step=step, running=running, losses=config.loss, compilations=compilations
+        )
         clips = len({*stream.heard.tolist()} - {one.row for one in stream.damaged})
         if speaks.clips:
-            _log(f"speaking {min(speaks.clips, clips)} of the clips")
+            _log(f"synthesizing {min(speaks.clips, clips)} of the clips")
         return EvalResult(saved._replace(step=progress.step), clips, losses, _spoken(running))
 
 
+def _check_data(trained: RunInfo, *, dataset: Dataset, run: Path) -> None:
+    """Raises UserError unless the model of the run can read the dataset's mels and tokens."""
+    data = dataset.layout.root
+    if differences := contract_differences(trained.contract, dataset.info.contract):
+        fields = "; ".join(f"{key} is {there}, the run has {here}" for key, (here, there) in differences.items())
+        raise UserError(
+            f"{data}: other mels or tokens than {run} was trained on: {fields}; evaluate on the run's own dataset, or "
+            "build this one with the run's values"
+        )
+    if trained.vocabulary_sha256 != dataset.info.vocabulary_sha256:
+        raise UserError(
+            f"{data}: another vocabulary than {run} was trained with; evaluate on the run's own dataset, or on one "
+            "that was built from the same corpora"
+        )
+
+
 def _losses(
-    stream: Stream, *, buckets: tuple[Bucket, ...], step: EvalStep, running: SynthesisEval, losses: LossConfig
+    stream: Stream,
+    *,
+    buckets: tuple[Bucket, ...],
+    step: EvalStep,
+    running: SynthesisEval,
+    losses: LossConfig,
+    compilations: CompilationLogger,
 ) -> dict[str, float]:
-    batches = _announced(translate_oom_in_input(stream.once(device=Devices(Hosts()).first, tell=_log)), buckets=buckets)
-    shown = _shown(running.collect_clips(batches, stream=stream), clips=len(stream.heard))
+    stored = translate_oom_in_input(stream.once(device=Devices(Hosts()).first, tell=_log))
+    batches = _log_compilations(stored, buckets=buckets, compilations=compilations)
+    shown = _show_progress(running.collect_clips(batches, stream=stream), clips=len(stream.heard))
     try:
         validated = evaluate_batches(shown, step=lambda batch: translate_oom(step, batch), losses=losses)
     except OutOfMemory as event:
@@ -93,18 +121,18 @@ def _losses(
             "CUDA_VISIBLE_DEVICES=-1"
         ) from event
     if validated is None:
-        raise UserError("no clip of the validation split is sound and short enough to judge by, or there is none")
+        raise UserError("the validation split has no valid clip that is short enough to evaluate, or no clip at all")
     return validated.losses
 
 
 def _spoken(running: SynthesisEval) -> dict[str, float]:
-    """Nothing where no clip was, or where there is no memory for it."""
+    """Synthesis metrics; empty if no clip was synthesized or the device's memory is full."""
     try:
         samples = running.synthesize()
     except tf.errors.OpError as error:
         if not is_out_of_memory(error):
             raise
-        _log("out of memory while clips were spoken: left out; ask for fewer with --clips")
+        _log("out of memory during synthesis: left out; synthesize fewer clips with --clips")
         return {}
     return synthesis_metrics(samples) if samples else {}
 
@@ -113,29 +141,30 @@ def _log(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
-def _announced(batches: Iterable[Batch], *, buckets: tuple[Bucket, ...]) -> Iterator[Batch]:
-    """The batches, with a line before the program of each shape is compiled."""
-    compilations = CompilationLogger(_log)
+def _log_compilations(
+    batches: Iterable[Batch], *, buckets: tuple[Bucket, ...], compilations: CompilationLogger
+) -> Iterator[Batch]:
+    """The batches; a line is logged before the first one of each shape."""
     for batch in batches:
         compilations.log_once("validation", bucket_of(batch), of=buckets)
         yield batch
 
 
-def _shown(batches: Iterable[Batch], *, clips: int) -> Iterator[Batch]:
-    """The batches, with a line that says how many clips are judged, and the time that is left."""
+def _show_progress(batches: Iterable[Batch], *, clips: int) -> Iterator[Batch]:
+    """The batches; a progress bar shows the clips that were evaluated and the time left."""
     columns = TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("clips judged", total=clips)
+        task = progress.add_task("clips evaluated", total=clips)
         for batch in batches:
             yield batch
             progress.advance(task, int(tf.math.count_nonzero(batch["frames"])))
 
 
 def write_eval_result(result: EvalResult, *, run: Path, data: Path) -> None:
-    """`RUN/evaluation.json`, with null for what is no number.
+    """Write `RUN/evaluation.json`; a metric that is not finite is null.
 
     Raises:
-        UserError: it is not writable.
+        UserError: the file cannot be written.
     """
     saved, path = result.checkpoint, run / "evaluation.json"
     figures = {group: with_null(values) for group, values in (("losses", result.losses), ("spoken", result.spoken))}
@@ -143,24 +172,24 @@ def write_eval_result(result: EvalResult, *, run: Path, data: Path) -> None:
     try:
         write_json(path, {**facts, **figures})
     except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); what it would say is above") from error
+        raise UserError(f"{path}: cannot be written ({error.strerror}); the metrics are printed above") from error
 
 
 def eval_table(result: EvalResult) -> Table:
-    """For people."""
-    table = Table("figure", "value")
+    """The metrics for the terminal."""
+    table = Table("metric", "value")
     table.columns[1].justify = "right"
     for name, value in {**result.losses, **result.spoken}.items():
-        table.add_row(_words(name), f"{value:.4f}" if math.isfinite(value) else "no number")
+        table.add_row(_label(name), f"{value:.4f}" if math.isfinite(value) else "not finite")
     return table
 
 
-def _words(name: str) -> str:
-    """Of a figure's name."""
-    spoken = {
-        "free_length_error": "spoken: length off by, share",
-        "free_mel_distance_db": "spoken: mel distance, dB",
-        "free_moves": "spoken: steps that move on, share",
-        "free_ended": "spoken: clips that ended, share",
+def _label(name: str) -> str:
+    """The words for a metric's name."""
+    labels = {
+        "free_length_error": "synthesis: relative error of the length",
+        "free_mel_distance_db": "synthesis: mel distance, dB",
+        "free_moves": "synthesis: share of steps that move on",
+        "free_ended": "synthesis: share of clips that ended",
     }
-    return spoken.get(name, name.replace("_", " "))
+    return labels.get(name, name.replace("_", " "))

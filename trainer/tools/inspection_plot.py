@@ -78,8 +78,8 @@ def _draw_buckets(axes: Axes, inspection: Inspection) -> None:
     real = 100 * epoch.padding(plan.buckets)
     axes.bar(places + 0.2, real, 0.4, color=_EPOCH, label=f"epoch 0: {epoch.total_padding(plan.buckets):.1%}")
     axes.set_xticks(places, [f"{one.frames}×{one.tokens}" for one in plan.buckets], rotation=45, ha="right", fontsize=8)
-    axes.set(ylabel="padding, % of frames", xlabel="bucket, frames × tokens")
-    axes.legend()
+    axes.set(ylabel="padding, % of frames", xlabel="bucket, frames × tokens", ylim=(0, None))
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)  # above the bars
 
 
 def _draw_choices(axes: Axes, inspection: Inspection) -> None:

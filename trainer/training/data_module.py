@@ -11,7 +11,7 @@ from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
 from trainer.data.pipeline import Stream
 from trainer.data.plan import Ceiling, Plan, plan_dataset
-from trainer.monitoring.input_tables import sampling_lines
+from trainer.monitoring.input_tables import sampling_line
 
 MAX_EXCESS = 0.01  # of padding, over the planned share
 REDUCTION = 0.75  # of the clips of a bucket that is too large
@@ -46,7 +46,7 @@ class DataModule:
     def summary_lines(self) -> list[str]:
         """What training is fed, in words."""
         plan = self.plan.lines(config=self._config.input, steps=self._config.steps)
-        return [*plan, *self._coarse_epochs(), *sampling_lines(self.plan.mix)]
+        return [*plan, *self._coarse_epochs(), *filter(None, [sampling_line(self.plan.mix)])]
 
     def _coarse_epochs(self) -> list[str]:
         """A line where an epoch has more padding than planned, as each chunk has half-full last batches of its own."""

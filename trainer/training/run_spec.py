@@ -8,7 +8,7 @@ from typing import Any
 import pydantic
 import tensorflow as tf
 
-from shared.dataset import Dataset, Sha256
+from shared.dataset import Dataset, Sha256, contract_differences
 from shared.errors import UserError
 from trainer.checkpoint.run_dir import RunInfo
 from trainer.distributed.collectives import Hosts
@@ -54,8 +54,8 @@ def _difference(own: RunSpec, first: RunSpec) -> str | None:
     """In words; the plan's history is the first host's alone, for it has the run's folder."""
     if own.tensorflow != first.tensorflow:
         return f"TensorFlow is {own.tensorflow} here and {first.tensorflow} on the first host"
-    if own.info.contract.fingerprint != first.info.contract.fingerprint:
-        return f"data is of contract {own.info.contract.fingerprint} here and {first.info.contract.fingerprint} there"
+    for key, (here, there) in contract_differences(own.info.contract, first.info.contract).items():
+        return f"the dataset's {key} is {here} here and {there} there"
     if own.dataset_sha256 != first.dataset_sha256:
         return "data is of the same contract as on the first host, but dataset.json or its shards differ"
     settings = _settings(own.info), _settings(first.info)

@@ -62,6 +62,7 @@ class Trainer:
 
     def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, hosts: Hosts):
         self._config, self._run, self._hosts = config, run, hosts
+        self._data = str(dataset.layout.root.absolute())
         broadcast_run_spec(hosts, RunSpec.of(info, dataset=dataset))
         self._learner = Learner(config, dataset=dataset, run=run, info=info, hosts=hosts)
         self._devices, self._feed = self._learner.devices, self._learner.feed
@@ -110,6 +111,7 @@ class Trainer:
                 steps=self._config.steps,
                 validate_every=self._config.validate_every,
                 owes_validation=state.progress.validation_pending,
+                xla=self._config.xla,
             ) as monitor,
             SignalHandler(monitor.log, stop_point=self._hosts.stop_point) as signals,
             Session(gpus=self._devices.gpus, first_step=state.progress.step + 1) as session,
@@ -162,6 +164,7 @@ class Trainer:
         """Sum the session up, in a document and on a page."""
         shapes = len(self._feed.plan.buckets)
         summary = session.summarize(
+            data=self._data,
             last_step=self._state.progress.step,
             device=str(self._devices),
             allocator=allocator,

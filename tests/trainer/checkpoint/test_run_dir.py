@@ -62,10 +62,14 @@ def test_more_steps_do_not_change_what_the_shapes_were_chosen_for(run: Path, dat
     assert info.planned_steps == CONFIG.steps
 
 
-def test_another_contract_is_refused_with_both_fingerprints(run: Path, dataset: Dataset) -> None:
+def test_another_contract_is_refused_with_both_values_of_each_field(run: Path, dataset: Dataset) -> None:
     contract = dataset.info.contract.model_copy(update={"features": PRESETS["bigvgan-24k-100"]})
-    with pytest.raises(UserError, match=rf"{dataset.info.contract.fingerprint}.*{contract.fingerprint}.*another RUN"):
+    with pytest.raises(
+        UserError, match=r"features\.sample_rate_hz is 24000, the run has 22050; .*another RUN"
+    ) as found:
         enter(run, config=CONFIG, dataset=with_info(dataset, contract=contract))
+    assert "features.n_mels is 100, the run has 80" in str(found.value)
+    assert "hop_samples" not in str(found.value)  # alike in both
 
 
 def test_another_vocabulary_is_refused(run: Path, dataset: Dataset) -> None:

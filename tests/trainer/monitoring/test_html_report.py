@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
+from trainer.config.train_config import TrainConfig
 from trainer.monitoring.gpu_stats import GpuStats
 from trainer.monitoring.html_report import render_html, write_html_report
 from trainer.monitoring.line_charts import HEIGHT, MAX_POINTS, WIDTH, ChartSpec, build_chart, round_ticks
@@ -47,7 +48,7 @@ VALIDATION = {
     **{"loss": 8.0, "mel": 3.0, "kl": 0.35, "flux": -0.85, "stop": 0.225, "guided_attention": 0.7, "voice": 0.475},
     **{"free_mel_distance_db": 9.75, "free_length_error": 0.12, "free_moves": 0.98, "free_ended": 0.55},
 }
-CURVES = {  # on the page: the last value of each line
+CHARTS = {  # on the page: the last value of each line
     "Loss in training": {"training": "9"},
     "Loss in validation": {"validation": "8"},
     "mel": {"training": "2", "validation": "3"},
@@ -56,10 +57,9 @@ CURVES = {  # on the page: the last value of each line
     "stop": {"training": "0.125", "validation": "0.225"},
     "guided attention": {"training": "0.5", "validation": "0.7"},
     "voice": {"training": "0.375", "validation": "0.475"},
-    "Spoken freely: distance of mels": {"warped in time": "9.75"},
-    "Spoken freely: lengths and attention": {
-        **{"length off by": "12", "steps that move on": "98", "clips that ended": "55"}  # percent
-    },
+    "Synthesis: mel distance": {"after time warping": "9.75"},
+    "Synthesis: error of the length": {"length": "12"},  # percent
+    "Synthesis: attention and end": {"steps that move on": "98", "clips that ended": "55"},
     "Learning rate": {"learning rate": "0.0015"},
     "Gradient norm": {"gradient norm": "1.25"},
     "Loss scale": {"loss scale": "32,768"},
@@ -67,11 +67,11 @@ CURVES = {  # on the page: the last value of each line
         **{"mel": "1", "kl": "0.1", "flux": "0.02", "stop": "0.6", "guided attention": "5", "voice": "0.3"}
     },
     "Speed": {"frames": "4,451"},
-    "Stall": {"stall": "7"},
-    "Memory": {"of the process": "1,531"},
+    "Input stall": {"stall": "7"},
+    "Memory": {"process": "1,531"},
     "Memory of GPUs": {"GPU 0": "40,123"},
     "Power of GPUs": {"GPU 0": "512"},
-    "GPU": {"GPU 0": "96.5"},
+    "GPU utilisation": {"GPU 0": "96.5"},
 }
 
 
@@ -119,7 +119,17 @@ def test_the_page_holds_everything_itself_and_runs_no_script(tmp_path: Path) -> 
     assert "no end was predicted" in page
 
 
-def test_every_figure_that_the_page_is_to_show_has_its_line(tmp_path: Path) -> None:
+def rows_of(kind: str, losses: dict[int, float]) -> list[dict]:
+    return [{"step": step, "kind": kind, "loss": loss} for step, loss in losses.items()]
+
+
+def read_charts(page: str) -> dict[str, str]:
+    """The HTML of each chart by its title."""
+    charts = page.split('<figure class="card chart">')[1:]
+    return {re.findall(r"<h3>(.*?)(?: <small>|</h3>)", chart)[0]: chart.partition("</figure>")[0] for chart in charts}
+
+
+def test_every_metric_that_is_logged_has_its_line(tmp_path: Path) -> None:
     rows = [
         {"step": step, "kind": kind, **values}
         for step in (10, 20)
@@ -127,15 +137,14 @@ def test_every_figure_that_the_page_is_to_show_has_its_line(tmp_path: Path) -> N
     ]
     page = render_html(make_run(tmp_path / "run", rows=rows, incidents=[]))
     shown = {}
-    for chart in page.split('<figure class="card chart">')[1:]:
-        (title,) = re.findall(r"<h3>(.*?)(?: <small>|</h3>)", chart)
+    for title, chart in read_charts(page).items():
         lines = re.findall(r"</i>(.*?) <b>(.*?)</b>", chart)
         assert chart.count("<polyline") == len(lines)
         shown[title] = dict(lines)
-    assert shown == CURVES
+    assert shown == CHARTS
 
 
-def test_the_figures_that_the_page_is_to_show_are_logged_by_these_names() -> None:
+def test_training_and_validation_log_the_metrics_of_the_charts_under_these_names() -> None:
     terms = loss_weights(LossConfig(voice=1.0), step=None)
     optimizer = AdamW(OptimizerConfig(), steps=10, variables=[keras.Variable([1.0])], scales_loss=True)
     applied = optimizer.apply([tf.constant([1.0])], loss=tf.constant(1.0))
@@ -166,23 +175,82 @@ def test_each_player_has_the_sound_that_it_is_said_to_have(tmp_path: Path) -> No
         assert loudest_hz == pytest.approx(pitch_hz[name], rel=0.02)
 
 
-def test_a_run_of_which_little_is_left_still_has_a_page(tmp_path: Path) -> None:
+def test_a_run_without_metrics_and_incidents_still_has_a_page(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", rows=[], incidents=[])
     for name in ("metrics.jsonl", "incidents.jsonl"):
         (run / name).unlink()
     page = render_html(run)
-    assert "Nothing was spoken yet" in page
+    assert "No clip was synthesized yet" in page
+    assert "No loss was logged yet" in page
     assert "no step was skipped" in page
 
 
-def test_damaged_rows_cost_themselves(tmp_path: Path) -> None:
+def test_damaged_rows_of_metrics_are_left_out(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", rows=train_rows([3.0, None, 2.0]), incidents=[])
     with (run / "metrics.jsonl").open("ab") as file:
         file.write(b'[3]\nnull\n{"step": "4", "kind": "train", "loss": 9}\n\xff\xfe\n{"step": 5, "ki')
     assert len(re.findall(r"<polyline", render_html(run))) == 1
 
 
-def test_curves_are_of_the_values_and_within_the_drawing() -> None:
+@pytest.mark.parametrize(
+    ("validation", "expected"),
+    [
+        ({}, "Not validated yet; training loss 5.5 at step 40"),
+        ({10: 4.0}, "Validation loss 4 at step 10, the first validation"),
+        ({10: 4.0, 20: 3.25}, "Validation loss 3.25 at step 20, the lowest so far"),
+        ({10: 4.0, 20: 3.25, 30: 3.5}, "Lowest validation loss 3.25 at step 20; no improvement in 1 validation since"),
+        ({10: 2.0, 20: 3.0, 30: 3.5}, "Lowest validation loss 2 at step 10; no improvement in 2 validations since"),
+    ],
+)
+def test_the_page_begins_with_what_was_learnt(tmp_path: Path, validation: dict[int, float], expected: str) -> None:
+    rows = rows_of("train", {40: 5.5}) + rows_of("validation", validation)
+    page = render_html(make_run(tmp_path / "run", rows=rows, incidents=[]))
+    assert f"</span>{expected}</p>" in page
+    assert page.index(expected) < page.index("Best validation loss") < page.index("input keeps up")
+
+
+def test_the_best_step_is_marked_and_axes_have_their_units(tmp_path: Path) -> None:
+    rows = rows_of("validation", {10: 4.0, 20: 3.0, 30: 3.5, 50: 3.25})
+    rows += [{**row, "free_mel_distance_db": 9.0} for row in rows_of("validation", {60: 3.125})]
+    charts = read_charts(render_html(make_run(tmp_path / "run", rows=rows, incidents=[])))
+    loss = charts["Loss in validation"]
+    (place,) = re.findall(r'<line class="best s0" x1="([\d.]+)"', loss)
+    assert float(place) == pytest.approx(58 + (20 - 10) / (60 - 10) * (WIDTH - 58 - 12), abs=0.1)
+    assert ">best 20</text>" in loss
+    assert [int(step) for step in re.findall(r'text-anchor="middle">(\d+)</text>', loss)] == [10, 20, 30, 40, 50, 60]
+    assert ">step</text>" in loss
+    assert ">dB</text>" in charts["Synthesis: mel distance"]
+
+
+def test_the_page_shows_the_dataset_and_the_settings_that_differ_from_their_defaults(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", rows=[], incidents=[])
+    config = TrainConfig(steps=77).model_dump(mode="json")
+    (run / "run.json").write_text(json.dumps({"config": config}))
+    (run / "summary.json").write_text(json.dumps({**SUMMARY, "data": str(tmp_path / "data")}))
+    assert f"<bdi>{tmp_path / 'data'}</bdi>" in render_html(run)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "report.html").touch()
+    page = render_html(run)
+    assert '<a href="../data/report.html">' in page
+    changed, every = page[page.index("<h2>Settings") :].split("<details")
+    assert re.findall(r"<code>(.*?)</code></td><td class=\"name\"><bdi>(.*?)</bdi>", changed) == [("steps", "77")]
+    assert ">200000</td>" in changed
+    assert "<code>optimizer.learning_rate</code></dt><dd><bdi>0.0003</bdi>" in every
+
+
+def test_words_and_voices_are_shown_once_they_were_measured(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", rows=[], incidents=[])
+    row = {"group": "unseen", "measure": "word errors", "got": 0.31, "sign": "≤", "bound": 0.2, "verdict": "missed"}
+    (run / "learn_check.json").write_text(json.dumps({"step": 500, "passed": False, "measures": [row]}))
+    evaluation = {"checkpoint": "best.safetensors", "step": 20, "data": "d", "clips": 3, "losses": {"loss": 2.5}}
+    (run / "evaluation.json").write_text(json.dumps({**evaluation, "spoken": {"free_ended": None}}))
+    page = render_html(run)
+    assert '<td class="n">≤ 20 %</td><td class="n">31.0 % <b>missed</b></td>' in page
+    assert '<td>loss</td><td class="n">2.5</td>' in page
+    assert '<td>synthesis: ended</td><td class="n">–</td>' in page
+
+
+def test_lines_are_of_the_values_and_within_the_drawing() -> None:
     chart = build_chart(LOSS, rows=train_rows([4.0, 2.0, None, float("nan"), 3.0]))
     assert chart is not None
     (line,) = chart.lines
@@ -195,22 +263,22 @@ def test_curves_are_of_the_values_and_within_the_drawing() -> None:
     assert line.last == "3"
 
 
-def test_what_gpus_did_is_told(tmp_path: Path) -> None:
+def test_the_page_shows_the_use_of_each_gpu(tmp_path: Path) -> None:
     gpu = {"number": 0, "name": EVIL, "memory_total_mib": 81559.0, "memory_peak_mib": 30720.0}
     run = make_run(tmp_path / "run", rows=train_rows([1.0]), incidents=[])
     gpus = [{**gpu, "utilisation": 96.46, "power_w": 512.3}, {**gpu, "number": 1, "utilisation": None, "power_w": None}]
     (run / "summary.json").write_text(json.dumps({**SUMMARY, "gpus": gpus}))
     page = render_html(run)
     assert EVIL not in page
-    assert re.search(r"GPU 0, .*96\.5 % busy; 30,720 of 81,559 MiB needed at most; 512 W</dd>", page)
-    assert re.search(r"GPU 1, .*utilisation unknown; 30,720 of 81,559 MiB needed at most</dd>", page)
+    assert re.search(r"GPU 0, .*96\.5 % busy; peak memory 30,720 of 81,559 MiB; 512 W</dd>", page)
+    assert re.search(r"GPU 1, .*utilisation unknown; peak memory 30,720 of 81,559 MiB</dd>", page)
 
 
 def test_every_gpu_has_a_line_and_no_two_of_sixteen_look_alike(tmp_path: Path) -> None:
     busy = {f"gpu{number}_utilisation": 90.0 + number for number in range(17)}
     rows = [{**row, **busy} for row in train_rows([1.0, 2.0])]
     page = render_html(make_run(tmp_path / "run", rows=rows, incidents=[]))
-    chart = page[page.index("% busy") :]
+    chart = page[page.index("GPU utilisation") :]
     lines = re.findall(r'<polyline class="(s\d(?: again)?)"', chart[: chart.index("</figure>")])
     assert len(lines) == 17
     assert len(set(lines[:16])) == 16

@@ -38,6 +38,7 @@ def train_for(steps: int, *, session: Session) -> None:
 
 def summed_up(session: Session, *, last_step: int) -> Summary:
     return session.summarize(
+        data="/data",
         last_step=last_step,
         device="/GPU:0",
         allocator="allocator: x",

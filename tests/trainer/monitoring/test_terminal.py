@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -57,7 +58,7 @@ def test_a_terminal_shows_everything_within_its_width(width: int) -> None:
         assert words in plain
     assert max(map(len, last.splitlines())) <= width
     if width >= 80:
-        assert "0:01:10 gone, 0:01:48 left" in plain  # nine validations of 2 s each to come
+        assert "10.0 %, 0:01:10 elapsed, 0:01:48 left" in plain  # nine validations of 2 s each to come
 
 
 def test_without_a_terminal_there_are_whole_lines_without_control_codes() -> None:
@@ -80,11 +81,26 @@ def test_lines_without_a_terminal_come_ten_seconds_apart() -> None:
     assert len(out.getvalue().splitlines()) == 10
 
 
-def test_every_term_of_the_loss_has_its_place() -> None:
+def test_every_term_of_the_loss_is_shown() -> None:
     assert sorted(LOSS_TERMS) == sorted(loss_weights(LossConfig(voice=1.0), step=None))
 
 
-def test_a_stretch_without_rates_shows_the_rest() -> None:
+def test_metrics_without_rates_are_shown_alone() -> None:
     text = shown(terminal=False, values={"loss": 1.0, "mel": 0.5})
-    assert "loss 1.0000, mel 0.500" in text
+    assert text.startswith("step 10 of 100: loss 1.0000, mel 0.500")
     assert "frames/s" not in text
+
+
+def test_during_compilation_the_view_says_so_instead_of_a_time_left_that_nobody_knows() -> None:
+    message, out = "XLA compiles training: shape 1 of 2, 8×100×20 (clips×frames×tokens)", io.StringIO()
+    console = Console(file=out, force_terminal=True, width=200, height=40, color_system=None)
+    with Terminal(step=0, steps=100, validate_every=10, console=console, clock=lambda: 0.0) as view:
+        view.log_status(message)
+    last = out.getvalue().split("\x1b[2K")[-1]
+    assert f"step 0 of 100 {message}, 0:00:00 elapsed" in re.sub(r"[━\s]+", " ", last)
+    assert "%" not in last
+    assert "unknown" not in out.getvalue()
+    view.advance(1)
+    with console.capture() as shown:
+        console.print(view._render())
+    assert "XLA" not in shown.get()

@@ -11,10 +11,14 @@ import pytest
 import tensorflow as tf
 
 from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.features import preset
 from tests.trainer import fleets
 from tests.trainer.conftest import built
 from tests.trainer.models import NARROW, same_for_all
+from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.model_sizes import SIZES
+from trainer.config.train_config import TrainConfig
 from trainer.tools import evaluate as evaluation
 from trainer.training import train_step as step
 
@@ -46,8 +50,8 @@ def test_a_checkpoint_is_judged_as_in_training(
     wanted = fleets.rows(run, kind="validation")[-1]
     outcome = command("evaluate", "--run", run, "--data", data, "--checkpoint", "last")
     assert outcome.code == 0, outcome.err
-    assert "compiling validation: shape 1 of " in outcome.err
-    assert "speaking " in outcome.err
+    assert "XLA compiles validation: shape 1 of " in outcome.err
+    assert "synthesizing " in outcome.err
     judged = json.loads((run / "evaluation.json").read_text(encoding="utf-8"))
     assert (judged["step"], judged["clips"]) == (wanted["step"], Dataset.open(data).manifest("validation").num_rows)
     found = judged["losses"] | judged["spoken"]
@@ -65,7 +69,7 @@ def test_data_without_a_clip_to_judge_by_are_a_line(on_devices: fleets.Runs, com
     data = built(tmp_path / "data", overrides=["validation_fraction=0"])
     outcome = command("evaluate", "--run", run, "--data", data)
     assert outcome.code == 2
-    line = "error: no clip of the validation split is sound and short enough to judge by, or there is none"
+    line = "error: the validation split has no valid clip that is short enough to evaluate, or no clip at all"
     assert outcome.err.splitlines()[-1] == line
     assert not (run / "evaluation.json").exists()
 
@@ -82,7 +86,7 @@ def test_a_device_that_is_full_is_a_line_and_costs_no_figure_that_is_there(
     monkeypatch.setattr(evaluation.SynthesisEval, "synthesize", full)
     outcome = command(*words)
     assert outcome.code == 0, outcome.err
-    assert "out of memory while clips were spoken: left out" in outcome.err
+    assert "out of memory during synthesis: left out" in outcome.err
     judged = json.loads((tmp_path / "run" / "evaluation.json").read_text(encoding="utf-8"))
     assert judged["losses"]["loss"] > 0
     assert judged["spoken"] == {}
@@ -96,3 +100,21 @@ def test_a_folder_without_a_run_is_a_line(data: Path, command: Callable, tmp_pat
     outcome = command("evaluate", "--run", tmp_path, "--data", data)
     assert outcome.code == 2
     assert outcome.err == f"error: {tmp_path}: no checkpoint yet; `make train RUN={tmp_path}` writes one\n"
+
+
+def test_data_of_another_contract_are_refused_with_both_values_of_each_field(dataset: Dataset, tmp_path: Path) -> None:
+    info = RunInfo.of(TrainConfig(), dataset=dataset)
+    evaluation._check_data(info, dataset=dataset, run=tmp_path)
+    features = preset("bigvgan-24k-100")
+    other = with_info(dataset, contract=dataset.info.contract.model_copy(update={"features": features}))
+    with pytest.raises(UserError) as found:
+        evaluation._check_data(info, dataset=other, run=tmp_path)
+    assert "features.sample_rate_hz is 24000, the run has 22050; " in str(found.value)
+    assert "hop_samples" not in str(found.value)  # alike in both
+    assert "evaluate on the run's own dataset" in str(found.value)
+    with pytest.raises(UserError, match=r"another vocabulary than .*evaluate on the run's own dataset"):
+        evaluation._check_data(info, dataset=with_info(dataset, vocabulary_sha256="0" * 64), run=tmp_path)
+
+
+def with_info(dataset: Dataset, **changed: object) -> Dataset:
+    return dataset._replace(info=dataset.info.model_copy(update=changed))

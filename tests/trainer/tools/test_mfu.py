@@ -78,6 +78,7 @@ def test_of_a_card_that_is_not_known_only_the_rate_is_told() -> None:
 def summed_up(*gpus: GpuStats, excluded: tuple[ExcludedTime, ...] = ()) -> Summary:
     """What a training on such GPUs comes to."""
     return Summary(
+        data="/data",
         first_step=1,
         last_step=204,
         device="GPU",

@@ -291,12 +291,12 @@ def test_a_probe_finds_it_before_the_first_step_and_changes_nothing_else(train: 
     probed = train(tmp_path / "probed", "steps=2", "recovery.probe_memory=true")
     assert probed.code == 0, probed.err
     assert losses(tmp_path / "probed") == losses(tmp_path / "plain")
-    told = re.findall(r"compiling training: shape (\d) of 2, \d+×\d+×\d+ \(clips×frames×tokens\)", probed.err)
+    told = re.findall(r"XLA compiles training: shape (\d) of 2, \d+×\d+×\d+ \(clips×frames×tokens\)", probed.err)
     assert told in (["1"], ["1", "2"])  # the probe's shape is told before the probe, and not again
     planned = re.search(r"2 bucket shapes \(clips×frames×tokens\): (\S+), (\S+);", probed.err)
     assert planned
     assert f"shape 1 of 2, {planned[2]} " in probed.err  # longer clips, and more frames in all
-    assert probed.err.index("compiling") < probed.err.index("step 1 of 2")
+    assert probed.err.index("XLA compiles") < probed.err.index("step 1 of 2")
     outcome = train(tmp_path / "small", "steps=1", "recovery.probe_memory=true", disturb=larger_than(1))
     assert outcome.code == 0, outcome.err
     rows = lines(tmp_path / "small", "incidents.jsonl")
