@@ -1,4 +1,4 @@
-"""Common abbreviations in full, where they mean one thing only."""
+"""Expands abbreviations that have one meaning only: `Dr.`, `z. B.`, `etc.`."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ import regex
 from preprocess.conventions import CONVENTIONS
 from preprocess.conventions.convention import Convention
 
-# "Main St. The", "Jean M. Dupont": behind a name a title is a street, or an initial.
-_BEHIND_NAME = regex.compile(r"\p{Lu}\p{L}+ $")
+# "Main St. The", "Jean M. Dupont": after a name, a title is a street or an initial.
+_AFTER_NAME = regex.compile(r"\p{Lu}\p{L}+ $")
 _ENDS_SENTENCE = regex.compile(r"""["')\]]*(?:$| \p{Lu})""")
 
 
-def read_abbreviations(text: str, *, language: str) -> str:
-    """The text with the language's safe abbreviations in full."""
+def expand_abbreviations(text: str, *, language: str) -> str:
+    """Replace the language's unambiguous abbreviations by their words."""
     if language not in CONVENTIONS:
         return text
-    reader = _reader(language)
-    return reader.pattern.sub(reader.replacement, text) if reader.words else text
+    expander = _expander(language)
+    return expander.pattern.sub(expander.replacement, text) if expander.words else text
 
 
 @functools.cache
-def _reader(language: str) -> _Reader:
-    return _Reader(CONVENTIONS[language])
+def _expander(language: str) -> _Expander:
+    return _Expander(CONVENTIONS[language])
 
 
-class _Reader:
-    """Reads the abbreviations of one language."""
+class _Expander:
+    """Expands the abbreviations of one language."""
 
     def __init__(self, convention: Convention):
         kinds = (convention.titles, convention.numbered, convention.phrases, convention.closings)
@@ -39,10 +39,10 @@ class _Reader:
         self.pattern = _pattern(convention)
 
     def replacement(self, match: regex.Match[str]) -> str:
-        """The words of an abbreviation, or itself."""
+        """The words of an abbreviation, or the abbreviation itself if its meaning is not certain."""
         text, start, end = match.string, match.start(), match.end()
         short = _unspaced(match[0])
-        if short in self.streets and _BEHIND_NAME.search(text[max(0, start - 40) : start]):
+        if short in self.streets and _AFTER_NAME.search(text[max(0, start - 40) : start]):
             return match[0]
         words = self.words.get(short) or _capitalised(self.words[short[0].lower() + short[1:]])
         if short.lower() in self.closings and short.endswith(".") and _ENDS_SENTENCE.match(text, end):
@@ -51,11 +51,11 @@ class _Reader:
 
 
 def _pattern(convention: Convention) -> regex.Pattern[str]:
-    """Titles before a letter that is not small, numbers' words before a digit, the others anywhere."""
+    """Titles match before a letter that is not lower case, `numbered` ones before a digit, the others anywhere."""
     dotted = [short for short in convention.titles if short.endswith(".")]
     bare = [short for short in convention.titles if not short.endswith(".")]
     anywhere = [*convention.phrases, *convention.closings]
-    # a sentence may begin with one
+    # also at the beginning of a sentence
     anywhere += [_capitalised(short) for short in anywhere if short[1:] == short[1:].lower()]
     kinds = (
         (dotted, r"(?= ?(?!\p{Ll})\p{L})"),
@@ -63,7 +63,7 @@ def _pattern(convention: Convention) -> regex.Pattern[str]:
         (convention.numbered, r"(?= ?\d)"),
         (anywhere, r"(?![\p{L}\p{N}])"),
     )
-    alternatives = "|".join(f"(?:{_any_of(words)}){where}" for words, where in kinds if words)
+    alternatives = "|".join(f"(?:{_any_of(words)}){context}" for words, context in kinds if words)
     return regex.compile(rf"(?<![\p{{L}}\p{{M}}\p{{N}}.])(?:{alternatives})")
 
 

@@ -1,4 +1,4 @@
-"""Decoding: the bytes of an audio file to one channel of float32, and from there to the wanted rate."""
+"""Audio decoding: the bytes of an audio file to one channel of float32 samples, and resampling."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from preprocess.mpeg import count_mp3_samples
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
 
-# A header is a stranger's claim. Outside these bounds it is not speech, and would cost memory.
+# Bounds on what a header states. Outside them the file is not speech, and decoding it would take much memory.
 MIN_RATE_HZ, MAX_RATE_HZ = 4_000, 384_000
 MAX_CHANNELS = 16
 
-# Full scale is 1. Floating-point files that hold int16 values, or damage, lie far above: 40 dB is no recording.
+# Full scale is 1. Floating-point files with int16 values, or damaged ones, are far above; 40 dB above is no recording.
 MAX_PEAK = 100.0
 
-# The length that an mp3's header states counts the encoder's delay, which decoding leaves out.
+# The length in an mp3's header counts the encoder's delay, which decoding removes.
 MPEG_SLACK_SAMPLES = 1152
 
-# 20 s of 192 kHz stereo float64 is 61 MB; more than this is no utterance.
+# 20 s of 192 kHz stereo float64 are 61 MB; a larger file is not an utterance.
 MAX_FILE_BYTES = 1 << 28
 
 
@@ -42,14 +42,14 @@ class Signal(NamedTuple):
 
 
 def read_audio_file(path: str) -> bytes:
-    """The bytes of a recording.
+    """Read the bytes of a recording.
 
     Raises:
         Rejected: the file is absent, not a regular file, or too large.
-        OSError: the disk failed, which says nothing about the utterance.
+        OSError: the disk failed; the utterance itself may be valid.
     """
     try:
-        # a named pipe would wait for its writer for ever
+        # non-blocking, because opening a named pipe would wait for its writer for ever
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
             state = os.fstat(file.fileno())
             if not stat.S_ISREG(state.st_mode):
@@ -66,10 +66,10 @@ def read_audio_file(path: str) -> bytes:
 
 
 def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
-    """Decode wav, flac, mp3, ogg, opus or whatever else libsndfile reads, and average the channels.
+    """Decode wav, flac, mp3, ogg, opus or any other format of libsndfile, and average the channels.
 
-    Integer PCM is divided by its full scale (int16 / 32768), as the reference implementations do. The rate is
-    that of the file's header. At most `max_duration_s` and one sample are ever decoded, whatever it promises.
+    Integer PCM is divided by its full scale (int16 / 32768), as the reference implementations do. The rate comes from
+    the file's header. At most `max_duration_s` plus one sample are decoded, whatever length the header states.
 
     Raises:
         Rejected: the bytes are not audio, are empty, cut off, too long, or hold values that are not finite.
@@ -79,7 +79,7 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
     samples, rate_hz = _decode(data, max_duration_s=max_duration_s)
     if len(samples) == 0:
         raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
-    peak = max(float(samples.max()), -float(samples.min()))  # NaN where one is among them
+    peak = max(float(samples.max()), -float(samples.min()))  # NaN if the samples hold one
     if not np.isfinite(peak):
         raise Rejected(Reason.NON_FINITE_AUDIO, "the signal holds NaN or infinity")
     if peak > MAX_PEAK:
@@ -89,7 +89,7 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
 
 
 def resample(signal: Signal, *, rate_hz: int) -> Signal:
-    """The signal at another rate, by soxr HQ; one that has it already is returned as it is."""
+    """Resample a signal by soxr HQ; a signal that has the rate already is returned unchanged."""
     if signal.rate_hz == rate_hz:
         return signal
     return Signal(soxr.resample(signal.samples, signal.rate_hz, rate_hz, quality="HQ"), rate_hz)
@@ -111,15 +111,15 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
 
 
 def _check_whole(samples: int, *, file: soundfile.SoundFile, data: bytes) -> None:
-    """Raises Rejected where a file holds more samples than were decoded."""
+    """Raise Rejected if a file holds more samples than were decoded."""
     is_mpeg = file.format in ("MP3", "MPEG")
-    untold = count_mp3_samples(data) if is_mpeg else None
+    counted = count_mp3_samples(data) if is_mpeg else None
     slack = MPEG_SLACK_SAMPLES if is_mpeg else 0
-    if untold is None and samples < file.frames - slack:
+    if counted is None and samples < file.frames - slack:
         raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, its header says {file.frames}")
-    if untold is not None and samples < untold - 2 * slack:
+    if counted is not None and samples < counted - 2 * slack:
         remedy = "its bit rate varies and no header tells its length: encode it anew"
-        raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, its frames hold {untold}; {remedy}")
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, its frames hold {counted}; {remedy}")
 
 
 def _check_header(file: soundfile.SoundFile) -> None:
@@ -130,7 +130,7 @@ def _check_header(file: soundfile.SoundFile) -> None:
 
 
 def _check_ogg(data: bytes) -> None:
-    """Raises Rejected for an ogg whose last page is cut off, or is not marked as the end of the stream."""
+    """Raise Rejected for an ogg whose last page is cut off, or is not marked as the end of the stream."""
     if data[:4] != b"OggS":
         return
     page = data[data.rfind(b"OggS") :]

@@ -10,7 +10,7 @@ HASH_BITS = 128  # length of the audio hash in preprocess/quality.py
 
 
 class CheckConfig(Config):
-    """Thresholds; None leaves a check out. Each rejects with a reason of its own."""
+    """The section `checks`: thresholds, each with its own rejection reason; None turns a check off."""
 
     min_duration_s: float | None = pydantic.Field(0.4, gt=0)
     max_duration_s: float | None = pydantic.Field(20.0, gt=0)

@@ -1,4 +1,4 @@
-"""What an utterance must satisfy to be worth training on: one table of bounds on the manifest's columns."""
+"""Quality checks of utterances: one table of bounds on the manifest's columns."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Bound(NamedTuple):
 
     reason: Reason
     column: str
-    threshold: str  # a field of CheckConfig; its first word tells the side
+    threshold: str  # a field of CheckConfig: `min_…` is a lower bound, others are upper bounds
     unit: str
 
     def failing(self, columns: Columns, *, threshold: float) -> np.ndarray:
-        """Which rows lie outside, [N] bool."""
+        """True for the rows outside the bound, [N] bool."""
         values = columns[self.column]
         return values < threshold if self.threshold.startswith("min_") else values > threshold
 
@@ -47,21 +47,21 @@ BOUNDS = (
     Bound(Reason.NARROW_BAND, "bandwidth_hz", "min_bandwidth_hz", " Hz"),
 )
 
-# What takes the company of others to know, judged after the table above and in this order.
+# Bounds on comparisons with the other utterances of the corpus, applied after the table above and in this order.
 DUPLICATE_BOUND = Bound(Reason.DUPLICATE_AUDIO, "duplicate_bits", "min_duplicate_bits", " bits")
 REPEAT_BOUND = Bound(Reason.REPEATED_TEXT, "text_repeats", "max_text_repeats", "")
 ALL_BOUNDS = (*BOUNDS, DUPLICATE_BOUND, REPEAT_BOUND)
 
 
 def unknown_fraction(columns: Columns) -> np.ndarray:
-    """The share of <unk> among the pieces between language and `</s>`, [N] float64."""
+    """The share of <unk> among the pieces between the language token and `</s>`, [N] float64."""
     return columns["unknown_tokens"] / np.maximum(columns["tokens"] - 2, 1)
 
 
 def failures(
     columns: Columns, *, checks: CheckConfig, bounds: tuple[Bound, ...] = BOUNDS
 ) -> Iterator[tuple[int, Reason, str]]:
-    """(row, reason, message) of every check that a row fails, check by check."""
+    """Yield (row, reason, message) for every failed check, ordered by check."""
     for bound in bounds:
         threshold = getattr(checks, bound.threshold)
         if threshold is not None:

@@ -1,8 +1,8 @@
-"""How long an mp3 is where no header tells: libsndfile takes the bit rate of the first frame for that of all.
+"""The length of an mp3 whose header does not state it: libsndfile assumes the first frame's bit rate for all frames.
 
 A frame of layer III begins with 32 bits: 11 of sync, 2 of version, 2 of layer, 1, 4 of bit rate, 2 of sample rate,
-1 of padding, … (ISO/IEC 11172-3 section 2.4.2.3, 13818-3 section 2.4.2.3). The frame of an encoder's own header holds
-no sound, and one of `Xing`, `Info` or `VBRI`.
+1 of padding, … (ISO/IEC 11172-3 section 2.4.2.3, 13818-3 section 2.4.2.3). An encoder can write its own header as the
+first frame, which holds no sound but one of the words `Xing`, `Info` or `VBRI`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Mp3Frame(NamedTuple):
 
 
 def count_mp3_samples(data: bytes) -> int | None:
-    """How many samples [of each channel] the frames of an mp3 hold; None where its encoder tells it, or it is none."""
+    """The number of samples per channel in an mp3's frames; None if its header states the length, or it is no mp3."""
     frames = _frames(data)
     first = next(frames, None)
     if first is None or any(name in data[first.offset : first.offset + first.size_bytes] for name in _OWN_HEADERS):
@@ -40,15 +40,15 @@ def count_mp3_samples(data: bytes) -> int | None:
 
 
 def _frames(data: bytes) -> Iterator[Mp3Frame]:
-    """One after another, up to where they no longer join."""
-    offset = _after_id3(data)
+    """Consecutive frames, up to the first gap."""
+    offset = _skip_id3(data)
     while (frame := _frame_at(data, offset)) is not None:
         yield frame
         offset += frame.size_bytes
 
 
-def _after_id3(data: bytes) -> int:
-    """Where the sound begins: a tag states its size in four times seven bits."""
+def _skip_id3(data: bytes) -> int:
+    """The offset of the first frame; an ID3 tag states its size in four times seven bits."""
     if data[:3] != b"ID3" or len(data) < _ID3_BYTES:
         return 0
     size = 0

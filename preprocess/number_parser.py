@@ -1,4 +1,4 @@
-"""How numbers stand in a text: which signs belong to them, and what their digits mean."""
+"""Finds numbers in a text, with the signs that belong to them, and parses their digits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import regex
 
 from preprocess.conventions.convention import Convention
 
-# Longer ones may be telephone numbers as well as quantities, unless they are round.
+# Longer digit strings can be telephone numbers, unless they are round.
 MAX_UNGROUPED_DIGITS = 6
 MAX_WRITTEN = 40
 
@@ -17,7 +17,7 @@ _NEVER = "(?!)"
 
 
 class Number(NamedTuple):
-    """A written number in ASCII: the digits before and behind the decimal sign, and whether there are only digits."""
+    """A parsed number: ASCII digits before and after the decimal sign; `plain` if it was written as digits only."""
 
     whole: str
     fraction: str
@@ -29,16 +29,16 @@ class Number(NamedTuple):
 
     @property
     def is_quantity(self) -> bool:
-        """Not a code, a telephone number, or more than anyone counts."""
+        """False for codes and telephone numbers, which are not read as one number."""
         if self.plain and len(self.whole) > MAX_UNGROUPED_DIGITS and not self.whole.endswith("000"):
             return False
         return self.whole == "0" or not self.whole.startswith("0")
 
 
 def number_pattern(convention: Convention) -> regex.Pattern[str]:
-    """A number and the signs at it.
+    """A pattern that finds numbers with the signs that belong to them.
 
-    Digits joined by signs are one occurrence, whatever it means: 1,234.5 and 12:30 and 3-4.
+    Digits joined by signs are one match, whatever they mean: 1,234.5 and 12:30 and 3-4.
     """
     fraction = f"(?:[{convention.decimal}]\\d+)?" if convention.decimal else ""
     joined = (
@@ -69,7 +69,7 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def quantity_pattern(convention: Convention) -> regex.Pattern[str]:
-    """A quantity: its digits in groups or not, and its fraction."""
+    """A pattern of the language's quantities: digits with or without groups, and a fraction."""
     wholes = [rf"\d{{1,3}}(?:{regex.escape(sign)}\d{{3}})+" for sign in convention.thousands]
     if "," in convention.thousands:
         wholes.append(r"\d{1,2}(?:,\d{2})+,\d{3}")  # lakh and crore
@@ -79,7 +79,7 @@ def quantity_pattern(convention: Convention) -> regex.Pattern[str]:
 
 
 def parse_number(written: str, *, shape: regex.Pattern[str]) -> Number | None:
-    """The number, or None where the language does not write quantities so."""
+    """Parse a number; None if the language does not write quantities like this."""
     if len(written) > MAX_WRITTEN:
         return None
     digits = "".join(str(int(character)) if character.isdecimal() else character for character in written)

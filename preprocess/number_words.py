@@ -1,4 +1,4 @@
-"""Values in words: cardinals, ordinals and years by num2words, and what languages make of them with a noun."""
+"""Numbers in words: cardinals, ordinals and years by num2words, and their agreement with nouns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shared.languages import script
 
 Kind = Literal["cardinal", "ordinal", "year"]
 
-# What num2words raises for numbers and forms that it has not.
+# What num2words raises for numbers and forms that it does not support.
 _REFUSALS = (AttributeError, IndexError, KeyError, NotImplementedError, OverflowError, TypeError, ValueError)
 MAX_FRACTION_DIGITS = 20
 
@@ -45,7 +45,7 @@ _PLURALS: Mapping[str, Callable[[int], int]] = {
 
 @functools.lru_cache(maxsize=1 << 14)
 def number_words(number: int, *, language: str, kind: Kind = "cardinal") -> str | None:
-    """The number's words, or None where num2words has none or writes them in another script."""
+    """The number in words; None if num2words does not have it or writes it in another script."""
     convention = CONVENTIONS[language]
     if number >= convention.limit:
         return None
@@ -61,7 +61,7 @@ def number_words(number: int, *, language: str, kind: Kind = "cardinal") -> str 
 
 
 def substitute(words: str, substitutions: Substitutions) -> str:
-    """The words with each pattern's matches replaced."""
+    """Apply regular-expression substitutions in order."""
     for pattern, replacement in substitutions:
         words = regex.sub(pattern, replacement, words)
     return words
@@ -73,7 +73,7 @@ def _letters(language: str) -> regex.Pattern[str]:
 
 
 def counted_words(number: int, *, noun: Noun, language: str) -> str | None:
-    """`two dollars`: both agree."""
+    """A number with its noun, in agreement: `two dollars`."""
     convention = CONVENTIONS[language]
     words = number_words(number, language=language)
     form = noun.forms[min(_PLURALS[convention.plural](number), len(noun.forms) - 1)]
@@ -88,13 +88,13 @@ def _of(noun: str, of: str) -> str:
 
 
 def digits_words(digits: str, *, language: str) -> str | None:
-    """One after the other."""
+    """Digits read one by one: `zero zero seven`."""
     words = [number_words(int(digit), language=language) for digit in digits]
     return " ".join(word for word in words if word) if all(words) else None
 
 
 def decimal_words(whole: int, *, fraction: str, language: str) -> str | None:
-    """`three point one four`, for whichever way the language says the digits behind its point."""
+    """A decimal number, with the digits after the decimal sign as the language reads them: `three point one four`."""
     point = CONVENTIONS[language].point
     if point is None or len(fraction) > MAX_FRACTION_DIGITS:
         return None
@@ -114,7 +114,7 @@ def _say_fraction(digits: str, *, language: str) -> str | None:
 
 
 def money_words(whole: int, *, fraction: str, money: Money, language: str) -> str | None:
-    """`five dollars and fifty cents`, `fifty cents`, `five dollars`; two digits of a fraction or none."""
+    """An amount of money: `five dollars and fifty cents`, `fifty cents`; the fraction has two digits or none."""
     hundredths = int(fraction or 0)
     if fraction and (len(fraction) != 2 or money.hundredth is None):
         return None
@@ -128,7 +128,7 @@ def money_words(whole: int, *, fraction: str, money: Money, language: str) -> st
 
 
 def percent_words(whole: int, *, fraction: str, language: str) -> str | None:
-    """`five percent`; of a fraction the form that is neither singular nor plural, where there is one."""
+    """A percentage: `five percent`. Fractions take the noun's form that is neither singular nor plural, if any."""
     convention = CONVENTIONS[language]
     percent = convention.percent
     if percent is None:
@@ -147,7 +147,7 @@ def percent_words(whole: int, *, fraction: str, language: str) -> str | None:
 
 
 def year_words(number: int, *, language: str) -> str | None:
-    """`nineteen eighty-four`, where the language does not say its years as other numbers."""
+    """A year: `nineteen eighty-four`; None if the language reads years like other numbers."""
     century = CONVENTIONS[language].century
     if century is None or not 1100 <= number < (2100 if century == "" else 2000):
         return None
@@ -158,6 +158,6 @@ def year_words(number: int, *, language: str) -> str | None:
 
 
 def ordinal_words(number: int, *, ending: Substitutions, language: str) -> str | None:
-    """`third`, with the ending that its mark or its place asks for."""
+    """An ordinal with the ending that its mark or its context requires: `third`."""
     words = number_words(number, language=language, kind="ordinal")
     return words and substitute(words, ending)

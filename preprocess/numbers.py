@@ -1,7 +1,7 @@
-"""Which numbers of a text are read out, and how: as cardinals, ordinals, years, money, percents.
+"""Verbalizes the numbers of a text: chooses which ones, and reads them as cardinals, ordinals, years, money, percents.
 
-What is not surely said in one way stays as it is: clock times, dates, ranges, fractions, telephone numbers. Cardinals
-are said as in counting: the case and the gender that a sentence asks for are not known here.
+Numbers without one certain reading stay as they are: clock times, dates, ranges, fractions, telephone numbers.
+Cardinals are read as in counting, because the case and the gender that the sentence requires are not known here.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from preprocess.number_words import (
 )
 from shared.languages import script
 
-# Of numbers that begin with a zero, which no quantity does.
+# Numbers that begin with a zero are not quantities; up to this length they are read digit by digit.
 MAX_SPELLED_DIGITS = 20
 
-# Powers, products, other currencies, units in small letters, 12h30: not said as the number alone.
+# Powers, products, other currencies, units in lower case, 12h30: not read as the number alone.
 _NOT_ALONE_BEFORE = regex.compile(r"(?:[\^⁄+×#±]|(?<!\d)\p{Sc} ?-?|(?<!\w)[.,]|\d\p{L}{1,3})$")
-_NOT_ALONE_BEHIND = regex.compile(r" ?[%٪‰°′″×^⁄=]|\p{Sc}| \p{Sc}(?! ?\d)| \d+⁄|\p{Ll}")
+_NOT_ALONE_AFTER = regex.compile(r" ?[%٪‰°′″×^⁄=]|\p{Sc}| \p{Sc}(?! ?\d)| \d+⁄|\p{Ll}")
 # 1. 5.
 _DATE = regex.compile(r"\. ?\d")
-# An amount of more than its digits: $5M, 5 mil millones.
+# Amounts with a magnitude: $5M, 5 mil millones.
 _LARGER = regex.compile(
     r"[\w%]| (?i:mil\b|mil[ijl]|mrd|mio|mln|bil[ijlh][ijoõ]|bn\b|tril|tys|tisíc|tausend|duizend|thousand|bin\b|ezer)"
     r"| (?i:тыс|тис|мил|мл|міл)| (?:هزار|میلی|만|억)"
 )
 
-# What is written to a number in these belongs to its word: 오월, পাঁচটি.
+# In these scripts, letters after a number belong to its word: 오월, পাঁচটি.
 _SUFFIXING_SCRIPTS = ("Hang", "Beng", "Knda", "Telu")
 
 
-def read_numbers(text: str, *, language: str) -> str:
-    """The text with every number in words that is surely said so."""
+def verbalize_numbers(text: str, *, language: str) -> str:
+    """Write every number that has one certain reading in words."""
     if language not in CONVENTIONS or not CONVENTIONS[language].words:
         return text
-    reader = _reader(language)
-    return reader.pattern.sub(reader.replacement, text)
+    verbalizer = _verbalizer(language)
+    return verbalizer.pattern.sub(verbalizer.replacement, text)
 
 
 @functools.cache
-def _reader(language: str) -> _Reader:
-    return _Reader(language)
+def _verbalizer(language: str) -> _Verbalizer:
+    return _Verbalizer(language)
 
 
-class _Reader:
-    """Reads the numbers of one language."""
+class _Verbalizer:
+    """Verbalizes the numbers of one language."""
 
     def __init__(self, language: str):
         self.language = language
@@ -66,7 +66,7 @@ class _Reader:
         self.separator = "" if script(language) in _SUFFIXING_SCRIPTS else " "
 
     def replacement(self, match: regex.Match[str]) -> str:
-        """The words of an occurrence, apart from the letters at it; or the occurrence itself."""
+        """The words of a matched number, separated from letters next to it; or the match itself if it is uncertain."""
         text, start, end = match.string, match.start(), match.end()
         number = parse_number(match["number"], shape=self.shape)
         if number is None or _NOT_ALONE_BEFORE.search(text[max(0, start - 4) : start]):
@@ -85,7 +85,7 @@ class _Reader:
         return f"{self.convention.minus} {words}" if self.convention.minus else None
 
     def _code(self, number: Number, match: regex.Match[str]) -> str | None:
-        """Digit by digit what begins with a zero, such as 007."""
+        """A number that begins with a zero, such as 007, digit by digit."""
         stands_alone = match[0] == match["number"] and not self._is_unsure(match)
         if not stands_alone or not number.plain or number.whole[0] != "0" or len(number.whole) > MAX_SPELLED_DIGITS:
             return None
@@ -142,7 +142,7 @@ class _Reader:
         return year or number_words(number.value, language=self.language)
 
     def _ending_of_ordinal(self, number: Number, match: regex.Match[str]) -> Substitutions | None:
-        """How an ordinal ends in this place; None where the number is not surely one."""
+        """The ending of an ordinal in this context; None if the number is not certainly an ordinal."""
         if not number.plain or not 1 <= number.value <= 99:
             return None
         before = match.string[max(0, match.start() - 12) : match.start()]
@@ -160,22 +160,24 @@ class _Reader:
         for pattern, ending in self.convention.ordinals_after:
             if regex.search(pattern, before):
                 return (("$", ending),)
-        is_ordinal = self.convention.dot == "ordinal" and _goes_on(match) and not self._is_named_unsure(match)
+        is_ordinal = (
+            self.convention.dot == "ordinal" and _sentence_continues(match) and not self._is_named_unsure(match)
+        )
         return () if is_ordinal else None
 
     def _is_unsure(self, match: regex.Match[str]) -> bool:
         if match["dot"]:
-            return _goes_on(match) or self._is_named_unsure(match)
+            return _sentence_continues(match) or self._is_named_unsure(match)
         if self.convention.dot and _DATE.match(match.string, match.end()):
             return True
-        return _NOT_ALONE_BEHIND.match(match.string, match.end()) is not None or self._is_named_unsure(match)
+        return _NOT_ALONE_AFTER.match(match.string, match.end()) is not None or self._is_named_unsure(match)
 
     def _is_named_unsure(self, match: regex.Match[str]) -> bool:
         unsure = self.convention.unsure
         return bool(unsure) and regex.match(unsure, match.string, pos=match.end("number")) is not None
 
     def _agrees(self, words: str, number: Number, match: regex.Match[str]) -> bool:
-        """Whether another word follows that would tell the number's gender."""
+        """True if the number must agree with the gender of the word that follows, which is not known."""
         convention, text, end = self.convention, match.string, match.end()
         if not convention.agrees or number.fraction or number.value >= 1000 or match["dot"]:
             return False
@@ -185,8 +187,8 @@ class _Reader:
         return not exempt and regex.search(convention.agrees, words) is not None
 
 
-def _goes_on(match: regex.Match[str]) -> bool:
-    """Whether the sentence does, behind the dot."""
+def _sentence_continues(match: regex.Match[str]) -> bool:
+    """True if the sentence continues after the dot."""
     return match.string[match.end() : match.end() + 2].lstrip()[:1].islower()
 
 

@@ -1,4 +1,4 @@
-"""The optional steps between decoding and mel, as `shared/processing.py` names them."""
+"""The optional processing between decoding and mel: trimming, loudness, peak limit (`shared/processing.py`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOUDNESS_BLOCK_S = 0.4
 
 
 def process(signal: Signal, *, steps: Processing) -> Signal:
-    """Trim the edges, bring to a loudness, keep below a peak: what is asked for, in this order."""
+    """Trim the edges, normalise the loudness, limit the peak: the steps that are on, in this order."""
     if steps.trim_db is not None:
         signal = trim(signal, below_loudest_db=steps.trim_db, margin_s=steps.trim_margin_s)
     if steps.loudness_lufs is not None:
@@ -32,7 +32,7 @@ def process(signal: Signal, *, steps: Processing) -> Signal:
 
 
 def trim(signal: Signal, *, below_loudest_db: float, margin_s: float) -> Signal:
-    """Without the edges that lie so far below the loudest 10 ms, but for a margin."""
+    """Cut the edges that are this far below the loudest 10 ms, except for a margin."""
     hop = max(1, int(TRIM_HOP_S * signal.rate_hz))
     powers = frame_powers(signal.samples, hop_samples=hop)
     if len(powers) == 0:
@@ -47,24 +47,24 @@ def trim(signal: Signal, *, below_loudest_db: float, margin_s: float) -> Signal:
 
 
 def normalize_loudness(signal: Signal, *, lufs: float) -> Signal:
-    """At the wanted integrated loudness (ITU-R BS.1770-4, by pyloudnorm); silence stays as it is."""
+    """Scale to an integrated loudness (ITU-R BS.1770-4, by pyloudnorm); silence is returned unchanged."""
     one_block = int(LOUDNESS_BLOCK_S * signal.rate_hz) + 1
-    heard = np.resize(signal.samples, max(len(signal.samples), one_block))
-    found = _meter(signal.rate_hz).integrated_loudness(heard)
-    if not np.isfinite(found):
+    repeated = np.resize(signal.samples, max(len(signal.samples), one_block))
+    measured = _meter(signal.rate_hz).integrated_loudness(repeated)
+    if not np.isfinite(measured):
         return signal
-    gain = np.float32(10 ** ((lufs - found) / 20))
+    gain = np.float32(10 ** ((lufs - measured) / 20))
     return signal._replace(samples=signal.samples * gain)
 
 
 def limit_peak(signal: Signal, *, max_peak: float) -> Signal:
-    """Scaled down where it is louder than `max_peak`."""
+    """Scale down a signal whose peak is above `max_peak`."""
     peak = float(np.abs(signal.samples).max(initial=0))  # resampling leaves nothing of one sample
     return signal if peak <= max_peak else signal._replace(samples=signal.samples * np.float32(max_peak / peak))
 
 
 @functools.lru_cache(maxsize=8)
 def _meter(rate_hz: int) -> pyloudnorm.Meter:
-    import pyloudnorm  # takes scipy.signal with it: 0.6 s of each worker, where no loudness is asked for
+    import pyloudnorm  # imports scipy.signal, 0.6 s for each worker even without loudness normalisation
 
     return pyloudnorm.Meter(rate_hz, block_size=LOUDNESS_BLOCK_S)

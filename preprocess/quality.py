@@ -1,6 +1,6 @@
-"""What can be told of a recording by measuring it: cheap estimators, one row of the manifest.
+"""Quality measures of a recording for the manifest: level, clipping, silence, SNR, bandwidth and an audio hash.
 
-All of them together cost a quarter of decoding and mel (`make bench`).
+All together take a quarter of the time of decoding and mel (`make bench`).
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from preprocess.audio import Signal
 from preprocess.check_config import HASH_BITS
 from shared.features import hann
 
-# Of these estimators; another one lets builds measure again.
+# Version of these estimators; a new one makes builds measure again.
 QUALITY_VERSION = 1
 
 # Power of a signal of digital silence, -120 dB.
 SILENT_POWER = 1e-12
 
-# A frame this far below the loud ones is a pause.
+# A frame this far below the loud frames is a pause.
 PAUSE_DB = 40.0
 MAX_SNR_DB = 100.0
 
-# Bandwidth: spectra of so many frames, in groups of bins; a group this far below the loudest holds no signal.
+# Bandwidth: the number of spectra, their length, and the bins per group; a group this far below the loudest is empty.
 SPECTRUM_FRAMES, SPECTRUM_FFT, GROUP_BINS = 32, 1024, 8
 BAND_EDGE_DB = 65.0
 QUANTISATION_POWER = 1e-11
 
-# The hash of a recording: which of two neighbours in time is louder, for 8 bands by 16 places.
+# The hash of a recording: which of two neighbouring cells in time is louder, for 8 bands and 16 pairs of cells.
 HASH_BANDS = 8
 HASH_CELLS = HASH_BITS // HASH_BANDS + 1
 
@@ -49,11 +49,11 @@ class Quality(NamedTuple):
 
 
 def measure_quality(decoded: Signal, *, resampled: Signal, mel: np.ndarray, hop_samples: int) -> Quality:
-    """The measures of a recording.
+    """Measure a recording.
 
     Args:
-        decoded: as it came out of the file: level, clipping and offset are those of the recording itself.
-        resampled: at the rate of the mel.
+        decoded: the signal as decoded; level, clipping and offset are measured on it.
+        resampled: the signal at the rate of the mel.
         mel: [F, M] ln magnitudes.
     """
     samples = decoded.samples
@@ -72,7 +72,7 @@ def measure_quality(decoded: Signal, *, resampled: Signal, mel: np.ndarray, hop_
 
 
 def frame_powers(samples: np.ndarray, *, hop_samples: int) -> np.ndarray:
-    """Mean square of each frame of `hop_samples`, side by side, [S // hop] float32."""
+    """Mean square of consecutive, non-overlapping frames of `hop_samples`, [S // hop] float32."""
     frames = samples[: len(samples) // hop_samples * hop_samples].reshape(-1, hop_samples)
     return np.einsum("fs,fs->f", frames, frames) / np.float32(hop_samples)
 
@@ -94,27 +94,27 @@ def silence_fraction(powers: np.ndarray) -> float:
 
 
 def snr_db(powers: np.ndarray) -> float:
-    """An estimate of the ratio of speech to noise: the mean power above that of the quietest tenth.
+    """Estimate the ratio of speech to noise: the mean power above the mean power of the quietest tenth.
 
-    In the manner of NIST's STNR: pauses tell the noise. Where a clip has no pause it is an underestimate; frames of
-    digital silence tell nothing and are left out.
+    Similar to NIST's STNR, which measures the noise in pauses. For a clip without a pause it is an underestimate.
+    Frames of digital silence are ignored.
     """
-    heard = np.sort(powers[powers > SILENT_POWER])
-    if len(heard) == 0:
+    audible = np.sort(powers[powers > SILENT_POWER])
+    if len(audible) == 0:
         return 0.0
-    noise = float(heard[: max(1, len(heard) // 10)].mean())
-    speech = max(float(heard.mean()) - noise, SILENT_POWER)
+    noise = float(audible[: max(1, len(audible) // 10)].mean())
+    speech = max(float(audible.mean()) - noise, SILENT_POWER)
     return min(10 * math.log10(speech / noise), MAX_SNR_DB)
 
 
 def bandwidth_hz(signal: Signal, *, powers: np.ndarray, hop_samples: int) -> float:
-    """The highest frequency that carries signal: 4,000 Hz for telephone speech, whatever the rate of its file.
+    """The highest frequency with signal: 4,000 Hz for telephone speech, whatever the sample rate of its file.
 
-    The loudest of 32 spectra in each band of about 170 Hz, down to 65 dB below the loudest band.
+    A band of about 170 Hz has signal if the loudest of 32 spectra in it is at most 65 dB below the loudest band.
     """
     usable = len(signal.samples) - SPECTRUM_FFT
     if usable < 0 or len(powers) == 0 or powers.max() <= SILENT_POWER:
-        return 0.0  # too little is heard to tell
+        return 0.0  # too little signal to measure
     loud = np.flatnonzero(powers > powers.max() * 1e-4)
     chosen = loud[np.linspace(0, len(loud) - 1, min(SPECTRUM_FRAMES, len(loud))).astype(int)]
     starts = np.minimum(chosen * hop_samples, usable)
@@ -132,10 +132,10 @@ _WINDOW_POWER = float(np.square(_WINDOW).sum())
 
 
 def audio_hash(mel: np.ndarray) -> str:
-    """128 bits that a copy in another format, gain or rate shares but for a few, as hexadecimal digits.
+    """Perceptual hash of a recording, 128 bits as hexadecimal digits.
 
-    A difference hash (as of pictures) of the mel, pooled to 8 bands by 17 cells of time. Two recordings of one
-    sentence by one speaker differ in tens of bits.
+    A difference hash (known from images) of the mel, pooled to 8 bands by 17 cells of time. Copies in another format,
+    gain or rate differ in a few bits; two recordings of one sentence by one speaker differ in tens of bits.
     """
     F, M = mel.shape
     cells = np.arange(HASH_CELLS) * F // HASH_CELLS

@@ -1,4 +1,4 @@
-"""What a text says but does not spell: numbers and common abbreviations, read out."""
+"""Verbalization: numbers and common abbreviations of a text written out in words."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 
 import regex
 
-from preprocess.abbreviations import read_abbreviations
+from preprocess.abbreviations import expand_abbreviations
 from preprocess.conventions import CONVENTIONS
-from preprocess.numbers import read_numbers
+from preprocess.numbers import verbalize_numbers
 
 _NUMERALS = regex.compile(r"[\p{Nd}\p{No}]+")
 
 _ANY_DIGIT = re.compile("[\\d\u00b2\u00b3\u00b9\u2070-\u2079]")
-# NO-BREAK, FIGURE, THIN and NARROW NO-BREAK SPACE: between digits they group them, or keep them apart.
+# NO-BREAK, FIGURE, THIN and NARROW NO-BREAK SPACE: between digits they group or separate them.
 _FIXED_SPACES = "\u00a0\u2007\u2009\u202f"
 _GROUPED = regex.compile(rf"(?<!\d)\d{{1,3}}(?:[{_FIXED_SPACES}]\d{{3}}){{1,3}}(?![{_FIXED_SPACES}]?\d)")
 _FIXED_SPACE = regex.compile(f"[{_FIXED_SPACES}]")
@@ -27,20 +27,20 @@ _NUMBER_SIGN = regex.compile(r"(?:№|\b[nN]\.?º)(?=\s?\d)")
 
 
 def verbalize(text: str, *, language: str) -> str:
-    """A prepared text with abbreviations and numbers in words, where the language has them and they are sure."""
-    return read_numbers(read_abbreviations(text, language=language), language=language)
+    """Write the abbreviations and numbers of a prepared text in words; uncertain ones stay as they are."""
+    return verbalize_numbers(expand_abbreviations(text, language=language), language=language)
 
 
 def count_numbers(text: str) -> int:
-    """How many runs of digits, of any script, a text holds."""
+    """The number of runs of digits, of any script, in a text."""
     return len(_NUMERALS.findall(text))
 
 
 def protect_numbers(text: str, *, language: str) -> str:
-    """A raw text whose numbers survive Moses and NFKC.
+    """Rewrite the numbers of a raw text to keep their meaning through Moses' punctuation normalisation and NFKC.
 
-    Moses would write 10\u00a0000 as 10.000, and NFKC 2½ as 21⁄2 and 10² as 102. Nothing changes for a language whose
-    numbers are left alone anyway.
+    Moses would write 10\u00a0000 as 10.000, and NFKC 2½ as 21⁄2 and 10² as 102. A language whose numbers are not
+    verbalized is left unchanged.
     """
     if text.isascii() or not _ANY_DIGIT.search(text) or language not in CONVENTIONS or not CONVENTIONS[language].words:
         return text
