@@ -1,1 +1,1 @@
-"""One utterance in, one record out."""
+"""Preprocessing: turns one utterance into one record. Knows neither Beam nor TensorFlow."""

@@ -1,4 +1,4 @@
-"""The room's one door: an utterance becomes a record and its measures, or a rejection that says why."""
+"""Prepares one utterance: reads its text and its audio, and returns a record with its measures, or a rejection."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from shared.vocabulary import UNKNOWN_ID
 
 
 class Recording(NamedTuple):
-    """What was found in an audio file."""
+    """A decoded and measured audio file."""
 
     frames: int
-    mel: np.ndarray  # as it is stored: [F, M], or its moments [3, M]
+    mel: np.ndarray  # as stored: [F, M], or its moments [3, M]
     duration_s: float
     sha256: str
     rate_hz: int  # of the file
@@ -36,7 +36,7 @@ class Recording(NamedTuple):
 
 
 class Sentence(NamedTuple):
-    """What was found in a text."""
+    """A prepared and tokenized text."""
 
     text: str
     tokens: tuple[int, ...]  # [T]
@@ -45,14 +45,14 @@ class Sentence(NamedTuple):
 
 
 class PreparedUtterance(NamedTuple):
-    """A record and what the manifest says of it besides."""
+    """A record, and the further facts about it in the manifest."""
 
     record: Record
     sentence: Sentence
     recording: Recording
 
     def manifest_columns(self) -> dict[str, str | int | float]:
-        """Columns of the manifest, by name."""
+        """The record's cells in the manifest: column name -> value."""
         sentence, recording = self.sentence, self.recording
         return {
             "utterance_id": self.record.utterance_id,
@@ -72,7 +72,7 @@ class PreparedUtterance(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """All that turns an utterance into its record."""
+    """The settings and the tokenizer that turn utterances into records; call it with an utterance."""
 
     features: FeatureSpec
     mel_dtype: str
@@ -81,10 +81,10 @@ class Preparation:
     decode_limit_s: float
 
     def __call__(self, utterance: Utterance) -> PreparedUtterance | Rejection:
-        """The one function from utterance to record or rejection.
+        """Prepare one utterance.
 
-        An error of the data is a rejection; any other exception is a defect or a failing disk, and propagates.
-        What is merely undesirable is measured, and judged later.
+        An error in the data gives a rejection. Any other exception is a defect or a failing disk, and propagates.
+        Properties that are merely undesirable are measured here and checked later.
         """
         stage = "text"
         try:
@@ -105,7 +105,7 @@ class Preparation:
         return PreparedUtterance(record, sentence, recording)
 
     def read_text(self, text: str, *, language: str) -> Sentence:
-        """Raises Rejected where nothing is left of the text after its preparation."""
+        """Prepare and tokenize a text; raises Rejected if nothing is left of it."""
         prepared = prepare_text(text, language=language)
         tokens = self.tokenizer.encode(prepared.text, language=language)
         if len(tokens) < 3:
@@ -114,7 +114,7 @@ class Preparation:
         return Sentence(prepared.text, tokens, unknown, prepared.unread_numbers)
 
     def read_audio(self, data: bytes) -> Recording:
-        """Raises Rejected where the bytes give no mel."""
+        """Decode and measure the bytes of an audio file; raises Rejected if they give no mel."""
         decoded = decode_audio(data, max_duration_s=self.decode_limit_s)
         if self.mel_dtype == NO_MEL:
             check_plain_pcm(data, rate_hz=self.features.sample_rate_hz, samples=decoded.samples)

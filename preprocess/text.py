@@ -1,6 +1,7 @@
-"""Text preparation as NLLB-200 was trained with, then numbers and abbreviations in words.
+"""Text preparation: NLLB-200's own normalisation, then numbers and abbreviations in words.
 
-Without the first, curly quotes, dashes and « » become <unk>; without the second, a voice would have to learn to read 7.
+Without the normalisation, curly quotes, dashes and « » become <unk>. Without the words, the model would have to learn
+how to read 7.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ import sacremoses
 from preprocess.verbalize import count_numbers, protect_numbers, verbalize
 from shared.languages import script
 
-# Part of the contract: another preparation gives other tokens.
+# Part of the contract: a different preparation gives different tokens.
 PREPARATION = "nllb-moses-nfkc-reading-3"
 
 ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER = "\u200c", "\u200d"
 
-# Format characters that stand within words and mean no space: soft hyphen, word joiner, byte order mark, the marks,
-# embeddings and isolates of direction, tags, and the joiner, which NLLB's tokenizer would make a space.
+# Format characters within words that do not mean a space: soft hyphen, word joiner, byte order mark, the marks,
+# embeddings and isolates of direction, tags, and the joiner, which NLLB's tokenizer would turn into a space.
 _WITHIN_WORDS = re.compile(
     r"[\u00ad\u061c\u180e\u200d-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0001\U000e0020-\U000e007f]"
 )
-# In Arabic script the non-joiner parts what a word is made of, and so does the tokenizer.
+# In Arabic script the non-joiner separates the parts of a word; the tokenizer keeps it.
 _NOT_BETWEEN_PARTS = regex.compile(
     r"(?<![\p{L}\p{M}\p{N}])\u200c+|\u200c+(?![\p{L}\p{M}\p{N}\u200c])|(?<=\u200c)\u200c+"
 )
@@ -38,17 +39,18 @@ _UNSPOKEN = regex.compile(r"[^\p{L}\p{M}\p{N}]+")
 
 
 class PreparedText(NamedTuple):
-    """A text as it will be read, and how many runs of digits in it were left alone."""
+    """A prepared text, and the number of runs of digits in it that were not written in words."""
 
     text: str
     unread_numbers: int
 
 
 def prepare_text(text: str, *, language: str) -> PreparedText:
-    """Moses punctuation, NFKC, no control or format characters, single spaces; numbers and abbreviations read out.
+    """Prepare a text: Moses punctuation, NFKC, no control or format characters, single spaces, numbers in words.
 
-    The steps up to the reading, and the language `en` for all, are those of fairseq's NLLB preparation (stopes).
-    Unlike there, format characters within words vanish, and the zero-width non-joiner of Arabic script stays.
+    All steps before the numbers, with Moses' language `en` for every text, are those of fairseq's NLLB preparation
+    (stopes). Unlike there, format characters within words are removed, and the zero-width non-joiner of Arabic script
+    is kept.
     """
     text = _without_format_characters(text, language=language)
     text = protect_numbers(text, language=language)
@@ -61,7 +63,7 @@ def prepare_text(text: str, *, language: str) -> PreparedText:
 
 
 def spoken_characters(text: str) -> str:
-    """A text without what takes no time to say: its letters, digits and the marks on them."""
+    """The characters of a text that are spoken: letters, digits and the marks on them."""
     return _UNSPOKEN.sub("", text)
 
 
@@ -90,6 +92,6 @@ def _moses(text: str) -> str:
 
 @functools.cache
 def _substitutions() -> tuple[tuple[re.Pattern[str], str], ...]:
-    """Moses' normalize-punctuation.perl as sacremoses keeps it, compiled once."""
+    """Moses' normalize-punctuation.perl as in sacremoses, compiled once."""
     normalizer = sacremoses.MosesPunctNormalizer(lang="en")
     return tuple((re.compile(pattern), replacement) for pattern, replacement in normalizer.substitutions)

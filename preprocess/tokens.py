@@ -1,4 +1,4 @@
-"""NLLB-200 token ids in NLLB's current layout, `[language] pieces </s>`."""
+"""The tokenizer: text to NLLB-200 token ids in NLLB's current layout, `[language] pieces </s>`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shared.errors import UserError, cwd_hint
 from shared.languages import CODES, FIRST_ID, language_id, script
 from shared.vocabulary import END_ID, PAD_ID, SPECIAL_IDS, UNKNOWN_ID, WORD_START, Vocabulary
 
-# Scripts of FLORES codes that ISO 15924 defines as several Unicode scripts.
+# ISO 15924 scripts in FLORES-200 codes that consist of other Unicode scripts.
 COMPOSITE_SCRIPTS = {"Hans": ("Hani",), "Hant": ("Hani",), "Jpan": ("Hani", "Hira", "Kana")}
 
 FILE_NAME = "tokenizer.json"
@@ -28,20 +28,24 @@ _EXPECTED_IDS = {"<pad>": PAD_ID, "</s>": END_ID, "<unk>": UNKNOWN_ID}
 
 
 class Tokenizer:
-    """A `tokenizer.json` of NLLB's layout, checked when it is opened."""
+    """A tokenizer with NLLB's token ids, from a `tokenizer.json` that is checked when it is opened."""
 
     def __init__(self, location: str):
-        """Open a local file, or the `tokenizer.json` of a hub repository such as facebook/nllb-200-distilled-600M.
+        """Open a tokenizer.
+
+        Args:
+            location: the path of a `tokenizer.json`, or a Hugging Face repository such as
+                facebook/nllb-200-distilled-600M.
 
         Raises:
-            UserError: it cannot be read, or its special or language tokens have other ids than NLLB's.
+            UserError: it cannot be read or downloaded, or its special or language tokens have other ids than NLLB's.
         """
         data = _read(location)
         try:
             self._tokenizer = tokenizers.Tokenizer.from_buffer(data)
         except ValueError as error:
             raise UserError(f"tokenizer {location}: not a tokenizer.json ({error})") from error
-        # Truncation and padding are ours to decide; a published file may ask for either.
+        # A published file can switch on truncation and padding; both would change the tokens.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         _check_layout(self._tokenizer, location=location)
@@ -49,14 +53,14 @@ class Tokenizer:
         self.identity = TokenizerIdentity(location=location, sha256=hashlib.sha256(data).hexdigest(), size=size)
 
     def encode(self, text: str, *, language: str) -> tuple[int, ...]:
-        """`[language] pieces </s>` of a prepared text, [T].
+        """Tokenize a prepared text: `[language] pieces </s>`, [T].
 
-        Special tokens that the text spells out, such as "</s>", are <unk>: they are not obeyed.
+        Special tokens written in the text, such as "</s>", become <unk>.
         """
         return tuple(nllb_id for nllb_id, _ in self.encode_pieces(text, language=language))
 
     def encode_pieces(self, text: str, *, language: str) -> list[tuple[int, str]]:
-        """The same as (id, piece) pairs."""
+        """Tokenize a prepared text as `encode` does, to (id, piece) pairs."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         pieces = [
             (nllb_id, piece) if _is_piece(nllb_id) else (UNKNOWN_ID, "<unk>")
@@ -65,14 +69,14 @@ class Tokenizer:
         return [(language_id(language), language), *pieces, (END_ID, "</s>")]
 
     def unknown_characters(self, text: str) -> str:
-        """The characters of a prepared text that are <unk>, each once, in the order of their code points."""
+        """The characters of a prepared text that become <unk>, each once, in the order of their code points."""
         encoding = self._tokenizer.encode(text, add_special_tokens=False)
         spans = zip(encoding.ids, encoding.offsets, strict=True)
         unknown = {c for nllb_id, (start, stop) in spans if not _is_piece(nllb_id) for c in text[start:stop]}
         return "".join(sorted(unknown - {" "}))
 
     def compact_vocabulary(self, used: Iterable[int], *, languages: Iterable[str]) -> Vocabulary:
-        """Special tokens, used ids, languages, and each single-character piece of the languages' scripts."""
+        """The vocabulary of special tokens, used ids, languages, and single-character pieces of their scripts."""
         languages = sorted(languages)
         pieces = {nllb_id: piece for piece, nllb_id in self._tokenizer.get_vocab().items()}
         kept = {*SPECIAL_IDS, *used, *map(language_id, languages)}
@@ -124,7 +128,7 @@ def _check_layout(tokenizer: tokenizers.Tokenizer, *, location: str) -> None:
 
 
 def _alphabet(languages: list[str]) -> regex.Pattern[str]:
-    """One character that text in these languages may hold."""
+    """A pattern of one character in the scripts of these languages."""
     names = {name for code in languages for name in COMPOSITE_SCRIPTS.get(script(code), (script(code),))}
     return regex.compile("|".join(rf"\p{{Script={name}}}" for name in (*sorted(names), "Zyyy", "Zinh")))
 

@@ -1,4 +1,4 @@
-"""An utterance of a corpus before anything was computed, and the reasons why one is turned away."""
+"""Utterances as the readers list them, rejections, and the closed list of rejection reasons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import enum
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Utterance:
-    """A reference to a recording and its text: small, so that it can be shuffled."""
+    """A text and a reference to its recording: small enough to be shuffled."""
 
     id: str  # source/id, unique in the dataset
     audio_path: str
@@ -20,8 +20,8 @@ class Utterance:
 class Reason(enum.StrEnum):
     """Why an utterance is not in the shards: a closed list, counted per dataset.
 
-    Up to `EMPTY_TEXT` nothing could be made of the utterance. Those below stand in the withheld records, and
-    another threshold brings them back without decoding anything.
+    Utterances with a reason up to `EMPTY_TEXT` have no record. Those with a later reason are stored as withheld
+    records; another threshold brings them back without decoding.
     """
 
     BAD_METADATA_ROW = "bad_metadata_row"
@@ -60,27 +60,27 @@ class Reason(enum.StrEnum):
     OVER_CAP = "over_cap"
 
 
-# Left out because less was asked for: no fault of the utterance.
+# Reasons that come from the config's limits and not from a fault of the utterance.
 EXCLUDED_BY_CONFIG = frozenset({Reason.NOT_SELECTED, Reason.OVER_CAP})
 
-# The stage at which an utterance that has a record was turned away.
+# The stage of the rejections of utterances that have a record.
 FILTER_STAGE = "selection"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Rejection:
-    """An utterance that is not in the shards, or a metadata row that is no utterance."""
+    """An utterance that is not in the shards, or a metadata row that is not a valid utterance."""
 
     id: str
     audio_path: str
-    language: str  # FLORES-200; empty where the row does not say
+    language: str  # FLORES-200; empty if the row does not state it
     stage: str  # "corpus", "text", "audio", "shard" or FILTER_STAGE
     reason: Reason
     message: str
 
 
 class Rejected(Exception):
-    """Raised inside the preparation of one utterance; becomes its `Rejection`."""
+    """Raised while one utterance is prepared; becomes its `Rejection`."""
 
     def __init__(self, reason: Reason, message: str):
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The inside of a wav: its chunks, and whether its samples lie there as the trainer reads them."""
+"""Wav files: their chunks, truncated samples, and whether the trainer can read their samples directly."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from preprocess.utterance import Reason, Rejected
 
 CHUNKS_START = 12
 PLAIN_PCM, EXTENSIBLE = 1, 0xFFFE
-# The first two bytes of EXTENSIBLE's subformat are the tag that would stand there otherwise.
+# Offset of EXTENSIBLE's subformat, whose first two bytes are the format tag.
 SUBFORMAT = 24
 FULL_SCALE = 32768
 
 
 class Chunk(NamedTuple):
-    """A chunk where it stands; a damaged file may end before its content does."""
+    """A chunk and its position; a damaged file can end before the chunk's content does."""
 
     name: bytes
     start: int  # of its content
-    size: int  # of its content, as its header says
+    size: int  # of its content, as stated in its header
 
 
 def chunks(data: bytes) -> Iterator[Chunk]:
-    """The chunks of a RIFF file of the form WAVE; none of any other."""
+    """Yield the chunks of a RIFF WAVE file; other files have none."""
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         return
     position = CHUNKS_START
@@ -38,7 +38,7 @@ def chunks(data: bytes) -> Iterator[Chunk]:
 
 
 def check_truncation(data: bytes) -> None:
-    """Raises Rejected for a wav whose samples end before its header says: libsndfile takes it for a shorter one."""
+    """Raise Rejected for a wav with fewer samples than its header states; libsndfile reads it as a shorter one."""
     for chunk in chunks(data):
         if chunk.name == b"data":
             if chunk.size > len(data) - chunk.start:
@@ -48,20 +48,23 @@ def check_truncation(data: bytes) -> None:
 
 
 def check_plain_pcm(data: bytes, *, rate_hz: int, samples: np.ndarray) -> None:
-    """Raises Rejected for a recording that `trainer/data/wav_decoder.py` would not read as the same samples.
+    """Raise Rejected for a recording from which `trainer/data/wav_decoder.py` would not read the same samples.
 
-    That is anything but 16-bit PCM at the rate of the mels whose first data chunk holds just these samples, [S]
-    float32, the mean of the channels. libsndfile takes another one where there are several.
+    The trainer reads 16-bit PCM at the rate of the mels, and the first data chunk; libsndfile can take another chunk
+    if there are several.
+
+    Args:
+        samples: the mean of the channels as libsndfile decoded it, [S] float32.
     """
     first: dict[bytes, Chunk] = {}
     for chunk in chunks(data):
         first.setdefault(chunk.name, chunk)
-    complaint = _complaint(data, first, rate_hz=rate_hz, samples=samples)
-    if complaint:
-        raise Rejected(Reason.NOT_PLAIN_WAV, f"{complaint}, which training without stored mels does not read")
+    difference = _difference(data, first, rate_hz=rate_hz, samples=samples)
+    if difference:
+        raise Rejected(Reason.NOT_PLAIN_WAV, f"{difference}, which training without stored mels does not read")
 
 
-def _complaint(data: bytes, first: dict[bytes, Chunk], *, rate_hz: int, samples: np.ndarray) -> str:
+def _difference(data: bytes, first: dict[bytes, Chunk], *, rate_hz: int, samples: np.ndarray) -> str:
     if b"fmt " not in first or b"data" not in first:
         return "no RIFF wav"
     at = first[b"fmt "].start

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pydantic
 
-from shared.config_schema import SEPARATOR, Setting, is_section, setting_of
+from shared.config_schema import SEPARATOR, Setting, is_section, join_keys, printable, setting_of
 
 MAX_SHOWN_CHARACTERS = 200
 
@@ -21,7 +21,7 @@ class Location(NamedTuple):
     setting: Setting
 
     def __str__(self) -> str:
-        return SEPARATOR.join(self.names) or "the config"
+        return join_keys(self.names) or "the config"
 
 
 def describe_error(
@@ -74,14 +74,14 @@ def _bad_value(problem: Mapping[str, Any], *, location: Location) -> str:
 def _bad_name(problem: Mapping[str, Any], *, names: Sequence[str]) -> str:
     pattern = problem.get("ctx", {}).get("pattern")
     expected = f"one that matches {pattern}" if pattern else problem["msg"]
-    return f"{SEPARATOR.join(names)}: {shown(problem['input'])} cannot be a name here; expected {expected}"
+    return f"{join_keys(names)}: {shown(problem['input'])} cannot be a name here; expected {expected}"
 
 
 def _known_keys(location: Location, *, model: type[pydantic.BaseModel]) -> str:
     *place, key = location.names
     known = sorted(location.section.model_fields)
     near = difflib.get_close_matches(key, known, n=1)
-    nearest = [SEPARATOR.join([*place, near[0]])] if near else [path for path in _all_keys(model) if _last(path) == key]
+    nearest = [join_keys([*place, near[0]])] if near else [path for path in _all_keys(model) if _last(path) == key]
     suggestion = f"did you mean {nearest[0]}? " if nearest else ""
     return f"{suggestion}known here: {', '.join(near + [name for name in known if name not in near])}"
 
@@ -101,13 +101,13 @@ def _all_keys(model: type[pydantic.BaseModel], *, prefix: str = "") -> Iterator[
 
 def _missing(names: Sequence[str], *, document: dict[str, Any], in_file: dict[str, Any]) -> str:
     """Report a missing key, or the misspelt section that an override created by naming it."""
-    where = SEPARATOR.join(names)
+    where = join_keys(names)
     *place, section, _ = ["", *names]
     siblings = _at(in_file, place[1:])
     if section and isinstance(siblings, dict) and siblings and section not in siblings:
-        path = SEPARATOR.join([*place[1:], section])
-        near = _nearest(section, siblings, prefix=SEPARATOR.join([*place[1:], ""]))
-        listed = ", ".join(map(str, siblings))
+        path = join_keys([*place[1:], section])
+        near = _nearest(section, siblings, prefix=join_keys([*place[1:], ""]))
+        listed = ", ".join(map(printable, siblings))
         return f"{path}: not in the file; {near}the file has: {listed}; a new one needs {where}=…"
     return f"{where}: missing; give it in the file or as {where}=…"
 
@@ -120,7 +120,7 @@ def _at(document: Any, names: Sequence[str]) -> Any:
 
 def _nearest(name: str, known: Iterable[Any], *, prefix: str = "") -> str:
     near = difflib.get_close_matches(name, list(map(str, known)), n=1)
-    return f"did you mean {prefix}{near[0]}? " if near else ""
+    return f"did you mean {prefix}{printable(near[0])}? " if near else ""
 
 
 def shown(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,16 @@ import pydantic
 from pydantic.fields import FieldInfo
 
 SEPARATOR = "."  # between section and key
+
+
+def join_keys(keys: Iterable[Any]) -> str:
+    """A path of keys for a message, in one line whatever the keys are."""
+    return SEPARATOR.join(map(printable, keys))
+
+
+def printable(key: Any) -> str:
+    """A key for a message, in one line."""
+    return str(key) if str(key).isprintable() else repr(key)
 
 
 class Setting(NamedTuple):

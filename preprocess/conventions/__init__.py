@@ -1,4 +1,4 @@
-"""The conventions of the languages that num2words has, and of those with abbreviations that are safe to read."""
+"""The conventions of each language: how it writes and reads numbers, money and abbreviations."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def _cardinals_only(
     )
 
 
-# Absent, though num2words has them: Japanese and Thai, whose text is left untouched, and Serbian, which it writes in
-# Latin letters.
+# Languages of num2words, and languages with unambiguous abbreviations. Left out although num2words has them: Japanese
+# and Thai, because their texts are not changed, and Serbian, because num2words writes it in Latin letters.
 CONVENTIONS: Mapping[str, Convention] = {
     "eng_Latn": ENGLISH,
     "deu_Latn": GERMAN,
@@ -41,7 +41,7 @@ CONVENTIONS: Mapping[str, Convention] = {
     "swe_Latn": SWEDISH,
     "hin_Deva": HINDI,
     "amh_Ethi": _cardinals_only("am", limit=1000),  # beyond: TypeError, Latin letters, and no end
-    "azj_Latn": _cardinals_only("az", limit=11_000),  # beyond: 21,000 is said as 20,000
+    "azj_Latn": _cardinals_only("az", limit=11_000),  # beyond: 21,000 is read as 20,000
     "bel_Cyrl": _cardinals_only("be", agrees=r"\b(?:адзін|два)$"),
     "ben_Beng": _cardinals_only("bn"),
     "cat_Latn": _cardinals_only("ca", agrees=r"\b(?:un|dos)$|-cents\b"),
@@ -60,7 +60,7 @@ CONVENTIONS: Mapping[str, Convention] = {
     "ron_Latn": _cardinals_only("ro", limit=10**9, agrees=r"\b(?:unu|doi|doisprezece)$"),
     "slk_Latn": _cardinals_only("sk", agrees=r"(?:jeden|dva)$"),
     "slv_Latn": _cardinals_only("sl"),
-    "tel_Telu": _cardinals_only("te", limit=100),  # beyond: a hundred and a thousand are said without their one
+    "tel_Telu": _cardinals_only("te", limit=100),  # beyond: 100 and 1,000 are read without their one
     "tgk_Cyrl": _cardinals_only("tg"),
     "vie_Latn": _cardinals_only("vi"),
 }

@@ -1,4 +1,4 @@
-"""How a language writes numbers, money and abbreviations, and how it says them."""
+"""The type of a language's conventions: how it writes numbers, money and abbreviations, and how it reads them."""
 
 from __future__ import annotations
 
@@ -6,82 +6,81 @@ import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
-# Regular expressions and what stands for them, in order.
+# (regular expression, replacement) pairs, applied in order.
 Substitutions = tuple[tuple[str, str], ...]
 
 
 class Noun(NamedTuple):
-    """What is counted: its forms in the order of the language's plural rule, and the key of the number's agreement."""
+    """A counted noun: its forms in the order of the language's plural rule, and its gender (key of `agreement`)."""
 
     forms: tuple[str, ...]
     gender: str = ""
 
 
 class Money(NamedTuple):
-    """A currency and its hundredth."""
+    """A currency and its hundredth: dollar and cent."""
 
     unit: Noun
     hundredth: Noun | None = None
 
 
 def noun(forms: str, gender: str = "") -> Noun:
-    """`dollar dollars` as a noun; a `_` stands for a space within a form."""
+    """Make a noun from its forms, `dollar dollars`; `_` is a space within a form."""
     return Noun(tuple(form.replace("_", " ") for form in forms.split()), gender)
 
 
 def money(unit: str, hundredth: str = "", gender: str = "", hundredth_gender: str | None = None) -> Money:
-    """A currency whose hundredth is of the same gender unless said."""
+    """Make a currency; the hundredth has the gender of the unit unless it is given."""
     small = gender if hundredth_gender is None else hundredth_gender
     return Money(noun(unit, gender), noun(hundredth, small) if hundredth else None)
 
 
 def months(names: str) -> str:
-    """A pattern of the months behind a number."""
+    """A pattern of the months that follow a number."""
     return rf" (?:{'|'.join(names.split())})\b"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Convention:
-    """What is known of one language; what is not known is left alone."""
+    """The conventions of one language; numbers and abbreviations without a convention are not changed."""
 
-    words: str = ""  # num2words' name of it
-    limit: int = 10**12  # from here on num2words is wrong, or nobody would say it
-    substitutions: Substitutions = ()  # where num2words writes what the language does not
-    thousand: str = ""  # from 100,000 to 999,999 said after how many there are: num2words loses their one
+    words: str = ""  # num2words' name of the language
+    limit: int = 10**12  # from here on num2words is wrong, or nobody would say the number
+    substitutions: Substitutions = ()  # corrections of num2words
+    thousand: str = ""  # the word for thousand from 100,000 to 999,999, for languages where num2words loses a "one"
 
     decimal: str = ""  # the signs between whole and fraction
     thousands: str = ""  # the signs between groups
-    point: Noun | None = None  # what is said for the decimal sign
-    places: tuple[Noun, ...] = ()  # tenths, hundredths, thousandths, where these are said
+    point: Noun | None = None  # how the decimal sign is read
+    places: tuple[Noun, ...] = ()  # tenths, hundredths, thousandths, in languages that name them
     fraction_is_number: bool = False  # "3,14" is "trois virgule quatorze", not "virgule un quatre"
     minus: str = ""
 
-    plural: str = "one"  # a rule of preprocess/numbers.py
-    agreement: Mapping[str, Substitutions] = dataclasses.field(
-        default_factory=dict
-    )  # of the number with a noun, by gender
-    agrees: str = ""  # numbers that end so change before a noun; which way only its gender would tell
-    agrees_not_before: str = ""
+    plural: str = "one"  # a rule of preprocess/number_words.py
+    # gender -> changes of the number before a noun of that gender
+    agreement: Mapping[str, Substitutions] = dataclasses.field(default_factory=dict)
+    agrees: str = ""  # pattern of numbers that change with the gender of the noun after them
+    agrees_not_before: str = ""  # words before which such numbers do not change
 
     percent: Noun | None = None
     percent_first: bool = False
     currencies: Mapping[str, Money] = dataclasses.field(default_factory=dict)
     money_joint: str = ""
-    of: str = ""  # between round millions and a noun; with an apostrophe where a vowel takes it, else "de"
+    of: str = ""  # between round millions and a noun; with an apostrophe before vowels, otherwise "de"
     magnitudes: str = ""  # "$5 million" is five million dollars
 
     century: str | None = None  # 1984 is 19 + this + 84; "" where num2words knows the years
     decades: bool = False  # 1990s
-    ordinals: tuple[tuple[str, Substitutions], ...] = ()  # the mark behind the digits, and the ordinal's ending then
-    dot: str = ""  # "3. x" before small letters: "ordinal" is read as one, of an "unsure" one the ending is not known
-    ordinals_after: tuple[tuple[str, str], ...] = ()  # before "3. X", and what the ordinal ends in then
-    day_before: str = ""  # months behind which the day is an ordinal
-    day_after: str = ""  # months before which it is one
+    ordinals: tuple[tuple[str, Substitutions], ...] = ()  # mark after the digits -> the ordinal's ending
+    dot: str = ""  # "3. x" before lower case: "ordinal", or "unsure" if the ordinal's ending is not known
+    ordinals_after: tuple[tuple[str, str], ...] = ()  # pattern before "3. X" -> the ordinal's ending
+    day_before: str = ""  # pattern of months after which the day is an ordinal
+    day_after: str = ""  # pattern of months before which the day is an ordinal
     day_substitutions: Substitutions = ()
-    unsure: str = ""  # what follows a number that is not said as a cardinal
+    unsure: str = ""  # pattern after a number that is not read as a cardinal
 
     titles: Mapping[str, str] = dataclasses.field(default_factory=dict)  # before a name
-    streets: frozenset[str] = frozenset()  # titles that mean something else behind a name
+    streets: frozenset[str] = frozenset()  # titles with another meaning after a name
     numbered: Mapping[str, str] = dataclasses.field(default_factory=dict)  # before a number
     phrases: Mapping[str, str] = dataclasses.field(default_factory=dict)  # anywhere
-    closings: Mapping[str, str] = dataclasses.field(default_factory=dict)  # whose full stop may end the sentence too
+    closings: Mapping[str, str] = dataclasses.field(default_factory=dict)  # their full stop can also end the sentence

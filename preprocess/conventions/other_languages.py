@@ -34,9 +34,9 @@ _TURKISH_ENDS = f"{_TURKISH}|milyon|milyar"
 
 TURKISH = Convention(
     words="tr",
-    # num2words writes numbers as on cheques, in one word
+    # num2words writes numbers in one word, as on cheques
     substitutions=((rf"(milyon|milyar|{_TURKISH})(?={_TURKISH_ENDS})", r"\1 "),),
-    thousand="bin",  # 121,500 is said as 120,500
+    thousand="bin",  # num2words reads 121,500 as 120,500
     decimal=",",
     thousands=".",
     point=noun("virgül"),
@@ -60,7 +60,7 @@ TURKISH = Convention(
 
 ARABIC = Convention(
     words="ar",
-    # the conjunction is written to its word; the duals have their short form before a noun only
+    # the conjunction is joined to the next word; the duals have their short form before a noun only
     substitutions=((" و ", " و"), (r"\b(مئتا|ألفا|مليونا)(?=$| و)", r"\1ن")),
     decimal="٫.",
     thousands="٬,",
@@ -85,7 +85,7 @@ PERSIAN = Convention(
     money_joint="و",
 )
 
-# num2words has no Hindi.
+# num2words does not support Hindi.
 HINDI = Convention(titles={"डॉ.": "डॉक्टर", "प्रो.": "प्रोफेसर"})
 
 KOREAN = Convention(
@@ -97,7 +97,7 @@ KOREAN = Convention(
     plural="none",
     percent=noun("퍼센트"),
     currencies={"₩": money("원"), "$": money("달러", "센트"), "€": money("유로", "센트"), "¥": money("엔")},
-    # what is counted in native numerals, or in either; and June and October
+    # counters that take native numerals, or either kind; and June and October
     unsure=r" ?(?:시(?!대)|개(?!월)|명|분|살|마리|권|잔|병|번|달|가지|사람|벌|채|대|송이|그루|켤레|곳|쪽|차)"
     r"|(?<=6|10)월",
 )

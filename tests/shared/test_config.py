@@ -83,6 +83,7 @@ def test_every_config_that_ships_is_valid() -> None:
         ),
         (HOUSE + "cellar: {depth: 1}\n", "cellar.depth", "known here: colour, width_m"),
         ("name: x\nrooms: {hall: {colour: blue, length: 1}}\n", "rooms.hall.length", "known here: colour, width_m"),
+        ('name: x\nkitchen: {"a\\nb": 1}\n', "kitchen.'a\\nb'", "known here: colour, width_m"),
         # the key of another section
         (
             HOUSE + "width_m: 2\n",
