@@ -18,7 +18,7 @@ REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-
 OUT       ?= $(RUN)/speech.wav
 
 comma  := ,
-EXTRAS := preprocess,trainer,dev$(if $(GPU),$(comma)gpu)
+EXTRAS := preprocess,trainer,dev,docs$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files

@@ -1,0 +1,1 @@
+"""Parts of the site that are generated from the code when mkdocs builds a page."""

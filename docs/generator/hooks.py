@@ -1,0 +1,47 @@
+"""mkdocs hook: fills `<!-- generated: NAME -->` in a page with the table of that name."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+MARKER = re.compile(r"^<!-- generated: ([a-z ]+) -->$", re.MULTILINE)
+
+
+def generators() -> dict[str, Callable[[], str]]:
+    """The generated parts by name."""
+    from docs.generator import tables
+    from docs.generator.settings import reference
+    from pipelines.config import BuildConfig
+    from trainer.config.train_config import TrainConfig
+
+    return {
+        "corpora": tables.corpora,
+        "checks": tables.checks,
+        "failures": tables.failures,
+        "records": tables.records,
+        "features": tables.features,
+        "commands": tables.commands,
+        "make targets": tables.make_targets,
+        "data settings": lambda: reference(BuildConfig),
+        "training settings": lambda: reference(TrainConfig),
+    }
+
+
+def filled(markdown: str) -> str:
+    """The page with its generated parts.
+
+    Raises:
+        KeyError: a marker names no generated part.
+    """
+    return MARKER.sub(lambda match: generators()[match[1]](), markdown)
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by mkdocs for each page before it is rendered."""
+    return filled(markdown)

@@ -1,0 +1,48 @@
+"""Every shell and Python block of the README and of the site does what the page says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.docs.conftest import run_block
+from tests.docs.pages import BLOCK, PAGES, ROOT, blocks
+
+WITH_BLOCKS = [page for page in PAGES if any(block.skipped is None for block in blocks(page))]
+ALL = [block for page in PAGES for block in blocks(page)]
+
+
+@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.stem)
+def test_the_blocks_of_a_page_run_one_after_another(page: Path, workplace: Callable[[], Path]) -> None:
+    folder = workplace()
+    for block in blocks(page):
+        if block.skipped is None:
+            ended = run_block(block, folder=folder)
+            assert ended.returncode == block.exit_code, f"{block}\n{block.to_run}\n{ended.stdout[-6000:]}"
+
+
+def test_a_block_that_is_not_run_says_why() -> None:
+    """A reason that is not in the list is refused where the pages are read."""
+    assert {block.skipped for block in ALL} - {None} <= {"download", "GPU", "cluster", "container", "other machine", "accounts"}
+
+
+def test_every_fence_names_its_language() -> None:
+    for page in PAGES:
+        languages = {match["language"] for match in BLOCK.finditer(page.read_text(encoding="utf-8"))}
+        assert languages <= {"sh", "python", "text", "yaml"}, page
+
+
+def test_every_make_target_that_a_document_names_is_in_the_makefile() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        named = set(re.findall(r"(?:`|^|&& |\| )make (?:-n )?([a-z][a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+        assert named <= targets, page
+
+
+def test_the_quickstart_is_what_the_pages_share() -> None:
+    """`make quickstart` is these four; the tests of the commands themselves run each of them on the sample."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "\nquickstart: preprocess validate train synthesize  ##" in makefile

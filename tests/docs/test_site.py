@@ -1,0 +1,103 @@
+"""The site builds, and a page that leads nowhere or a setting that nothing explains ends the build or the test."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.generator import tables
+from docs.generator.comments import field_comments
+from docs.generator.hooks import MARKER, filled, generators
+from docs.generator.settings import missing_meanings, sections
+from pipelines.config import BuildConfig
+from preprocess.corpora import READERS
+from preprocess.utterance import Reason
+from shared.config import Config
+from shared.records import FIELDS
+from tests.docs.pages import PAGES, ROOT
+from trainer.config.train_config import TrainConfig
+
+
+def built(root: Path) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(root / "site")]
+    return subprocess.run(words, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The site's sources, with links to the code that the generated parts come from."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    for name in ("Makefile", "pipelines", "preprocess", "shared", "trainer"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    return tmp_path
+
+
+def test_the_site_builds_without_a_warning_and_its_tables_are_filled(copy: Path) -> None:
+    ended = built(copy)
+    assert ended.returncode == 0, ended.stdout
+    pages = {page.name: page.read_text(encoding="utf-8") for page in (copy / "site").glob("*.html")}
+    assert "<!-- generated" not in "".join(pages.values())
+    assert all(field.name in pages["dataset-format.html"] for field in FIELDS)
+    assert "generator" not in {path.name for path in (copy / "site").iterdir()}
+
+
+@pytest.mark.parametrize("broken", ["[nowhere](nowhere.md)", "[no such heading](install.md#no-such-heading)"])
+def test_a_dead_link_ends_the_build(copy: Path, broken: str) -> None:
+    with (copy / "docs" / "index.md").open("a", encoding="utf-8") as page:
+        page.write(f"\n{broken}\n")
+    ended = built(copy)
+    assert ended.returncode != 0
+    assert broken.partition("(")[2].rstrip(")").partition("#")[2] or "nowhere.md" in ended.stdout
+
+
+@pytest.mark.parametrize("model", [BuildConfig, TrainConfig])
+def test_every_setting_has_a_meaning(model: type[Config]) -> None:
+    assert missing_meanings(model) == []
+
+
+def test_the_reference_has_every_key_once() -> None:
+    for model in (BuildConfig, TrainConfig):
+        keys = [(section.title, one.key) for section in sections(model) for one in section.settings]
+        assert len(keys) == len(set(keys))
+    keys = {one.key for section in sections(TrainConfig) for one in section.settings}
+    assert {"steps", "model.size", "input.costs.compile_s", "optimizer.schedule.kind", "plateau.patience"} <= keys
+
+
+class Documented(Config):
+    behind: int = 1  # a comment behind
+    # a comment above,
+    # in two lines
+    above: int = 2
+    neither: int = 3
+
+
+def test_a_comment_explains_the_field_that_it_stands_beside() -> None:
+    assert field_comments(Documented) == {"behind": "a comment behind", "above": "a comment above, in two lines"}
+
+
+def test_every_reason_is_explained_once() -> None:
+    explained = [*tables.MEASURES, *tables.FAILURES]
+    assert sorted(explained) == sorted(Reason)
+
+
+def test_every_reader_is_on_the_page_of_the_corpora() -> None:
+    assert all(f"`reader: {name}`" in tables.corpora() for name in READERS)
+
+
+def test_every_generated_part_is_on_one_page() -> None:
+    named = [name for page in PAGES for name in MARKER.findall(page.read_text(encoding="utf-8"))]
+    assert sorted(named) == sorted(generators())
+
+
+def test_a_marker_that_names_nothing_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        filled("<!-- generated: nothing -->")
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
