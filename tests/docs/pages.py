@@ -66,12 +66,13 @@ def blocks(page: Path) -> list[Block]:
 
 def _instructed(block: Block, instructions: str) -> Block:
     for line in filter(None, map(str.strip, instructions.splitlines())):
-        word, _, value = line.partition(": ")
+        word, _, value = line.partition(":")
+        value = value.strip()
         if word == "skip" and value in REASONS:
             block = block._replace(skipped=value)
-        elif word == "replace" and " => " in value:
-            old, new = value.split(" => ")
-            block = block._replace(replacements=(*block.replacements, (old, new)))
+        elif word == "replace" and " =>" in value:
+            old, _, new = value.replace("\\n", "\n").partition(" =>")
+            block = block._replace(replacements=(*block.replacements, (old, new.removeprefix(" "))))
         elif word == "exit":
             block = block._replace(exit_code=int(value))
         else:
