@@ -27,7 +27,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-trainer test-quick soak lint types bench bench-gpu schedules lock clean
+.PHONY: docs docs-serve diagrams inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-trainer test-quick soak lint types bench bench-gpu schedules lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -135,6 +135,18 @@ test-quick: $(READY)  ## the tests that take seconds
 
 soak: $(READY)  ## repetition: the whole matrix, twenty kills, hundreds of faults; hours
 	$(BIN)/pytest -m soak
+
+# of mkdocs 2, which this site does not use
+docs docs-serve: export NO_MKDOCS_2_WARNING := 1
+docs: $(READY)  ## the site into build/site; a dead link is an error
+	$(BIN)/mkdocs build --strict --quiet
+	@echo build/site/index.html
+
+docs-serve: $(READY)  ## the site at http://127.0.0.1:8000, rebuilt when a page changes
+	$(BIN)/mkdocs serve
+
+diagrams: $(READY)  ## the site's diagrams into docs/images
+	$(BIN)/python -m docs.generator.diagrams docs/images
 
 lint: $(READY)  ## ruff
 	$(BIN)/ruff check .

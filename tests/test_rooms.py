@@ -33,7 +33,8 @@ SHARED_MAY_IMPORT = {"google_crc32c", "numpy", "pyarrow", "pydantic", "yaml"}
 TOP_LEVEL = {
     *ROOMS,
     *("configs", "tests", "docker", "docs", ".ci"),
-    *("Makefile", "README.md", "LICENSE", "pyproject.toml", "requirements.lock", ".gitignore"),
+    *("Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "mkdocs.yml"),
+    *("pyproject.toml", "requirements.lock", ".gitignore"),
 }
 
 

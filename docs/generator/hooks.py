@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
+ROOT = str(Path(__file__).resolve().parents[2])
 MARKER = re.compile(r"^<!-- generated: ([a-z ]+) -->$", re.MULTILINE)
 
 
 def generators() -> dict[str, Callable[[], str]]:
     """The generated parts by name."""
+    if ROOT not in sys.path:  # mkdocs takes back what a hook adds while it is loaded
+        sys.path.insert(0, ROOT)
     from docs.generator import tables
     from docs.generator.settings import reference
     from pipelines.config import BuildConfig

@@ -136,8 +136,7 @@ def meaning_of(model: type[pydantic.BaseModel], name: str) -> str:
     for owner in model.__mro__:
         if meaning or not (isinstance(owner, type) and issubclass(owner, pydantic.BaseModel)):
             break
-        if name in owner.__dict__.get("__annotations__", {}):
-            meaning = field_comments(owner).get(name)
+        meaning = field_comments(owner).get(name)
     return " ".join((meaning or "").split()).replace("|", "\\|")
 
 

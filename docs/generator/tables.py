@@ -71,9 +71,8 @@ def _title(reader: str) -> str:
 def _reader(name: str) -> str:
     title, _, layout = layout_of(name).strip().partition("\n")
     lines = [f"## {title.rstrip('.')}", "", f"`reader: {name}`", "", "```text", layout.strip("\n"), "```"]
-    for section in sections(READERS[name], key="sources.NAME", without=SourceConfig):
-        for one in section.settings:
-            lines.append(f"\n- `{one.key.removeprefix('sources.NAME.')}`, default {one.default}: {one.meaning}")
+    own = [one for section in sections(READERS[name], key="NAME", without=SourceConfig) for one in section.settings]
+    lines += [f"\n- `{one.key.removeprefix('NAME.')}`, default {one.default}: {one.meaning}" for one in own]
     return "\n".join(lines)
 
 

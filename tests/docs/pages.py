@@ -20,7 +20,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 REASONS = {"download", "GPU", "cluster", "container", "other machine", "accounts"}
 
 BLOCK = re.compile(
-    r"(?:^<!-- test\b(?P<instructions>.*?)-->\n+)?^```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:^<!-- test\b(?P<instructions>.*?)-->\n+)?^```(?P<language>\w*)[^\n]*\n(?P<code>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 
 

@@ -26,7 +26,14 @@ def test_the_blocks_of_a_page_run_one_after_another(page: Path, workplace: Calla
 
 def test_a_block_that_is_not_run_says_why() -> None:
     """A reason that is not in the list is refused where the pages are read."""
-    assert {block.skipped for block in ALL} - {None} <= {"download", "GPU", "cluster", "container", "other machine", "accounts"}
+    assert {block.skipped for block in ALL} - {None} <= {
+        "download",
+        "GPU",
+        "cluster",
+        "container",
+        "other machine",
+        "accounts",
+    }
 
 
 def test_every_fence_names_its_language() -> None:
@@ -38,7 +45,9 @@ def test_every_fence_names_its_language() -> None:
 def test_every_make_target_that_a_document_names_is_in_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
-        named = set(re.findall(r"(?:`|^|&& |\| )make (?:-n )?([a-z][a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+        named = set(
+            re.findall(r"(?:`|^|&& |\| )make (?:-n )?([a-z][a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        )
         assert named <= targets, page
 
 

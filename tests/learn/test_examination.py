@@ -27,7 +27,7 @@ MEASURES = {
     "word errors under the grammar": "word errors under the grammar",
     "mel distance": "mel distance, of the untrained model's",
     "the speaker embedding": "voice by speaker embedding",
-    "so is the median pitch": "voice by pitch",
+    "the median pitch": "voice by pitch",
 }
 WITHOUT_VOICE = {
     "attention moves 0 to 2 tokens": "attention",
@@ -127,7 +127,7 @@ def perfect(data: Path) -> Examined:
 def told() -> dict[str, dict[str, tuple[str, float]]]:
     """Sign and bound of each measure for either group, by the documentation's table."""
     text = DOCUMENTATION.read_text(encoding="utf-8")
-    table = text.partition("| measure | wanted of training | of unseen sentences |\n")[2].partition("\n\n")[0]
+    table = text.partition("| measure | expected of training | of unseen sentences |\n")[2].partition("\n\n")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
     found = {}
     for words, *cells in rows:

@@ -79,8 +79,8 @@ def test_each_size_has_so_many_parameters_with_8000_tokens_and_80_bands() -> Non
     assert found == COUNTS
 
 
-def test_the_readme_says_how_many_parameters_a_size_has() -> None:
-    table = Path("README.md").read_text(encoding="utf-8")
+def test_the_documentation_says_how_many_parameters_a_size_has() -> None:
+    table = Path("docs/training.md").read_text(encoding="utf-8")
     for name, count in COUNTS.items():
         assert re.search(rf"\| `{name}`[^|]*\|.*\| {count / 1e6:,.1f} M \|", table), (name, count / 1e6)
 

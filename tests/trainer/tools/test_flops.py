@@ -50,9 +50,9 @@ def test_the_formula_takes_no_width_or_length_for_another(monkeypatch: pytest.Mo
     assert step_flops(config, bucket, n_mels=M) == found
 
 
-def test_the_readme_has_the_operations_of_each_size() -> None:
+def test_the_documentation_has_the_operations_of_each_size() -> None:
     """20 clips of 800 frames and 128 tokens."""
-    table = Path("README.md").read_text(encoding="utf-8")
+    table = Path("docs/training.md").read_text(encoding="utf-8")
     for size in SIZES:
         tera = 1e-12 * step_flops(ModelConfig.model_validate({"size": size}), Bucket(20, 800, 128), n_mels=80)
         assert re.search(rf"\| `{size}`[^|]*\|.* M \| {tera:.{2 if tera < 1 else 1}f} \|\n", table), (size, tera)

@@ -1,55 +1,12 @@
-"""The README says what is true."""
+"""The Makefile passes what a user gives to the programs unchanged, and chooses sensible defaults."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
-
-from preprocess.check_config import CheckConfig
-from preprocess.checks import ALL_BOUNDS, Bound
-from shared.records import FIELDS
-
-README = Path("README.md").read_text(encoding="utf-8")
-
-
-def test_the_record_table_is_that_of_the_code() -> None:
-    rows = [line for line in README.splitlines() if re.match(r"\| `\w+` \| (bytes|int64)", line)]
-    assert rows == [f"| `{one.name}` | {one.kind} | {one.shape} | {one.unit} | {one.meaning} |" for one in FIELDS]
-
-
-def test_the_table_of_checks_is_that_of_the_code() -> None:
-    rows = [line for line in README.splitlines() if re.match(r"\| `\w+` \| `\w+` \| `(min|max)_", line)]
-    defaults = CheckConfig()
-
-    def shown(bound: Bound) -> str:
-        value = getattr(defaults, bound.threshold)
-        return "off" if value is None else f"{value:g}{bound.unit}"
-
-    assert rows == [f"| `{one.reason}` | `{one.column}` | `{one.threshold}` | {shown(one)} |" for one in ALL_BOUNDS]
-    assert f"from the language's median | {defaults.characters_per_second_deviations:g} |" in README
-
-
-def test_every_make_target_that_the_readme_names_is_in_the_makefile() -> None:
-    named = set(re.findall(r"make ([a-z-]+)", README))
-    targets = set(re.findall(r"^([a-z-]+):", Path("Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    assert {"quickstart", "preprocess", "validate", "train", "synthesize", "test"} <= named
-    assert named - targets == {"are"}  # "Python 3.11 or 3.12 and make are all"
-
-
-def test_the_tree_names_every_module_and_no_other() -> None:
-    tree = next(block for block in README.split("```") if block.lstrip().startswith("shared/ "))
-    named, folder = set(), Path()
-    for word in re.findall(r"\w+/?", tree):
-        if word.endswith("/"):
-            folder = Path(word) if Path(word).is_dir() else Path(*folder.parts[:1]) / word
-        else:
-            named.add(folder / f"{word}.py")
-    rooms = ("shared", "preprocess", "pipelines", "trainer")
-    assert named == {path for room in rooms for path in Path(room).rglob("*.py") if path.name != "__init__.py"}
 
 
 def test_a_model_is_asked_for_the_voice_of_the_sample_only_where_it_learned_it() -> None:
