@@ -14,8 +14,6 @@ MARKER = re.compile(r"^<!-- generated: ([a-z ]+) -->$", re.MULTILINE)
 
 def generators() -> dict[str, Callable[[], str]]:
     """The generated parts by name."""
-    if ROOT not in sys.path:  # mkdocs takes back what a hook adds while it is loaded
-        sys.path.insert(0, ROOT)
     from docs.generator import tables
     from docs.generator.settings import reference
     from pipelines.config import BuildConfig
@@ -43,6 +41,19 @@ def filled(markdown: str) -> str:
     return MARKER.sub(lambda match: generators()[match[1]](), markdown)
 
 
+def on_startup(**_: Any) -> None:
+    """Called by mkdocs once; a change of the path while a hook is loaded would be undone."""
+    if ROOT not in sys.path:
+        sys.path.insert(0, ROOT)
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by mkdocs for each page before it is rendered."""
     return filled(markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Called by mkdocs with each page's HTML."""
+    from docs.generator.narrow_tables import label_tables
+
+    return label_tables(html)

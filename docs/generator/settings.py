@@ -118,7 +118,7 @@ def reference(model: type[pydantic.BaseModel]) -> str:
 
 
 def _markdown(section: Section) -> str:
-    rows = [f"| `{one.key}` | {one.meaning} | {one.unit} | {one.default} | {one.range} |" for one in section.settings]
+    rows = [f"| `{one.key.rpartition('.')[2]}` | {one.meaning} | {one.unit} | {one.default} | {one.range} |" for one in section.settings]
     head = ["| key | meaning | unit | default | range |", "|---|---|---|---|---|"]
     return "\n".join([f"## {section.title}", "", section.about, "", *head, *rows])
 

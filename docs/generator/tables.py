@@ -84,7 +84,7 @@ def checks() -> str:
     leak = ("text_leaks", "reject_text_leaks", "off" if not defaults.reject_text_leaks else "on")
     rows = [(bound.reason, bound.column, bound.threshold, _threshold(bound, defaults)) for bound in ALL_BOUNDS]
     rows += [(Reason.TOO_SLOW, *rate), (Reason.TOO_FAST, *rate), (Reason.LEAKED_TEXT, *leak)]
-    head = "| reason | column of the manifest | key in `checks:` | default | what is measured |\n|---|---|---|---|---|"
+    head = "| reason | column of the manifest | key in `checks` | default | what is measured |\n|---|---|---|---|---|"
     lines = [f"| `{one[0]}` | `{one[1]}` | `{one[2]}` | {one[3]} | {MEASURES[one[0]]} |" for one in rows]
     return "\n".join([head, *lines])
 
