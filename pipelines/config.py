@@ -26,21 +26,23 @@ class BuildConfig(Config):
     """The content of `configs/preprocess_*.yaml`."""
 
     sources: dict[SourceName, Source] = pydantic.Field(min_length=1)
-    tokenizer: str  # a tokenizer.json, or the name of a hub repository that has one
-    features: str = "hifigan-22k"
-    mel_dtype: Literal["float16", "float32", "none"] = "float16"  # none: training computes the mels itself
+    tokenizer: str  # path of a tokenizer.json, or a Hugging Face repository that has one
+    features: str = "hifigan-22k"  # mel preset: hifigan-22k, bigvgan-24k-100 or vocos-24k
+    mel_dtype: Literal["float16", "float32", "none"] = "float16"  # of the stored mels; none: training computes them
     processing: Processing = Processing()
 
+    # share of the utterances that validation gets, by hash
     validation_fraction: float = pydantic.Field(0.02, ge=0, lt=1)
-    split_by: Literal["text", "utterance", "speaker"] = "text"  # what never stands in both splits
-    held_out: Path | None = None  # names of utterances or speakers, a line each, that validation gets besides
+    split_by: Literal["text", "utterance", "speaker"] = "text"  # what never occurs in both splits
+    held_out: Path | None = None  # file with utterance ids or speakers, one a line, that always go to validation
 
     decode_limit_s: float = pydantic.Field(60.0, gt=0, le=MAX_DECODE_S)  # longer recordings are not decoded
     checks: CheckConfig = CheckConfig()
-    max_rejected_fraction: float = pydantic.Field(0.05, ge=0, le=1)  # of all, and of each language
+    # of all utterances and of each language's; above it nothing is published
+    max_rejected_fraction: float = pydantic.Field(0.05, ge=0, le=1)
 
-    utterances_per_shard: int = pydantic.Field(512, ge=1)
-    workers: int | None = pydantic.Field(None, ge=1)  # processes; without it, by the size of the job
+    utterances_per_shard: int = pydantic.Field(512, ge=1)  # size of a shard, on average
+    workers: int | None = pydantic.Field(None, ge=1)  # worker processes; null: by the size of the job
 
     @pydantic.field_validator("features")
     @classmethod

@@ -118,7 +118,10 @@ def reference(model: type[pydantic.BaseModel]) -> str:
 
 
 def _markdown(section: Section) -> str:
-    rows = [f"| `{one.key.rpartition('.')[2]}` | {one.meaning} | {one.unit} | {one.default} | {one.range} |" for one in section.settings]
+    rows = [
+        f"| `{one.key.rpartition('.')[2]}` | {one.meaning} | {one.unit} | {one.default} | {one.range} |"
+        for one in section.settings
+    ]
     head = ["| key | meaning | unit | default | range |", "|---|---|---|---|---|"]
     return "\n".join([f"## {section.title}", "", section.about, "", *head, *rows])
 
@@ -137,7 +140,7 @@ def meaning_of(model: type[pydantic.BaseModel], name: str) -> str:
         if meaning or not (isinstance(owner, type) and issubclass(owner, pydantic.BaseModel)):
             break
         meaning = field_comments(owner).get(name)
-    return " ".join((meaning or "").split()).replace("|", "\\|")
+    return " ".join((meaning or "").split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _models(annotation: Any) -> list[type[pydantic.BaseModel]]:

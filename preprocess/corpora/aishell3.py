@@ -28,7 +28,7 @@ class AISHELL3(SourceConfig):
 
     reader: Literal["aishell3"]
     language: Language = "zho_Hans"
-    splits: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()  # folders or lists to read, such as train; empty: all that exist
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         usual = ("train", "test")

@@ -27,7 +27,7 @@ class CMLTTS(SourceConfig):
     """Every row of the lists there are."""
 
     reader: Literal["cml_tts"]
-    splits: tuple[str, ...] = ()
+    splits: tuple[str, ...] = ()  # folders or lists to read, such as train; empty: all that exist
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         language = self.required_language(name=name, told=language_from_name(self.root))

@@ -26,7 +26,7 @@ class CommonVoice(SourceConfig):
     """Every row of one list."""
 
     reader: Literal["common_voice"]
-    list: str = "validated.tsv"
+    list: str = "validated.tsv"  # table to read, such as train.tsv
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         path = find_file([self.root / self.list], name=name, reader=self.reader)

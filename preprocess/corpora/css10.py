@@ -27,7 +27,7 @@ class CSS10(SourceConfig):
     """Every row of the transcript."""
 
     reader: Literal["css10"]
-    text: Literal["original", "normalised"] | None = None
+    text: Literal["original", "normalised"] | None = None  # column to read; null: by language
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         path = find_file([self.root / "transcript.txt"], name=name, reader=self.reader)

@@ -27,8 +27,8 @@ class LibriSpeech(SourceConfig):
 
     reader: Literal["librispeech"]
     language: Language = "eng_Latn"
-    splits: tuple[str, ...] = ()
-    suffix: str = ".flac"
+    splits: tuple[str, ...] = ()  # folders or lists to read, such as train; empty: all that exist
+    suffix: str = ".flac"  # of the audio files
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         for path in self._transcripts(name=name):

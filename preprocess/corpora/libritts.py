@@ -32,8 +32,8 @@ class LibriTTS(SourceConfig):
 
     reader: Literal["libritts"]
     language: Language = "eng_Latn"
-    splits: tuple[str, ...] = ()
-    text: Literal["normalized", "original"] = "normalized"
+    splits: tuple[str, ...] = ()  # folders or lists to read, such as train; empty: all that exist
+    text: Literal["normalized", "original"] = "normalized"  # which transcript to read
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         suffix = f".{self.text}.txt"

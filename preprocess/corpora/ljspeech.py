@@ -21,9 +21,9 @@ class LJSpeech(SourceConfig):
     """The last column is the text."""
 
     reader: Literal["ljspeech"]
-    metadata: str = "metadata.csv"
-    audio: str = "wavs"
-    suffix: str = ".wav"
+    metadata: str = "metadata.csv"  # table with the texts
+    audio: str = "wavs"  # folder of the recordings
+    suffix: str = ".wav"  # of the audio files
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         path = find_file([self.root / self.metadata], name=name, reader=self.reader)

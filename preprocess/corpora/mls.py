@@ -26,8 +26,8 @@ class MLS(SourceConfig):
     """Every row of the transcripts of every split."""
 
     reader: Literal["mls"]
-    splits: tuple[str, ...] = ()
-    suffix: str | None = None
+    splits: tuple[str, ...] = ()  # folders or lists to read, such as train; empty: all that exist
+    suffix: str | None = None  # of the audio files; null: by root's name
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         language = self.required_language(name=name, told=language_from_name(self.root))

@@ -47,14 +47,14 @@ class SourceConfig(Config):
     A configured language or speaker replaces what the corpus says.
     """
 
-    reader: str
-    root: Path
-    language: Language | None = None  # where the corpus itself does not say
-    speaker: str | None = None  # of a corpus with one speaker; without it the reader's own
-    weight: float = pydantic.Field(1.0, gt=0, le=100)  # how often an epoch of training hears it
-    max_utterances: int | None = pydantic.Field(None, ge=1)  # chosen by hash before anything is decoded
-    max_hours: float | None = pydantic.Field(None, gt=0)  # of those that pass; leaks are judged after
-    max_hours_per_speaker: float | None = pydantic.Field(None, gt=0)
+    reader: str  # layout of the corpus, one of `make corpora`
+    root: Path  # folder of the corpus
+    language: Language | None = None  # needed where the corpus does not say; replaces what it says
+    speaker: str | None = None  # replaces the speakers of the corpus
+    weight: float = pydantic.Field(1.0, gt=0, le=100)  # how often an epoch of training uses each utterance
+    max_utterances: int | None = pydantic.Field(None, ge=1)  # number of utterances, chosen by hash before decoding
+    max_hours: float | None = pydantic.Field(None, gt=0)  # hours of utterances that pass the checks, chosen by hash
+    max_hours_per_speaker: float | None = pydantic.Field(None, gt=0)  # the same for each speaker
 
     @abstractmethod
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:

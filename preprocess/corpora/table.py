@@ -41,24 +41,25 @@ Column = Annotated[str, pydantic.BeforeValidator(lambda value: str(value) if typ
 class Columns(Config):
     """Which column is which."""
 
-    audio: Column
-    text: Column
-    id: Column | None = None
-    speaker: Column | None = None
-    language: Column | None = None
+    audio: Column  # path of the recording
+    text: Column  # its text
+    id: Column | None = None  # its id; null: the path without suffix
+    speaker: Column | None = None  # its speaker; null: the source's name
+    language: Column | None = None  # its language; null: the source's
 
 
 class Table(SourceConfig):
     """Every row of one file."""
 
     reader: Literal["table"]
-    file: str
+    file: str  # the table, relative to root
     columns: Columns
+    # between fields; null: a tab in .tsv, else a comma
     separator: str | None = pydantic.Field(None, min_length=1, max_length=1)
-    quoted: bool | None = None
-    header: bool = True
-    audio_root: Path = Path()
-    suffix: str = ""
+    quoted: bool | None = None  # whether fields are quoted as in CSV; null: where the separator is a comma
+    header: bool = True  # whether the first row names the columns; false: they are named 1, 2, …
+    audio_root: Path = Path()  # folder, relative to root, to which the audio paths are relative
+    suffix: str = ""  # added to every audio path
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         path = find_file([self.root / self.file], name=name, reader=self.reader)

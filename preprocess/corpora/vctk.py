@@ -36,7 +36,7 @@ class VCTK(SourceConfig):
 
     reader: Literal["vctk"]
     language: Language = "eng_Latn"
-    mic: Literal["mic1", "mic2"] = "mic1"
+    mic: Literal["mic1", "mic2"] = "mic1"  # microphone of version 0.92
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         texts, new, old = self.root / "txt", self.root / "wav48_silence_trimmed", self.root / "wav48"

@@ -15,6 +15,7 @@ WITH_BLOCKS = [page for page in PAGES if any(block.skipped is None for block in 
 ALL = [block for page in PAGES for block in blocks(page)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_run_one_after_another(page: Path, workplace: Callable[[], Path]) -> None:
     folder = workplace()
@@ -51,7 +52,6 @@ def test_every_make_target_that_a_document_names_is_in_the_makefile() -> None:
         assert named <= targets, page
 
 
-def test_the_quickstart_is_what_the_pages_share() -> None:
-    """`make quickstart` is these four; the tests of the commands themselves run each of them on the sample."""
+def test_the_quickstart_is_the_four_commands_that_the_pages_run() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "\nquickstart: preprocess validate train synthesize  ##" in makefile
