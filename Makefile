@@ -139,7 +139,7 @@ soak: $(READY)  ## repetition: the whole matrix, twenty kills, hundreds of fault
 # of mkdocs 2, which this site does not use
 docs docs-serve: export NO_MKDOCS_2_WARNING := 1
 docs: $(READY)  ## the site into build/site; a dead link is an error
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 	@echo build/site/index.html
 
 docs-serve: $(READY)  ## the site at http://127.0.0.1:8000, rebuilt when a page changes

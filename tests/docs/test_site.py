@@ -24,7 +24,7 @@ from trainer.config.train_config import TrainConfig
 
 
 def built(root: Path) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(root / "site")]
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(root / "site")]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(words, cwd=root, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
