@@ -14,10 +14,10 @@ from shared.config import Config
 class Processing(Config):
     """The section `processing`: optional steps, in this order; None leaves a step out."""
 
-    trim_db: float | None = pydantic.Field(None, gt=0, le=120)  # edges this far below the loudest frame are cut off
-    trim_margin_s: float = pydantic.Field(0.05, ge=0, le=5)  # of each edge that trimming keeps
-    loudness_lufs: float | None = pydantic.Field(None, ge=-70, le=0)  # integrated loudness after scaling, ITU-R BS.1770
-    max_peak: float | None = pydantic.Field(None, gt=0, le=1)  # louder clips are scaled down to this peak
+    trim_db: float | None = pydantic.Field(None, gt=0, le=120)  # cut edges this far below the loudest frame
+    trim_margin_s: float = pydantic.Field(0.05, ge=0, le=5)  # kept of each edge that is cut
+    loudness_lufs: float | None = pydantic.Field(None, ge=-70, le=0)  # integrated loudness, ITU-R BS.1770
+    max_peak: float | None = pydantic.Field(None, gt=0, le=1)  # louder clips are scaled down to it
 
     @property
     def steps(self) -> list[str]:

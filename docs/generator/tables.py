@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from docs.generator.settings import sections
-from preprocess.checks import ALL_BOUNDS, Bound, CheckConfig
+from preprocess.check_config import CheckConfig
+from preprocess.checks import ALL_BOUNDS, Bound
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
 from preprocess.utterance import Reason
