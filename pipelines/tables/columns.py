@@ -88,7 +88,9 @@ def load_table(path: StoragePath, *, columns: tuple[str, ...] | None = None) -> 
         table = pq.ParquetFile(parquet_source(path)).read(columns=columns)
         return table.select(columns) if columns else table
     except (OSError, KeyError, pa.ArrowException) as error:
-        raise UserError(f"{path}: cannot be read ({str(error).splitlines()[0]}); `make validate` says more") from error
+        raise UserError(
+            f"{path}: cannot be read ({str(error).splitlines()[0]}); run `make validate` for details"
+        ) from error
 
 
 def _named(table: pa.Table, *, shard_name: str) -> pa.Table:

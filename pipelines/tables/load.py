@@ -51,7 +51,7 @@ def _parts(dataset: Dataset, *, shard_name: str) -> list[pa.Table]:
     reasons, without_record = not_kept.filter(selected), not_kept.filter(pc.invert(selected))
     if len(reasons) != len(withheld):
         counts = f"{len(reasons)} rows of the stage {FILTER_STAGE!r}, but {len(withheld)} withheld records"
-        raise UserError(f"{layout.rejected(shard_name)}: {counts}; `make validate` says more")
+        raise UserError(f"{layout.rejected(shard_name)}: {counts}; run `make validate` for details")
     empty = pa.array([""] * len(kept), pa.string())
     return [
         _complete(kept, {"reason": empty, "message": empty}, verdict=KEPT),

@@ -82,7 +82,7 @@ class RecordReader:
         try:
             return read_record(self._file(path), index=index, offset_bytes=offset)
         except OSError as error:
-            raise UserError(f"{path}: {error.strerror}; `make validate` says more") from error
+            raise UserError(f"{path}: {error.strerror}; run `make validate` for details") from error
 
     def _file(self, path: StoragePath) -> BinaryIO:
         if path in self._open:

@@ -118,7 +118,7 @@ def _success(layout: Layout, *, info: DatasetInfo | None, sums: dict[str, str]) 
         missing = sorted(own - sums.keys())
         if wrong or missing:
             name = (wrong or missing)[0]
-            message = f"{len(wrong) + len(missing)} sums are not those of dataset.json; of {name} {sums.get(name)}"
+            message = f"{len(wrong) + len(missing)} sums differ from dataset.json; that of {name} is {sums.get(name)}"
             yield _sums_finding(message, expected=stated.get(name, "a sum"))
 
 
@@ -148,7 +148,7 @@ def _vocabulary(
         yield Finding(file=path.name, check="vocabulary", message=_reason(error, path))
         return
     if info is not None and found == stated and size != info.vocabulary_size:
-        message = f"it says {info.vocabulary_size} tokens"
+        message = f"it states {info.vocabulary_size} tokens"
         yield Finding(file=layout.info.name, check="vocabulary", message=message, expected=str(size))
 
 

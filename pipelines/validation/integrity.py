@@ -138,7 +138,7 @@ def published_config(layout: Layout, *, published: DatasetFiles, given: BuildCon
             raise UserError(f"{layout.root} was built with another config than the one given; see {layout.config}")
         return given
     if any(one.file == layout.config.name for one in published.findings):
-        raise UserError(f"{layout.config} is gone or damaged; give the config that the dataset was built with")
+        raise UserError(f"{layout.config} is missing or damaged; give the config that the dataset was built with")
     return load_config(layout.config, of=BuildConfig)
 
 

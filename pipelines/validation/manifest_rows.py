@@ -43,13 +43,13 @@ def misplaced(table: pa.Table, *, shard_name: ShardName) -> dict[int, str]:
         column = table[name]
         if column.unique().to_pylist() not in ([], [expected]):
             wrong |= {
-                index: f"its {name} is {expected!r}, the manifest says {found!r}"
+                index: f"its {name} is {expected!r}, the manifest has {found!r}"
                 for index, found in enumerate(column.to_pylist())
                 if found != expected
             }
     indices = table["index"].to_numpy()
     for index in np.flatnonzero(indices != np.arange(len(indices))).tolist():
-        wrong[index] = f"its index is {index}, the manifest says {indices[index]}"
+        wrong[index] = f"its index is {index}, the manifest has {indices[index]}"
     return wrong
 
 

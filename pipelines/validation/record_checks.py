@@ -102,7 +102,9 @@ def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
         raise RecordError("finite", f"{int((~np.isfinite(mel)).sum())} values of the mel are NaN or infinite")
     if not contract.stores_mels:
         if not are_moments(mel.reshape(NUM_MOMENTS, -1), low=low, high=high):
-            raise RecordError("range", "no moments of a mel", expected=f"those of values in [{low:.3f}, {high:.3f}]")
+            raise RecordError(
+                "range", "not the moments of a mel", expected=f"those of values in [{low:.3f}, {high:.3f}]"
+            )
     elif mel.min() < low or mel.max() > high:
         raise RecordError("range", f"mel in [{mel.min():.3f}, {mel.max():.3f}]", expected=f"[{low:.3f}, {high:.3f}]")
     return mel.view(np.uint8)
@@ -111,13 +113,15 @@ def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
 def check_tokens(tokens: Sequence[int], *, language: int) -> None:
     """Raise RecordError unless the ids are `[language] pieces </s>`."""
     if not FIRST_ID <= language <= LAST_ID:
-        raise RecordError("language", f"{language} is no language of NLLB", expected=f"{FIRST_ID} to {LAST_ID}")
+        raise RecordError(
+            "language", f"{language} is not the id of an NLLB language", expected=f"{FIRST_ID} to {LAST_ID}"
+        )
     if len(tokens) < 3 or tokens[0] != language or tokens[-1] != END_ID:
         shown = f"{list(tokens[:2])} … {list(tokens[-1:])}"
         raise RecordError("tokens", f"tokens {shown}", expected=f"[{language}, pieces…, {END_ID}]")
     wrong = [token for token in tokens[1:-1] if not (token == UNKNOWN_ID or max(SPECIAL_IDS) < token < FIRST_ID)]
     if wrong:
-        raise RecordError("tokens", f"{wrong[0]} is no piece of NLLB")
+        raise RecordError("tokens", f"{wrong[0]} is not an NLLB piece")
 
 
 def _text(features: dict[str, list[Any]], name: str) -> str:
@@ -145,7 +149,7 @@ def check_order(utterance_id: str, *, shard_name: ShardName, key: int, previous:
     if not utterance_id.startswith(f"{shard_name.source}/"):
         raise RecordError("place", f"its source is {utterance_id.partition('/')[0]}", expected=shard_name.source)
     if (shard := key * shard_name.shards >> KEY_BITS) != shard_name.shard:
-        raise RecordError("place", f"it belongs into shard {shard}", expected=f"shard {shard_name.shard}")
+        raise RecordError("place", f"it belongs to shard {shard}", expected=f"shard {shard_name.shard}")
     if previous >= (key, utterance_id):
         raise RecordError("order", f"it does not come after {previous[1]}")
 
@@ -157,4 +161,4 @@ def check_row(row: ManifestRow | None, *, record: ParsedRecord, offset_bytes: in
     found = {**record._asdict(), "offset_bytes": offset_bytes, "length_bytes": length_bytes}
     for name, expected in row._asdict().items():
         if found[name] != expected:
-            raise RecordError("manifest", f"its {name} is {found[name]!r}, the manifest says {expected!r}")
+            raise RecordError("manifest", f"its {name} is {found[name]!r}, the manifest has {expected!r}")

@@ -251,4 +251,4 @@ def _check_packed_tokens(packed: bytes, *, row: ManifestRow) -> None:
     check_tokens(tokens, language=language_id(row.language))
     for name, found in (("tokens", len(tokens)), ("unknown_tokens", tokens.count(UNKNOWN_ID))):
         if found != (expected := getattr(row, name)):
-            raise RecordError("manifest", f"its {name} is {found}, the manifest says {expected}")
+            raise RecordError("manifest", f"its {name} is {found}, the manifest has {expected}")

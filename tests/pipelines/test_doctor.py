@@ -55,7 +55,7 @@ def test_a_run_on_flink_needs_java_jars_and_a_cluster(monkeypatch: pytest.Monkey
     monkeypatch.setattr(checks, "java_home", refusing("Java 17 is required"))
     found = {one.name: one.trouble for one in doctor.check_environment("flink", data=tmp_path)}
     assert found["Java"] == "Java 17 is required"
-    assert found["Flink's files"] == "not fetched yet; `make flink-up` does it (300 MB)"
+    assert found["Flink's files"] == "not installed; `make flink-up` installs them (300 MB)"
     assert found["cluster"].startswith("no Flink cluster answers at localhost:1 ")
     assert found["job server"] == found["worker"] == found["Python"] == ""
 

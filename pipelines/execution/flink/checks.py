@@ -108,7 +108,7 @@ def _files() -> str:
         return "not needed with FLINK_JOB_SERVER_JAR"
     found = installation()
     if not found.exists:
-        raise UserError("not fetched yet; `make flink-up` does it (300 MB)")
+        raise UserError("not installed; `make flink-up` installs them (300 MB)")
     damaged = found.damaged()
     if damaged:
         raise UserError(f"{', '.join(damaged)} damaged; rm -r {found.root}, then `make flink-up`")

@@ -100,7 +100,9 @@ def _install(expected: Installation, *, log: Log) -> None:
         _fetch_runner(ready, work=work)
         damaged = ready.damaged()
         if damaged:
-            raise UserError(f"{', '.join(damaged)}: not what {POM.parent.name}/sha256sums says; nothing was installed")
+            raise UserError(
+                f"{', '.join(damaged)}: the sha256 differs from {POM.parent.name}/sha256sums; nothing was installed"
+            )
         ready.root.rename(expected.root)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -254,7 +254,7 @@ def test_a_damaged_config_is_asked_for(damaged: Path, command: Callable) -> None
     (damaged / "config.yaml").write_text("sources: {}\n")
     outcome = command("repair", "--data", damaged)
     assert outcome.code == 2
-    assert "config.yaml is gone or damaged; give the config that the dataset was built with" in outcome.err
+    assert "config.yaml is missing or damaged; give the config that the dataset was built with" in outcome.err
 
 
 def test_repair_needs_a_dataset(tmp_path: Path, command: Callable) -> None:

@@ -104,7 +104,9 @@ def test_two_installations_at_once_download_once(small: Path) -> None:
 
 def test_a_file_with_another_sha256_is_refused_by_name(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(FILES, SECOND_PART, b"something else")
-    with pytest.raises(UserError, match=r"beam-runner\.jar: not what flink/sha256sums says; nothing was installed"):
+    with pytest.raises(
+        UserError, match=r"beam-runner\.jar: the sha256 differs from flink/sha256sums; nothing was installed"
+    ):
         install(print)
     assert not installation().exists
 
