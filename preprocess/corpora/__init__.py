@@ -1,7 +1,7 @@
-"""Readers: each knows the layout of one corpus and yields its utterances one by one.
+"""Corpus readers: each knows the layout of one corpus and yields its utterances one by one.
 
-A reader is a kind of `SourceConfig` with its own options; its module's docstring shows the layout that it
-expects. It reads metadata only, never audio, and streams, so that a corpus of any size can be listed.
+A reader is a subclass of `SourceConfig` with its own options; its module's docstring shows the layout that it
+expects. Readers read metadata only, never audio, and stream it: a corpus of any size can be listed.
 """
 
 from __future__ import annotations
@@ -58,34 +58,34 @@ READERS: dict[str, type[SourceConfig]] = {
 
 
 def layout_of(reader: str) -> str:
-    """The layout that a reader expects, as its module describes it."""
+    """The corpus layout that a reader expects, from its module's docstring."""
     return sys.modules[READERS[reader].__module__].__doc__ or ""
 
 
 def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Rejection]:
-    """The utterances of a configured source, and the rows that are none.
+    """Read a configured source: its utterances, and rejections of its invalid rows.
 
     Raises:
-        UserError: the corpus is not where it should be.
+        UserError: the corpus is not found at its root.
     """
     if not source.root.is_dir():
         message = f"sources.{name}.root: no such directory {source.root}{cwd_hint(source.root)}"
-        raise UserError(f"{message}; wanted the folder of the corpus")
+        raise UserError(f"{message}; expected the folder of the corpus")
     elements = source.utterances(name=name)
-    return elements if source.max_utterances is None else _chosen(elements, count=source.max_utterances)
+    return elements if source.max_utterances is None else _first_by_hash(elements, count=source.max_utterances)
 
 
-def _chosen(elements: Iterator[Utterance | Rejection], *, count: int) -> Iterator[Utterance | Rejection]:
-    """The first `count` utterances in the order of their hashes; the others as rejections that say so.
+def _first_by_hash(elements: Iterator[Utterance | Rejection], *, count: int) -> Iterator[Utterance | Rejection]:
+    """The first `count` utterances in the order of their hashes, and rejections of all others.
 
-    Only the chosen are held in memory. One that is pushed out by a later one is turned away then.
+    Memory holds the selected utterances only. One that a later utterance replaces is rejected at that moment.
     """
-    heap: list[tuple[int, str, Utterance]] = []  # largest hash first, so that it goes first
+    heap: list[tuple[int, str, Utterance]] = []  # largest hash first: the first one to be replaced
     for element in elements:
         if isinstance(element, Rejection):
             yield element
             continue
-        entry = (-sort_key(element.id)[0], repr(element), element)  # an id may stand twice
+        entry = (-sort_key(element.id)[0], repr(element), element)  # ids can repeat
         if len(heap) < count:
             heapq.heappush(heap, entry)
         else:

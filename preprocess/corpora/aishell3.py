@@ -1,7 +1,7 @@
 """AISHELL-3.
 
 root/
-    train/, test/                       those there are; `splits` names the wanted
+    train/, test/                       those that exist; `splits` selects some
         content.txt                     <id>.wav <tab> 广 guang3 州 zhou1 …: a character, then its pinyin
         wav/<speaker>/<id>.wav          id = <speaker: 7 signs><number: 4 digits>
 
@@ -24,16 +24,16 @@ SPEAKER_CHARACTERS = 7
 
 
 class AISHELL3(SourceConfig):
-    """Every row of the contents of every split."""
+    """Reads AISHELL-3: every row of `content.txt` of every split."""
 
     reader: Literal["aishell3"]
     language: Language = "zho_Hans"
     splits: tuple[str, ...] = ()  # folders or lists to read, such as train; empty: all that exist
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
-        usual = ("train", "test")
+        default = ("train", "test")
         for path in find_splits(
-            self.root, "{}/content.txt", splits=self.splits, usual=usual, name=name, reader=self.reader
+            self.root, "{}/content.txt", splits=self.splits, default=default, name=name, reader=self.reader
         ):
             yield from self._rows(path, name=name)
 

@@ -19,26 +19,26 @@ from preprocess.corpora.metadata import cells_by_column, parse_csv_line, parse_l
 from preprocess.corpora.source import SourceConfig, audio_path, find_file, make_utterance, row_language
 from preprocess.utterance import Rejection, Utterance
 
-WANTED = ("client_id", "path", "sentence")
+REQUIRED = ("client_id", "path", "sentence")
 
 
 class CommonVoice(SourceConfig):
-    """Every row of one list."""
+    """Reads Common Voice: every row of one list."""
 
     reader: Literal["common_voice"]
     list: str = "validated.tsv"  # table to read, such as train.tsv
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         path = find_file([self.root / self.list], name=name, reader=self.reader)
-        columns = read_columns(path, separator="\t", wanted=WANTED)
+        columns = read_columns(path, separator="\t", required=REQUIRED)
         is_quoted = "accent" in columns and "variant" not in columns
         language = self.language or ""
         if not language and "locale" not in columns:
-            language = self.required_language(name=name, told=self.root.absolute().name)
+            language = self.required_language(name=name, inferred=self.root.absolute().name)
 
         def parse(line: str) -> Utterance:
             fields = parse_csv_line(line, separator="\t") if is_quoted else line.split("\t")
-            row = cells_by_column(fields, columns, wanted=WANTED)
+            row = cells_by_column(fields, columns, required=REQUIRED)
             clip = PurePosixPath(row["path"] if row["path"].endswith(".mp3") else f"{row['path']}.mp3")
             return make_utterance(
                 name,

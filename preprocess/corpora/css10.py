@@ -4,9 +4,9 @@ root/                       german, greek, spanish, …
     transcript.txt          path|text|normalised text|seconds: UTF-8, no header, quotes are text
     <path>                  such as meian/meian_0000.wav
 
-The normalised text is taken, but of Chinese and Japanese, where it is in Latin letters, the original;
-`text` says which.
-Language: configured, else told by root's name. Speaker: `css10` unless configured.
+The normalised text is used; for Chinese and Japanese, whose normalised text is in Latin letters, the original.
+`text` selects either.
+Language: configured, else from root's name. Speaker: `css10` unless configured.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ ROMANISED = ("jpn_Jpan", "zho_Hans", "zho_Hant")
 
 
 class CSS10(SourceConfig):
-    """Every row of the transcript."""
+    """Reads CSS10: every row of the transcript."""
 
     reader: Literal["css10"]
     text: Literal["original", "normalised"] | None = None  # column to read; null: by language
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         path = find_file([self.root / "transcript.txt"], name=name, reader=self.reader)
-        language = self.required_language(name=name, told=language_from_name(self.root))
-        wanted = self.text or ("original" if language in ROMANISED else "normalised")
+        language = self.required_language(name=name, inferred=language_from_name(self.root))
+        column = self.text or ("original" if language in ROMANISED else "normalised")
 
         def parse(line: str) -> Utterance:
             file, original, normalised, _ = split_fields(line, "|", COLUMNS)
@@ -40,7 +40,7 @@ class CSS10(SourceConfig):
                 name,
                 utterance_id=without_suffix(file),
                 audio_path=audio_path(self.root, file),
-                text=original if wanted == "original" else normalised,
+                text=original if column == "original" else normalised,
                 language=language,
                 speaker=self.speaker or "css10",
             )

@@ -1,9 +1,9 @@
-"""Any folder of audio whose text stands beside it; no layout is needed.
+"""Any folder of audio files with their texts beside them; no layout is needed.
 
 root/
     <any folders>/
-        <name>.wav              or any other audio, in either case
-        <name>.lab or .txt      the text, UTF-8; where both are, .lab
+        <name>.wav              or another audio format, suffix in upper or lower case
+        <name>.lab or .txt      the text, UTF-8; .lab if there are both
 
 Hidden files are ignored and links to folders are not followed. Audio without text and text without audio
 are rejected; two recordings of one name in a folder have one id, and the second is a duplicate.
@@ -24,7 +24,7 @@ TEXT_SUFFIXES = (".lab", ".txt")
 
 
 class Folder(SourceConfig):
-    """Every audio file below root; its id is its path."""
+    """Reads a folder: every audio file below root; an utterance's id is its path."""
 
     reader: Literal["folder"]
 

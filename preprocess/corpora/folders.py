@@ -1,4 +1,4 @@
-"""Folders of a corpus: listed in the order of their names, with hidden and AppleDouble files left out."""
+"""Listing a corpus' folders: in the order of their names, without hidden and AppleDouble files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from shared.errors import UserError
 
 
 def list_folder(folder: Path) -> list[os.DirEntry[str]]:
-    """What stands in a folder, by name.
+    """The entries of a folder, ordered by name.
 
     Raises:
-        UserError: it cannot be listed, and what it holds would be lost in silence.
+        UserError: the folder cannot be listed; its utterances would be lost silently.
     """
     try:
         with os.scandir(folder) as entries:
@@ -25,7 +25,7 @@ def list_folder(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def is_file(entry: os.DirEntry[str]) -> bool:
-    """True of a file that can be opened, or a link to one; a link to itself is none."""
+    """True for a file or a link to one; False for a link to itself."""
     try:
         return entry.is_file()
     except OSError:
@@ -33,7 +33,7 @@ def is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def walk(root: Path) -> Iterator[tuple[Path, list[os.DirEntry[str]]]]:
-    """`root` and every folder below it, each with its files; links to folders are left, for they can lead in a ring."""
+    """Yield `root` and every folder below it, each with its files; links to folders are skipped, as they can loop."""
     waiting = [root]
     while waiting:
         folder = waiting.pop()
@@ -43,10 +43,10 @@ def walk(root: Path) -> Iterator[tuple[Path, list[os.DirEntry[str]]]]:
 
 
 def find_files(root: Path, *patterns: str, name: str, reader: str) -> Iterator[Path]:
-    """The files below `root` that match a pattern such as `*/transcripts.txt`, each folder's by name.
+    """Yield the files below `root` that match a pattern such as `*/transcripts.txt`, ordered by name in each folder.
 
     Raises:
-        UserError: none does; the message says what was looked for.
+        UserError: no file matches; the message lists the patterns.
     """
     found = False
     for pattern in patterns:
@@ -58,17 +58,19 @@ def find_files(root: Path, *patterns: str, name: str, reader: str) -> Iterator[P
 
 
 def find_splits(
-    root: Path, pattern: str, *, splits: Sequence[str], usual: Sequence[str], name: str, reader: str
+    root: Path, pattern: str, *, splits: Sequence[str], default: Sequence[str], name: str, reader: str
 ) -> Iterator[Path]:
-    """The files of the configured splits, every one of which must be there; without any, of the usual ones there are.
+    """Yield the files of the configured splits, or of the default splits that exist.
 
     Args:
-        pattern: has the split's name at its `{}`.
+        pattern: of the files, with `{}` for the split's name.
+        splits: the configured splits; every one must exist.
+        default: the splits to look for if none is configured.
     """
     for split in splits:
         yield from find_files(root, pattern.format(split), name=name, reader=reader)
     if not splits:
-        yield from find_files(root, *(pattern.format(split) for split in usual), name=name, reader=reader)
+        yield from find_files(root, *(pattern.format(split) for split in default), name=name, reader=reader)
 
 
 def _matches(folder: Path, pattern: str) -> Iterator[Path]:

@@ -21,7 +21,7 @@ from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
 
 class JSUT(SourceConfig):
-    """Every row of the transcripts of every subset."""
+    """Reads JSUT: every row of the transcripts of every subset."""
 
     reader: Literal["jsut"]
     language: Language = "jpn_Jpan"

@@ -6,7 +6,7 @@ root/
     utt2spk         id speaker          not needed where the speaker is configured
     utt2lang        id language         not needed where the language is configured
 
-The files are in the order of their ids (LC_ALL=C sort), as Kaldi wants them, and are read side by side;
+The files must be sorted by id (LC_ALL=C sort), as Kaldi requires, because they are read side by side;
 a row out of order is rejected. Directories with `segments` are not supported.
 Language: configured, else utt2lang. Speaker: configured, else utt2spk.
 """
@@ -35,7 +35,7 @@ class Entry(NamedTuple):
 
 
 class Kaldi(SourceConfig):
-    """Every id of the files, which must stand in all of them."""
+    """Reads a Kaldi data directory: every id; an id must be in all files."""
 
     reader: Literal["kaldi"]
 
@@ -58,12 +58,12 @@ class Kaldi(SourceConfig):
     def _paths(self, *, name: str) -> list[Path]:
         if (self.root / "segments").exists():
             raise UserError(f"sources.{name}: {self.root / 'segments'}: segments of recordings are not supported")
-        wanted = ["wav.scp", "text"]
+        required = ["wav.scp", "text"]
         if self.speaker is None:
-            wanted.append("utt2spk")
+            required.append("utt2spk")
         if self.language is None:
-            wanted.append("utt2lang")
-        return [find_file([self.root / file], name=name, reader=self.reader) for file in wanted]
+            required.append("utt2lang")
+        return [find_file([self.root / file], name=name, reader=self.reader) for file in required]
 
     def _rejection(self, entry: Entry, *, name: str, error: Rejected) -> Rejection:
         language = self.language or ""
@@ -86,7 +86,7 @@ class Kaldi(SourceConfig):
 
 
 def _entries(path: Path) -> Iterator[Entry]:
-    """The lines in the order of their ids; one that is out of it has an error, and the key of the one before."""
+    """Yield the lines in the order of their ids; a line out of order has an error, and the id of the line before."""
     last = b""
     for line in read_lines(path):
         key = (line.data.split(maxsplit=1) or [b""])[0]
@@ -101,10 +101,10 @@ def _entries(path: Path) -> Iterator[Entry]:
 
 
 def _value(entries: Mapping[str, Entry], file: str, *, absent: Reason) -> str:
-    """What a file says of an id.
+    """The value of an id in a file.
 
     Raises:
-        Rejected: nothing, or nothing that can be read.
+        Rejected: the file does not have the id, or the line cannot be read.
     """
     if file not in entries:
         raise Rejected(absent, f"no such id in {file}")

@@ -1,4 +1,4 @@
-"""Languages by their English names, as corpora spell them in the names of their folders."""
+"""English names of languages in the folder names of corpora, such as `mls_spanish_opus`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ CODE_OF = {
 
 
 def language_from_name(folder: Path) -> str | None:
-    """The FLORES-200 code of the language that a folder is named for: `mls_spanish_opus` is `spa_Latn`."""
+    """The FLORES-200 code of the language in a folder's name: `spa_Latn` for `mls_spanish_opus`; None without one."""
     words = re.split(r"[^a-z]+", folder.absolute().name.lower())
     return next((CODE_OF[word] for word in words if word in CODE_OF), None)

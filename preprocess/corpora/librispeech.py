@@ -1,12 +1,12 @@
 """LibriSpeech, whole or one subset.
 
 root/                                       LibriSpeech, or one of its subsets
-    train-clean-100/                        any subset; `splits` names the wanted
+    train-clean-100/                        any subset; `splits` selects some
         <speaker>/<chapter>/
             <speaker>-<chapter>.trans.txt   id TEXT IN CAPITALS
             <id>.flac                       id = <speaker>-<chapter>-<number>
 
-The texts are capitals throughout and are put in lower case, for capitals would be other tokens.
+The texts are in capitals and are converted to lower case, because capitals would be other tokens.
 Language: English unless configured. Speaker: the first part of the id.
 """
 
@@ -23,7 +23,7 @@ from preprocess.utterance import Rejection, Utterance
 
 
 class LibriSpeech(SourceConfig):
-    """Every row of the transcripts of every chapter."""
+    """Reads LibriSpeech: every row of the transcripts of every chapter."""
 
     reader: Literal["librispeech"]
     language: Language = "eng_Latn"
@@ -37,7 +37,7 @@ class LibriSpeech(SourceConfig):
     def _transcripts(self, *, name: str) -> Iterator[Path]:
         if self.splits:
             pattern = "{}/*/*/*.trans.txt"
-            return find_splits(self.root, pattern, splits=self.splits, usual=(), name=name, reader=self.reader)
+            return find_splits(self.root, pattern, splits=self.splits, default=(), name=name, reader=self.reader)
         return find_files(self.root, "*/*/*.trans.txt", "*/*/*/*.trans.txt", name=name, reader=self.reader)
 
     def _rows(self, path: Path, *, name: str) -> Iterator[Utterance | Rejection]:

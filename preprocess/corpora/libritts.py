@@ -1,10 +1,10 @@
 """LibriTTS and LibriTTS-R, whole or one subset.
 
 root/                                   LibriTTS, LibriTTS_R, or one of their subsets
-    train-clean-100/                    any subset; `splits` names the wanted
+    train-clean-100/                    any subset; `splits` selects some
         <speaker>/<chapter>/
             <id>.wav                    id = <speaker>_<chapter>_<paragraph>_<sentence>
-            <id>.normalized.txt         `text: original` takes <id>.original.txt
+            <id>.normalized.txt         `text: original` reads <id>.original.txt
 
 Language: English unless configured. Speaker: the first part of the id.
 """
@@ -28,7 +28,7 @@ from preprocess.utterance import Rejection, Utterance
 
 
 class LibriTTS(SourceConfig):
-    """Every recording of every chapter."""
+    """Reads LibriTTS: every recording of every chapter."""
 
     reader: Literal["libritts"]
     language: Language = "eng_Latn"

@@ -18,7 +18,7 @@ from preprocess.utterance import Rejection, Utterance
 
 
 class LJSpeech(SourceConfig):
-    """The last column is the text."""
+    """Reads LJSpeech: every row of the metadata; the last column is the text."""
 
     reader: Literal["ljspeech"]
     metadata: str = "metadata.csv"  # table with the texts

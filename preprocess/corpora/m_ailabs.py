@@ -9,7 +9,7 @@ root/                               the folder of the languages, or one of them
         mix/<book>/…                many speakers under one name: not read, and rejected book by book
 
 AppleDouble files (`._*`) are ignored.
-Language: configured, else told by the folder above by_book. Speaker: the folder above the book.
+Language: configured, else from the folder above by_book. Speaker: the folder above the book.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BOOKS = ("by_book/*/*/*/metadata.csv", "by_book/mix/*/metadata.csv")
 
 
 class MAILabs(SourceConfig):
-    """Every row of every book that has one speaker."""
+    """Reads M-AILABS: every row of every book that has one speaker."""
 
     reader: Literal["m_ailabs"]
 
@@ -35,7 +35,7 @@ class MAILabs(SourceConfig):
         patterns = [*BOOKS, *(f"*/{pattern}" for pattern in BOOKS)]
         for path in find_files(self.root, *patterns, name=name, reader=self.reader):
             by_book = next(folder for folder in path.parents if folder.name == "by_book")
-            language = self.required_language(name=name, told=by_book.absolute().parent.name.partition("_")[0])
+            language = self.required_language(name=name, inferred=by_book.absolute().parent.name.partition("_")[0])
             if path.relative_to(by_book).parts[0] == "mix":
                 error = Rejected(Reason.NOT_SELECTED, "a book with many speakers under one name")
                 yield row_rejection(path, root=self.root, name=name, language=language, error=error)

@@ -1,4 +1,4 @@
-"""Lines of metadata files: UTF-8 with or without a mark, either line end, no line without a bound."""
+"""Reading metadata files line by line: UTF-8 with or without BOM, either line end, bounded line length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_LINE_BYTES = 1 << 20
 
 
 class Line(NamedTuple):
-    """One line of a metadata file, without its end; of one without bound only the beginning."""
+    """One line of a metadata file, without its line end; only the beginning of an overlong line."""
 
     number: int
     data: bytes
@@ -23,14 +23,14 @@ class Line(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Raises Rejected where it is not UTF-8, or longer than any row of metadata."""
+        """The decoded line; raises Rejected if it is not UTF-8 or overlong."""
         if not self.is_whole:
             raise Rejected(Reason.BAD_METADATA_ROW, f"a line of {MAX_LINE_BYTES} bytes or more")
         return decode(self.data)
 
 
 def decode(data: bytes) -> str:
-    """Raises Rejected where it is not UTF-8."""
+    """Decode UTF-8; raises Rejected if the bytes are not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -38,7 +38,7 @@ def decode(data: bytes) -> str:
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """The lines that are not blank, counted from 1; split at \\n only, for U+2028 and the like are text.
+    """Yield the lines that are not blank, counted from 1; split at \\n only, because U+2028 and the like are text.
 
     Raises:
         UserError: the file cannot be opened.
@@ -52,7 +52,7 @@ def read_lines(path: Path) -> Iterator[Line]:
         while data := file.readline(MAX_LINE_BYTES):
             number += 1
             last = data
-            while len(last) == MAX_LINE_BYTES and not last.endswith(b"\n"):  # the rest of a line without bound
+            while len(last) == MAX_LINE_BYTES and not last.endswith(b"\n"):  # the rest of an overlong line
                 last = file.readline(MAX_LINE_BYTES)
             is_whole = len(data) < MAX_LINE_BYTES
             if number == 1:
@@ -71,11 +71,13 @@ def parse_lines(
     parse: Callable[[str], Utterance],
     header: bool = False,
 ) -> Iterator[Utterance | Rejection]:
-    """Each line of the file as an utterance, or the rejection of one that `parse` turns away.
+    """Yield an utterance for each line of a file, or a rejection for a line that `parse` rejects.
 
     Args:
-        language: of the source, for the rejections; empty where it has none.
-        header: the first line is none of the utterances.
+        name: of the source.
+        language: of the source, for the rejections; empty if it has none.
+        parse: makes an utterance of a line, or raises Rejected.
+        header: skip the first line.
     """
     lines = read_lines(path)
     if header:
@@ -87,23 +89,26 @@ def parse_lines(
             yield row_rejection(path, root=root, name=name, line=line.number, language=language, error=error)
 
 
-def split_fields(line: str, separator: str, *wanted: Sequence[str]) -> list[str]:
-    """The fields of a line that has as many as one of the lists of names in `wanted`, the first not blank.
+def split_fields(line: str, separator: str, *layouts: Sequence[str]) -> list[str]:
+    """Split a line into its fields.
+
+    Args:
+        layouts: lists of field names; the line must have as many fields as one of them.
 
     Raises:
-        Rejected: it has not.
+        Rejected: the number of fields is another one, or the first field is blank.
     """
     fields = line.split(separator)
-    if len(fields) not in map(len, wanted):
-        rows = " or ".join(separator.join(names) for names in wanted).replace("\t", "<tab>")
+    if len(fields) not in map(len, layouts):
+        rows = " or ".join(separator.join(names) for names in layouts).replace("\t", "<tab>")
         raise Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, wanted {rows}")
     if not fields[0].strip():
-        raise Rejected(Reason.BAD_METADATA_ROW, f"no {wanted[0][0]}")
+        raise Rejected(Reason.BAD_METADATA_ROW, f"no {layouts[0][0]}")
     return fields
 
 
 def parse_csv_line(line: str, *, separator: str) -> list[str]:
-    """The fields of a line of CSV; one whose quotes are not those of CSV is taken as it is."""
+    """Split a line of CSV into its fields; a line whose quotes are not valid CSV is split at each separator."""
     try:
         (fields,) = csv.reader([line], delimiter=separator, strict=True)
     except (csv.Error, ValueError):
@@ -111,29 +116,29 @@ def parse_csv_line(line: str, *, separator: str) -> list[str]:
     return fields
 
 
-def read_columns(path: Path, *, separator: str, wanted: Sequence[str], is_quoted: bool = False) -> list[str]:
-    """The names in the first line of a file.
+def read_columns(path: Path, *, separator: str, required: Sequence[str], is_quoted: bool = False) -> list[str]:
+    """Read the column names in the first line of a file.
 
     Raises:
-        UserError: a wanted one is not among them.
+        UserError: a required column is missing.
     """
     first = next(read_lines(path), Line(1, b""))
     line = first.data.decode(errors="replace")
     columns = parse_csv_line(line, separator=separator) if is_quoted else line.split(separator)
-    if missing := [column for column in wanted if column not in columns]:
+    if missing := [column for column in required if column not in columns]:
         found = ", ".join(columns)[:200] or "nothing"
         raise UserError(f"{path}: no column {', '.join(missing)} in its header; it has {found}")
     return columns
 
 
-def cells_by_column(fields: Sequence[str], columns: Sequence[str], *, wanted: Sequence[str]) -> dict[str, str]:
-    """The fields of a row by the names of their columns.
+def cells_by_column(fields: Sequence[str], columns: Sequence[str], *, required: Sequence[str]) -> dict[str, str]:
+    """Map a row's fields to their columns.
 
     Raises:
-        Rejected: one that is wanted is blank or absent, or there are more than columns.
+        Rejected: a required cell is blank or absent, or the row has more fields than columns.
     """
     cells = dict(zip(columns, fields, strict=False))
-    if absent := [column for column in wanted if not cells.get(column, "").strip()]:
+    if absent := [column for column in required if not cells.get(column, "").strip()]:
         raise Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} of {len(columns)} fields, no {', '.join(absent)}")
     if len(fields) > len(columns):
         raise Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, but {len(columns)} columns")

@@ -1,12 +1,12 @@
 """Multilingual LibriSpeech, one language, with flac or opus audio.
 
 root/                                               such as mls_spanish or mls_spanish_opus
-    train/, dev/, test/                             those there are; `splits` names the wanted
+    train/, dev/, test/                             those that exist; `splits` selects some
         transcripts.txt                             id <tab> text: lower case, no punctuation
         audio/<speaker>/<book>/<id>.flac or .opus   id = <speaker>_<book>_<number>
 
-Audio is .opus where root's name says so, else .flac; `suffix` says another.
-Language: configured, else told by root's name. Speaker: the first part of the id.
+Audio is .opus if root's name contains "opus", else .flac; `suffix` sets another.
+Language: configured, else from root's name. Speaker: the first part of the id.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from preprocess.utterance import Rejection, Utterance
 
 
 class MLS(SourceConfig):
-    """Every row of the transcripts of every split."""
+    """Reads MLS: every row of the transcripts of every split."""
 
     reader: Literal["mls"]
     splits: tuple[str, ...] = ()  # folders or lists to read, such as train; empty: all that exist
     suffix: str | None = None  # of the audio files; null: by root's name
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
-        language = self.required_language(name=name, told=language_from_name(self.root))
-        usual = ("train", "dev", "test")
+        language = self.required_language(name=name, inferred=language_from_name(self.root))
+        default = ("train", "dev", "test")
         for path in find_splits(
-            self.root, "{}/transcripts.txt", splits=self.splits, usual=usual, name=name, reader=self.reader
+            self.root, "{}/transcripts.txt", splits=self.splits, default=default, name=name, reader=self.reader
         ):
             yield from self._rows(path, name=name, language=language)
 

@@ -17,29 +17,29 @@ from shared.errors import UserError
 ROWS_PER_BATCH = 1024
 
 
-def read_parquet(path: Path, *, wanted: Sequence[str]) -> Iterator[TableRow]:
-    """The rows of a Parquet file, of which only the wanted columns are read.
+def read_parquet(path: Path, *, required: Sequence[str]) -> Iterator[TableRow]:
+    """Yield the rows of a Parquet file; only the required columns are read.
 
     Raises:
-        UserError: one is not there, or the file is damaged.
+        UserError: a required column is missing, or the file is damaged.
     """
     try:
         with pq.ParquetFile(path) as file:
-            _check_columns(path, file.schema_arrow, wanted=wanted)
+            _check_columns(path, file.schema_arrow, required=required)
             numbers = itertools.count(1)
-            for batch in file.iter_batches(ROWS_PER_BATCH, columns=list(wanted)):
+            for batch in file.iter_batches(ROWS_PER_BATCH, columns=list(required)):
                 yield from (TableRow(next(numbers), _cells(batch, index)) for index in range(batch.num_rows))
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"{path}: damaged, or no Parquet file: {' '.join(str(error).split())}") from error
 
 
-def _check_columns(path: Path, schema: pa.Schema, *, wanted: Sequence[str]) -> None:
-    if missing := [column for column in wanted if column not in schema.names]:
+def _check_columns(path: Path, schema: pa.Schema, *, required: Sequence[str]) -> None:
+    if missing := [column for column in required if column not in schema.names]:
         raise UserError(f"{path}: no column {', '.join(missing)}; it has {', '.join(schema.names)}")
-    for column in wanted:
+    for column in required:
         kind = schema.field(column).type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            raise UserError(f"{path}: column {column} is {kind}; wanted text")
+            raise UserError(f"{path}: column {column} is {kind}; expected text")
 
 
 def _cells(batch: pa.RecordBatch, index: int) -> dict[str, Any] | Rejected:

@@ -14,25 +14,27 @@ from preprocess.utterance import Reason, Rejected
 
 
 class TableRow(NamedTuple):
-    """One row: its cells by the names of their columns, or why there are none."""
+    """One row of a table: column name -> cell, or why the row could not be read."""
 
-    number: int  # of its line, or in Parquet its place, from 1
+    number: int  # of its line, or of the row in Parquet, from 1
     cells: Mapping[str, Any] | Rejected
 
 
-def read_separated(path: Path, *, separator: str, is_quoted: bool, wanted: Sequence[str] | None) -> Iterator[TableRow]:
-    """The rows of a text table.
+def read_separated(
+    path: Path, *, separator: str, is_quoted: bool, required: Sequence[str] | None
+) -> Iterator[TableRow]:
+    """Yield the rows of a text table.
 
     Args:
-        wanted: columns that its header must have; None where there is no header, and columns are `1`, `2`, …
+        required: columns that the header must have; None for a table without header, whose columns are `1`, `2`, …
 
     Raises:
-        UserError: one is not in the header.
+        UserError: a required column is missing.
     """
     lines = read_lines(path)
     columns: list[str] | None = None
-    if wanted is not None:
-        columns = read_columns(path, separator=separator, is_quoted=is_quoted, wanted=wanted)
+    if required is not None:
+        columns = read_columns(path, separator=separator, is_quoted=is_quoted, required=required)
         next(lines)
     for number, fields in (_quoted_records if is_quoted else _plain_records)(lines, separator=separator):
         yield TableRow(number, fields if isinstance(fields, Rejected) else _named(fields, columns=columns))
@@ -52,8 +54,8 @@ def _plain_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[i
             yield line.number, error
 
 
-class _Feed(Iterator[str]):
-    """Lines for the csv module, which remembers which ones a record has used."""
+class _LineFeed(Iterator[str]):
+    """Feeds lines to the csv module, and remembers the numbers of the lines in the current record."""
 
     def __init__(self, lines: Iterator[Line]):
         self.lines, self.used = lines, range(0)
@@ -65,8 +67,8 @@ class _Feed(Iterator[str]):
 
 
 def _quoted_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[int, list[str] | Rejected]]:
-    """Records of RFC 4180, which may have line ends between quotes."""
-    feed = _Feed(lines)
+    """CSV records of RFC 4180, which can have line ends between quotes."""
+    feed = _LineFeed(lines)
     records = csv.reader(feed, delimiter=separator, strict=True)
     while True:
         feed.used = range(0)
@@ -84,7 +86,7 @@ def _quoted_records(lines: Iterator[Line], *, separator: str) -> Iterator[tuple[
 
 
 def read_json_lines(path: Path) -> Iterator[TableRow]:
-    """The objects in a file with one in each line."""
+    """Yield the rows of a JSON lines file: one object per line."""
     for line in read_lines(path):
         try:
             yield TableRow(line.number, _object(line.text))

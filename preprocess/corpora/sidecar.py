@@ -1,4 +1,4 @@
-"""Audio whose text stands in a file of its own, of the same name."""
+"""Pairs of an audio file and a text file of the same name."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MAX_TEXT_BYTES = 4 * MAX_TEXT_CHARACTERS
 
 
 class NamedFile(NamedTuple):
-    """A file, and the name that audio and text share."""
+    """A file, and the stem of its name, which audio and text share."""
 
     stem: str
     path: Path
 
 
 def files_with_suffix(entries: Iterable[os.DirEntry[str]], suffixes: Sequence[str]) -> list[NamedFile]:
-    """The files that end in one of these suffixes, in either case, in the order in which they are given."""
+    """The files that end in one of these suffixes, in upper or lower case, in the order of the entries."""
     found: list[NamedFile] = []
     for entry in entries:
         suffix = next((suffix for suffix in suffixes if entry.name.lower().endswith(suffix)), "")
@@ -40,7 +40,10 @@ def read_pairs(
     language: str,
     parse: Callable[[NamedFile, str], Utterance],
 ) -> Iterator[Utterance | Rejection]:
-    """Each audio file with its text; a rejection for one without the other. Of two texts the first is taken."""
+    """Yield an utterance for each audio file with its text, and a rejection for a file without its counterpart.
+
+    If there are two texts for an audio file, the first one is used.
+    """
     text_of = {stem: path for stem, path in reversed(texts)}
     for file in audio:
         try:
@@ -51,17 +54,17 @@ def read_pairs(
             yield row_rejection(
                 file.path, root=root, name=name, language=language, error=error, audio_path=str(file.path)
             )
-    silent = text_of.keys() - {stem for stem, _ in audio}
+    without_audio = text_of.keys() - {stem for stem, _ in audio}
     absent = Rejected(Reason.MISSING_AUDIO, "no recording of this text")
-    for stem in sorted(silent):
+    for stem in sorted(without_audio):
         yield row_rejection(text_of[stem], root=root, name=name, language=language, error=absent)
 
 
 def read_text(path: Path) -> str:
-    """The text in a file of its own, as far as one utterance can be long.
+    """Read a text file; it must not be longer than one utterance can be.
 
     Raises:
-        Rejected: it cannot be read, is not UTF-8, or is too long.
+        Rejected: the file cannot be read, is not UTF-8, or is too long.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What a config says of one source; how readers name utterances and find their files, safely."""
+"""Base class of the readers: settings of one source, and safe handling of the ids and paths in its metadata."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from shared.config import Config
 from shared.errors import UserError
 from shared.languages import resolve_language
 
-# libsndfile tells them by content; this is how files without a stated suffix are found.
+# Suffixes of the audio files that readers look for; libsndfile recognises the format by content.
 AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".opus", ".ogg", ".sph", ".aiff", ".au", ".caf", ".w64")
 
-# 10,000 characters are ten minutes of speech. References are shuffled, so they are kept small.
+# 10,000 characters are ten minutes of speech. Utterances are shuffled and must stay small.
 MAX_TEXT_CHARACTERS = 10_000
 MAX_NAME_BYTES = 512
 MAX_PATH_BYTES = 4096
 MAX_LANGUAGE_CHARACTERS = 64
 MAX_SHOWN_CHARACTERS = 200
 
-_SURROGATE = re.compile("[\\ud800-\\udfff]")  # stands for a byte that is no UTF-8, or comes of JSON's escapes
+_SURROGATE = re.compile("[\\ud800-\\udfff]")  # from bytes that are not UTF-8, or from JSON escapes
 _UNPRINTABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")  # control characters and surrogates
 
 
@@ -37,14 +37,14 @@ def _resolved(language: str) -> str:
         raise ValueError(str(error)) from error
 
 
-# A FLORES-200 code, or any name that means just one: ISO 639, BCP 47, a Common Voice locale.
+# A FLORES-200 code, or a name that means exactly one: ISO 639, BCP 47, a Common Voice locale.
 Language = Annotated[str, pydantic.AfterValidator(_resolved)]
 
 
 class SourceConfig(Config):
-    """One corpus: its folder, its language, and how much of it is wanted. Each reader adds its own options.
+    """Settings of one source: the corpus' folder, its language, and limits. Each reader adds its own options.
 
-    A configured language or speaker replaces what the corpus says.
+    A configured language or speaker overrides the corpus' own.
     """
 
     reader: str  # layout of the corpus, one of `make corpora`
@@ -58,44 +58,54 @@ class SourceConfig(Config):
 
     @abstractmethod
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
-        """Every utterance of the corpus, and the rows that are none; metadata is read, audio is not.
+        """Read the metadata: yield every utterance of the corpus, and a rejection for every invalid row.
 
         Raises:
-            UserError: the corpus is not where it should be.
+            UserError: the corpus is not found at its root.
         """
 
-    def required_language(self, *, name: str, told: str | None = None) -> str:
-        """The configured language, else the one that the corpus is `told` by.
+    def required_language(self, *, name: str, inferred: str | None = None) -> str:
+        """The configured language, otherwise the one that the corpus' folder names.
+
+        Args:
+            name: of the source.
+            inferred: a language's name taken from the corpus, if there is one.
 
         Raises:
-            UserError: there is none, or it is unknown.
+            UserError: no language is known, or its name is unknown.
         """
         if self.language is not None:
             return self.language
-        if told is None:
-            raise UserError(f"sources.{name}.language: missing; the {self.reader} corpus does not say its own")
+        if inferred is None:
+            raise UserError(
+                f"sources.{name}.language: missing; the {self.reader} reader cannot infer it; "
+                f"give it in the file or as sources.{name}.language=…"
+            )
         try:
-            return resolve_language(told)
+            return resolve_language(inferred)
         except UserError as error:
-            raise UserError(f"sources.{name}.language: missing, and {told!r} is no language's name") from error
+            raise UserError(
+                f"sources.{name}.language: missing, and {inferred!r} is not a language's name; "
+                f"give it in the file or as sources.{name}.language=…"
+            ) from error
 
 
-def row_language(told: str) -> str:
-    """The FLORES-200 code of the language that a row is told by.
+def row_language(name: str) -> str:
+    """The FLORES-200 code of the language that a row names.
 
     Raises:
-        Rejected: it is unknown.
+        Rejected: the language is unknown.
     """
-    code = _code_of(told.strip()) if len(told) <= MAX_LANGUAGE_CHARACTERS else None
+    code = _code_of(name.strip()) if len(name) <= MAX_LANGUAGE_CHARACTERS else None
     if code is None:
-        raise Rejected(Reason.UNKNOWN_LANGUAGE, f"unknown language {_shown(told)}")
+        raise Rejected(Reason.UNKNOWN_LANGUAGE, f"unknown language {_shown(name)}")
     return code
 
 
 @functools.lru_cache(maxsize=1024)
-def _code_of(told: str) -> str | None:
+def _code_of(name: str) -> str | None:
     try:
-        return resolve_language(told)
+        return resolve_language(name)
     except UserError:
         return None
 
@@ -103,10 +113,11 @@ def _code_of(told: str) -> str | None:
 def make_utterance(
     name: str, *, utterance_id: str, audio_path: str, text: str, language: str, speaker: str
 ) -> Utterance:
-    """An utterance of source `name`.
+    """Make an utterance of source `name`.
 
     Raises:
-        Rejected: its id or speaker is empty, unprintable, or climbs; its text is too long or no Unicode.
+        Rejected: the id or the speaker is empty, unprintable, or leads out of the corpus; the text is too long or not
+            valid Unicode.
     """
     for what, value in (("id", utterance_id), ("speaker", speaker)):
         _check_name(value, what=what)
@@ -137,10 +148,10 @@ def _shown(value: str) -> str:
 
 
 def audio_path(root: Path, *parts: str, may_be_absolute: bool = False) -> str:
-    """The path of an audio file below `root`.
+    """Join the path of an audio file below `root`.
 
     Raises:
-        Rejected: a part, which comes from the corpus' metadata, would lead out of it.
+        Rejected: a part, which comes from the corpus' metadata, is empty or would lead out of the corpus.
     """
     relative = PurePosixPath(*parts)
     if not parts[-1].strip():
@@ -155,15 +166,15 @@ def audio_path(root: Path, *parts: str, may_be_absolute: bool = False) -> str:
 
 
 def without_suffix(path: str) -> str:
-    """The id of an utterance that has none but the path of its audio."""
+    """The path without its suffix: the id of an utterance in a corpus without ids."""
     return str(PurePosixPath(path).parent / PurePosixPath(path).stem)
 
 
 def find_file(candidates: Sequence[Path], *, name: str, reader: str) -> Path:
-    """The first of these that is a file.
+    """The first candidate that is a file.
 
     Raises:
-        UserError: none is; the message says what was looked for.
+        UserError: no candidate is a file; the message lists them.
     """
     for path in candidates:
         if path.is_file():
@@ -172,7 +183,7 @@ def find_file(candidates: Sequence[Path], *, name: str, reader: str) -> Path:
 
 
 def corpus_not_found(looked_for: Sequence[Path], *, name: str, reader: str) -> UserError:
-    """The error of a corpus that is not where it should be."""
+    """The error for a corpus whose files are not found."""
     files = " or ".join(map(str, looked_for))
     return UserError(f"sources.{name}: the {reader} reader looked for {files}, which is not there; is root right?")
 
@@ -187,7 +198,7 @@ def row_rejection(
     line: int | None = None,
     audio_path: str = "",
 ) -> Rejection:
-    """The rejection of a metadata row, or of a whole file, which has no id of its own that could be trusted."""
+    """The rejection of a metadata row, or of a whole file without `line`; its id is the file's name and the line."""
     file = path.relative_to(root) if path.is_relative_to(root) else path.name
     return Rejection(
         id=_printable(f"{name}/{file}" if line is None else f"{name}/{file}:{line}"),
@@ -200,5 +211,5 @@ def row_rejection(
 
 
 def _printable(value: str) -> str:
-    """Names of files are bytes, and those that are not UTF-8 could not be written down."""
+    """Escape the bytes of file names that are not UTF-8; the rejected table could not store them."""
     return value.encode(errors="backslashreplace").decode()

@@ -10,7 +10,7 @@ root/
 Without `id` it is the audio's path without its suffix. `header: false` names the columns 1, 2, …;
 `suffix: .wav` is added to every path. `separator` is a tab in .tsv and else a comma; where it is a
 comma, fields are quoted as in CSV (RFC 4180), else a quote is text, unless `quoted` says otherwise.
-Language: configured, else its column. Speaker: configured, else its column, else the source's name.
+Language: configured, else from its column. Speaker: configured, else from its column, else the source's name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Column = Annotated[str, pydantic.BeforeValidator(lambda value: str(value) if typ
 
 
 class Columns(Config):
-    """Which column is which."""
+    """The names of the columns, by their content."""
 
     audio: Column  # path of the recording
     text: Column  # its text
@@ -49,7 +49,7 @@ class Columns(Config):
 
 
 class Table(SourceConfig):
-    """Every row of one file."""
+    """Reads one table file with a row per utterance."""
 
     reader: Literal["table"]
     file: str  # the table, relative to root
@@ -76,16 +76,18 @@ class Table(SourceConfig):
 
     def _rows(self, path: Path) -> Iterator[TableRow]:
         suffix = path.suffix.lower()
-        wanted = list(dict.fromkeys(self.columns.model_dump(exclude_none=True).values()))
+        required = list(dict.fromkeys(self.columns.model_dump(exclude_none=True).values()))
         if suffix == ".parquet":
             from preprocess.corpora.parquet_rows import read_parquet  # with pyarrow, which configs load without
 
-            return read_parquet(path, wanted=wanted)
+            return read_parquet(path, required=required)
         if suffix in (".jsonl", ".ndjson"):
             return read_json_lines(path)
         separator = self.separator or ("\t" if suffix == ".tsv" else ",")
         is_quoted = separator == "," if self.quoted is None else self.quoted
-        return read_separated(path, separator=separator, is_quoted=is_quoted, wanted=wanted if self.header else None)
+        return read_separated(
+            path, separator=separator, is_quoted=is_quoted, required=required if self.header else None
+        )
 
     def _utterance(self, cells: Mapping[str, Any], *, name: str, language: str) -> Utterance:
         columns = self.columns
@@ -101,10 +103,10 @@ class Table(SourceConfig):
 
 
 def _cell(cells: Mapping[str, Any], column: str) -> str:
-    """A cell's text; a number of a speaker or an id is text too.
+    """A cell as text; whole numbers, such as ids and speakers, are converted.
 
     Raises:
-        Rejected: it is absent, or neither.
+        Rejected: the cell is absent, or neither text nor a whole number.
     """
     if column not in cells:
         found = ", ".join(cells)[:200] or "none"

@@ -32,7 +32,7 @@ from shared.errors import UserError
 
 
 class VCTK(SourceConfig):
-    """Every recording of every speaker by one of the microphones."""
+    """Reads VCTK: every recording of every speaker by one of the microphones."""
 
     reader: Literal["vctk"]
     language: Language = "eng_Latn"
@@ -45,7 +45,7 @@ class VCTK(SourceConfig):
                 [texts / "<speaker>", new / "<speaker>", old / "<speaker>"], name=name, reader=self.reader
             )
         if self.mic == "mic2" and not new.is_dir():
-            raise UserError(f"sources.{name}.mic: VCTK 0.80 has mic1 only; wanted {new} of VCTK 0.92")
+            raise UserError(f"sources.{name}.mic: VCTK 0.80 has mic1 only; expected {new} of VCTK 0.92")
         audio = new if new.is_dir() else old
         suffixes = [f"_{self.mic}{suffix}" for suffix in AUDIO_SUFFIXES] if new.is_dir() else AUDIO_SUFFIXES
         for speaker in sorted({*_folders(texts), *_folders(audio)}):

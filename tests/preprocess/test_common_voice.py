@@ -81,7 +81,7 @@ def test_without_a_locale_column_the_folders_name_is_the_language(write: Any, ut
     root = write({"de/validated.tsv": row, "klingon/validated.tsv": row})
     (found,) = utterances(root / "de", reader="common_voice")
     assert found.language == "deu_Latn"
-    with pytest.raises(UserError, match=r"sources\.cv\.language: missing, and 'klingon' is no language's name"):
+    with pytest.raises(UserError, match=r"sources\.cv\.language: missing, and 'klingon' is not a language's name"):
         read(root / "klingon", reader="common_voice", name="cv")
 
 

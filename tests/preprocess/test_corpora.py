@@ -171,7 +171,7 @@ def test_a_folder_in_the_place_of_its_metadata_is_not_read(reader: str, write: W
 def test_a_corpus_that_does_not_say_its_language_wants_it_configured(reader: str, write: Write, read: Any) -> None:
     dialect = ROWS.get(reader, Rows("a.wav", b""))
     root = write({dialect.file: dialect.header})
-    with pytest.raises(UserError, match=rf"sources\.lj\.language: missing; the {reader} corpus does not say its own"):
+    with pytest.raises(UserError, match=rf"sources\.lj\.language: missing; the {reader} reader cannot infer it"):
         read(root, reader=reader, name="lj", **dialect.options)
 
 

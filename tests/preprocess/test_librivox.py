@@ -125,7 +125,7 @@ def test_m_ailabs_reads_each_book_once_and_neither_appledouble_nor_mixed_ones(wr
     assert (mixed.reason, mixed.language) == (Reason.NOT_SELECTED, "deu_Latn")
     assert mixed.id == "x/de_DE/by_book/mix/gedichte/metadata.csv"
     assert [type(one) for one in read(root / "de_DE", reader="m_ailabs")] == [Utterance, Rejection]
-    with pytest.raises(UserError, match="'tlh' is no language's name"):
+    with pytest.raises(UserError, match="'tlh' is not a language's name"):
         read(write({"tlh_KL/by_book/male/k/b/metadata.csv": "a|b\n"}), reader="m_ailabs")
 
 

@@ -178,5 +178,5 @@ def test_a_damaged_parquet_file_is_refused_and_a_bad_cell_rejected(write: Any, r
     assert (bad.id, good.text) == ("x/t.parquet:1", "b")
     assert "not UTF-8: " in bad.message
     pq.write_table(pa.table({"p": [{"bytes": b""}], "t": ["text"]}), root / "t.parquet")
-    with pytest.raises(UserError, match=r"column p is struct<.*>; wanted text"):
+    with pytest.raises(UserError, match=r"column p is struct<.*>; expected text"):
         read(root, **options)
