@@ -52,7 +52,7 @@ from trainer.monitoring.session import Session
 from trainer.optim.adamw import AdamW
 from trainer.platform.allocator import tune_allocator
 from trainer.tools.flops import step_flops
-from trainer.training.incidents import SkippedStepTracker
+from trainer.training.skipped_steps import SkippedStepTracker
 from trainer.training.train_step import TrainStep
 
 REPEATS = 7

@@ -36,7 +36,7 @@ class Way(NamedTuple):
 
     style_tokens: int = 0
     precision: str = "float32"
-    accumulation: int = 1
+    microbatches: int = 1
     rematerialise: bool = False
     xla: bool = False
     adaptive: bool = False
@@ -50,7 +50,7 @@ class Way(NamedTuple):
 
     def __str__(self) -> str:
         words = [self.precision, "xla" if self.xla else "graph"]
-        words += ["in parts"] * (self.accumulation > 1) + ["rematerialised"] * self.rematerialise
+        words += ["in parts"] * (self.microbatches > 1) + ["rematerialised"] * self.rematerialise
         words += ["style tokens"] * (self.style_tokens > 0) + ["adaptive"] * self.adaptive
         return " ".join([*words, *["voice"] * (self.voice > 0), *["rotary"] * self.rotary])
 
@@ -134,7 +134,7 @@ def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
     config = OptimizerConfig(learning_rate=2e-3, warmup_steps=0, weight_decay=0, clip_norm=1e9)
     optimizer = AdamW(config, steps=10**6, variables=model.trainable_variables, scales_loss=way.precision == "float16")
     losses_of = LossConfig(adaptive=way.adaptive, voice=way.voice)
-    step = steps.TrainStep(model, optimizer, losses=losses_of, seed=1, parts=way.accumulation, xla=way.xla)
+    step = steps.TrainStep(model, optimizer, losses=losses_of, seed=1, parts=way.microbatches, xla=way.xla)
     # the last clip is too short for a reference of its voice: the learned one is used
     batch = random_batch(frames=[24, 17, 9, 1], token_counts=[10, 4, 7, 2], width=24, tokens=10)
     before = [variable.numpy() for variable in model.trainable_variables]

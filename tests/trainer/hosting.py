@@ -30,7 +30,7 @@ from tests.trainer.models import NARROW, same_for_all
 from trainer import cli
 from trainer.config.model_sizes import SIZES
 from trainer.model.rng import Noise
-from trainer.training import learner
+from trainer.training import components
 from trainer.training import train_step as step
 
 TIMEOUT_S = 600
@@ -105,7 +105,7 @@ def host(number: int, *, workers: Sequence[str], asked: dict, said: BinaryIO) ->
     os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": list(workers)}, "task": task})
     put_in(asked["network"])
     if asked["how"] and number == 1:
-        learner.TrainStep = disturbed(learner.TrainStep, asked["how"], at=asked["at"])
+        components.TrainStep = disturbed(components.TrainStep, asked["how"], at=asked["at"])
     sys.argv = ["myxtts-train", "train", *asked["words"], *asked["of_each"][number]]
     cli.main()
     sys.exit(0)

@@ -26,13 +26,13 @@ def main() -> None:
     from tests.trainer.models import NARROW, same_for_all
     from trainer import cli
     from trainer.config.model_sizes import SIZES
-    from trainer.training import learner
+    from trainer.training import components
     from trainer.training import train_step as step
 
     SIZES["pico"] = NARROW
     step.Noise = same_for_all
     if words[0] == "disturbed":
-        learner.TrainStep, words = disturbed(), words[1:]
+        components.TrainStep, words = disturbed(), words[1:]
     sys.argv = ["myxtts-train", *words]
     cli.main()
 

@@ -25,7 +25,7 @@ import tensorflow as tf
 
 from trainer import cli
 from trainer.model.rng import Noise
-from trainer.training import learner, validation
+from trainer.training import components, validation
 
 TERMS = ("mel", "kl", "flux", "stop", "guided_attention")
 
@@ -99,8 +99,8 @@ class EvalStep:
 def put_in(put: Callable[[object, str, object], object], **others: object) -> None:
     """`put` the toys, or others by their name, in the place of what they stand for."""
     for module, name, toy in (
-        (learner, "build_model", lambda config, *, contract, vocabulary: Toy(contract.features.n_mels)),
-        (learner, "TrainStep", TrainStep),
+        (components, "build_model", lambda config, *, contract, vocabulary: Toy(contract.features.n_mels)),
+        (components, "TrainStep", TrainStep),
         (validation, "EvalStep", EvalStep),
     ):
         put(module, name, others.get(name, toy))

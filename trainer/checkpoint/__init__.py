@@ -1,1 +1,1 @@
-"""What a run keeps on disk: the run folder, checkpoints, and the state that a checkpoint restores."""
+"""What a run keeps on disk: its folder, its checkpoints, and the state that a checkpoint restores."""

@@ -1,4 +1,4 @@
-"""Saving while training goes on: a thread writes what the loop has copied, one checkpoint at a time."""
+"""Write checkpoints in a background thread while training continues, one at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainer.checkpoint.checkpoint import NamedVariables, Progress, Snapshot, co
 
 
 class AsyncCheckpointWriter:
-    """Writes the checkpoints of a run while it is entered, and has written all of them when it is left."""
+    """Context manager that writes a run's checkpoints; on exit all of them are written."""
 
     def __init__(self, run: Path, *, contract: str, max_to_keep: int):
         self._run, self._contract, self._max_to_keep = run, contract, max_to_keep
@@ -30,21 +30,24 @@ class AsyncCheckpointWriter:
         finally:
             self._thread.shutdown()
 
-    def save(self, state: NamedVariables, *, progress: Progress, is_sure: bool = True) -> None:
-        """Copy the state and have it written; first waits for the one before, so that there is one copy at most.
+    def save(self, variables: NamedVariables, *, progress: Progress, prune: bool = True) -> None:
+        """Copy the variables and write them in the background.
 
-        A checkpoint that is not sure to be good drives out none of those before it.
+        Waits for the previous checkpoint first, so that at most one copy exists.
+
+        Args:
+            prune: remove old checkpoints beyond `max_to_keep`; False if this one may be unusable.
 
         Raises:
-            UserError: the one before could not be written.
+            UserError: the previous checkpoint could not be written.
         """
         self.wait()
-        snapshot = Snapshot(copy_to_host(state), progress, self._contract)
-        max_to_keep = self._max_to_keep if is_sure else None
+        snapshot = Snapshot(copy_to_host(variables), progress, self._contract)
+        max_to_keep = self._max_to_keep if prune else None
         self._pending = self._thread.submit(write_checkpoint, self._run, snapshot, max_to_keep=max_to_keep)
 
     def raise_write_error(self) -> None:
-        """Raises UserError where a checkpoint could not be written; does not wait."""
+        """Raise UserError if the last checkpoint could not be written; does not wait."""
         if self._pending is not None and self._pending.done():
             self.wait()
 
@@ -52,7 +55,7 @@ class AsyncCheckpointWriter:
         """Wait until everything is written.
 
         Raises:
-            UserError: it could not be.
+            UserError: the checkpoint could not be written.
         """
         pending, self._pending = self._pending, None
         if pending is not None:

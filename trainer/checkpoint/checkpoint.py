@@ -1,11 +1,11 @@
-"""Checkpoints: one safetensors file each, all of a run's state or none of it.
+"""Read and write checkpoints: one safetensors file each, with all of a run's state.
 
-    RUN/run.json                                  config, contract, vocabulary: what the weights belong to
+    RUN/run.json                                  config, dataset contract and vocabulary of the weights
     RUN/vocab.json                                the dataset's compact vocabulary
-    RUN/checkpoints/step-00000200.safetensors     weights, optimizer, step, position in the stream, contract
-    RUN/checkpoints/best.safetensors              the one of the lowest validation loss, by one more name
+    RUN/checkpoints/step-00000200.safetensors     weights, optimizer, step, position in the data, contract
+    RUN/checkpoints/best.safetensors              a second name of the one with the lowest validation loss
 
-No pickle: a checkpoint from a stranger can be wrong, but it cannot run code.
+safetensors instead of pickle: loading an untrusted checkpoint cannot run code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from trainer.optim.plateau import PlateauState
 _NAME = re.compile(r"step-(\d{8})\.safetensors")
 _BEST = "best.safetensors"
 
-# safetensors' names of numpy's types
+# safetensors' names of numpy dtypes
 _DTYPES = {"float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "uint32": "U32", "bool": "BOOL"}
 
 NamedVariables = Mapping[str, keras.Variable]
@@ -50,24 +50,24 @@ class CheckpointFile(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where a run stands: updates made, and the batch to come in a stream of this order."""
+    """Progress of a run, stored in the checkpoint's metadata as a JSON list in the order of these fields."""
 
-    step: int
-    position: Position
-    order: str  # fingerprint of everything that decides the order of batches
+    step: int  # updates made
+    position: Position  # of the next batch in the stream
+    order: str  # fingerprint of everything that determines the order of batches
     best_loss: float | None = None  # lowest raw validation loss so far
-    validation_pending: bool = False  # of this step; a signal cut it short
-    rolled_back: bool = False  # to a checkpoint, because steps in a row were no numbers
+    validation_pending: bool = False  # the validation of this step was interrupted
+    rolled_back: bool = False  # to an earlier checkpoint, after consecutive non-finite steps
     plateau: PlateauState = PlateauState()
-    best_step: int | None = None  # the step of the best loss
+    best_step: int | None = None  # step of the best loss
     schedule: str = ""  # preset and schedule that the learning rate follows, as JSON
-    plateau_config: str = ""  # settings by which plateaus are seen, as JSON
-    steps: int = 0  # over which the schedule is laid
-    validation_fingerprint: str = ""  # of what the validation loss is: terms, their weights and the clips
+    plateau_config: str = ""  # settings of plateau detection, as JSON
+    steps: int = 0  # length of the learning-rate schedule
+    validation_fingerprint: str = ""  # of loss terms, weights and validation clips, which make losses comparable
 
 
 class Snapshot(NamedTuple):
-    """All of a run's state at one step, in the host's memory."""
+    """All of a run's state at one step, in host memory."""
 
     arrays: dict[str, np.ndarray]
     progress: Progress
@@ -75,55 +75,58 @@ class Snapshot(NamedTuple):
 
 
 def named_variables(model: keras.Model, optimizer: AdamW | None = None) -> NamedVariables:
-    """Every variable that a checkpoint holds, by name."""
+    """Return every variable that a checkpoint holds, by name."""
     named = {f"model/{variable.path}": variable for variable in model.variables}
-    assert len(named) == len(model.variables), "two weights of one name: one of them would be lost"
+    assert len(named) == len(model.variables), "two weights have the same name: one of them would be lost"
     if optimizer is not None:
         named |= {f"optimizer/{name}": variable for name, variable in optimizer.state().items()}
     return named
 
 
-def copy_to_host(state: NamedVariables) -> dict[str, np.ndarray]:
-    """The values of now, which later steps leave alone: Keras copies a variable when it is made an array."""
-    return {name: np.asarray(variable) for name, variable in state.items()}
+def copy_to_host(variables: NamedVariables) -> dict[str, np.ndarray]:
+    """Copy the current values, which later updates do not change: Keras copies a variable that becomes an array."""
+    return {name: np.asarray(variable) for name, variable in variables.items()}
 
 
 def list_checkpoints(run: Path) -> list[CheckpointFile]:
-    """The checkpoints of a run, oldest first."""
+    """Return the checkpoints of a run, oldest first."""
     folder = run / "checkpoints"
     found = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir()) if folder.is_dir() else ()
     return sorted(CheckpointFile(int(match[1]), path) for match, path in found if match)
 
 
 def remove_leftovers(run: Path) -> None:
-    """What a process that was killed while it saved has left under temporary names."""
+    """Remove the temporary files of a process that was killed while saving."""
     for path in (run / "checkpoints").glob(".*.tmp"):
         path.unlink(missing_ok=True)
 
 
-def find_checkpoint(run: Path, wanted: str | None) -> CheckpointFile:
-    """One to speak with: "best", "last", or that of a step; None is the best where there is one, and else the last.
+def find_checkpoint(run: Path, name: str | None) -> CheckpointFile:
+    """Find a checkpoint for synthesis or evaluation.
+
+    Args:
+        name: "best", "last" or a step; None means the best if there is one, else the last.
 
     Raises:
-        UserError: it is not there.
+        UserError: there is no such checkpoint.
     """
     saved, best = list_checkpoints(run), run / "checkpoints" / _BEST
     named = {str(one.step): one for one in saved}
     if saved:
         named["last"] = saved[-1]
-    if best.is_file() and (wanted is None or wanted not in named):
+    if best.is_file() and (name is None or name not in named):
         named["best"] = CheckpointFile(read_progress(best).step, best)
         named.setdefault(str(named["best"].step), named["best"])
     if not named:
-        raise UserError(f"{run}: no checkpoint yet; `make train RUN={run}` writes one")
-    chosen = wanted or ("best" if "best" in named else "last")
+        raise UserError(f"{run}: no checkpoint yet; expected a trained run; `make train RUN={run}` writes one")
+    chosen = name or ("best" if "best" in named else "last")
     if chosen not in named:
-        raise UserError(f"{run}: no checkpoint {chosen}; wanted one of {', '.join(named)}")
+        raise UserError(f"{run}: no checkpoint {chosen}; expected one of {', '.join(named)}")
     return named[chosen]
 
 
 def remove_checkpoints(run: Path, *, after: int) -> None:
-    """Those of later steps.
+    """Remove the checkpoints of later steps.
 
     Raises:
         UserError: the disk fails.
@@ -133,11 +136,13 @@ def remove_checkpoints(run: Path, *, after: int) -> None:
             try:
                 saved.path.unlink(missing_ok=True)
             except OSError as error:
-                raise UserError(f"{saved.path}: cannot be removed ({error.strerror}); do so and run again") from error
+                raise UserError(
+                    f"{saved.path}: cannot be removed ({error.strerror}); remove it and run the same command again"
+                ) from error
 
 
 def mark_best(path: Path) -> None:
-    """Give a checkpoint the name of the best.
+    """Give a checkpoint the second name `best.safetensors`.
 
     Raises:
         UserError: the disk fails.
@@ -146,7 +151,7 @@ def mark_best(path: Path) -> None:
         link_file(path, path.with_name(_BEST))
     except OSError as error:
         raise UserError(
-            f"{path.with_name(_BEST)}: cannot be written ({error.strerror}); make room, run again"
+            f"{path.with_name(_BEST)}: cannot be written ({error.strerror}); free disk space and run again"
         ) from error
 
 
@@ -177,21 +182,21 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, max_to_keep: int | None) 
         fsync_path(folder)
     except OSError as error:
         raise UserError(
-            f"{path}: cannot be written ({error.strerror}); the last checkpoint before it is intact; "
-            "make room and run the same command again"
+            f"{path}: cannot be written ({error.strerror}); the previous checkpoint is intact; "
+            "free disk space and run the same command again"
         ) from error
     _prune(run, max_to_keep=max_to_keep)
     return path
 
 
 def _prune(run: Path, *, max_to_keep: int | None) -> None:
-    with contextlib.suppress(OSError):  # what cannot be removed now will be after the next one
+    with contextlib.suppress(OSError):  # what cannot be removed now is removed after the next checkpoint
         for old in list_checkpoints(run)[:-max_to_keep] if max_to_keep else ():
             old.path.unlink(missing_ok=True)
 
 
 def read_progress(path: Path) -> Progress:
-    """Where the run stood.
+    """Read the progress of a run from a checkpoint.
 
     Raises:
         UserError: the file is damaged.
@@ -201,28 +206,31 @@ def read_progress(path: Path) -> Progress:
 
 
 def has_ema_weights(path: Path) -> bool:
-    """Whether there are moving averages of the weights in it.
+    """Return True if the checkpoint holds EMA weights.
 
     Raises:
         UserError: the file is damaged.
     """
     with _opened(path) as file:
-        return any(name.startswith("optimizer/") and name.endswith(average_name("")) for name in file.keys())  # noqa: SIM118 (no mapping)
+        return any(name.startswith("optimizer/") and name.endswith(average_name("")) for name in file.keys())  # noqa: SIM118 (not a mapping)
 
 
 def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None = None, contract: str) -> Progress:
-    """Put a checkpoint's values into the model, and into the optimizer where one is given; one array at a time.
+    """Load a checkpoint into the model, and into the optimizer if one is given, one array at a time.
 
-    Without an optimizer the weights are their moving averages, where the run had any. An optimizer that has averages
-    or a loss scale where the run had none before begins them at the weights, and as a fresh run does.
+    Without an optimizer the model gets the EMA weights if the run has them. If the optimizer has EMA weights or a loss
+    scale that the checkpoint lacks, the EMA starts at the weights and the loss scale at its initial value.
+
+    Args:
+        contract: expected fingerprint of the dataset contract.
 
     Raises:
-        UserError: the file is damaged, or is of another model, or of data with another contract.
+        UserError: the file is damaged, or belongs to another model or dataset contract.
     """
     with _opened(path) as file:
         progress, found = _progress(file), file.metadata()["contract"]
         if found != contract:
-            raise UserError(f"{path}: of contract {found}, wanted {contract}: other mels or tokens")
+            raise UserError(f"{path}: dataset contract {found}, expected {contract}: mels or tokens differ")
         state = named_variables(model, optimizer)
         sources = _sources(state, names=set(file.keys()), averaged=optimizer is None)
         _assign(file, [(source, state[name]) for name, source in sources.items()], path=path)
@@ -235,10 +243,12 @@ def _opened(path: Path) -> Iterator[safetensors.safe_open]:
         with safetensors.safe_open(path, framework="numpy", backend="pread") as file:
             yield file
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error}); mend that and run again") from error
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror or error}); fix that and run the same command again"
+        ) from error
     except (ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
         raise UserError(
-            f"{path}: not a readable checkpoint ({error}); remove it to go on from the one before"
+            f"{path}: not a readable checkpoint ({error}); remove it to resume from the previous one"
         ) from error
 
 
@@ -247,12 +257,12 @@ def _progress(file: safetensors.safe_open) -> Progress:
     return progress._replace(position=Position(*progress.position), plateau=PlateauState(*progress.plateau))
 
 
-def _sources(state: NamedVariables, *, names: set[str], averaged: bool) -> dict[str, str]:
-    """Under which name the value of each variable is in a file of these names; none of what begins anew."""
-    averages = {name: f"optimizer/{average_name(name.removeprefix('model/'))}" for name in state}
+def _sources(variables: NamedVariables, *, names: set[str], averaged: bool) -> dict[str, str]:
+    """Map each variable to the name of its value in a file with these names; variables that start fresh are absent."""
+    averages = {name: f"optimizer/{average_name(name.removeprefix('model/'))}" for name in variables}
     weights = {average: name for name, average in averages.items()}
     sources = {}
-    for name in state:
+    for name in variables:
         first, second = (averages[name], name) if averaged else (name, weights.get(name, name))
         sources[name] = first if first in names else second
     fresh = {f"optimizer/{name}" for name in LossScale.NAMES} - names
@@ -260,13 +270,13 @@ def _sources(state: NamedVariables, *, names: set[str], averaged: bool) -> dict[
 
 
 def _assign(file: safetensors.safe_open, pairs: Sequence[tuple[str, keras.Variable]], *, path: Path) -> None:
-    """Nothing is assigned where anything is amiss."""
+    """Assign all values, or none if a shape differs."""
     names = set(file.keys())
     for name, variable in pairs:
         found = tuple(file.get_slice(name).get_shape()) if name in names else "absent"
         if found != tuple(variable.shape):
             raise UserError(
-                f"{path}: {name} is {found}, wanted {tuple(variable.shape)}: a checkpoint of another model; "
+                f"{path}: {name} is {found}, expected {tuple(variable.shape)}: the checkpoint of another model; "
                 "train into another RUN"
             )
     for name, variable in pairs:
@@ -274,9 +284,9 @@ def _assign(file: safetensors.safe_open, pairs: Sequence[tuple[str, keras.Variab
 
 
 def _write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray], *, metadata: dict[str, str]) -> None:
-    """safetensors' format, each array from where it lies and then given up.
+    """Write the safetensors format directly from each array, and release the array afterwards.
 
-    The library's own writers copy everything first, or make a file of their own that only its owner may read.
+    The library's own writers copy all arrays first, or create a file that only its owner can read.
     """
     sizes = itertools.accumulate((array.nbytes for array in arrays.values()), initial=0)
     header: dict[str, object] = {"__metadata__": metadata}

@@ -1,4 +1,4 @@
-"""Room for a run's checkpoints on its disk, which is looked for before the first step."""
+"""Check before training that a run's checkpoints fit on its disk."""
 
 from __future__ import annotations
 
@@ -12,31 +12,34 @@ from shared.errors import UserError
 from trainer.checkpoint.checkpoint import NamedVariables
 
 
-def check_disk_space(run: Path, state: NamedVariables, *, max_to_keep: int) -> str:
-    """What the checkpoints of a run take, in words.
+def check_disk_space(run: Path, variables: NamedVariables, *, max_to_keep: int) -> str:
+    """Check that the kept checkpoints, the best one and the one being written fit on the disk.
+
+    Returns:
+        A line for the log with the space that they need.
 
     Raises:
-        UserError: `max_to_keep` of them, the best one and the one that is being written do not fit.
+        UserError: they do not fit.
     """
-    size_bytes = sum(math.prod(variable.shape) * np.dtype(variable.dtype).itemsize for variable in state.values())
+    size_bytes = sum(math.prod(variable.shape) * np.dtype(variable.dtype).itemsize for variable in variables.values())
     files = max_to_keep + 2
-    free_bytes = shutil.disk_usage(run).free + _held_bytes(run / "checkpoints")
+    free_bytes = shutil.disk_usage(run).free + _used_bytes(run / "checkpoints")
     needed = (
-        f"a checkpoint takes {_size(size_bytes)}, and up to {files} of them (kept_checkpoints={max_to_keep}, the best "
-        f"and the one that is being written) {_size(files * size_bytes)}"
+        f"a checkpoint takes {_format_size(size_bytes)}, and up to {files} of them "
+        f"(kept_checkpoints={max_to_keep}, the best and the one being written) {_format_size(files * size_bytes)}"
     )
     if files * size_bytes > free_bytes:
         raise UserError(
-            f"{run}: {needed}, of which there are {_size(free_bytes)}; make room, or lower kept_checkpoints"
+            f"{run}: {needed}, but only {_format_size(free_bytes)} are free; free disk space, or lower kept_checkpoints"
         )
     return needed
 
 
-def _held_bytes(folder: Path) -> int:
-    """What is in a folder, a file of two names being one."""
+def _used_bytes(folder: Path) -> int:
+    """Return the size of a folder's files; a file with two names counts once."""
     found = [path.stat() for path in folder.iterdir()] if folder.is_dir() else []
     return sum({(one.st_dev, one.st_ino): one.st_size for one in found}.values())
 
 
-def _size(size_bytes: int) -> str:
+def _format_size(size_bytes: int) -> str:
     return f"{size_bytes / 1e9:.1f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.1f} MB"

@@ -1,4 +1,4 @@
-"""A run's folder: what its weights belong to, and who trains in it."""
+"""The folder of a run: its description `run.json`, its vocabulary and its lock."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class RunInfo(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
     config: TrainConfig
-    planned_steps: int  # those that the number of batch shapes was chosen for; more of them change no order of batches
+    planned_steps: int  # for which the buckets were chosen; raising `steps` later keeps the order of batches
     contract: Contract
     vocabulary_sha256: Sha256
-    ceilings: tuple[Ceiling, ...] = ()  # under which the plan's buckets are
-    devices: int = 1  # that share each batch, since the last start
-    lengths: Lengths = Lengths(tokens=MAX_TOKENS, frames_per_token=UNKNOWN_PACE)  # where a run has not noted them yet
+    ceilings: tuple[Ceiling, ...] = ()  # limits on buckets that did not fit into memory
+    devices: int = 1  # that shared each batch at the last start
+    lengths: Lengths = Lengths(tokens=MAX_TOKENS, frames_per_token=UNKNOWN_PACE)  # of runs that have not stored it
 
     @classmethod
     def of(cls, config: TrainConfig, *, dataset: Dataset) -> RunInfo:
-        """What a fresh run is."""
+        """Return the description of a new run."""
         return cls(
             config=config,
             planned_steps=config.steps,
@@ -49,25 +49,25 @@ class RunInfo(pydantic.BaseModel):
 
 
 def read_run_info(run: Path) -> RunInfo:
-    """The description of an existing run.
+    """Read the description of an existing run.
 
     Raises:
-        UserError: there is none, or it is damaged.
+        UserError: there is no run, or its description is damaged.
     """
     path = run / "run.json"
     try:
         return RunInfo.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise UserError(f"{run}: no run here ({error.strerror}: {path}); `make train RUN={run}` makes one") from error
+        raise UserError(f"{run}: no run here ({error.strerror}: {path}); `make train RUN={run}` creates one") from error
     except pydantic.ValidationError as error:
         raise UserError(f"{path}: damaged ({error.errors()[0]['msg']}); train into another RUN") from error
 
 
 def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
-    """What the run is from now on, after a check that what is in the folder belongs to this model and these shards.
+    """Return the run's new description, after checking that an existing run has the same model and dataset contract.
 
     Raises:
-        UserError: the folder holds a run of another model, contract or vocabulary.
+        UserError: the folder holds a run of another model, dataset contract or vocabulary.
     """
     info = RunInfo.of(config, dataset=dataset)
     if (run / "run.json").exists():
@@ -79,36 +79,43 @@ def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> Run
 
 
 def write_run_files(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
-    """Note what the run is, in a folder that is made where there is none.
+    """Write the description and the vocabulary into the run's folder, which is created if absent.
 
     Raises:
-        UserError: it is not writable.
+        UserError: the folder is not writable.
     """
     try:
         run.mkdir(parents=True, exist_ok=True)
         write_json(run / "run.json", info)
         write_bytes(run / "vocab.json", dataset.layout.vocabulary.read_bytes())
     except OSError as error:
-        raise UserError(f"{run}: cannot be written ({error.strerror}); wanted a folder for the run") from error
+        raise UserError(
+            f"{run}: cannot be written ({error.strerror}); expected a writable folder for the run"
+        ) from error
 
 
 def add_bucket_limit(run: Path, ceiling: Ceiling) -> RunInfo:
-    """Note that batches were too large for memory, so that the run has the same plan from now on."""
+    """Store the limit of a bucket that did not fit into memory, so that later sessions use the same plan."""
     info = read_run_info(run)
     info = info.model_copy(update={"ceilings": (*info.ceilings, ceiling)})
     try:
         write_json(run / "run.json", info)
     except OSError as error:
-        raise UserError(f"{run}/run.json: cannot be written ({error.strerror}); make room and run again") from error
+        raise UserError(
+            f"{run}/run.json: cannot be written ({error.strerror}); free disk space and run the same command again"
+        ) from error
     return info
 
 
 @contextlib.contextmanager
 def training_lock(run: Path, *, break_lock: bool) -> Iterator[None]:
-    """Be the only one that trains in the folder, on whatever machine; what a killed one left is cleared away.
+    """Lock the run for one training process on any machine, and remove what a killed one left behind.
+
+    Args:
+        break_lock: take the lock although it is held, because its holder is gone.
 
     Raises:
-        UserError: another process is at it, or may be: `break_lock` says that it is gone.
+        UserError: another process holds the lock.
     """
     with write_lock(run, command="train", break_lock=break_lock, on_any_host=True):
         remove_leftovers(run)
@@ -118,29 +125,31 @@ def training_lock(run: Path, *, break_lock: bool) -> Iterator[None]:
 def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: StoragePath) -> None:
     if differences := contract_differences(old.contract, new.contract):
         fields = "; ".join(f"{key} is {there}, the run has {here}" for key, (here, there) in differences.items())
-        raise UserError(f"{data}: other mels or tokens than {run} was trained on: {fields}; train into another RUN")
+        raise UserError(
+            f"{data}: mels or tokens differ from those that {run} was trained on: {fields}; use another RUN"
+        )
     if old.vocabulary_sha256 != new.vocabulary_sha256:
-        raise UserError(f"{run} was trained with another vocabulary than that of {data}; train into another RUN")
-    if _weights_of(old) != _weights_of(new):
-        raise UserError(f"{run} holds another model ({old.config.model!r}); train into another RUN")
+        raise UserError(f"{run}: trained with another vocabulary than that of {data}; train into another RUN")
+    if _weight_settings(old) != _weight_settings(new):
+        raise UserError(f"{run}: holds another model ({old.config.model!r}); train into another RUN")
 
 
-def _weights_of(info: RunInfo) -> dict[str, object]:
-    """The settings of the model that decide which weights there are, and what they mean."""
+def _weight_settings(info: RunInfo) -> dict[str, object]:
+    """Return the model settings that determine the weights and their meaning."""
     return info.config.model.model_dump(exclude=CHANGEABLE)
 
 
 def build_model(config: TrainConfig, *, contract: Contract, vocabulary: Vocabulary) -> XTTS:
-    """The model of a run, with fresh weights."""
+    """Build the model of a run, with fresh weights."""
     spec = contract.features
     return XTTS(config.model, vocabulary_size=len(vocabulary), n_mels=spec.n_mels, log_silence=spec.log_silence)
 
 
 def load_trained_model(run: Path, saved: CheckpointFile, *, info: RunInfo) -> tuple[XTTS, Progress]:
-    """The model of a checkpoint, by the moving average of the weights where there is one, and where the run stood.
+    """Load the model of a checkpoint, with the EMA weights if it has them, and the run's progress.
 
     Raises:
-        UserError: it is damaged, or of another model.
+        UserError: the checkpoint is damaged, or belongs to another model.
     """
     model = build_model(info.config, contract=info.contract, vocabulary=Vocabulary.load(run / "vocab.json"))
     return model, load_checkpoint(saved.path, model=model, contract=info.contract.fingerprint)

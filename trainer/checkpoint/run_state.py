@@ -1,4 +1,4 @@
-"""What a run is at one moment, and its checkpoints: saved, resumed, gone back to."""
+"""The state of a run: model, optimizer and progress, with methods to save, resume and roll back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trainer.optim.plateau import LrAction, PlateauState, watch_plateau
 
 
 class RunState:
-    """Model, optimizer and progress; writes while it is entered."""
+    """Model, optimizer and progress of a run; a context manager that writes checkpoints while it is entered."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class RunState:
 
     @property
     def skipped_in_row(self) -> int:
-        """Steps without an update that came last."""
+        """Number of skipped updates since the last successful one."""
         return self._optimizer.skipped_in_row
 
     def __enter__(self) -> RunState:
@@ -72,25 +72,27 @@ class RunState:
 
     @property
     def is_over(self) -> bool:
-        """Whether a plateau has ended the run."""
+        """True if a plateau has ended the run."""
         return self._plateau is not None and self.progress.plateau.is_over
 
     def resume(self) -> str:
-        """Load the last checkpoint, if there is one; what was done, in words.
+        """Load the last checkpoint, if there is one, and return a line for the log.
 
         Raises:
-            UserError: it is damaged, or of another model.
+            UserError: the checkpoint is damaged, or belongs to another model.
         """
         saved = list_checkpoints(self._run)
         if not saved:
             return "starting from fresh weights"
         changes = self._load(saved[-1].path)
         if self.progress.best_step == saved[-1].step:
-            mark_best(saved[-1].path)  # a kill may have come before that
-        return ", with ".join([f"going on after step {self.progress.step}, {_words(self.progress.position)}", *changes])
+            mark_best(saved[-1].path)  # a kill may have prevented that
+        return ", with ".join(
+            [f"resuming after step {self.progress.step}, {_describe(self.progress.position)}", *changes]
+        )
 
     def check_disk_space(self) -> str:
-        """What the checkpoints take on the disk, in words.
+        """Check that the checkpoints fit on the disk, and return a line for the log.
 
         Raises:
             UserError: they do not fit.
@@ -98,32 +100,32 @@ class RunState:
         return check_disk_space(self._run, named_variables(self._model, self._optimizer), max_to_keep=self._max_to_keep)
 
     def advance(self, step: int, *, position: Position) -> None:
-        """One step was handed over; the position may still be on the device."""
+        """Record that a step was launched; its position may still be on the device."""
         self.progress = self.progress._replace(step=step, position=position)
 
     def change_data_order(self, order: str) -> None:
-        """Batches come in another order from now on: a position in the old one means nothing there."""
+        """Continue in another order of batches, at the start of an epoch: a position is valid in its own order only."""
         epoch, *place = (int(number) for number in self.progress.position)
         self.progress = self.progress._replace(position=Position(epoch + any(place)), order=order)
 
     def mark_validation_pending(self) -> None:
-        """Of this step, until it is noted."""
+        """Mark the validation of this step as pending, until `record_validation`."""
         self.progress = self.progress._replace(validation_pending=True)
 
     def update_plateau(self, loss: float) -> LrAction | None:
-        """What was done to the learning rate where the validation loss stands still, if it does."""
+        """Update plateau detection with a validation loss, and change the learning rate if there is a plateau."""
         if self._plateau is None:
             return None
-        plateau, remedy = watch_plateau(self.progress.plateau, loss, config=self._plateau)
+        plateau, action = watch_plateau(self.progress.plateau, loss, config=self._plateau)
         self.progress = self.progress._replace(plateau=plateau)
-        if remedy is not None:
-            self._optimizer.scale_rate(remedy.factor)
-        if remedy is not None and remedy.kind == "restart":
+        if action is not None:
+            self._optimizer.scale_rate(action.factor)
+        if action is not None and action.kind == "restart":
             self._optimizer.restart_schedule()
-        return remedy
+        return action
 
     def record_validation(self, loss: float | None) -> bool:
-        """Whether the loss is lower than ever before; None where there was nothing to validate with."""
+        """Record the loss of a validation, None without a clip, and return True if it is the lowest so far."""
         self.progress = self.progress._replace(validation_pending=False)
         best_loss = self.progress.best_loss
         if loss is None or not np.isfinite(loss) or (best_loss is not None and loss >= best_loss):
@@ -132,39 +134,43 @@ class RunState:
         return True
 
     def save(self) -> None:
-        """Have a checkpoint written; one amid steps without an update may be no good one, and drives out none."""
+        """Write a checkpoint in the background; after a skipped update it may be unusable and replaces no older one."""
         position = Position(*(int(number) for number in self.progress.position))
         self.progress = self.progress._replace(position=position)
-        state = named_variables(self._model, self._optimizer)
-        self._writer.save(state, progress=self.progress, is_sure=self.skipped_in_row == 0)
+        variables = named_variables(self._model, self._optimizer)
+        self._writer.save(variables, progress=self.progress, prune=self.skipped_in_row == 0)
 
     def raise_write_error(self) -> None:
-        """Raises UserError where a checkpoint could not be written; does not wait."""
+        """Raise UserError if the last checkpoint could not be written; does not wait."""
         self._writer.raise_write_error()
 
     def wait(self) -> None:
-        """Wait until everything is written."""
+        """Wait until all checkpoints are written."""
         self._writer.wait()
 
     def roll_back(self, *, skipped: int, rate_factor: float) -> None:
-        """To the last checkpoint from before `skipped` steps without an update, once in a run, with a lower rate.
+        """Restore the last checkpoint from before the skipped steps, with a lower learning rate; once per run.
+
+        Args:
+            skipped: number of consecutive skipped steps.
+            rate_factor: multiplies the learning rate.
 
         Raises:
-            UserError: there is none, or the run went back before.
+            UserError: there is no such checkpoint, or the run was rolled back before.
         """
         self.wait()
         step = self.progress.step
-        reason = f"loss or gradient was no number in {skipped} steps in a row, up to step {step}"
+        reason = f"loss or gradient not finite in {skipped} consecutive steps, up to step {step}"
         good = [saved for saved in list_checkpoints(self._run) if saved.step <= step - skipped]
-        remedy = f"weights are as they were before; see {self._run}/incidents.jsonl, and lower optimizer.learning_rate"
+        advice = f"the weights did not change; see {self._run}/incidents.jsonl, and lower optimizer.learning_rate"
         if self.progress.rolled_back:
-            raise UserError(f"{reason}, after the run went back to a checkpoint with a lower rate before; {remedy}")
+            raise UserError(f"{reason}, after an earlier rollback with a lower learning rate; {advice}")
         if not good:
-            raise UserError(f"{reason}, and no checkpoint is from before them; {remedy}")
+            raise UserError(f"{reason}, and no checkpoint precedes them; {advice}")
         remove_checkpoints(self._run, after=good[-1].step)
         before = self.progress
         self._load(good[-1].path)
-        # a later step's number is reached again by other weights: only the file that has its name is still the best
+        # later steps are trained again with other weights, so a best step after this one has no file any more
         best_step = before.best_step if before.best_step is not None and before.best_step <= good[-1].step else None
         self.progress = self.progress._replace(rolled_back=True, best_loss=before.best_loss, best_step=best_step)
         self._optimizer.scale_rate(rate_factor)
@@ -172,45 +178,46 @@ class RunState:
         self.wait()
 
     def _load(self, path: Path) -> list[str]:
-        """The values of a checkpoint; what begins anew, for it was asked for otherwise then."""
-        asked = self.progress
+        """Load a checkpoint; return the parts that start again because settings changed, for the log."""
+        current = self.progress
         self.progress = load_checkpoint(path, model=self._model, optimizer=self._optimizer, contract=self._contract)
         found, changes = self.progress, []
-        if found.order != asked.order:
-            self.change_data_order(asked.order)
+        if found.order != current.order:
+            self.change_data_order(current.order)
             changes.append("a new epoch: data or input settings changed")
-        is_rescheduled = bool(found.schedule) and found.schedule != asked.schedule
+        is_rescheduled = bool(found.schedule) and found.schedule != current.schedule
         if is_rescheduled:
             self._optimizer.rate_scale.assign(1.0)
             self._optimizer.restart_schedule()
-            changes.append("the learning rate's schedule from its beginning: preset or optimizer.schedule changed")
+            changes.append("the learning-rate schedule from its start: preset or optimizer.schedule changed")
         elif found.steps:
-            changes += self._stretched(found.steps, now=asked.steps)
-        if found.validation_fingerprint and found.validation_fingerprint != asked.validation_fingerprint:
+            changes += self._schedule_changes(found.steps, now=current.steps)
+        if found.validation_fingerprint and found.validation_fingerprint != current.validation_fingerprint:
             self.progress = self.progress._replace(best_loss=None, best_step=None, plateau=PlateauState())
             changes.append(
-                "no best loss and no plateau yet: what validations judge by changed (loss, model.crop_frames or clips)"
+                "no best loss and no plateau yet: validation losses are not comparable (loss, model.crop_frames or "
+                "clips changed)"
             )
-        if found.plateau_config != asked.plateau_config:
+        if found.plateau_config != current.plateau_config:
             self.progress = self.progress._replace(plateau=PlateauState())
-        if is_rescheduled and self._plateau:  # its rise is not judged
+        if is_rescheduled and self._plateau:  # the warm-up's rising loss is no plateau
             best = self.progress.plateau.best
             self.progress = self.progress._replace(plateau=PlateauState(best, cooldown=self._plateau.cooldown))
         self.progress = self.progress._replace(
-            schedule=asked.schedule,
-            plateau_config=asked.plateau_config,
-            steps=asked.steps,
-            validation_fingerprint=asked.validation_fingerprint,
+            schedule=current.schedule,
+            plateau_config=current.plateau_config,
+            steps=current.steps,
+            validation_fingerprint=current.validation_fingerprint,
         )
         return changes
 
-    def _stretched(self, before: int, *, now: int) -> list[str]:
-        """What other steps than before do to the learning rate, where they do anything."""
+    def _schedule_changes(self, before: int, *, now: int) -> list[str]:
+        """Describe how another number of steps changes the learning rate, if it does."""
         old, new = (self._optimizer.rate_over(steps) for steps in (before, now))
         if np.isclose(old, new):
             return []
-        return [f"the learning rate at {new:.2e}: its schedule is over {now:,} steps (over {before:,}: {old:.2e})"]
+        return [f"the learning rate at {new:.2e}: its schedule spans {now:,} steps (with {before:,}: {old:.2e})"]
 
 
-def _words(position: Position) -> str:
+def _describe(position: Position) -> str:
     return f"epoch {position.epoch}, chunk {position.chunk}, batch {position.batch}"

@@ -1,10 +1,10 @@
-"""Training on several hosts: what they tell each other, and what is said where one is gone.
+"""Collective operations between the hosts of a run, and error messages for hosts that are gone.
 
-    first host    RUN · validation ─┐  numbers and values that all hosts bring to the same place of their work, or that
-    other hosts   data alone       ─┘  the first one gives to all, as sums over the replicas of one strategy
+    chief      run's folder · validation ─┐  gather, broadcast and barrier, each as an all-reduce sum over the
+    workers    dataset only              ─┘  replicas of one MultiWorkerMirroredStrategy
 
-Each host makes the same steps, and stops at the same ones to agree with the others on how to go on. A host that waits
-for one that is gone is told so by TensorFlow, whose coordination service has them all tell that they live.
+All hosts run the same steps, and pause after the same steps to agree on how to continue. If a host is gone, the
+coordination service of TensorFlow notices missing heartbeats and fails the collective operations of the others.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ _TASK = re.compile(r"/job:(chief|worker)/(?:replica:\d+/)?task:(\d+)")
 
 
 class Hosts:
-    """The processes that train together, one on each host; also the one that trains alone.
+    """The processes that train together, one per host; a single process is a group of one.
 
-    What they do together each has to do at the same place of its work, or they wait for each other for ever.
+    Every host must call the collective methods in the same order: otherwise the hosts wait for each other forever.
     """
 
     def __init__(self, cluster: Cluster | None = None):
-        """Waits until all of them are there; before anything else that has TensorFlow look for devices.
+        """Wait until all hosts have joined; must come before anything that initializes TensorFlow's devices.
 
         Raises:
-            UserError: they cannot be had, or have unequal devices.
+            UserError: a host cannot be reached, or the hosts have unequal numbers of GPUs.
         """
         self._cluster = cluster
         self.strategy: tf.distribute.Strategy | None = None
-        self._sums: dict[tf.DType, Callable[[tf.Tensor], tf.Tensor]] = {}
+        self._sum_functions: dict[tf.DType, Callable[[tf.Tensor], tf.Tensor]] = {}
         if cluster is not None:
             with self.translate_errors():
-                self.strategy = _meet(cluster)
+                self.strategy = _join(cluster)
 
     def __str__(self) -> str:
-        return str(self._cluster or "the only host")
+        return str(self._cluster or "single host")
 
     @property
     def count(self) -> int:
@@ -55,44 +55,44 @@ class Hosts:
 
     @property
     def is_chief(self) -> bool:
-        """Whether the run's folder is this one's; so it is where it is alone."""
+        """True on the host that owns the run's folder; a single host is the chief."""
         return self._cluster is None or self._cluster.is_chief
 
     @property
     def stop_point(self) -> str:
-        """What a signal leads to, in words."""
+        """When a signal stops the run, for the log."""
         if self._cluster is None:
             return "after this step, with a checkpoint"
-        return "with all hosts, after the next step that log_every divides, with a checkpoint"
+        return "all hosts after the next step that log_every divides, with a checkpoint"
 
     @contextlib.contextmanager
     def translate_errors(self) -> Iterator[None]:
-        """Raises UserError in the place of what TensorFlow raises where another host is gone."""
+        """Context manager that turns TensorFlow's errors about a lost host into UserError."""
         try:
             yield
         except tf.errors.OpError as error:
-            if self._cluster is None or is_out_of_memory(error) or not _is_of_others(error):
+            if self._cluster is None or is_out_of_memory(error) or not _is_host_loss(error):
                 raise
             raise UserError(
-                f"{self._cluster}: {_who_is_gone(error, cluster=self._cluster)}; it has told why, if it could; start "
-                "the same command on all hosts again: it goes on from the last checkpoint"
+                f"{self._cluster}: {_describe_loss(error, cluster=self._cluster)}; see that host's output for the "
+                "reason; start the same command on all hosts again: it resumes from the last checkpoint"
             ) from error
 
     def gather(self, numbers: Sequence[int] | np.ndarray) -> np.ndarray:
-        """The same number of integers [n] from each host, by its number [hosts, n]."""
+        """All-gather: return the integers [n] of every host as [hosts, n]."""
         own = np.asarray(numbers, np.int64)
         if self._cluster is None:
             return own[None]
         table = np.zeros((self.count, len(own)), np.int64)
         table[self._cluster.number] = own
-        return self._summed(tf.constant(table)).numpy()
+        return self._all_reduce(tf.constant(table)).numpy()
 
     def broadcast(self, numbers: Sequence[int]) -> list[int]:
-        """The first host's integers."""
+        """Return the chief's integers."""
         return self.gather(numbers)[0].tolist()
 
     def broadcast_bytes(self, content: bytes) -> bytes:
-        """The first host's content, whatever the others give."""
+        """Return the chief's bytes; those of the other hosts are ignored."""
         (size,) = self.broadcast([len(content)])
         padded = np.zeros(size, np.int64)
         if self.is_chief:
@@ -100,46 +100,51 @@ class Hosts:
         return self.gather(padded)[0].astype(np.uint8).tobytes()
 
     def broadcast_variables(self, variables: Iterable[keras.Variable]) -> None:
-        """Give the variables of the other hosts the first one's values, one after another."""
+        """Assign the chief's values to the variables of all hosts, one after another."""
         for variable in variables if self._cluster else ():
             value = tf.convert_to_tensor(variable.value)
             sent = value if value.dtype.is_floating else tf.cast(value, tf.int64)
-            received = self._summed(sent if self.is_chief else tf.zeros_like(sent))
+            received = self._all_reduce(sent if self.is_chief else tf.zeros_like(sent))
             if not self.is_chief:
                 variable.assign(tf.cast(received, value.dtype))
 
-    def sync_stop(self, *, asked: int | None, is_over: bool = False) -> tuple[int | None, bool]:
-        """The number of a signal that any host was asked by to leave, if one was; whether the first says it is over."""
-        found = self.gather([asked or 0, is_over])
+    def sync_stop(self, *, received: int | None, is_over: bool = False) -> tuple[int | None, bool]:
+        """Return the number of a signal that any host received, or None, and whether the chief ended the run."""
+        found = self.gather([received or 0, is_over])
         return int(found[:, 0].max()) or None, bool(found[0, 1])
 
     def check_equal(self, fingerprint: str, *, what: str) -> None:
-        """Of something that each host has worked out for itself, in hexadecimal.
+        """Check that all hosts computed the same hexadecimal fingerprint.
+
+        Args:
+            what: the thing that the fingerprint identifies, for the error message.
 
         Raises:
-            UserError: on all hosts, where any has another than the first.
+            UserError: on every host, if any host differs from the chief.
         """
         found = self.gather([int(fingerprint[place : place + 8], 16) for place in range(0, len(fingerprint), 8)])
         if others := np.flatnonzero((found != found[0]).any(1)).tolist():
             raise UserError(
-                f"{self}: {what} is another on host {', '.join(map(str, others))} than on the first: another version "
-                "of this program or of numpy; install the same ones on all hosts"
+                f"{self}: {what} differs between host {', '.join(map(str, others))} and the chief: another version "
+                "of this program or of numpy; install the same versions on all hosts"
             )
 
     def barrier(self) -> None:
-        """Go on when all of them have come here."""
+        """Wait until all hosts have called this method."""
         self.gather([0])
 
-    def _summed(self, values: tf.Tensor) -> tf.Tensor:
-        """The sum of what the hosts give, all of one shape; one graph for each type serves all shapes."""
-        if values.dtype not in self._sums:
+    def _all_reduce(self, values: tf.Tensor) -> tf.Tensor:
+        """Sum tensors of one shape over the hosts; one graph per dtype serves all shapes."""
+        if values.dtype not in self._sum_functions:
             specs = [tf.TensorSpec([None], values.dtype)]
-            self._sums[values.dtype] = tf.function(self._sum_over_replicas, autograph=False, input_signature=specs)
+            self._sum_functions[values.dtype] = tf.function(
+                self._sum_over_replicas, autograph=False, input_signature=specs
+            )
         with self.translate_errors():
-            return tf.reshape(self._sums[values.dtype](tf.reshape(values, [-1])), values.shape)
+            return tf.reshape(self._sum_functions[values.dtype](tf.reshape(values, [-1])), values.shape)
 
     def _sum_over_replicas(self, values: tf.Tensor) -> tf.Tensor:
-        """By the first replica of each host; the others have nothing to add."""
+        """Sum over the first replica of each host; the other replicas contribute zeros."""
         assert self.strategy is not None
         replicas = self.strategy.num_replicas_in_sync // self.count
 
@@ -152,16 +157,16 @@ class Hosts:
         return self.strategy.experimental_local_results(self.strategy.run(on_each))[0]
 
 
-def _meet(cluster: Cluster) -> tf.distribute.Strategy:
-    """The strategy of all hosts, once they have answered."""
+def _join(cluster: Cluster) -> tf.distribute.Strategy:
+    """Return the strategy of all hosts, once all have joined."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own would wait as well
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Python's own handler would wait for the main thread
     try:
         strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=_communication())
     except (tf.errors.UnknownError, tf.errors.InvalidArgumentError) as error:
         own = cluster.addresses[cluster.number]
         raise UserError(
-            f"TF_CONFIG: {cluster} cannot listen at {own} ({error.message.splitlines()[0]}); wanted a free port there"
+            f"TF_CONFIG: {cluster} cannot listen at {own} ({error.message.splitlines()[0]}); expected a free port"
         ) from error
     except _GONE as error:
         raise UserError(
@@ -170,43 +175,46 @@ def _meet(cluster: Cluster) -> tf.distribute.Strategy:
         ) from error
     finally:
         for number, handler in handlers.items():
-            signal.signal(number, handler)  # SIGTERM's is TensorFlow's own now, which does nothing
+            signal.signal(number, handler)  # TensorFlow has replaced SIGTERM's with one that does nothing
     names = [device.name for device in tf.config.list_logical_devices("GPU")]
-    check_even(names, hosts=len(cluster.addresses))
+    check_equal_gpus(names, hosts=len(cluster.addresses))
     return strategy
 
 
 def _communication() -> tf.distribute.experimental.CommunicationOptions:
-    """NCCL where there are GPUs: left to itself TensorFlow sends their sums through the hosts' memory (RING)."""
+    """Choose NCCL if there are GPUs: TensorFlow's default (RING) sends sums through host memory."""
     kinds = tf.distribute.experimental.CommunicationImplementation
     has_gpu = bool(tf.config.list_physical_devices("GPU"))
     return tf.distribute.experimental.CommunicationOptions(implementation=kinds.NCCL if has_gpu else kinds.AUTO)
 
 
-def check_even(names: Iterable[str], *, hosts: int) -> None:
-    """The GPUs of all hosts, by their full names.
+def check_equal_gpus(names: Iterable[str], *, hosts: int) -> None:
+    """Check that every host has the same number of GPUs, which MultiWorkerMirroredStrategy requires.
+
+    Args:
+        names: full device names of the GPUs of all hosts.
 
     Raises:
-        UserError: some hosts have more than others, which the strategy does not know to deal with.
+        UserError: the numbers differ.
     """
     counts = collections.Counter(_TASK.findall(name)[0] for name in names)
     if counts and (len(counts) < hosts or len(set(counts.values())) > 1):
         found = ", ".join(f"{number} on {kind} {task}" for (kind, task), number in sorted(counts.items()))
         raise UserError(
-            f"the hosts have unequal numbers of GPUs ({found}; {hosts} hosts); wanted as many on each: "
-            "CUDA_VISIBLE_DEVICES says which a host uses"
+            f"the hosts have unequal numbers of GPUs ({found}; {hosts} hosts); expected equal numbers; "
+            "select GPUs with CUDA_VISIBLE_DEVICES on each host"
         )
 
 
-def _is_of_others(error: tf.errors.OpError) -> bool:
-    """Whether it tells of another host: collectives that wait for it are given up with an error of these kinds."""
+def _is_host_loss(error: tf.errors.OpError) -> bool:
+    """Return True for the kinds of error with which collective operations fail if another host is gone."""
     return isinstance(error, _GONE) or is_collective_error(error)
 
 
-def _who_is_gone(error: tf.errors.OpError, *, cluster: Cluster) -> str:
-    """What the error says of that, in words."""
-    said = error.message[error.message.find("Collective ops is aborted") :]
+def _describe_loss(error: tf.errors.OpError, *, cluster: Cluster) -> str:
+    """Describe which host is gone, as far as the error tells."""
+    message = error.message[error.message.find("Collective ops is aborted") :]
     chiefs = len(cluster.addresses) - cluster.workers
-    numbers = [int(task) + (chiefs if kind == "worker" else 0) for kind, task in _TASK.findall(said)]
+    numbers = [int(task) + (chiefs if kind == "worker" else 0) for kind, task in _TASK.findall(message)]
     others = [number for number in numbers if number != cluster.number]
     return f"host {others[0]} ({cluster.addresses[others[0]]}) is gone" if others else "another host is gone"

@@ -1,4 +1,4 @@
-"""Batches that do not fit into a device's memory, and full ones to try."""
+"""Detect batches that do not fit into device memory, and make full-size batches to probe it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Batch = dict[str, tf.Tensor]
 
 
 class OutOfMemory(Exception):
-    """A batch did not fit, or the part of it that a device got."""
+    """A batch, or a device's part of it, did not fit into memory."""
 
     def __init__(self, bucket: Bucket):
         super().__init__(str(bucket))
@@ -24,10 +24,10 @@ class OutOfMemory(Exception):
 
 
 def translate_oom(step: Callable[[Batch], T], batch: Batch) -> T:
-    """The step of a batch.
+    """Run the step on a batch, and raise OutOfMemory with the batch's bucket if it does not fit.
 
     Raises:
-        OutOfMemory: it did not fit.
+        OutOfMemory: the batch did not fit.
     """
     try:
         return step(batch)
@@ -38,33 +38,33 @@ def translate_oom(step: Callable[[Batch], T], batch: Batch) -> T:
 
 
 def translate_oom_in_input(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """The batches as they come.
+    """Yield the batches, and raise OutOfMemory if the next one does not fit beside the current one.
 
     Raises:
-        OutOfMemory: of the batch before, beside which the next one found no room.
+        OutOfMemory: with the bucket of the current batch.
     """
-    before = None
+    current = None
     while True:
         try:
             batch = next(batches, None)
         except tf.errors.OpError as error:
-            if before is None or not is_out_of_memory(error):
+            if current is None or not is_out_of_memory(error):
                 raise
-            raise OutOfMemory(before) from error
+            raise OutOfMemory(current) from error
         if batch is None:
             return
-        before = bucket_of(batch)
+        current = bucket_of(batch)
         yield batch
 
 
 def bucket_of(batch: Batch) -> Bucket:
-    """The shape of a batch, or of the part of it that a device gets."""
+    """Return the shape of a batch, or of one device's part of a distributed batch."""
     clips, frames, _ = parts_of(batch["mel"])[0].shape
     return Bucket(clips, frames, parts_of(batch["tokens"])[0].shape[1])
 
 
 def full_batch(bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:
-    """A batch of a shape in which every frame and token counts, of the kinds that a stream gives."""
+    """Make a batch of a bucket's shape without padding; `like` gives names and dtypes as in the input stream."""
     lengths = {"mel": [bucket.frames, like["mel"].shape[-1]], "tokens": [bucket.tokens]}
     full = {"frames": bucket.frames, "token_counts": bucket.tokens}
     return {

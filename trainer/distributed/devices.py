@@ -1,4 +1,4 @@
-"""What a run computes on: all GPUs of its hosts, or their CPUs; each batch is shared by all of them."""
+"""The devices of a run: all GPUs of its hosts, or their CPUs; all of them share each batch."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from trainer.data.position import Position
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import full_batch
 
-Batch = dict[str, Any]  # tensors, or one for each device
+Batch = dict[str, Any]  # tensors, or distributed values with one tensor per device
 
 
 class Devices:
-    """The logical devices of the fastest kind; where there are several, each holds a copy of the model."""
+    """The logical GPUs, or else CPUs; with several devices each holds a replica of the model."""
 
     def __init__(self, hosts: Hosts):
         self._hosts = hosts
@@ -33,40 +33,40 @@ class Devices:
         self.strategy = tf.distribute.MirroredStrategy(self._names) if len(found) > 1 else None
 
     def __str__(self) -> str:
-        """Those of this host, and how many hosts have such."""
+        """Name this host's devices, and the number of hosts."""
         names = ", ".join(f"/{name.rpartition('/')[2].removeprefix('device:')}" for name in self._names)
         return f"{names} on each of {self._hosts.count} hosts" if self._hosts.count > 1 else names
 
     @property
     def first(self) -> str:
-        """This host's, which does what is not shared: validation."""
+        """This host's first device, which runs the validation."""
         return self._names[0]
 
     @property
     def count(self) -> int:
-        """Those of all hosts."""
+        """Number of devices on all hosts."""
         return len(self._names) * self._hosts.count
 
     @property
     def gpus(self) -> int:
-        """Those of this host that are computed on."""
+        """Number of GPUs that this host computes on."""
         return len(self._names) if "GPU:" in self.first else 0
 
     def scope(self) -> contextlib.AbstractContextManager[object]:
-        """Variables made within it are on all devices."""
+        """Return a context in which new variables are replicated on all devices."""
         return self.strategy.scope() if self.strategy else contextlib.nullcontext()
 
-    def batches(self, stream: Stream, position: Position, *, tell: Callable[[str], object]) -> Iterator[Batch]:
-        """`stream.endless`, each batch dealt to the devices."""
+    def batches(self, stream: Stream, position: Position, *, log: Callable[[str], object]) -> Iterator[Batch]:
+        """Return the endless batches of a stream from a position, distributed to the devices; `log` gets warnings."""
         if self.strategy is None:
-            return stream.endless(position, device=self.first, tell=tell)
-        return replicas.endless(stream, self.strategy, position=position, tell=tell)
+            return stream.endless(position, device=self.first, tell=log)
+        return replicas.endless(stream, self.strategy, position=position, tell=log)
 
     def check_all_reduce(self) -> None:
-        """Whether this host's still add up, which a fault amid a sum can end for as long as the process lives.
+        """Check that all-reduce still works; a failed collective may break it until the process restarts.
 
         Raises:
-            UserError: they do not.
+            UserError: all-reduce no longer works.
         """
         if self.strategy is None or self._hosts.count > 1:
             return
@@ -74,12 +74,12 @@ class Devices:
             tf.function(lambda: self.strategy.run(_sum_of_ones), autograph=False)()
         except tf.errors.OpError as error:
             raise UserError(
-                f"{self} no longer add up in this process ({error.message.splitlines()[0]}); what did not fit is "
-                "noted, and the same command goes on from the last checkpoint"
+                f"{self}: all-reduce no longer works in this process ({error.message.splitlines()[0]}); the reduced "
+                "batch size is stored; run the same command again to resume from the last checkpoint"
             ) from error
 
     def full_batch(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:
-        """A batch of a shape in which every frame and token counts, dealt to the devices."""
+        """Make a batch of a bucket's shape without padding, distributed to the devices."""
         part = bucket.part(self.count)
 
         def on_device(number: int) -> Batch:

@@ -1,4 +1,4 @@
-"""The hosts that train together, as TF_CONFIG names them; TensorFlow itself reads the same variable."""
+"""Parse TF_CONFIG, the environment variable that names the hosts of a run; TensorFlow reads it too."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from shared.errors import UserError
 
-WANTED = (
-    'wanted {"cluster": {"worker": ["first:12345", "second:12345"]}, "task": {"type": "worker", "index": 0}}, with an '
-    "index of its own on each host; or unset it to train on this host alone"
+EXPECTED = (
+    'expected {"cluster": {"worker": ["first:12345", "second:12345"]}, "task": {"type": "worker", "index": 0}}, with '
+    "another index on each host; or unset it to train on this host alone"
 )
 
 
@@ -19,11 +19,11 @@ _MAX_PORT = 65_535
 
 
 class Cluster(NamedTuple):
-    """Hosts in the order of their numbers, and which of them this one is."""
+    """The hosts of a run, and the number of this one."""
 
     addresses: tuple[str, ...]  # HOST:PORT of each
     number: int
-    workers: int  # of them; a chief, if there is one, comes first
+    workers: int  # hosts of type worker; a chief, if there is one, comes first
 
     @property
     def is_chief(self) -> bool:
@@ -34,43 +34,46 @@ class Cluster(NamedTuple):
 
 
 def parse_tf_config(text: str | None) -> Cluster | None:
-    """What TF_CONFIG says; None where it is not set.
+    """Parse the value of TF_CONFIG; None if it is not set.
 
     Raises:
-        UserError: it names no such hosts.
+        UserError: the value does not describe two or more hosts.
     """
     if text is None:
         return None
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        raise UserError(f"TF_CONFIG: no JSON ({error}); {WANTED}") from error
+        raise UserError(f"TF_CONFIG: not JSON ({error}); {EXPECTED}") from error
     hosts = _hosts(document)
     task = document.get("task")
     kind, number = (task.get("type"), task.get("index")) if isinstance(task, dict) else (None, None)
     if not isinstance(kind, str) or kind not in hosts:
-        raise UserError(f"TF_CONFIG: task.type is {kind!r}, and the cluster has {', '.join(hosts)}; {WANTED}")
+        raise UserError(f"TF_CONFIG: task.type is {kind!r}, and the cluster has {', '.join(hosts)}; {EXPECTED}")
     if type(number) is not int or not 0 <= number < len(hosts[kind]):
-        raise UserError(f"TF_CONFIG: task.index is {number!r}, and there are {len(hosts[kind])} of {kind}; {WANTED}")
+        raise UserError(f"TF_CONFIG: task.index is {number!r}, and there are {len(hosts[kind])} of {kind}; {EXPECTED}")
     chief, workers = hosts.get("chief", []), hosts.get("worker", [])
     return Cluster((*chief, *workers), number + (len(chief) if kind == "worker" else 0), len(workers))
 
 
 def _hosts(document: Any) -> dict[str, list[str]]:
-    """Addresses by the kind of their task, two or more in all."""
+    """Return the addresses by task type, two or more in all."""
     found = document.get("cluster") if isinstance(document, dict) else None
     if not isinstance(found, dict):
-        raise UserError(f"TF_CONFIG: names no cluster; {WANTED}")
+        raise UserError(f"TF_CONFIG: no cluster; {EXPECTED}")
     for kind, addresses in found.items():
         if kind not in ("chief", "worker"):
-            raise UserError(f"TF_CONFIG: the cluster has a task of type {kind!r}; {WANTED}")
+            raise UserError(f"TF_CONFIG: the cluster has a task of type {kind!r}; {EXPECTED}")
         if not isinstance(addresses, list) or not addresses or not all(map(_is_address, addresses)):
-            raise UserError(f"TF_CONFIG: cluster.{kind} is no list of HOST:PORT; {WANTED}")
+            raise UserError(f"TF_CONFIG: cluster.{kind} is not a list of HOST:PORT; {EXPECTED}")
     if len(found.get("chief", ())) > 1:
-        raise UserError(f"TF_CONFIG: the cluster has more than one chief; {WANTED}")
+        raise UserError(f"TF_CONFIG: the cluster has more than one chief; {EXPECTED}")
     every = [one for addresses in found.values() for one in addresses]
     if len(every) < 2 or len(set(every)) < len(every):
-        raise UserError(f"TF_CONFIG: the cluster has {len(set(every))} addresses of their own; {WANTED}")
+        raise UserError(
+            f"TF_CONFIG: the cluster has {len(set(every))} different addresses, fewer than its tasks or than two; "
+            f"{EXPECTED}"
+        )
     return found
 
 

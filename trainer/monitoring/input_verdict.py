@@ -34,9 +34,9 @@ def input_stats(window: TimingWindow, reading: Reading | None) -> InputStats:
     """The signs of a window in which so much was read."""
     waited_s = float(window.waits_s.sum())
     storage_mb_per_s, from_storage = None, None
-    if reading is not None and reading.asked_bytes > 0:
-        storage_mb_per_s = reading.stored_bytes / 1e6 / window.seconds
-        from_storage = min(1.0, reading.stored_bytes / reading.asked_bytes)
+    if reading is not None and reading.read_bytes > 0:
+        storage_mb_per_s = reading.storage_bytes / 1e6 / window.seconds
+        from_storage = min(1.0, reading.storage_bytes / reading.read_bytes)
     return InputStats(
         steps=len(window.waits_s),
         stall=window.stall,

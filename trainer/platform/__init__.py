@@ -1,1 +1,1 @@
-"""What this machine offers TensorFlow: allocator, GPU support, start-up, error messages."""
+"""What this machine offers TensorFlow: allocator, GPU support, start-up and error messages."""

@@ -1,4 +1,4 @@
-"""What the operating system knows of this process: cores, memory, bytes read. None where it does not tell."""
+"""Resources of this process as the operating system reports them: cores, memory and bytes read."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import NamedTuple
 
 
 class Reading(NamedTuple):
-    """Bytes that the process asked for since it began, and those of them that storage had to give."""
+    """Bytes that the process has read since its start, and how many of them came from storage, not the page cache."""
 
-    asked_bytes: int
-    stored_bytes: int
+    read_bytes: int
+    storage_bytes: int
 
     def since(self, earlier: Reading) -> Reading:
-        """What was read after an earlier moment."""
-        return Reading(self.asked_bytes - earlier.asked_bytes, self.stored_bytes - earlier.stored_bytes)
+        """Return what was read after an earlier reading."""
+        return Reading(self.read_bytes - earlier.read_bytes, self.storage_bytes - earlier.storage_bytes)
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Return the number of CPU cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def resident_mib() -> float | None:
-    """Memory of the process that is in RAM."""
+    """Return the resident memory of the process in MiB, or None if unknown."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):
@@ -35,7 +35,7 @@ def resident_mib() -> float | None:
 
 
 def bytes_read() -> Reading | None:
-    """The process's reading so far."""
+    """Return what the process has read so far, or None if unknown."""
     try:
         lines = Path("/proc/self/io").read_text().splitlines()
         values = {name: int(value) for name, _, value in (line.partition(":") for line in lines)}

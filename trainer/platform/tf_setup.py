@@ -1,4 +1,4 @@
-"""Bringing TensorFlow in: the allocator before it, the GPUs as they are wanted, without its notes about itself."""
+"""Import TensorFlow: tune the allocator first, configure the GPUs, and hide TensorFlow's start-up notes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Literal
 
 from trainer.platform.allocator import tune_allocator
 
-Gpus = Literal["whole", "as needed", "hidden"]
+GpuUse = Literal["whole", "as needed", "hidden"]
 
-# Written by its C++ side before any log level holds; everything else that it writes is passed on.
+# Notes that TensorFlow's C++ code writes to stderr before any log level applies.
 _NOTES = r"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit"
 
 _FILTER = """
@@ -29,23 +29,28 @@ FILTER_END_S = 5.0
 
 
 def start_tensorflow(
-    *, plain_malloc: bool = False, gpus: Gpus = "whole", init_devices: bool = True, check_compiler: bool = True
+    *, plain_malloc: bool = False, gpus: GpuUse = "whole", init_devices: bool = True, check_compiler: bool = True
 ) -> str:
-    """Import TensorFlow and let it look for devices; what was done about the allocator, in words.
+    """Import TensorFlow, and return a line about the allocator for the log.
 
-    Of each GPU's memory TensorFlow takes nearly the whole at once, or as much as it comes to need; then another
-    process may use the same GPU. A process that is not alone takes them when it meets the others, and not before.
+    Args:
+        plain_malloc: leave glibc's allocator unchanged.
+        gpus: "whole" takes nearly all memory of each GPU at once; "as needed" leaves memory to other processes;
+            "hidden" uses the CPU.
+        init_devices: initialize the devices now; False on one of several hosts, which initializes them when it joins
+            the others.
+        check_compiler: check that XLA can compile for every visible GPU.
 
     Raises:
-        UserError: a GPU is there and cannot be had, or not be compiled for.
+        UserError: a GPU is unavailable, or XLA cannot compile for it.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read once: with warnings there would be more of them later
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # read only once; at a lower level warnings follow later
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # the numbers that NVML and nvidia-smi use
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # the numbering of NVML and nvidia-smi
     if gpus == "hidden":
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    allocator = "allocator: as it is (--plain-malloc)" if plain_malloc else tune_allocator()
-    with _without_notes():
+    allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
+    with _hide_notes():
         import tensorflow as tf
 
         from trainer.platform.gpu_support import check_gpu_support
@@ -64,22 +69,22 @@ def start_tensorflow(
 
 
 @contextlib.contextmanager
-def _without_notes() -> Iterator[None]:
-    """Pass on what is written to the file of stderr, all lines but the known notes.
+def _hide_notes() -> Iterator[None]:
+    """Filter the known notes out of everything written to the file descriptor of stderr.
 
-    By a process of its own: where TensorFlow aborts this one, its last words are still to be read.
+    The filter is a separate process: if TensorFlow aborts this process, its last message still gets through.
     """
     sys.stderr.flush()
-    kept = os.dup(2)
-    words = [sys.executable, "-I", "-S", "-c", _FILTER, _NOTES]
-    passing = subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True)
-    assert passing.stdin is not None
-    os.dup2(passing.stdin.fileno(), 2)
-    passing.stdin.close()
+    stderr = os.dup(2)
+    command = [sys.executable, "-I", "-S", "-c", _FILTER, _NOTES]
+    filtering = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    assert filtering.stdin is not None
+    os.dup2(filtering.stdin.fileno(), 2)
+    filtering.stdin.close()
     try:
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # whom a child of ours still tells something
-            passing.wait(FILTER_END_S)
+        os.dup2(stderr, 2)
+        os.close(stderr)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a child process may still hold the pipe open
+            filtering.wait(FILTER_END_S)

@@ -32,7 +32,7 @@ from trainer.distributed.device_memory import OutOfMemory, bucket_of, full_batch
 from trainer.distributed.devices import Batch, Devices
 from trainer.platform.tf_errors import is_out_of_memory
 from trainer.tools.flops import step_flops
-from trainer.training.learner import Learner
+from trainer.training.components import TrainComponents
 from trainer.training.memory_probe import restore_variables
 from trainer.training.train_step import EvalStep
 
@@ -103,15 +103,15 @@ class Profiler:
         """Raises UserError where there is nothing to train on."""
         self._config, self._dataset, self._out = config, dataset, out
         info = RunInfo.of(config, dataset=dataset)
-        self._learner = Learner(config, dataset=dataset, run=out, info=info, hosts=Hosts())
-        self._devices, self._feed = self._learner.devices, self._learner.feed
+        self._components = TrainComponents(config, dataset=dataset, run=out, info=info, hosts=Hosts())
+        self._devices, self._feed = self._components.devices, self._components.data
         self._specs = self._feed.train.element_spec, self._feed.validation.element_spec
-        self._evaluation = EvalStep(self._learner.model, losses=config.loss, seed=config.seed, xla=config.xla)
+        self._evaluation = EvalStep(self._components.model, losses=config.loss, seed=config.seed, xla=config.xla)
 
     @property
     def programs(self) -> int:
         """Shapes of which the training step is compiled so far."""
-        return self._learner.programs
+        return self._components.programs
 
     def measure(self, *, steps: int, log: Callable[[str], object]) -> Profile:
         """Each shape in so many steps, then the input; `log` receives a line before each long step.
@@ -153,7 +153,7 @@ class Profiler:
 
     def _shape_costs(self, *, steps: int, log: Callable[[str], object]) -> Iterator[ShapeCost]:
         _start_compiler(xla=self._config.xla)
-        state = named_variables(self._learner.model, self._learner.optimizer)
+        state = named_variables(self._components.model, self._components.optimizer)
         before = copy_to_host(state)
         trained, judged = (stream.first_epoch().batches for stream in (self._feed.train, self._feed.validation))
         for number, bucket in enumerate(self._feed.plan.buckets):
@@ -186,14 +186,14 @@ class Profiler:
         return max(0.0, _elapsed_s(judge) - _elapsed_s(judge))
 
     def _batches(self, *, log: Callable[[str], object]) -> Iterator[Batch]:
-        return translate_oom_in_input(self._devices.batches(self._feed.train, Position(), tell=log))
+        return translate_oom_in_input(self._devices.batches(self._feed.train, Position(), log=log))
 
     def _train(self, batches: Iterable[Batch]) -> None:
         """Steps in a row, until the devices have done the last."""
         values: dict[str, tf.Tensor] = {}
         for number, batch in enumerate(batches):
             with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
-                values = self._learner.train_on(batch)
+                values = self._components.train_on(batch)
         values["loss"].numpy()
 
     def _input_over_steps(self, step_s: dict[Bucket, float], *, log: Callable[[str], object]) -> float:

@@ -1,1 +1,1 @@
-"""The training loop: data, step, losses, validation, recovery."""
+"""The training loop: data, training step, losses, validation and recovery."""

@@ -1,4 +1,4 @@
-"""What a run is fed: its plan, as memory allows it, and the streams of both splits."""
+"""The input of a run: its bucket plan, and the batch streams of both splits."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from trainer.data.pipeline import Stream
 from trainer.data.plan import Ceiling, Plan, plan_dataset
 from trainer.monitoring.input_tables import sampling_line
 
-MAX_EXCESS = 0.01  # of padding, over the planned share
-REDUCTION = 0.75  # of the clips of a bucket that is too large
+MAX_EXCESS_PADDING = 0.01  # share of padding above the planned one that is worth a log line
+REDUCTION = 0.75  # of the clips in a bucket that does not fit into memory
 
 
 class DataModule:
-    """The streams; other ones after a bucket was lowered."""
+    """Bucket plan and streams of a run; `reduce_bucket` replaces them."""
 
     def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, devices: int):
         """
         Args:
-            devices: that share each batch in training; a batch of validation is no larger than the part of one.
+            devices: number of devices that share a training batch; a validation batch is as large as one device's part.
         """
         self._config, self._dataset, self._run, self._devices = config, dataset, run, devices
-        self._whole = plan_dataset(
+        self._full_plan = plan_dataset(
             dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=info.planned_steps
         )
-        self._use(self._whole.below(info.ceilings, devices=devices))
+        self._set_plan(self._full_plan.below(info.ceilings, devices=devices))
 
-    def _use(self, plan: Plan) -> None:
+    def _set_plan(self, plan: Plan) -> None:
         self.plan, self.validation_plan = plan, plan.part(self._devices)
         self.train, self.validation = (
             Stream(self._dataset, split=split, plan=plan, config=self._config.input, seed=self._config.seed)
@@ -40,33 +40,36 @@ class DataModule:
 
     @property
     def stores_mels(self) -> bool:
-        """Whether they are in the shards, or made of the recordings here."""
+        """True if the shards hold mels; otherwise the input pipeline computes them from recordings."""
         return self._dataset.info.contract.stores_mels
 
     def summary_lines(self) -> list[str]:
-        """What training is fed, in words."""
+        """Return the plan, padding and sampling shares as lines for the log."""
         plan = self.plan.lines(config=self._config.input, steps=self._config.steps)
-        return [*plan, *self._coarse_epochs(), *filter(None, [sampling_line(self.plan.mix)])]
+        return [*plan, *self._padding_lines(), *filter(None, [sampling_line(self.plan.mix)])]
 
-    def _coarse_epochs(self) -> list[str]:
-        """A line where an epoch has more padding than planned, as each chunk has half-full last batches of its own."""
+    def _padding_lines(self) -> list[str]:
+        """Return a line if an epoch has more padding than planned: each chunk ends in batches that are not full."""
         planned, real = self.plan.staircase.padding, self.train.first_epoch().total_padding(self.plan.buckets)
-        if real <= planned + MAX_EXCESS:
+        if real <= planned + MAX_EXCESS_PADDING:
             return []
         return [
             f"padding of epoch 0: {real:.1%}, planned {planned:.1%}; a larger input.chunk_bytes "
-            f"(now {self._config.input.chunk_bytes:,}) or fewer input.buckets come nearer to the plan"
+            f"(now {self._config.input.chunk_bytes:,}) or fewer input.buckets come closer to the plan"
         ]
 
     def planned_bucket(self, shape: Bucket) -> Bucket:
-        """The whole bucket of a batch's shape, or of the part of a batch that a device gets."""
+        """Return the planned bucket of a batch's shape; `shape` may be that of one device's part."""
         return next(bucket for bucket in self.plan.buckets if bucket[1:] == shape[1:])
 
     def reduce_bucket(self, bucket: Bucket) -> int:
-        """Fewer clips in a bucket that does not fit into memory, in all that goes on from here; how many.
+        """Reduce the batch size of a bucket that does not fit into memory, for the rest of the run.
+
+        Returns:
+            The new number of clips in a batch of all devices.
 
         Raises:
-            UserError: a device gets one clip of it.
+            UserError: a device already gets a single clip of the bucket.
         """
         clips = bucket.part(self._devices).clips
         if clips == 1:
@@ -76,6 +79,6 @@ class DataModule:
             )
         ceiling = Ceiling(max(1, int(REDUCTION * clips)), bucket.frames, bucket.tokens)
         damaged = self.train.damaged, self.validation.damaged
-        self._use(self._whole.below(add_bucket_limit(self._run, ceiling).ceilings, devices=self._devices))
+        self._set_plan(self._full_plan.below(add_bucket_limit(self._run, ceiling).ceilings, devices=self._devices))
         self.train.damaged, self.validation.damaged = damaged
         return self._devices * ceiling.clips

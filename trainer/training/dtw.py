@@ -1,4 +1,4 @@
-"""How far two mels are from each other when time may be stretched: dynamic time warping."""
+"""Distance between two mels of different lengths: dynamic time warping."""
 
 from __future__ import annotations
 
@@ -10,28 +10,32 @@ DB_PER_NEPER = 20.0 / math.log(10.0)
 
 
 def dtw_distance_db(one: np.ndarray, other: np.ndarray) -> float:
-    """RMS difference over bands of mels [F, M] and [G, M] in ln magnitude, in dB, as the mean over the best warping.
+    """Return the RMS difference over bands, in dB, averaged over the best alignment of two mels.
 
     The symmetric form of Sakoe & Chiba (1978, "Dynamic programming algorithm optimization for spoken word
-    recognition"): a step in both mels counts twice, a step in one of them once, so that each path weighs F + G.
+    recognition"): a step in both mels counts twice and a step in one of them once, so every path has weight F + G.
+
+    Args:
+        one: [F, M] ln magnitude.
+        other: [G, M] ln magnitude.
     """
     distances = _distances(one.astype(np.float32), other.astype(np.float32))
     return DB_PER_NEPER * _least_cost(distances) / (len(one) + len(other))
 
 
 def _distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """[F, G] root mean squares over bands."""
+    """Return the RMS difference over bands of every pair of frames, [F, G]."""
     squares = np.square(one).mean(1)[:, None] + np.square(other).mean(1)[None] - 2.0 * (one @ other.T) / one.shape[1]
     return np.sqrt(np.maximum(squares, 0.0))
 
 
 def _least_cost(distances: np.ndarray) -> float:
-    """Of all paths from the first to the last cell of [F, G]; a diagonal of cells that do not meet at a time.
+    """Return the least cost of all paths from the first to the last cell of [F, G], one anti-diagonal at a time.
 
     c[f, g] = min(c[f − 1, g] + d, c[f, g − 1] + d, c[f − 1, g − 1] + 2 d)
     """
     rows, columns = distances.shape
-    before = last = np.full(rows + 1, np.inf)  # by row, from −1: costs of the two diagonals before this one
+    before = last = np.full(rows + 1, np.inf)  # by row, from −1: costs of the two diagonals before the current one
     for diagonal in range(rows + columns - 1):
         here = np.arange(max(0, diagonal - columns + 1), min(rows, diagonal + 1))
         d = distances[here, diagonal - here]

@@ -1,4 +1,4 @@
-"""Which clips are spoken at validation, and in whose voice: a clip's own frames would say too much of themselves."""
+"""The prompts of synthesis evaluation: texts of validation clips, with another clip of the speaker as reference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trainer.model.reference_crop import loudest_part
 
 
 class Clip(NamedTuple):
-    """One that is spoken, or whose voice is lent."""
+    """A clip whose text is synthesized, or that serves as voice reference."""
 
     utterance_id: str
     mel: np.ndarray  # [F, M] ln magnitude
@@ -26,22 +26,25 @@ class Clip(NamedTuple):
 
 
 class EvalPrompts(NamedTuple):
-    """Clips by name: what each says, and the one that lends it its voice, None where a speaker has no other."""
+    """Text and reference clip by utterance id; the reference is None if the speaker has no other clip."""
 
     texts: dict[str, str]
     references: dict[str, str | None]
 
     @property
     def utterance_ids(self) -> set[str]:
-        """All that are to be had."""
+        """All clips that are needed."""
         return {*self.texts, *filter(None, self.references.values())}
 
 
 def choose_prompts(dataset: Dataset, *, heard: Sequence[str], count: int, seed: int) -> EvalPrompts:
-    """Of the validation split's clips that are heard those with the least keys, whatever the order of batches; first
-    those of speakers who have another.
+    """Choose `count` clips of the validation split, independent of the order of batches.
 
-    The voice is lent by the speaker's longest other clip, which can fill a whole crop.
+    Clips of speakers with at least two clips come first, then those with the smallest hash. The reference is the
+    speaker's longest other clip, which can fill a whole crop.
+
+    Args:
+        heard: utterance ids that the validation stream delivers.
     """
     table = dataset.manifest("validation", columns=("utterance_id", "text", "speaker", "frames"))
     table = table.filter(pc.is_in(table["utterance_id"], pa.array(heard, pa.string())))
@@ -51,7 +54,7 @@ def choose_prompts(dataset: Dataset, *, heard: Sequence[str], count: int, seed: 
     chosen = table.filter(pc.is_in(table["utterance_id"], pa.array(names, pa.string()))).to_pylist()
     rows = {row["utterance_id"]: row for row in chosen}
     return EvalPrompts(
-        {name: rows[name]["text"] for name in names}, {name: _other_of(table, rows[name]) for name in names}
+        {name: rows[name]["text"] for name in names}, {name: _reference_of(table, rows[name]) for name in names}
     )
 
 
@@ -59,8 +62,8 @@ def _key(name: str, *, seed: int) -> int:
     return stable_hash(f"{seed}/{name}", purpose="free running")
 
 
-def _other_of(table: pa.Table, row: dict) -> str | None:
-    """The longest clip of the same speaker but this one; of several the first by name."""
+def _reference_of(table: pa.Table, row: dict) -> str | None:
+    """Return the longest other clip of the same speaker; ties go to the first name."""
     others = table.filter(
         pc.and_(
             pc.equal(table["speaker"], pa.scalar(row["speaker"], table["speaker"].type)),
@@ -74,8 +77,11 @@ def _other_of(table: pa.Table, row: dict) -> str | None:
 def reference_crops(
     clips: Sequence[Clip], *, references: Sequence[Clip | None], lengths: Lengths, crop_frames: int
 ) -> list[np.ndarray]:
-    """The loudest part of each reference, as much as goes with the clip's text; where there is none the clip's own
-    first part, as long for one clip as for another, since else it would tell how long to speak: [C, M] each.
+    """Return a reference crop [C, M] for each clip.
+
+    The crop is the loudest part of the reference, with a length that goes with the clip's text. A clip without
+    reference gets its own first frames, equally many for all such clips: otherwise the crop would reveal the clip's
+    length.
     """
     alone = [len(clip.mel) // 2 for clip, reference in zip(clips, references, strict=True) if reference is None]
     own_frames = min([crop_frames, *alone])

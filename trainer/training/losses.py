@@ -1,9 +1,9 @@
 """Losses of the mel decoder (MELLE, arXiv:2407.08551, section 3.3), as means over valid frames and bands.
 
-The paper sums over frames and bands; a mean of each term does not grow with the clip. That keeps the ratios of all
-terms but the stop's, which has no bands: its weight is not to be compared with the paper's. The flux weighs 0.5 there
-(β), and here 0.02: with this the learn check speaks (docs/learning.md), others were not tried.
-Mels are standardised by the corpus' statistics.
+The paper sums over frames and bands. Means do not grow with the clip, and keep the ratios between all terms but the
+stop loss, which has no bands: its weight cannot be compared with the paper's. The weight of the flux loss is 0.5 in the
+paper (β) and 0.02 here, the only value tried that passes the learning check (docs/learning.md).
+Mels are standardised with the statistics of the corpus.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from trainer.model.decoder import Decoded
 
 
 class Target(NamedTuple):
-    """What should have been decoded."""
+    """The decoder's target."""
 
     mel: tf.Tensor  # [B, F, M], standardised
     frames: tf.Tensor  # [B] int32, valid frames
     token_counts: tf.Tensor  # [B] int32
-    heard: tf.Tensor  # [B, F], True for frames that the conditioning crop showed; they say nothing and are left out
+    heard: tf.Tensor  # [B, F], True for frames that the reference crop shows; excluded from the losses
 
 
 class SpeakerEmbeddings(NamedTuple):
-    """Speaker embeddings."""
+    """Speaker embeddings of output and reference."""
 
-    spoken: tf.Tensor  # of the output, [B, S]
-    wanted: tf.Tensor  # of the reference, [B, S]
-    given: tf.Tensor  # [B], False where there was no reference
+    output: tf.Tensor  # [B, S]
+    reference: tf.Tensor  # [B, S]
+    has_reference: tf.Tensor  # [B] bool
 
 
 def term_counts(
-    frames: tf.Tensor, heard: tf.Tensor, given: tf.Tensor, *, frames_per_step: int, config: LossConfig
+    frames: tf.Tensor, heard: tf.Tensor, has_reference: tf.Tensor, *, frames_per_step: int, config: LossConfig
 ) -> dict[str, tf.Tensor]:
-    """Of how many things each term is the mean: float32 scalars.
+    """Return the number of elements over which each loss term averages, as float32 scalars.
 
     Args:
-        frames: [B] valid ones.
-        heard: [B, F] those that the crop showed.
-        given: [B] clips with a reference.
+        frames: [B] valid frames.
+        heard: [B, F] True for frames that the reference crop shows.
+        has_reference: [B] True for clips with a reference.
     """
     valid, steps = valid_frames(frames, heard), tf.reduce_sum(-(-frames // frames_per_step))
     counts = {"mel": valid, "kl": valid, "flux": valid[:, 1:] & valid[:, :-1], "stop": steps, "guided_attention": steps}
     if config.voice:
-        counts["voice"] = given
+        counts["voice"] = has_reference
     return {name: tf.reduce_sum(tf.cast(one, tf.float32)) for name, one in counts.items()}
 
 
 def valid_frames(frames: tf.Tensor, heard: tf.Tensor) -> tf.Tensor:
-    """The frames that losses see, [B, F]: within frames [B], and not heard [B, F]."""
+    """Return the mask [B, F] of frames that enter the losses: within `frames` [B], and not in the reference crop."""
     return tf.sequence_mask(frames, heard.shape[1]) & ~heard
 
 
 def loss_terms(
     decoded: Decoded, *, target: Target, voices: SpeakerEmbeddings | None, config: LossConfig
 ) -> dict[str, tf.Tensor]:
-    """Each term by itself, unweighted; float32 scalars. Without `voices` that of voices is left out."""
+    """Return each unweighted loss term as a float32 scalar; without `voices` there is no voice loss."""
     mel, frames = target.mel, target.frames
     valid = valid_frames(frames, target.heard)
     frames_per_step = mel.shape[1] // decoded.stop_logits.shape[1]
@@ -94,12 +94,12 @@ def guided_attention_weight(config: GuidedAttentionConfig, *, step: tf.Tensor | 
 
 
 def weighted_sum(terms: dict[str, tf.Tensor], weights: dict[str, tf.Tensor]) -> tf.Tensor:
-    """The loss."""
+    """Return the weighted sum of the loss terms."""
     return tf.add_n([weights[name] * term for name, term in terms.items()])
 
 
 def mel_loss(predicted: tf.Tensor, target: tf.Tensor, valid: tf.Tensor, *, config: LossConfig) -> tf.Tensor:
-    """L1 + L2 between mels [B, F, M] over valid frames [B, F], or the loss of Huber (1964)."""
+    """Return L1 + L2, or the Huber (1964) loss, between mels [B, F, M] over valid frames [B, F]."""
     size, delta = tf.abs(predicted - target), config.huber_delta
     if config.mel_kind == "huber":
         linear = delta * (size - 0.5 * delta)
@@ -113,12 +113,12 @@ def kl_loss(mean: tf.Tensor, log_variance: tf.Tensor, target: tf.Tensor, valid: 
 
 
 def flux_loss(mean: tf.Tensor, target: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
-    """−|μ_t − y_{t−1}|: rewards a frame that differs from the one before it, against standing still."""
+    """−|μ_t − y_{t−1}|: rewards frames that differ from the previous one, to prevent a static output."""
     return masked_mean(-tf.abs(mean[:, 1:] - target[:, :-1]), valid[:, 1:] & valid[:, :-1])
 
 
 def stop_loss(logits: tf.Tensor, step_counts: tf.Tensor, *, positive_weight: float) -> tf.Tensor:
-    """Weighted binary cross-entropy of stop logits [B, N]: 1 at the last of step_counts [B] steps, 0 before it."""
+    """Weighted binary cross-entropy of stop logits [B, N]; the label is 1 at the last of step_counts [B] steps."""
     numbers = tf.range(logits.shape[1])[None, :]
     labels = tf.cast(numbers == step_counts[:, None] - 1, tf.float32)
     entropy = tf.nn.weighted_cross_entropy_with_logits(labels, logits, positive_weight)
@@ -128,10 +128,10 @@ def stop_loss(logits: tf.Tensor, step_counts: tf.Tensor, *, positive_weight: flo
 def guided_attention_loss(
     alignment: tf.Tensor, step_counts: tf.Tensor, token_counts: tf.Tensor, *, width: float
 ) -> tf.Tensor:
-    """Share of the attention [B, N, T] off the diagonal, 0 to 1, as a mean over steps.
+    """Return the share of attention [B, N, T] off the diagonal, 0 to 1, averaged over steps.
 
     Each step's attention is weighted by 1 − exp(−(n / N − t / T)² / 2g²) (Tachibana et al., 2017, arXiv:1710.08969,
-    equation 6) with the true N and T of the clip. The paper divides by T too; a share does not fall with long texts.
+    equation 6) with the clip's own N and T. The paper also divides by T; a share does not fall with long texts.
     """
     steps, tokens = (tf.range(size, dtype=tf.float32) for size in alignment.shape[1:])
     time = steps[None, :] / tf.cast(tf.maximum(step_counts, 1), tf.float32)[:, None]
@@ -143,21 +143,21 @@ def guided_attention_loss(
 
 
 def voice_loss(voices: SpeakerEmbeddings) -> tf.Tensor:
-    """1 − cosine between the voice of the output and that of the reference, where one was given.
+    """Return 1 − cosine similarity between the speaker embeddings of output and reference, over clips with a reference.
 
-    Gradients reach what made the output, and not the wanted voice nor the judge: an encoder that learned to judge from
-    this would learn to tell nobody from anybody.
+    Gradients reach only the network that produced the output, not the reference embedding or the encoder that compares
+    them: an encoder trained on this loss would learn not to distinguish speakers.
     """
-    spoken, wanted = (
+    output, reference = (
         tf.math.l2_normalize(tf.cast(one, tf.float32), -1, epsilon=1e-6)
-        for one in (voices.spoken, tf.stop_gradient(voices.wanted))
+        for one in (voices.output, tf.stop_gradient(voices.reference))
     )
-    distance = 1.0 - tf.reduce_sum(spoken * wanted, -1)
-    return masked_mean(distance[:, None, None], voices.given[:, None])
+    distance = 1.0 - tf.reduce_sum(output * reference, -1)
+    return masked_mean(distance[:, None, None], voices.has_reference[:, None])
 
 
 def masked_mean(values: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:
-    """Mean of values [B, F, M] over valid positions [B, F]; 0 where there is none."""
+    """Return the mean of values [B, F, M] over valid positions [B, F]; 0 if there are none."""
     values = tf.where(valid[:, :, None], values, 0.0)
     count = tf.reduce_sum(tf.cast(valid, tf.float32)) * values.shape[-1]
     return tf.reduce_sum(values) / tf.maximum(count, 1.0)

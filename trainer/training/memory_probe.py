@@ -1,4 +1,4 @@
-"""The start-up probe: whether batches fit into the devices' memory, the largest being tried before the first step."""
+"""The memory probe: run the largest batches before the first step, and reduce those that do not fit."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from trainer.training.train_step import Batch, TrainStep
 def probe_memory(
     step: TrainStep,
     *,
-    feed: DataModule,
+    data: DataModule,
     devices: Devices,
-    state: NamedVariables,
+    variables: NamedVariables,
     frames_per_step: int,
-    lower: Callable[[Bucket], object],
+    reduce: Callable[[Bucket], object],
     announce: Callable[..., object],
 ) -> None:
-    """Try the largest batch, and smaller ones until one fits as it was planned.
+    """Run one step per bucket, from the most to the least memory, until a bucket fits as planned.
 
     Args:
-        state: what a step changes; it is put back.
-        lower: plans fewer clips in a bucket that does not fit.
-        announce: hears of each program before it is compiled.
+        variables: what a step changes; restored afterwards.
+        reduce: reduces the planned batch size of a bucket that does not fit.
+        announce: called before each compilation.
     """
-    before, like = copy_to_host(state), feed.train.element_spec
-    parts = [bucket.part(devices.count) for bucket in feed.plan.buckets]
+    before, like = copy_to_host(variables), data.train.element_spec
+    parts = [bucket.part(devices.count) for bucket in data.plan.buckets]
     for number in order_by_memory(parts, frames_per_step=frames_per_step):
-        planned = feed.plan.buckets[number]
+        planned = data.plan.buckets[number]
         while True:
-            bucket = feed.plan.buckets[number]
-            announce("training", bucket, of=feed.plan.buckets)
+            bucket = data.plan.buckets[number]
+            announce("training", bucket, of=data.plan.buckets)
             if _fits(step, devices.full_batch(bucket, like=like)):
                 break
-            restore_variables(state, before)  # it may have been the update for which there was no room
-            lower(bucket)
+            restore_variables(variables, before)  # the update may have failed and lost weights
+            reduce(bucket)
         if bucket == planned:
             break
-    restore_variables(state, before)
+    restore_variables(variables, before)
 
 
-def restore_variables(state: NamedVariables, before: Mapping[str, np.ndarray]) -> None:
-    """Set variables to what they were before an update found no room, with which they may be gone."""
-    for name, variable in state.items():
+def restore_variables(variables: NamedVariables, before: Mapping[str, np.ndarray]) -> None:
+    """Assign the values of `before`; a failed update may have lost the variables' own."""
+    for name, variable in variables.items():
         variable.assign(before[name])
 
 
 def order_by_memory(buckets: Sequence[Bucket], *, frames_per_step: int) -> list[int]:
-    """The numbers of the buckets, the one whose activations take most memory first.
+    """Return the indices of the buckets, most activation memory first.
 
-    A transformer layer keeps s b h (34 + 5 a s / h) bytes for b sequences of s positions (Korthikanti et al., 2022,
-    arXiv:2205.05198, section 4), where h / a is 64 here.
+    A transformer layer keeps s b h (34 + 5 a s / h) bytes for b sequences of s positions, width h and a heads
+    (Korthikanti et al., 2022, arXiv:2205.05198, section 4); h / a is 64 here.
     """
 
     def memory(number: int) -> float:
@@ -68,7 +68,7 @@ def order_by_memory(buckets: Sequence[Bucket], *, frames_per_step: int) -> list[
 
 
 def _fits(step: TrainStep, batch: Batch) -> bool:
-    """Whether the step of a batch fits; waits for the device."""
+    """Run one step, and return False if it does not fit into memory; waits for the device."""
     try:
         translate_oom(step, batch)["loss"].numpy()
     except OutOfMemory:

@@ -1,4 +1,4 @@
-"""What is done when steps fail: batches that do not fit into memory, losses and gradients that are no numbers."""
+"""Recovery from failed steps: roll back after non-finite losses, reduce batch sizes after out-of-memory errors."""
 
 from __future__ import annotations
 
@@ -12,99 +12,105 @@ from trainer.data.buckets import Bucket
 from trainer.distributed.collectives import Hosts
 from trainer.monitoring.logger import RunLogger
 from trainer.training.data_module import DataModule
-from trainer.training.incidents import IncidentLog, SkippedStepTracker
+from trainer.training.incidents import IncidentLog
+from trainer.training.skipped_steps import SkippedStepTracker
 
-SHOWN = 5  # steps that a line names
+MAX_LISTED = 5  # steps that one log line names
 
 
 class TooManySkippedSteps(Exception):
-    """Too many steps in a row changed no weight."""
+    """Too many consecutive steps changed no weight."""
 
 
 class Recovery:
-    """Of a run from where it was resumed."""
+    """Failure handling for one session."""
 
     def __init__(
         self,
         config: RecoveryConfig,
         *,
-        feed: DataModule,
+        data: DataModule,
         state: RunState,
         incidents: IncidentLog,
-        monitor: RunLogger,
+        logger: RunLogger,
         hosts: Hosts,
     ):
-        self._config, self._feed, self._state, self._hosts = config, feed, state, hosts
-        self._incidents, self._monitor = incidents, monitor
+        self._config, self._data, self._state, self._hosts = config, data, state, hosts
+        self._incidents, self._logger = incidents, logger
         self._skipped = SkippedStepTracker(state.skipped_in_row)
 
     @property
-    def is_due(self) -> bool:
-        """Whether it is time to look."""
+    def is_check_due(self) -> bool:
+        """True when `check_skipped_steps` is due."""
         return self._skipped.is_full
 
     def record(self, step: int, values: dict[str, tf.Tensor], *, rows: Sequence[tf.Tensor]) -> None:
-        """A step that was handed over, and the rows of its batch, [B] for each device."""
+        """Add a step that was launched, and the manifest rows of its batch, [B] for each device."""
         self._skipped.record(step, values, rows=rows)
 
     def check_skipped_steps(self) -> None:
-        """Name what was skipped since the last look; waits for the device.
+        """Log the steps that were skipped since the last call; waits for the device.
 
         Raises:
-            TooManySkippedSteps: so many steps that it is time to go back.
+            TooManySkippedSteps: the limit of consecutive skipped steps is reached; `roll_back` is due.
         """
         found = self._skipped.collect()
         for one in found:
-            names = self._feed.train.utterance_ids(self._hosts.gather(one.rows).ravel())
-            figures = {"loss": str(one.loss), "gradient_norm": str(one.gradient_norm)}
-            self._incidents.add("skipped", step=one.step, **figures, utterances=names)
+            names = self._data.train.utterance_ids(self._hosts.gather(one.rows).ravel())
+            metrics = {"loss": str(one.loss), "gradient_norm": str(one.gradient_norm)}
+            self._incidents.add("skipped", step=one.step, **metrics, utterances=names)
         if found:
-            steps = ", ".join(str(one.step) for one in found[:SHOWN]) + (", …" if found[SHOWN:] else "")
-            self._monitor.log(
-                f"loss or gradient was no number, no weight was changed: step {steps}; see incidents.jsonl"
-            )
+            steps = ", ".join(str(one.step) for one in found[:MAX_LISTED]) + (", …" if found[MAX_LISTED:] else "")
+            self._logger.log(f"loss or gradient not finite, update skipped: step {steps}; see incidents.jsonl")
         if self._skipped.consecutive >= self._config.max_nonfinite_steps:
             raise TooManySkippedSteps
 
-    def log_corrupt_record(self, words: str) -> None:
-        """A corrupt record that was skipped."""
-        self._incidents.add("corrupt record", step=self._state.progress.step, record=words)
-        self._monitor.log(words)
+    def log_corrupt_record(self, message: str) -> None:
+        """Log a corrupt record that the input pipeline skipped."""
+        self._incidents.add("corrupt record", step=self._state.progress.step, record=message)
+        self._logger.log(message)
 
-    def restore(self, *, reason: str) -> None:
-        """The last checkpoint: a step that ended amid its update may have lost weights, or changed some devices'."""
+    def restore_checkpoint(self, *, reason: str) -> None:
+        """Restore the last checkpoint after a step failed during its update.
+
+        Such a step may have lost weights, or updated them on some devices only.
+        """
         step = self._state.progress.step
         self._state.wait()
         self._state.resume()
-        self._take_up()
-        if (back := self._state.progress.step) < step:
-            self._incidents.add("went back", step=step, to_step=back, reason=f"{reason} amid a step")
-            self._monitor.log(f"{reason} amid a step: back from step {step} to {back}, whose weights are whole")
+        self._rewind()
+        if (restored := self._state.progress.step) < step:
+            self._incidents.add("went back", step=step, to_step=restored, reason=f"{reason} amid a step")
+            self._logger.log(
+                f"{reason} during a step: rolled back from step {step} to {restored}, whose weights are complete"
+            )
 
-    def _take_up(self) -> None:
+    def _rewind(self) -> None:
         self._skipped = SkippedStepTracker(self._state.skipped_in_row)
-        self._monitor.rewind(self._state.progress.step)
+        self._logger.rewind(self._state.progress.step)
 
     def roll_back(self) -> None:
-        """To the last checkpoint from before the steps that were skipped, at a lower rate.
+        """Restore the last checkpoint from before the skipped steps, and lower the learning rate.
 
         Raises:
-            UserError: there is none, or the run went back before.
+            UserError: there is no such checkpoint, or the run was rolled back before.
         """
         step, skipped, factor = self._state.progress.step, self._skipped.consecutive, self._config.rate_factor
         self._state.roll_back(skipped=skipped, rate_factor=factor)
-        back = self._state.progress.step
-        self._incidents.add("went back", step=step, to_step=back, skipped_in_row=skipped, rate_factor=factor)
-        self._take_up()
-        self._monitor.log(f"{skipped} steps in a row were no numbers: back to step {back}, at {factor} of the rate")
+        restored = self._state.progress.step
+        self._incidents.add("went back", step=step, to_step=restored, skipped_in_row=skipped, rate_factor=factor)
+        self._rewind()
+        self._logger.log(
+            f"{skipped} consecutive steps not finite: rolled back to step {restored}, learning rate scaled by {factor}"
+        )
 
     def reduce_bucket(self, bucket: Bucket) -> None:
-        """Fewer clips in a bucket that does not fit.
+        """Reduce the batch size of a bucket that does not fit into memory.
 
         Raises:
-            UserError: a device gets one clip of it.
+            UserError: a device already gets a single clip of the bucket.
         """
-        clips, step = self._feed.reduce_bucket(bucket), self._state.progress.step
-        self._state.change_data_order(self._feed.train.fingerprint)
+        clips, step = self._data.reduce_bucket(bucket), self._state.progress.step
+        self._state.change_data_order(self._data.train.fingerprint)
         self._incidents.add("out of memory", step=step, bucket=list(bucket), clips=clips)
-        self._monitor.log(f"out of memory in bucket {bucket} (clips×frames×tokens): {clips} clips there from now on")
+        self._logger.log(f"out of memory in bucket {bucket} (clips×frames×tokens): reduced to {clips} clips")

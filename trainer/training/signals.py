@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: the first asks a run to save and leave, a second ends the process at once."""
+"""Handle SIGTERM and SIGINT: the first one stops the run after a checkpoint, a second one ends the process at once."""
 
 from __future__ import annotations
 
@@ -13,27 +13,35 @@ HANDLED = (signal.SIGTERM, signal.SIGINT)
 
 
 class Interrupted(Exception):
-    """A run left because of a signal; the message says where it stands."""
+    """A signal stopped the run; the message says after which step."""
 
     def __init__(self, message: str, *, signal_number: int):
         super().__init__(message)
-        self.exit_code = 128 + signal_number  # as a shell tells of a process that a signal ended
+        self.exit_code = 128 + signal_number  # the exit code that shells report for a process ended by a signal
 
 
 class SignalHandler:
-    """Notes the first signal while it is entered, by a thread: the main one may be compiling for minutes."""
+    """Context manager that records the first signal in a thread, since the main thread may be compiling for minutes.
 
-    def __init__(self, tell: Callable[[str], object], *, stop_point: str):
-        """`stop_point` says when, after the first signal."""
+    Attributes:
+        received: the first signal, or None.
+    """
+
+    def __init__(self, log: Callable[[str], object], *, stop_point: str):
+        """
+        Args:
+            log: receives a message at the first signal.
+            stop_point: when the run will stop, for that message.
+        """
         self.received: signal.Signals | None = None
         self._stop_point = stop_point
-        self._tell, self._before = tell, {}  # type: ignore[var-annotated]
+        self._log, self._before = log, {}  # type: ignore[var-annotated]
         self._reader, self._writer = socket.socketpair()
         self._writer.setblocking(False)
         self._thread = threading.Thread(target=self._listen, name="signals", daemon=True)
 
     def __enter__(self) -> SignalHandler:
-        # Python writes a signal's number there as soon as it comes, whatever the main thread is at
+        # Python writes the signal's number to this socket at once, whatever the main thread is doing
         self._wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, _do_nothing) for number in HANDLED}
         self._thread.start()
@@ -54,8 +62,8 @@ class SignalHandler:
             if self.received is not None:
                 os._exit(128 + byte[0])
             self.received = signal.Signals(byte[0])
-            self._tell(f"{self.received.name}: leaving {self._stop_point}; once more to leave at once")
+            self._log(f"{self.received.name}: stopping {self._stop_point}; send it again to stop at once")
 
 
 def _do_nothing(_number: int, _frame: FrameType | None) -> None:
-    """Python's own part of a signal is the byte that it writes."""
+    """The wake-up byte that Python writes is all that is needed."""

@@ -1,4 +1,4 @@
-"""To train: the data opened for reading, the run held by one process, and the loop of the first host or of another."""
+"""Entry point of training: lock dataset and run, then train as the chief or as a worker."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from trainer.checkpoint.run_dir import prepare_run_info, training_lock, write_ru
 from trainer.config.train_config import TrainConfig
 from trainer.data.dataset_checks import open_dataset
 from trainer.distributed.collectives import Hosts
-from trainer.training.follower import Followed, Follower
 from trainer.training.trainer import FitResult, Trainer
+from trainer.training.worker import Worker
 
 
 def train(
@@ -21,25 +21,31 @@ def train(
     allocator: str,
     break_lock: bool = False,
     hosts: Hosts | None = None,
-) -> FitResult | Followed:
-    """Train from the run's last checkpoint, or from fresh weights, to `config.steps`; nobody may write to the data.
+) -> FitResult:
+    """Train to `config.steps`, from the run's last checkpoint or from fresh weights.
 
-    `allocator` says how memory is allocated; it goes into the log. `break_lock` where a process that trained in the
-    run is known to be gone. Of several hosts the first alone reads and writes the run.
+    Only the chief of several hosts reads and writes the run's folder.
+
+    Args:
+        data: dataset; locked against writers while training.
+        run: folder of the run; created if absent.
+        allocator: how memory is allocated, for the log.
+        break_lock: train although the run is locked, because the process that held the lock is gone.
 
     Raises:
-        UserError: data or run are not usable, another process writes to the data or trains in the run, losses are
-            no numbers, or another host is gone.
-        Interrupted: a signal asked for it; a checkpoint is written.
+        UserError: dataset or run are unusable or locked by another process, losses stay non-finite, or another host
+            is gone.
+        Interrupted: a signal arrived; a checkpoint is written.
     """
     hosts = hosts or Hosts()
     with read_lock(data), hosts.translate_errors():
         dataset = open_dataset(data)
         if not hosts.is_chief:
-            return Follower(config, dataset=dataset, run=run, hosts=hosts).follow()
+            steps = Worker(config, dataset=dataset, run=run, hosts=hosts).fit()
+            return FitResult(steps, "see the chief host, which has the run")
         with training_lock(run, break_lock=break_lock):
             info = prepare_run_info(run, config=config, dataset=dataset)
             trainer = Trainer(config, dataset=dataset, run=run, info=info, hosts=hosts)
             notice = trainer.resume()
             write_run_files(run, info.model_copy(update={"devices": trainer.devices}), dataset=dataset)
-            return trainer.train(allocator=allocator, notice=notice)
+            return trainer.fit(allocator=allocator, notice=notice)

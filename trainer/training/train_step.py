@@ -1,15 +1,16 @@
-"""The training step: forward and backward in one XLA program for each batch shape, the update in another for all.
+"""The training step: one XLA program per batch shape for forward and backward pass, and one for all updates.
 
-    one device     ┌─ crops ─ counts ─ gradients, part after part ─┐  ┌─ update ─┐     two programs
+    one device     ┌─ crops ─ counts ─ gradients, micro-batches ─┐  ┌─ update ─┐        two programs
 
-    many devices   ┌─ crops ─ counts ─┐  Σ  ┌─ gradients ─┐  Σ  ┌─ update ─┐           three, and sums over all replicas
+    many devices   ┌─ crops ─ counts ─┐  Σ  ┌─ gradients ─┐  Σ  ┌─ update ─┐           three; Σ sums over replicas
 
-A program that updates variables is given their memory, and where it then finds no room for its own it frees that, the
-weights with it. So what needs much room updates none; the update needs less than what has just been given back, and
-where another has taken that meanwhile, it is known that weights are lost (`is_updating`).
+XLA donates the memory of variables to a program that updates them; if such a program runs out of memory, the weights
+are lost. So the program that needs much memory updates nothing. The update needs less memory than the gradients have
+just released; if it fails nevertheless, `is_updating` tells that weights may be lost.
 
-A batch may be computed in parts, one after another or on several replicas. Each loss is a mean over all of the batch's
-valid frames, pairs or steps, counted before: so the parts' losses and gradients add up to those of the whole batch.
+A batch may be computed in micro-batches, one after another, or on several replicas. Each loss is a mean over all valid
+frames, pairs or steps of the batch, which are counted first: the losses and gradients of the parts add up to those of
+the whole batch.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from trainer.training.losses import SpeakerEmbeddings, Target, loss_terms, loss_
 Batch = dict[str, tf.Tensor]
 Losses = dict[str, tf.Tensor]
 
-# otherwise all gradients are copied into one tensor to be sent
-_IN_PACKS = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=256 << 20)
+# without a limit all gradients are copied into one tensor before they are sent
+_ALL_REDUCE_OPTIONS = tf.distribute.experimental.CommunicationOptions(bytes_per_pack=256 << 20)
 
 
 class StepInputs(NamedTuple):
-    """A batch with a crop of each clip."""
+    """A batch, and a reference crop of each clip."""
 
     mel: tf.Tensor  # [B, F, M] ln magnitude
     frames: tf.Tensor  # [B]
@@ -47,7 +48,7 @@ class StepInputs(NamedTuple):
 
 
 class TrainStep:
-    """One update; its randomness comes from the seed, the step number and the place in the step's work alone."""
+    """Runs one update; random numbers depend only on the seed, the step number, the replica and the micro-batch."""
 
     def __init__(
         self,
@@ -62,35 +63,36 @@ class TrainStep:
     ):
         """
         Args:
-            parts: how many parts of a batch are computed one after another; rows i mod parts go together.
-            strategy: whose replicas share each batch, the model having been made in its scope.
-            xla: whether to compile, or to run the same graph as it is.
+            parts: number of micro-batches per batch; row i belongs to micro-batch i mod parts.
+            strategy: its replicas share each batch; the model was created in its scope.
+            xla: compile with XLA, or run the same graph without it.
         """
         self._model, self._optimizer, self._losses, self._seed = model, optimizer, losses, seed
         self._parts, self._strategy = parts, strategy
         if losses.adaptive and (parts > 1 or (strategy and strategy.num_replicas_in_sync > 1)):
             raise UserError(
-                "loss.adaptive: weighs terms by the gradients of a whole batch; it goes with optimizer.microbatches=1 "
-                "and one device"
+                "loss.adaptive: needs the gradients of a whole batch; expected optimizer.microbatches=1 and one device"
             )
         self._is_shared = strategy is not None and strategy.num_replicas_in_sync > 1
-        self.is_updating = False  # so it stays after a call that has failed amid the update
+        self.is_updating = False  # stays True after a call that failed during the update
         self.has_updated = False
         shared = (self._prepare, self._differentiate, self._update)
         for method in shared if self._is_shared else (self._update,):
             setattr(self, method.__name__, _compiled(method, xla=xla))
-        self._program: Any  # one for each shape
+        self._program: Any  # traced once for each batch shape
         if self._is_shared:
             self._program = tf.function(self._on_replicas, autograph=False)
         else:
             self._program = _compiled(self._on_one, xla=xla)
 
     def __call__(self, batch: Batch) -> Losses:
-        """Update the model; losses, gradients' norm and learning rate as scalars, `counts` of frames and clips [2].
+        """Update the model once.
 
-        All are floats: TensorFlow keeps int32 in the host's memory, and a call should not wait for a copy to it.
+        Returns:
+            Losses, gradient norm and learning rate as scalars, and `counts` [2] of valid frames and clips. All are
+            floats: TensorFlow keeps int32 in host memory, and a call should not wait for that copy.
         """
-        self.is_updating = self._is_shared  # all of it is one call then
+        self.is_updating = self._is_shared  # gradients and update are one call
         if self._is_shared:
             values = self._program(batch)
         else:
@@ -102,11 +104,11 @@ class TrainStep:
 
     @property
     def programs(self) -> int:
-        """Shapes compiled so far: they are static, so each trace is one."""
+        """Number of batch shapes compiled so far; shapes are static, so each has its own trace."""
         return self._program.experimental_get_tracing_count()
 
     def _on_one(self, batch: Batch) -> tuple[list[tf.Tensor], Losses, tf.Tensor, tf.Tensor]:
-        """Gradients, losses, the gradients' norm, and counts of frames and clips [2]."""
+        """Return gradients, losses, gradient norm, and counts [2] of frames and clips."""
         inputs, counts, sizes = self._prepare(batch, 0)
         gradients, losses = self._differentiate(inputs, counts, 0)
         return gradients, losses, norm_of(gradients), sizes
@@ -118,7 +120,7 @@ class TrainStep:
             inputs, *counted = self._prepare(part, number)
             counts, sizes = context.all_reduce(tf.distribute.ReduceOp.SUM, counted)
             found = self._differentiate(inputs, counts, number)
-            gradients, losses = context.all_reduce(tf.distribute.ReduceOp.SUM, found, options=_IN_PACKS)
+            gradients, losses = context.all_reduce(tf.distribute.ReduceOp.SUM, found, options=_ALL_REDUCE_OPTIONS)
             return {**self._update(gradients, losses), "counts": sizes}
 
         assert self._strategy is not None
@@ -126,12 +128,12 @@ class TrainStep:
         return {name: self._strategy.experimental_local_results(value)[0] for name, value in values.items()}
 
     def _noise(self, replica: tf.Tensor | int, place: tf.Tensor | int) -> Noise:
-        """The source of a replica's crops, place 0, or of its parts, from 1 on."""
+        """Return the random source of a replica: place 0 for crops, places from 1 for micro-batches."""
         place = replica * (self._parts + 1) + place
         return Noise(seed=self._seed, step=self._optimizer.iterations.value, place=place)
 
     def _prepare(self, batch: Batch, replica: tf.Tensor | int) -> tuple[StepInputs, Losses, tf.Tensor]:
-        """The inputs of a replica, what its losses are means over, and its frames and clips [2]."""
+        """Return a replica's inputs, the element counts of its losses, and its counts [2] of frames and clips."""
         inputs = prepare_inputs(self._model, batch, noise=self._noise(replica, 0))
         counts = count_terms(self._model, inputs, losses=self._losses)
         sizes = [tf.reduce_sum(inputs.frames), tf.math.count_nonzero(inputs.frames, dtype=tf.int32)]
@@ -140,7 +142,7 @@ class TrainStep:
     def _differentiate(
         self, inputs: StepInputs, counts: Losses, replica: tf.Tensor | int
     ) -> tuple[list[tf.Tensor], Losses]:
-        """Gradients of the scaled loss, and the losses: this part's contribution to each loss of the whole batch."""
+        """Return gradients of the scaled loss, and the replica's contribution to each loss of the whole batch."""
         if self._parts == 1:
             return self._differentiate_part(inputs, counts, self._noise(replica, 1))
 
@@ -163,7 +165,7 @@ class TrainStep:
             )
             scaled = scale(losses["loss"])
         variables = [variable.value for variable in self._model.trainable_variables]
-        # an embedding's gradient comes as rows, and the norm of rows is not that of their sums
+        # the gradient of an embedding is a list of rows, and the norm of the rows is not that of their sum
         return [tf.convert_to_tensor(one) for one in tape.gradient(scaled, variables)], losses
 
     def _update(self, gradients: Sequence[tf.Tensor], losses: Losses, norm: tf.Tensor | None = None) -> Losses:
@@ -171,27 +173,27 @@ class TrainStep:
 
 
 class EvalOutput(NamedTuple):
-    """What is said of a batch."""
+    """Losses and output of one validation batch."""
 
-    terms: Losses  # of the loss, unweighted
-    counts: Losses  # of how many things each is the mean
+    terms: Losses  # unweighted
+    counts: Losses  # number of elements over which each term averages
     decoded: Decoded
 
 
 class EvalStep:
-    """Losses and output of the network that speaks: sampled, its pre-net dropped, else nothing; always the same way."""
+    """Computes losses and output as at synthesis: latents sampled, only the pre-net's dropout active, fixed noise."""
 
     def __init__(self, model: XTTS, *, losses: LossConfig, seed: int, xla: bool = True):
         self._model, self._losses, self._seed = model, losses, seed
         self._compiled = _compiled(self._evaluate, xla=xla)
 
     def __call__(self, batch: Batch) -> EvalOutput:
-        """Judge a batch."""
+        """Compute the losses of a batch."""
         return self._compiled(batch)
 
     @property
     def programs(self) -> int:
-        """Programs made so far, as of the training step."""
+        """Number of batch shapes compiled so far."""
         return self._compiled.experimental_get_tracing_count()
 
     def _evaluate(self, batch: Batch) -> EvalOutput:
@@ -203,7 +205,7 @@ class EvalStep:
 
 
 def prepare_inputs(model: XTTS, batch: Batch, *, noise: Noise | None) -> StepInputs:
-    """A batch as the stream gives it, with a crop of each clip."""
+    """Cast a batch of the input stream, and choose a reference crop of each clip."""
     mel, config = tf.cast(batch["mel"], tf.float32), model.config
     frames, tokens, token_counts = (tf.cast(batch[name], tf.int32) for name in ("frames", "tokens", "token_counts"))
     crop = choose_crop(mel, frames, crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise)
@@ -211,7 +213,7 @@ def prepare_inputs(model: XTTS, batch: Batch, *, noise: Noise | None) -> StepInp
 
 
 def count_terms(model: XTTS, inputs: StepInputs, *, losses: LossConfig) -> Losses:
-    """Of how many things each term of the loss is the mean."""
+    """Return the number of elements over which each loss term averages."""
     crop, frames_per_step = inputs.crop, model.config.frames_per_step
     return term_counts(inputs.frames, crop.heard, crop.frames > 0, frames_per_step=frames_per_step, config=losses)
 
@@ -226,13 +228,16 @@ def forward_loss(
     of: Losses | None = None,
     scaled: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
 ) -> tuple[Decoded, Losses]:
-    """Run the model on the inputs and compute the losses of step `step`; None is after the last.
+    """Run the model on the inputs and compute its losses.
 
-    Where the inputs are a part of a batch, `of` are the counts of the whole, and the losses of parts add up to its.
-    What is differentiated here is `scaled`, so that float16 has gradients of it.
+    Args:
+        step: decides the loss weights; None means after the last step.
+        of: element counts of the whole batch, if the inputs are a part of it: the parts' losses then add up.
+        scaled: loss scaling for the gradients that are computed here, for float16.
 
     Returns:
-        What was decoded; each term of the loss as it is, their weighted sum as `loss` and, where weights adapt, these.
+        The decoder's output, and the losses: each unweighted term, their weighted sum `loss` and, with adaptive
+        weights, the weights.
     """
     weights = loss_weights(losses, step=step)
     if step is None or not losses.adaptive:
@@ -242,15 +247,17 @@ def forward_loss(
         decoded, terms = _forward_terms(model, inputs, losses=losses, noise=noise, of=of)
         balanced = {name: scaled(terms[name]) for name in BALANCED_TERMS if name in terms}
     shared = [variable.value for variable in model.decoder.last_shared]
-    weights, is_sound = balance_weights(weights, {name: tape.gradient(term, shared) for name, term in balanced.items()})
+    weights, is_finite = balance_weights(
+        weights, {name: tape.gradient(term, shared) for name, term in balanced.items()}
+    )
     shown = {f"{name}_weight": weights[name] for name in terms}
-    return decoded, {"loss": poison_gradient(is_sound, weighted_sum(terms, weights)), **terms, **shown}
+    return decoded, {"loss": poison_gradient(is_finite, weighted_sum(terms, weights)), **terms, **shown}
 
 
 def _forward_terms(
     model: XTTS, inputs: StepInputs, *, losses: LossConfig, noise: Noise | None, of: Losses | None
 ) -> tuple[Decoded, Losses]:
-    """What is decoded, and each term of the loss."""
+    """Return the decoder's output, and each unweighted loss term."""
     crop, frames = inputs.crop, inputs.frames
     decoded = model(
         inputs.mel,
@@ -263,8 +270,8 @@ def _forward_terms(
     voices = None
     if losses.voice:
         unheard = unheard_part(decoded.mel, frames, crop=crop)
-        spoken, wanted = (model.recognise(*one) for one in (unheard, (crop.mel, crop.frames)))
-        voices = SpeakerEmbeddings(spoken, wanted, crop.frames > 0)
+        output, reference = (model.recognise(*one) for one in (unheard, (crop.mel, crop.frames)))
+        voices = SpeakerEmbeddings(output, reference, crop.frames > 0)
     target = Target(model.decoder.standardise(inputs.mel), frames, inputs.token_counts, crop.heard)
     terms = loss_terms(decoded, target=target, voices=voices, config=losses)
     if of is None:
@@ -278,7 +285,7 @@ def _compiled(function: Callable, *, xla: bool = True) -> Any:
 
 
 def _part_of(rows: tf.Tensor, number: tf.Tensor, *, parts: int) -> tf.Tensor:
-    """Rows number, number + parts, … of rows [B, …]; empty ones after the last where parts does not divide B."""
+    """Return rows number, number + parts, … of [B, …]; zero rows fill up if parts does not divide B."""
     size = -(-rows.shape[0] // parts)
     rows = tf.pad(rows, [[0, size * parts - rows.shape[0]], *[[0, 0]] * (len(rows.shape) - 1)])
     return tf.gather(tf.reshape(rows, [size, parts, *rows.shape[1:]]), number, axis=1)

@@ -1,4 +1,4 @@
-"""Validation: teacher-forced losses over the split that is not trained on, and some of its clips as they are spoken."""
+"""Validation: teacher-forced losses over the validation split, and synthesis of some of its clips."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from trainer.training.train_step import Batch, EvalOutput, EvalStep
 
 
 class Validation:
-    """The validations of a run, by the moving average of the weights where there is one."""
+    """Runs the validations of a run, with the EMA weights if the run has them."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class Validation:
     ):
         self._optimizer, self._config, self._run, self._incidents = optimizer, config, run, incidents
         self._rate_hz = dataset.info.contract.features.sample_rate_hz
-        self.evaluation = EvalStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
-        self.free_running = SynthesisEval(
+        self.eval_step = EvalStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
+        self.synthesis = SynthesisEval(
             model, config=config.synthesis_eval, dataset=dataset, lengths=lengths, seed=config.seed, xla=config.xla
         )
 
@@ -61,101 +61,108 @@ class Validation:
         buckets: Sequence[Bucket],
         device: str,
         step: int,
-        monitor: RunLogger,
-        tell: Callable[[str], object],
-        is_cut_short: Callable[[], bool],
+        logger: RunLogger,
+        log_corrupt_record: Callable[[str], object],
+        should_stop: Callable[[], bool],
     ) -> float | None:
-        """The loss after a step, all else being shown; None without a clip, and where it is cut short.
+        """Validate after step `step`, and log metrics, images and audio.
 
-        `tell` hears of corrupt records.
+        Args:
+            buckets: batch shapes of the stream, for the log.
+            device: that computes.
+            log_corrupt_record: receives a message for each corrupt record.
+            should_stop: polled for each batch; True interrupts the validation.
+
+        Returns:
+            The loss; None if there is no clip, or the validation was interrupted.
 
         Raises:
             OutOfMemory: a batch did not fit.
         """
-        began_s, programs = time.monotonic(), self._programs
+        start_s, programs = time.monotonic(), self._programs
 
         def evaluate(batch: Batch) -> EvalOutput:
-            monitor.log_compilation("validation", bucket_of(batch), of=buckets)
-            return translate_oom(self.evaluation, batch)
+            logger.log_compilation("validation", bucket_of(batch), of=buckets)
+            return translate_oom(self.eval_step, batch)
 
-        batches = translate_oom_in_input(stream.once(device=device, tell=tell))
-        overheard = self.free_running.collect_clips(batches, stream=stream)
-        heard = itertools.takewhile(lambda _: not is_cut_short(), overheard)
+        batches = translate_oom_in_input(stream.once(device=device, tell=log_corrupt_record))
+        batches = self.synthesis.collect_clips(batches, stream=stream)
+        batches = itertools.takewhile(lambda _: not should_stop(), batches)
         with self._optimizer.averaged():
-            validated = evaluate_batches(heard, step=evaluate, losses=self._config.loss)
-        if validated is None or is_cut_short():
+            validated = evaluate_batches(batches, step=evaluate, losses=self._config.loss)
+        if validated is None or should_stop():
             return None
-        values = validated.losses | self._speak(step, monitor=monitor)
+        values = validated.losses | self._synthesize(step, logger=logger)
         if self._programs == programs:
-            values["validation_s"] = time.monotonic() - began_s
-        monitor.log_metrics("validation", step=step, values=values)
-        for name, image in validated.pictures.items():
-            monitor.log_image(name, step=step, image=image)
+            values["validation_s"] = time.monotonic() - start_s
+        logger.log_metrics("validation", step=step, values=values)
+        for name, image in validated.images.items():
+            logger.log_image(name, step=step, image=image)
         return validated.losses["loss"]
 
     def validation_fingerprint(self, stream: Stream) -> str:
-        """A loss's terms, their weights after the last step, and the clips, as JSON: others give another loss."""
+        """Return everything that makes validation losses comparable, as JSON: loss terms, final weights and clips."""
         config = self._config
         terms = config.loss.model_dump(exclude={"adaptive", "guided_attention"})
         return json.dumps([terms, config.model.crop_frames, stream.contents])
 
     @property
     def _programs(self) -> int:
-        return self.evaluation.programs + self.free_running.programs
+        return self.eval_step.programs + self.synthesis.programs
 
-    def _speak(self, step: int, *, monitor: RunLogger) -> dict[str, float]:
-        """Speak the clips that always are spoken, where it is time; how well that was done."""
+    def _synthesize(self, step: int, *, logger: RunLogger) -> dict[str, float]:
+        """Synthesize the evaluation clips if due, log them, and return their metrics."""
         config = self._config
         if not config.is_due(step, config.validate_every * config.synthesis_eval.every):
             return {}
-        if config.synthesis_eval.clips and not self.free_running.programs:
-            monitor.log(f"compiling speech: {config.synthesis_eval.clips} clips")
-        with self._optimizer.averaged():  # if there is no memory for that, weights are not to be trusted
+        if config.synthesis_eval.clips and not self.synthesis.programs:
+            logger.log(f"compiling speech synthesis: {config.synthesis_eval.clips} clips")
+        with self._optimizer.averaged():  # running out of memory here may lose weights, so it must not be caught below
             try:
-                spoken = self.free_running.synthesize()
+                synthesized = self.synthesis.synthesize()
             except tf.errors.OpError as error:
                 if not is_out_of_memory(error):
                     raise
                 self._incidents.add("out of memory", step=step, clips_spoken=config.synthesis_eval.clips)
-                monitor.log("out of memory while clips were spoken: left out this time; lower synthesis_eval.clips")
+                logger.log("out of memory while clips were synthesized: skipped this time; lower synthesis_eval.clips")
                 return {}
-        if not spoken:
+        if not synthesized:
             return {}
-        samples = Samples(step, self._rate_hz, spoken)
-        monitor.log_samples(samples)
+        samples = Samples(step, self._rate_hz, synthesized)
+        logger.log_samples(samples)
         write_samples(samples, run=self._run)
-        return synthesis_metrics(spoken)
+        return synthesis_metrics(synthesized)
 
 
 class ValidationResult(NamedTuple):
-    """Losses by name, and pictures by name with values in [0, 1]."""
+    """Losses by name, and images by name with values in [0, 1]."""
 
     losses: dict[str, float]
-    pictures: dict[str, np.ndarray]
+    images: dict[str, np.ndarray]
 
 
 def evaluate_batches(
     batches: Iterable[Batch], *, step: Callable[[Batch], EvalOutput], losses: LossConfig
 ) -> ValidationResult | None:
-    """Losses over all batches as if they were one; None without a clip, as where all are corrupt and were skipped."""
-    sums, counts, pictures = defaultdict[str, float](float), defaultdict[str, float](float), None
+    """Return the losses over all batches as if they were one batch, or None if there is no valid clip."""
+    sums, counts, images = defaultdict[str, float](float), defaultdict[str, float](float), None
     for batch in batches:
         found = step(batch)
         for name, term in found.terms.items():
             sums[name] += float(found.counts[name]) * float(term)
             counts[name] += float(found.counts[name])
         rows = np.flatnonzero(batch["frames"])
-        if pictures is None and len(rows):
-            pictures = _pictures(batch, found.decoded, row=rows[0])
-    if pictures is None:
+        if images is None and len(rows):
+            images = _make_images(batch, found.decoded, row=rows[0])
+    if images is None:
         return None
     terms = {name: total / max(counts[name], 1.0) for name, total in sums.items()}
     loss = sum(float(weight) * terms[name] for name, weight in loss_weights(losses, step=None).items())
-    return ValidationResult({"loss": loss, **terms}, pictures)
+    return ValidationResult({"loss": loss, **terms}, images)
 
 
-def _pictures(batch: Batch, decoded: Decoded, *, row: int) -> dict[str, np.ndarray]:
-    """Of a batch's clip in a row."""
+def _make_images(batch: Batch, decoded: Decoded, *, row: int) -> dict[str, np.ndarray]:
+    """Return images of one clip of a batch: target above prediction, and alignment."""
     frames, tokens = int(batch["frames"][row]), int(batch["token_counts"][row])
     r = decoded.mel.shape[1] // decoded.alignment.shape[1]
     target, predicted = (np.asarray(mel[row, :frames], np.float32) for mel in (batch["mel"], decoded.mel))

@@ -123,7 +123,7 @@ def test_the_best_checkpoint_is_the_one_to_speak_with_and_any_other_may_be_asked
         find_checkpoint(tmp_path, None)
     save(tmp_path, pair, progress=PROGRESS._replace(step=8))
     assert str(find_checkpoint(tmp_path, None)) == "the checkpoint, of step 8"
-    with pytest.raises(UserError, match=r"no checkpoint best; wanted one of 8, last$"):
+    with pytest.raises(UserError, match=r"no checkpoint best; expected one of 8, last$"):
         find_checkpoint(tmp_path, "best")
     for step in (9, 10, 11, 12):
         save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=9), max_to_keep=2)
@@ -133,7 +133,7 @@ def test_the_best_checkpoint_is_the_one_to_speak_with_and_any_other_may_be_asked
     assert {wanted: load(one.path, *pair).step for wanted, one in asked.items()} == {
         wanted: one.step for wanted, one in asked.items()
     }
-    with pytest.raises(UserError, match=r"no checkpoint 10; wanted one of 11, 12, last, best, 9$"):
+    with pytest.raises(UserError, match=r"no checkpoint 10; expected one of 11, 12, last, best, 9$"):
         find_checkpoint(tmp_path, "10")
     (tmp_path / "checkpoints" / "best.safetensors").write_bytes(b"no checkpoint")
     assert {wanted: find_checkpoint(tmp_path, wanted).step for wanted in ("last", "11")} == {"last": 12, "11": 11}
@@ -299,7 +299,7 @@ def test_a_missing_checkpoint_is_named(pair: tuple[XTTS, AdamW], tmp_path: Path)
 def test_a_checkpoint_of_another_model_says_which_weight_differs(
     models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
 ) -> None:
-    with pytest.raises(UserError, match=r"prenet_0/kernel is \(64, 64\), wanted \(16, 64\)"):
+    with pytest.raises(UserError, match=r"prenet_0/kernel is \(64, 64\), expected \(16, 64\)"):
         load(list_checkpoints(run)[-1].path, models(1))
 
 
@@ -313,7 +313,7 @@ def test_nothing_is_taken_from_a_checkpoint_of_another_model(
 
 
 def test_a_checkpoint_of_another_contract_is_refused_with_both(pair: tuple[XTTS, AdamW], run: Path) -> None:
-    with pytest.raises(UserError, match="of contract contract, wanted other"):
+    with pytest.raises(UserError, match="dataset contract contract, expected other"):
         load_checkpoint(list_checkpoints(run)[-1].path, model=pair[0], contract="other")
 
 

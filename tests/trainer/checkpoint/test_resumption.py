@@ -105,8 +105,8 @@ def test_another_level_begins_its_schedule_at_its_beginning_once(tmp_path: Path)
     fresh = rates(make_state(tmp_path, preset="plateau_breaker", steps=300_000)._optimizer, after=moments)
     assert max(fresh) == pytest.approx(1.5e-5)
     state, notice = resumed(tmp_path, preset="plateau_breaker")
-    assert "going on after step 100000" in notice
-    assert "the learning rate's schedule from its beginning: preset or optimizer.schedule changed" in notice
+    assert "resuming after step 100000" in notice
+    assert "the learning-rate schedule from its start: preset or optimizer.schedule changed" in notice
     assert rates(state._optimizer, after=moments) == pytest.approx(fresh)
     save_at(state, 100_010)
     state, notice = resumed(tmp_path, preset="plateau_breaker")
@@ -137,7 +137,7 @@ def test_other_settings_leave_the_schedule_where_it_was(tmp_path: Path, changed:
     state._optimizer.scale_rate(0.25)
     save_at(state, 100_000)
     state, notice = resumed(tmp_path, **changed)
-    assert notice == "going on after step 100000, epoch 3, chunk 2, batch 1"
+    assert notice == "resuming after step 100000, epoch 3, chunk 2, batch 1"
     assert float(state._optimizer.rate_scale.numpy()) == 0.25
     assert int(state._optimizer.state()["schedule_start"].numpy()) == 0
 
@@ -148,7 +148,7 @@ def test_a_longer_run_says_to_what_its_learning_rate_jumps(tmp_path: Path) -> No
     asked["optimizer"]["warmup_steps"] = 0
     state = make_state(tmp_path, steps=200_000, **asked)
     save_at(state, 200_000)
-    assert resumed(tmp_path, steps=200_000, **asked)[1] == "going on after step 200000, epoch 3, chunk 2, batch 1"
+    assert resumed(tmp_path, steps=200_000, **asked)[1] == "resuming after step 200000, epoch 3, chunk 2, batch 1"
     state, notice = resumed(tmp_path, steps=400_000, **asked)
     assert rates(state._optimizer, after=[0]) == pytest.approx([1e-3 * (1.0 + 0.05) / 2], rel=1e-5)
     assert notice.endswith(
@@ -165,7 +165,7 @@ def test_another_loss_has_no_best_checkpoint_yet_and_no_plateau(tmp_path: Path) 
     save_at(state, 2, loss=2.0)
     assert state.is_over
     state, notice = resumed(tmp_path, plateau=STILL, validation_fingerprint="other losses")
-    assert "no best loss and no plateau yet: what validations judge by changed" in notice
+    assert "no best loss and no plateau yet: validation losses are not comparable" in notice
     assert not state.is_over
     save_at(state, 3, loss=9.0)
     assert find_checkpoint(tmp_path, "best").step == 3
@@ -228,7 +228,7 @@ def test_a_plateau_ends_a_run_until_it_has_another_schedule(tmp_path: Path) -> N
         save_at(state, step, loss=1.0)
     assert state.is_over
     state, notice = resumed(tmp_path, plateau=STILL, optimizer={"schedule": {"kind": "noam"}})
-    assert "schedule from its beginning" in notice
+    assert "schedule from its start" in notice
     assert not state.is_over
 
 
@@ -256,4 +256,4 @@ def test_a_run_that_goes_back_beyond_a_change_keeps_it(tmp_path: Path) -> None:
     assert (state.progress.position, state.progress.order) == (Position(4, 0, 0), "another")
     assert int(state._optimizer.state()["schedule_start"].numpy()) == 4
     assert float(state._optimizer.rate_scale.numpy()) == 0.5
-    assert resumed(tmp_path, order="another", preset="basic")[1].startswith("going on after step 4, epoch 4")
+    assert resumed(tmp_path, order="another", preset="basic")[1].startswith("resuming after step 4, epoch 4")

@@ -14,7 +14,7 @@ from shared.errors import UserError
 from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.train_config import TrainConfig
 from trainer.data.plan import Ceiling
-from trainer.distributed.collectives import Hosts, _meet, check_even
+from trainer.distributed.collectives import Hosts, _join, check_equal_gpus
 from trainer.distributed.tf_config import Cluster
 from trainer.training.run_spec import RunSpec, broadcast_run_spec
 
@@ -48,8 +48,8 @@ def test_a_host_alone_agrees_with_itself() -> None:
     assert hosts.gather([3, 4]).tolist() == [[3, 4]]
     assert hosts.broadcast([5]) == [5]
     assert hosts.broadcast_bytes(b"what it says") == b"what it says"
-    assert hosts.sync_stop(asked=None) == (None, False)
-    assert hosts.sync_stop(asked=15, is_over=True) == (15, True)
+    assert hosts.sync_stop(received=None) == (None, False)
+    assert hosts.sync_stop(received=15, is_over=True) == (15, True)
     variable = keras.Variable(np.arange(3.0))
     hosts.broadcast_variables([variable])
     assert variable.numpy().tolist() == [0, 1, 2]
@@ -64,7 +64,7 @@ def test_what_each_host_works_out_for_itself_is_compared(monkeypatch: pytest.Mon
         if is_same:
             hosts.check_equal(ours, what="the order")
             continue
-        with pytest.raises(UserError, match="host 0 of 2: the order is another on host 1 than on the first"):
+        with pytest.raises(UserError, match="host 0 of 2: the order differs between host 1 and the chief"):
             hosts.check_equal(ours, what="the order")
 
 
@@ -110,11 +110,11 @@ def gpus(*counts: int) -> list[str]:
 
 
 def test_hosts_with_unequal_numbers_of_gpus_are_refused() -> None:
-    check_even([], hosts=2)
-    check_even(gpus(4, 4), hosts=2)
+    check_equal_gpus([], hosts=2)
+    check_equal_gpus(gpus(4, 4), hosts=2)
     for counts in ((4, 2), (0, 1)):
         with pytest.raises(UserError, match=r"unequal numbers of GPUs \(.* on worker 1; 2 hosts\)"):
-            check_even(gpus(*counts), hosts=2)
+            check_equal_gpus(gpus(*counts), hosts=2)
 
 
 class Second:
@@ -167,7 +167,7 @@ def test_a_host_that_would_train_something_else_says_what(dataset: Dataset, chan
 
 
 def test_a_host_with_another_version_of_the_program_says_so(dataset: Dataset) -> None:
-    with pytest.raises(UserError, match="the first host runs another version of this program"):
+    with pytest.raises(UserError, match="the chief runs another version of this program"):
         broadcast_run_spec(Second(b'{"of": "another"}'), charter(dataset))
 
 
@@ -184,5 +184,5 @@ def test_gpus_of_several_hosts_add_up_by_nccl(
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: gpus)
     monkeypatch.setattr(tf.distribute, "MultiWorkerMirroredStrategy", meet)
     with pytest.raises(UserError, match="nobody came"):
-        _meet(Cluster(("a:1", "b:1"), number=0, workers=2))
+        _join(Cluster(("a:1", "b:1"), number=0, workers=2))
     assert asked == [implementation]

@@ -94,6 +94,6 @@ def test_devices_that_no_longer_add_up_end_the_run_in_a_line(monkeypatch: pytest
     devices.check_all_reduce()
     monkeypatch.setattr("trainer.distributed.devices._sum_of_ones", aborted)
     with pytest.raises(
-        UserError, match=r"no longer add up in this process .*out of memory\); what did not fit is noted"
+        UserError, match=r"all-reduce no longer works in this process .*out of memory\); the reduced batch"
     ):
         devices.check_all_reduce()

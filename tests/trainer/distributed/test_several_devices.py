@@ -81,7 +81,7 @@ def check_losses(one: Path, two: Path) -> None:
 
 def test_a_run_on_two_devices_goes_on_where_it_was_left(on_devices: Runs) -> None:
     assert "/CPU:0, /CPU:1, " in on_devices.said
-    assert f"going on after step {2 * STEPS // 3}, epoch 0" in on_devices.said
+    assert f"resuming after step {2 * STEPS // 3}, epoch 0" in on_devices.said
     assert not (on_devices.two / "incidents.jsonl").exists()
 
 

@@ -121,12 +121,13 @@ def test_a_signal_to_one_host_ends_both_and_both_go_on_as_if_undisturbed(
     signalled, resumed = runs.ended["signalled"], runs.ended["resumed"]
     assert signalled.codes == [143, 143], signalled.said
     steps = [
-        re.findall(r"SIGTERM: left after step (\d), which .*saved; the same command", said) for said in signalled.said
+        re.findall(r"SIGTERM: stopped after step (\d), which .*saved; the same command", said)
+        for said in signalled.said
     ]
     assert steps[0] == steps[1]
     assert steps[0] in (["2"], ["3"])  # it comes while they agree on how to go on, or just after
     assert resumed.codes == [0, 0], resumed.said
-    assert f"going on after step {steps[0][0]}, epoch 0" in resumed.said[0]
+    assert f"resuming after step {steps[0][0]}, epoch 0" in resumed.said[0]
     toy.put_in(monkeypatch.setattr, TrainStep=hosting.disturbed(hosting.ToyStep, "NaN", at=POISONED))
     assert command("train", *TOYS, *_place(data, tmp_path)).code == 0
     for kind in ("train", "validation"):
@@ -153,11 +154,11 @@ def incidents(run: Path) -> list[dict]:
 def test_the_other_host_says_who_it_is_and_nothing_of_the_run(runs: Runs) -> None:
     first, second = runs.ended["resumed"].said
     assert "/CPU:0 on each of 2 hosts, " in first
-    heads = ("waiting for all of 127", "/CPU:0 on each of 2 hosts; checkpoints, figures and validation are the first")
+    heads = ("waiting for all of 127", "/CPU:0 on each of 2 hosts; checkpoints, metrics and validation are the chief")
     own = [line for line in second.splitlines() if line.startswith("host 1 of 2: ")]
     assert len(own) == len(heads)
     assert all(line.startswith(f"host 1 of 2: {head}") for line, head in zip(own, heads, strict=True))
-    assert second.splitlines()[-1].endswith(f"step {STEPS}, as on the first host, which has the run")
+    assert second.splitlines()[-1].endswith(f"step {STEPS}, see the chief host, which has the run")
     assert "loss" not in second
 
 
@@ -165,7 +166,8 @@ def test_hosts_that_are_asked_for_different_things_say_so(runs: Runs) -> None:
     ended = runs.ended["unequal"]
     assert ended.codes == [2, 2], ended.said
     assert (
-        "error: host 1 of 2: config differs from the first host's in seed (seed is 2 here, 1 there); " in ended.said[1]
+        "error: host 1 of 2: config differs from the chief's in seed (seed is 2 here, 1 on the chief); "
+        in ended.said[1]
     )
     assert re.search(r"^error: host 0 of 2: host 1 .* is gone", ended.said[0], re.MULTILINE)
     assert not any("Traceback" in said for said in ended.said)

@@ -67,7 +67,7 @@ def test_a_disk_that_is_too_slow_is_told_whatever_the_size_of_chunks() -> None:
     """A disk that takes twice as long for a chunk as the device: all waiting is at the ends of chunks."""
     for batches in (5, 50, 500):
         waits_s = ([float(batches)] + [0.0] * (batches - 1)) * 4
-        stats = input_stats(stretch_of(waits_s), Reading(asked_bytes=10**9, stored_bytes=10**9))
+        stats = input_stats(stretch_of(waits_s), Reading(read_bytes=10**9, storage_bytes=10**9))
         assert stats.stall == 0.5
         assert "faster disk" in assess_input(stats._replace(cores=8), config=InputConfig(), stores_mels=True)
 
@@ -80,6 +80,6 @@ def test_every_setting_that_is_named_exists(busy_cores: float, from_storage: flo
 
 
 def test_signs_come_from_the_waits_themselves() -> None:
-    stats = input_stats(stretch_of([1.0] * 100, wait_cpu_s=150.0), Reading(asked_bytes=10**9, stored_bytes=4 * 10**8))
+    stats = input_stats(stretch_of([1.0] * 100, wait_cpu_s=150.0), Reading(read_bytes=10**9, storage_bytes=4 * 10**8))
     assert (stats.steps, stats.stall, stats.busy_cores) == (100, 0.5, 1.5)
     assert (stats.storage_mb_per_s, stats.from_storage) == (2.0, 0.4)

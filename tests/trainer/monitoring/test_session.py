@@ -100,5 +100,5 @@ def test_the_process_knows_its_memory_and_reading(tmp_path: Path) -> None:
     (tmp_path / "file").read_bytes()
     after_mib, after = process.resident_mib(), process.bytes_read()
     assert len(more) / 2**20 - 8 < after_mib - before_mib
-    assert after.since(before).asked_bytes >= len(held)
+    assert after.since(before).read_bytes >= len(held)
     assert 1 <= process.usable_cores() <= 4096

@@ -57,7 +57,7 @@ def test_large_blocks_are_used_again_without_a_page_fault(blocks: int, size_byte
 
 def test_another_allocator_is_left_alone_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
-    assert tune_allocator() == "allocator: as it is (it is not glibc's)"
+    assert tune_allocator() == "allocator: unchanged (not glibc's)"
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are glibc's")

@@ -55,10 +55,10 @@ def test_faults_of_a_device_are_told_from_others(error: Exception, full: bool, o
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (FULL, r"^the device's memory is full \(OOM when allocating tensor with shape\[64\]\); `nvidia-smi` tells"),
+        (FULL, r"^the device's memory is full \(OOM when allocating tensor with shape\[64\]\); `nvidia-smi` shows"),
         (UNCOPIED, "^the device's memory is full"),
-        (DISK, r"^/out/saved_model\.pb; No space left on device; make room"),
-        (LOST, r"^the GPU failed, or could not be had \(CUDA error.*illegal memory access\); `nvidia-smi` tells"),
+        (DISK, r"^/out/saved_model\.pb; No space left on device; free disk space"),
+        (LOST, r"^the GPU failed or is unavailable \(CUDA error.*illegal memory access\); `nvidia-smi` shows"),
     ],
 )
 def test_a_device_that_is_full_or_broken_is_told_in_one_line(error: Exception, told: str) -> None:
@@ -94,7 +94,7 @@ def test_no_command_ends_in_a_traceback_for_a_device(
     assert outcome.code == 2
     assert [line.partition(" (")[0] for line in outcome.err.splitlines()] in (
         ["error: the device's memory is full"],
-        ["error: the GPU failed, or could not be had"],
+        ["error: the GPU failed or is unavailable"],
     )
 
 

@@ -86,7 +86,7 @@ def test_a_gpu_that_is_busy_is_told_in_one_line(growing: list, monkeypatch: pyte
         raise tf.errors.InternalError(None, None, BUSY)
 
     monkeypatch.setattr(tf.config, "list_logical_devices", refuse)
-    with pytest.raises(UserError, match=r"^the GPU failed, or could not be had \(cudaSetDevice.*CUDA_VISIBLE_DEVICES"):
+    with pytest.raises(UserError, match=r"^the GPU failed or is unavailable \(cudaSetDevice.*CUDA_VISIBLE_DEVICES"):
         start_tensorflow()
 
 

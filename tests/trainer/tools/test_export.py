@@ -136,7 +136,7 @@ def test_a_saved_model_says_the_same_without_this_code(trained_model: XTTS, comm
 def test_another_checkpoint_than_there_is_cannot_be_exported(command: Callable, tmp_path: Path) -> None:
     outcome = command("export", "--run", tmp_path / "run", "--out", tmp_path / "out", "--checkpoint", "77")
     assert outcome.code == 2
-    assert "no checkpoint 77; wanted one of 5, last" in outcome.err
+    assert "no checkpoint 77; expected one of 5, last" in outcome.err
     assert not (tmp_path / "out").exists()
 
 

@@ -32,7 +32,7 @@ from trainer.tools import profile as profiling
 from trainer.tools.flops import step_flops
 from trainer.tools.profile import Profile, Profiler, ShapeCost
 from trainer.tools.profile_table import profile_lines, profile_table
-from trainer.training.learner import Learner
+from trainer.training.components import TrainComponents
 
 CONFIG = "configs/train_sample.yaml"
 
@@ -46,11 +46,11 @@ def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _not_computed(_narrow: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps of no time."""
-    monkeypatch.setattr(Learner, "train_on", no_step)
+    monkeypatch.setattr(TrainComponents, "train_on", no_step)
     monkeypatch.setattr(profiling, "EvalStep", NoEvaluation)
 
 
-def no_step(_: Learner, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+def no_step(_: TrainComponents, batch: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     assert batch.keys() == {"mel", "frames", "tokens", "token_counts", "rows"}  # others would be another program
     return {"loss": tf.constant(1.0)}
 
@@ -65,11 +65,11 @@ class NoEvaluation:
         return self
 
 
-def full_beyond(frames: int) -> Callable[[Learner, dict], dict]:
+def full_beyond(frames: int) -> Callable[[TrainComponents, dict], dict]:
     """What finds no room is the update, with which the weights are gone."""
 
-    def step(learner: Learner, batch: dict) -> dict:
-        weights = learner.model.trainable_variables[0]
+    def step(components: TrainComponents, batch: dict) -> dict:
+        weights = components.model.trainable_variables[0]
         assert np.isfinite(weights).all()
         if bucket_of(batch).frames > frames:
             weights.assign(np.full(weights.shape, np.nan))
@@ -146,7 +146,7 @@ def test_the_costs_that_it_prints_are_settings(data: Path, command: Callable, tm
 def test_a_shape_that_does_not_fit_is_told_and_the_others_are_measured(
     data: Path, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Learner, "train_on", full_beyond(300))
+    monkeypatch.setattr(TrainComponents, "train_on", full_beyond(300))
     outcome = command("profile", CONFIG, "--data", data, "--out", tmp_path / "out")
     assert outcome.code == 0, outcome.err
     assert "does not fit into memory: training would plan fewer clips in it" in outcome.out
@@ -162,7 +162,7 @@ def test_a_shape_that_does_not_fit_is_told_and_the_others_are_measured(
 def test_where_nothing_fits_there_is_a_line(
     data: Path, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Learner, "train_on", full_beyond(0))
+    monkeypatch.setattr(TrainComponents, "train_on", full_beyond(0))
     outcome = command("profile", CONFIG, "--data", data, "--out", tmp_path / "out")
     assert outcome.code == 2
     line = "error: no shape fits into memory: lower model.size or input.max_frames, or free the device"
@@ -186,7 +186,7 @@ def test_figures_are_told_though_nothing_can_be_recorded(
         assert fault != "first step"
         start(folder)
         if fault == "memory":
-            monkeypatch.setattr(Learner, "train_on", full_beyond(0))
+            monkeypatch.setattr(TrainComponents, "train_on", full_beyond(0))
         else:
             stop = tf.profiler.experimental.stop
             monkeypatch.setattr(tf.profiler.experimental, "stop", lambda: (stop(save=False), denied()))

@@ -25,7 +25,7 @@ def balanced(weights: dict[str, float], lengths: dict[str, float]) -> dict[str, 
     """For gradients of such norms."""
     gradients = {name: [tf.constant([0.6, 0.0]) * size, tf.constant([[0.8]]) * size] for name, size in lengths.items()}
     found = balance_weights({name: tf.constant(weight) for name, weight in weights.items()}, gradients)
-    assert bool(found.is_sound) == bool(np.isfinite(list(lengths.values())).all())
+    assert bool(found.is_finite) == bool(np.isfinite(list(lengths.values())).all())
     return {name: float(weight) for name, weight in found.weights.items()}
 
 

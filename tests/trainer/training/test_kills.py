@@ -181,7 +181,7 @@ def test_a_real_network_that_is_killed_goes_on_as_if_undisturbed(
     assert losses(killed)[-1][:2] == ("train", REAL_VALIDATION)
     said = said_at_end(begin_real(data, *kind, run=killed))
     said_at_end(undisturbed)
-    assert "going on after step 0," not in said
+    assert "resuming after step 0," not in said
     assert losses(killed) == losses(whole)
     assert [(name, step) for name, step, _ in losses(killed) if name == "validation"] == [
         ("validation", step) for step in range(REAL_VALIDATION, REAL_STEPS + 1, REAL_VALIDATION)

@@ -84,8 +84,8 @@ def test_voice_loss_is_one_minus_the_cosine_where_a_reference_was_given() -> Non
     cosines = [np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(spoken, wanted, strict=True)]
     voices = SpeakerEmbeddings(tf.constant(spoken), tf.constant(wanted), tf.constant(given))
     assert float(voice_loss(voices)) == pytest.approx(1 - np.mean(np.array(cosines)[given]), rel=1e-4)
-    assert float(voice_loss(voices._replace(given=tf.constant([False] * B)))) == 0.0
-    assert float(voice_loss(voices._replace(spoken=voices.wanted))) == pytest.approx(0.0, abs=1e-6)
+    assert float(voice_loss(voices._replace(has_reference=tf.constant([False] * B)))) == 0.0
+    assert float(voice_loss(voices._replace(output=voices.reference))) == pytest.approx(0.0, abs=1e-6)
 
 
 def test_the_voice_that_is_wanted_learns_nothing_from_the_loss() -> None:

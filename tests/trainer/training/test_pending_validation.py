@@ -82,7 +82,7 @@ def test_of_the_last_step_a_validation_that_a_signal_cut_short_is_held_by_the_ne
     assert steps(tmp_path)["validation"] == [2]
     outcome = train()
     assert outcome.code == 0, outcome.err
-    assert "step 4, the validation that was owed is held" in outcome.out
+    assert "step 4, the pending validation is done" in outcome.out
     assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 4]}
     assert find_checkpoint(tmp_path, "best").step == 4
     outcome = train()
@@ -131,5 +131,5 @@ def test_what_ends_a_process_amid_a_validation_costs_no_step_where_a_checkpoint_
     assert list_checkpoints(tmp_path)[-1].step == 4
     outcome = train()
     assert outcome.code == 0, outcome.err
-    assert "step 4, the validation that was owed is held" in outcome.out
+    assert "step 4, the pending validation is done" in outcome.out
     assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 4]}

@@ -28,7 +28,7 @@ from tests.trainer.toy import TrainStep
 from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.data.position import Position
 from trainer.monitoring import logger as monitor
-from trainer.training import incidents
+from trainer.training import chief_sync, skipped_steps
 from trainer.training import trainer as loop
 
 FRAMES = 800
@@ -144,8 +144,8 @@ def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an
     overrides = ("steps=6", "recovery.max_nonfinite_steps=3", "kept_checkpoints=1")
     outcome = train(tmp_path / "run", *overrides, disturb=poisoned(4, 5, 6))
     assert outcome.code == 0, outcome.err
-    assert "3 steps in a row were no numbers: back to step 3" not in outcome.err
-    assert "3 steps in a row were no numbers: back to step 2, at 0.5 of the rate" in outcome.err
+    assert "3 consecutive steps not finite: rolled back to step 3" not in outcome.err
+    assert "3 consecutive steps not finite: rolled back to step 2, learning rate scaled by 0.5" in outcome.err
     rows = lines(tmp_path / "run", "metrics.jsonl")
     assert [row["step"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert all(np.isfinite(row["loss"]) for row in rows)
@@ -157,7 +157,7 @@ def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an
     outcome = train(tmp_path / "run", *overrides, "steps=12", disturb=poisoned(*range(1, 20)))
     assert outcome.code == 2
     (error,) = (line for line in outcome.err.splitlines() if line.startswith("error: "))
-    assert "no number in 3 steps in a row, up to step 9, after the run went back" in error
+    assert "not finite in 3 consecutive steps, up to step 9, after an earlier rollback" in error
 
 
 def test_a_run_that_diverges_before_its_first_checkpoint_begins_again_at_a_lower_rate(
@@ -166,7 +166,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_begins_again_at_a_lower
     overrides = ("steps=4", "checkpoint_every=4", "recovery.max_nonfinite_steps=2")
     outcome = train(tmp_path / "run", *overrides, "recovery.rate_factor=0.25", disturb=poisoned(1, 2))
     assert outcome.code == 0, outcome.err
-    assert "2 steps in a row were no numbers: back to step 0, at 0.25 of the rate" in outcome.err
+    assert "2 consecutive steps not finite: rolled back to step 0, learning rate scaled by 0.25" in outcome.err
     assert train(tmp_path / "whole", *overrides, "optimizer.learning_rate=0.0005").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
@@ -175,7 +175,7 @@ def test_a_run_that_diverges_while_nothing_is_due_goes_back_once_its_figures_are
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps 3 and 4 are sound: a look at the end would find no skipped ones last."""
-    monkeypatch.setattr(incidents, "MAX_UNSEEN", 2)
+    monkeypatch.setattr(skipped_steps, "MAX_UNREAD", 2)
     overrides = ("steps=4", "checkpoint_every=4", "log_every=4", "recovery.max_nonfinite_steps=2")
     outcome = train(tmp_path, *overrides, disturb=poisoned(1, 2))
     assert outcome.code == 0, outcome.err
@@ -191,7 +191,7 @@ def test_what_is_due_is_saved_also_where_another_host_is_gone_meanwhile(
     def lost(*_: object, validated: bool) -> None:
         raise UserError("host 1 (b:2) is gone")
 
-    monkeypatch.setattr(loop.Leader, "sync_stop", lost)
+    monkeypatch.setattr(chief_sync.ChiefSync, "sync_stop", lost)
     outcome = train(tmp_path / "due", "steps=4", "log_every=2")
     assert outcome.code == 2
     assert outcome.err.splitlines()[-1] == "error: host 1 (b:2) is gone"
@@ -212,7 +212,7 @@ def test_a_disk_without_room_for_the_checkpoints_is_told_before_the_first_step(
         assert re.search(r"a checkpoint takes 0\.\d MB, and up to 5 of them \(kept_checkpoints=3", outcome.err)
         (tmp_path / "checkpoints" / "step-00000003.safetensors").unlink(missing_ok=True)
     assert outcome.err.splitlines()[-1].startswith(f"error: {tmp_path}: a checkpoint takes")
-    assert "make room, or lower kept_checkpoints" in outcome.err.splitlines()[-1]
+    assert "free disk space, or lower kept_checkpoints" in outcome.err.splitlines()[-1]
 
 
 def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_was(
@@ -273,7 +273,7 @@ def test_out_of_memory_amid_the_update_costs_the_steps_since_the_last_checkpoint
     settings = ("steps=5", "checkpoint_every=2")
     outcome = train(tmp_path / "run", *settings, disturb=larger_than(1, from_call=4))
     assert outcome.code == 0, outcome.err
-    assert "out of memory amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
+    assert "out of memory during a step: rolled back from step 3 to 2, whose weights are complete" in outcome.err
     kinds = [(row["kind"], row["step"]) for row in lines(tmp_path / "run", "incidents.jsonl")]
     assert kinds[0] == ("went back", 3)
     assert kinds[1][0] == "out of memory"
@@ -331,7 +331,7 @@ def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_p
     """As Ctrl-C does, which all processes of a terminal get; without a signal it is a fault."""
     outcome = train(tmp_path / "run", "steps=9", disturb=interrupted_compiler(4))
     assert outcome.code == 128 + signal.SIGINT, outcome.err
-    assert "SIGINT: left after step 3, which is saved" in outcome.err.splitlines()[-1]
+    assert "SIGINT: stopped after step 3, which is saved" in outcome.err.splitlines()[-1]
     assert list_checkpoints(tmp_path / "run")[-1].step == 3
     assert train(tmp_path / "run", "steps=9").code == 0
     assert train(tmp_path / "whole", "steps=9").code == 0
@@ -352,9 +352,9 @@ def test_a_signal_that_ends_the_compiler_of_the_first_update_leaves_the_last_che
         amid.setattr(TrainStep, "has_updated", has_updated)
         outcome = train(tmp_path / "run", "steps=6", "checkpoint_every=2", disturb=interrupted_compiler(4))
     assert outcome.code == 128 + signal.SIGINT, outcome.err
-    rolled_back = "a signal amid a step: back from step 3 to 2, whose weights are whole" in outcome.err
+    rolled_back = "a signal during a step: rolled back from step 3 to 2, whose weights are complete" in outcome.err
     assert rolled_back == (not has_updated)
-    assert f"SIGINT: left after step {left}, which is saved" in outcome.err.splitlines()[-1]
+    assert f"SIGINT: stopped after step {left}, which is saved" in outcome.err.splitlines()[-1]
     assert train(tmp_path / "run", "steps=6", "checkpoint_every=2").code == 0
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
@@ -364,7 +364,7 @@ def test_a_signal_that_ends_the_compiler_amid_the_probe_is_a_signal(train: Calla
     asked = "recovery.probe_memory=true"
     outcome = train(tmp_path / "run", "steps=3", asked, disturb=interrupted_compiler(1))
     assert outcome.code == 128 + signal.SIGINT, outcome.err
-    assert "SIGINT: left before the first step; the same command" in outcome.err.splitlines()[-1]
+    assert "SIGINT: stopped before the first step; run the same command" in outcome.err.splitlines()[-1]
     assert list_checkpoints(tmp_path / "run") == []
     assert train(tmp_path / "run", "steps=3", asked).code == 0
     assert train(tmp_path / "whole", "steps=3").code == 0
@@ -386,8 +386,8 @@ def test_a_page_that_fails_does_not_hide_the_signal(
     monkeypatch.setattr(loop, "write_html_report", fail)
     outcome = train(tmp_path / "run", "steps=9", disturb=interrupt)
     assert outcome.code == 128 + signal.SIGTERM
-    assert "SIGTERM: left after step" in outcome.err.splitlines()[-1]
-    assert "run: not summed up: 'samples'" in outcome.err
+    assert "SIGTERM: stopped after step" in outcome.err.splitlines()[-1]
+    assert "run: no summary written: 'samples'" in outcome.err
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
@@ -403,7 +403,7 @@ def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(
 
     outcome = train(tmp_path / "run", "steps=9", disturb=interrupt)
     assert outcome.code == 128 + sent
-    told = rf"/run: {sent.name}: left after step (\d), which is saved; the same command goes on"
+    told = rf"/run: {sent.name}: stopped after step (\d), which is saved; run the same command again"
     left = re.search(told, outcome.err.splitlines()[-1])
     assert left
     assert 3 <= int(left[1]) < 9

@@ -34,7 +34,7 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
     assert rows[1].keys() == {"step", "kind", *LOSSES, "validation_s"}
     assert [saved.step for saved in list_checkpoints(tmp_path)] == [0, 2]
     assert f"step 2, loss {rows[0]['loss']:.4f}" in outcome.out
-    assert "allocator: as it is (--plain-malloc)" in outcome.err
+    assert "allocator: unchanged (--plain-malloc)" in outcome.err
     summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
     assert (summary["first_step"], summary["last_step"]) == (1, 2)
     # of one step: writing the row itself takes a part of the time
@@ -58,7 +58,7 @@ def test_a_run_that_diverges_stops_with_the_reason_and_leaves_weights_that_are_n
     outcome = command(*words(data, *overrides, "recovery.max_nonfinite_steps=2", "steps=8", run=tmp_path))
     assert outcome.code == 2
     last = outcome.err.splitlines()[-1]
-    assert last.startswith("error: loss or gradient was no number in 2 steps in a row")
+    assert last.startswith("error: loss or gradient not finite in 2 consecutive steps")
     for saved in list_checkpoints(tmp_path):
         arrays = safetensors.numpy.load_file(saved.path)
         assert [name for name, array in arrays.items() if not np.isfinite(array).all()] == [], saved.step

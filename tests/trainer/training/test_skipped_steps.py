@@ -14,8 +14,8 @@ from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
-from trainer.training import incidents
-from trainer.training.incidents import SkippedStepTracker
+from trainer.training import skipped_steps
+from trainer.training.skipped_steps import SkippedStepTracker
 from trainer.training.train_step import TrainStep
 
 CONFIG = OptimizerConfig(learning_rate=0.01, warmup_steps=0, ema_decay=0.9)
@@ -121,7 +121,7 @@ def test_a_batch_with_a_nan_is_skipped_inside_the_compiled_step(models: Callable
 
 
 def test_figures_are_looked_at_before_too_many_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(incidents, "MAX_UNSEEN", 2)
+    monkeypatch.setattr(skipped_steps, "MAX_UNREAD", 2)
     steps, found = SkippedStepTracker(consecutive=0), []
     for step in range(1, 6):
         steps.record(step, dict.fromkeys(("skipped", "loss", "gradient_norm"), tf.zeros([])), rows=(tf.constant([0]),))

@@ -19,7 +19,7 @@ from trainer.data.reference_length import Lengths
 from trainer.model.xtts import Generated
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.samples import Sample, Samples, read_samples, write_samples
-from trainer.training import synthesis_eval as free_running
+from trainer.training import synthesis_eval
 from trainer.training.eval_prompts import Clip, choose_prompts, reference_crops
 from trainer.training.synthesis_eval import SynthesisEval, monotonic_share, synthesis_metrics
 
@@ -52,7 +52,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 @pytest.fixture(autouse=True)
 def _mute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Griffin-Lim has tests of its own, and takes its time."""
-    monkeypatch.setattr(free_running, "griffin_lim", lambda mel, **_: np.zeros(len(mel) * 256, np.float32))
+    monkeypatch.setattr(synthesis_eval, "griffin_lim", lambda mel, **_: np.zeros(len(mel) * 256, np.float32))
 
 
 def validation(dataset: Dataset, *, frames: int) -> Stream:
@@ -101,7 +101,7 @@ def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dat
             assert others[reference] == max(others.values())
     assert any(choice.references.values())
     running = heard(dataset, clips=16)
-    lent = dict(zip((one.utterance_id for one in running.synthesize()), running._given["crop"].numpy(), strict=True))
+    lent = dict(zip((one.utterance_id for one in running.synthesize()), running._inputs["crop"].numpy(), strict=True))
     mels = mels_of(dataset)
     for name, reference in choice.references.items():
         given = lent[name]

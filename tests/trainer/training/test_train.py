@@ -45,7 +45,7 @@ def test_xla_itself_has_compiled_one_step_for_each_bucket_shape(trained: runs.Tr
 def test_a_killed_run_goes_on_from_its_last_checkpoint(trained: runs.Trained) -> None:
     checkpoint = trained.died_after_step // runs.CHECKPOINT_EVERY * runs.CHECKPOINT_EVERY
     assert trained.died_after_step > checkpoint > 0
-    assert re.search(rf"going on after step {checkpoint}, epoch \d+, chunk \d+, batch \d+", trained.resumed.stderr)
+    assert re.search(rf"resuming after step {checkpoint}, epoch \d+, chunk \d+, batch \d+", trained.resumed.stderr)
 
 
 def test_a_killed_run_logs_every_step_once_with_the_figures_of_an_undisturbed_run(trained: runs.Trained) -> None:

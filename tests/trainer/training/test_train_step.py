@@ -179,7 +179,7 @@ class Constant(Placed):
 def test_weights_that_adapt_go_with_whole_batches_alone() -> None:
     several = types.SimpleNamespace(num_replicas_in_sync=2)
     for shared in ({"parts": 2}, {"strategy": several}):
-        with pytest.raises(UserError, match=r"loss\.adaptive: .*optimizer\.accumulation=1 and one device"):
+        with pytest.raises(UserError, match=r"loss\.adaptive: .*optimizer\.microbatches=1 and one device"):
             TrainStep(None, None, losses=LossConfig(adaptive=True), seed=1, **shared)  # type: ignore[arg-type]
 
 

@@ -93,10 +93,10 @@ def test_batches_whose_clips_were_all_skipped_as_corrupt_are_no_picture_and_no_v
     alone = evaluate_batches([half], step=step, losses=LossConfig())
     assert alone is not None
     assert validated.losses == alone.losses
-    for name, picture in validated.pictures.items():
-        np.testing.assert_array_equal(picture, alone.pictures[name])
+    for name, picture in validated.images.items():
+        np.testing.assert_array_equal(picture, alone.images[name])
     second = BATCH["mel"][1, :17].numpy()
-    target = validated.pictures["target_over_prediction"]
+    target = validated.images["target_over_prediction"]
     np.testing.assert_array_equal(target, mel_comparison_image(second, np.asarray(decoded.mel[1, :17], np.float32)))
 
 
@@ -143,9 +143,9 @@ def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **confi
                 buckets=plan.buckets,
                 device=DEVICE,
                 step=step,
-                monitor=monitor,
-                tell=print,
-                is_cut_short=lambda: False,
+                logger=monitor,
+                log_corrupt_record=print,
+                should_stop=lambda: False,
             )
             assert loss is not None
 

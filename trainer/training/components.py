@@ -1,4 +1,4 @@
-"""What learns in a run, on each of its hosts: model, optimizer and step, and the batches that they are fed."""
+"""Model, optimizer, training step, data and devices of a run: what every host of the run has."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ from trainer.training.memory_probe import probe_memory
 from trainer.training.train_step import TrainStep
 
 
-class Learner:
-    """The same on all hosts, which call its methods at the same places of their work."""
+class TrainComponents:
+    """The objects that a training step needs, the same on every host.
+
+    All hosts call the methods in the same order: some methods run collective operations.
+    """
 
     def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, hosts: Hosts):
         keras.utils.set_random_seed(config.seed)
         self._config, self._hosts = config, hosts
         self.devices = Devices(hosts)
-        self.feed = DataModule(config, dataset=dataset, run=run, info=info, devices=self.devices.count)
-        hosts.check_equal(self.feed.train.fingerprint, what="the order of batches")
+        self.data = DataModule(config, dataset=dataset, run=run, info=info, devices=self.devices.count)
+        hosts.check_equal(self.data.train.fingerprint, what="the order of batches")
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         mel = dataset.info.mel
         with self.devices.scope():
@@ -55,43 +58,43 @@ class Learner:
 
     @property
     def programs(self) -> int:
-        """Shapes of which the step is compiled so far."""
+        """Number of batch shapes for which the training step is compiled so far."""
         return self._step.programs
 
     @property
     def is_partly_done(self) -> bool:
-        """Whether the last step ended amid its update: weights may be lost, or differ by device."""
+        """True if the last step failed during its update: weights may be lost, or differ between devices."""
         return self._step.is_updating
 
     @property
     def has_updated(self) -> bool:
-        """Whether a step of this session came to its end."""
+        """True after the first complete step of this session."""
         return self._step.has_updated
 
     def train_on(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """The figures of a step.
+        """Run one training step and return its metrics.
 
         Raises:
-            OutOfMemory: it did not fit, and may be partly done.
+            OutOfMemory: the batch did not fit; the update may be partly done.
             UserError: another host is gone.
         """
         with self._hosts.translate_errors():
             return translate_oom(self._step, batch)
 
-    def probe_memory(self, *, lower: Callable[[Bucket], object], announce: Callable[..., object]) -> None:
-        """Where there is a GPU, or where it is asked for."""
-        wanted = self._config.recovery.probe_memory
-        if self.devices.gpus if wanted is None else wanted:
+    def probe_memory(self, *, reduce: Callable[[Bucket], object], announce: Callable[..., object]) -> None:
+        """Try the largest batches before training, by default only on GPUs; `reduce` lowers a bucket's batch size."""
+        enabled = self._config.recovery.probe_memory
+        if self.devices.gpus if enabled is None else enabled:
             probe_memory(
                 self._step,
-                feed=self.feed,
+                data=self.data,
                 devices=self.devices,
-                state=named_variables(self.model, self.optimizer),
+                variables=named_variables(self.model, self.optimizer),
                 frames_per_step=self._config.model.frames_per_step,
-                lower=lower,
+                reduce=reduce,
                 announce=announce,
             )
 
-    def share_state(self) -> None:
-        """Have all hosts hold what the first one holds."""
+    def broadcast_state(self) -> None:
+        """Copy the chief's weights and optimizer state to all hosts."""
         self._hosts.broadcast_variables(named_variables(self.model, self.optimizer).values())

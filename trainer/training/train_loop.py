@@ -1,0 +1,242 @@
+"""The training loop: run steps, log, validate, save checkpoints, and restart after recoverable failures."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from pathlib import Path
+
+import tensorflow as tf
+
+from shared.errors import UserError
+from trainer.checkpoint.run_state import RunState
+from trainer.config.train_config import TrainConfig
+from trainer.data.buckets import Bucket
+from trainer.data.distributed_input import parts_of
+from trainer.distributed.device_memory import OutOfMemory, bucket_of, translate_oom_in_input
+from trainer.distributed.devices import Batch
+from trainer.monitoring.logger import RunLogger
+from trainer.monitoring.session import Session
+from trainer.platform.tf_errors import is_compiler_error
+from trainer.training.chief_sync import ChiefSync
+from trainer.training.components import TrainComponents
+from trainer.training.incidents import IncidentLog
+from trainer.training.recovery import Recovery, TooManySkippedSteps
+from trainer.training.signals import Interrupted, SignalHandler
+from trainer.training.validation import Validation
+
+
+class TrainLoop:
+    """The loop of one session; `worker.Worker` runs the matching loop on the other hosts."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        *,
+        run: Path,
+        components: TrainComponents,
+        state: RunState,
+        validation: Validation,
+        incidents: IncidentLog,
+        recovery: Recovery,
+        sync: ChiefSync,
+        logger: RunLogger,
+        signals: SignalHandler,
+        session: Session,
+    ):
+        self._config, self._run, self._components, self._state = config, run, components, state
+        self._validation, self._incidents, self._recovery, self._sync = validation, incidents, recovery, sync
+        self._logger, self._signals, self._session, self._timer = logger, signals, session, session.timer
+        self.last_loss: float | None = None  # of the last step that was logged
+
+    @property
+    def is_done(self) -> bool:
+        """True if no step is left, or a plateau ended the run."""
+        return self._state.progress.step >= self._config.steps or self._state.is_over
+
+    def probe_memory(self) -> None:
+        """Try the largest batches before the first step, if the config asks for it.
+
+        Raises:
+            UserError: a single clip does not fit into memory.
+            Interrupted: a signal arrived and ended the compiler, too.
+        """
+        try:
+            self._components.probe_memory(reduce=self._reduce_bucket, announce=self._logger.log_compilation)
+        except tf.errors.OpError as error:
+            received = self._signal_that_ended_compiler(error)
+            if received is None:
+                raise
+            step = self._state.progress.step
+            where = f"after step {step}, with nothing changed" if step else "before the first step"
+            message = f"{self._run}: {received.name}: stopped {where}; run the same command again to continue"
+            raise Interrupted(message, signal_number=received) from error
+
+    def run(self) -> None:
+        """Run to the end, restarting after recoverable failures.
+
+        Raises:
+            UserError: a failure from which the run cannot recover.
+            Interrupted: a signal arrived; a checkpoint is written.
+        """
+        while True:
+            try:
+                self._run_steps()
+                break
+            except OutOfMemory as event:
+                with self._timer.exclude():
+                    self._reduce_bucket(self._components.data.planned_bucket(event.bucket))
+                    self._state.save()
+            except tf.errors.OpError as error:
+                if self._signal_that_ended_compiler(error) is None:
+                    raise
+                self._stop_during_step()
+            except TooManySkippedSteps:
+                with self._timer.exclude():
+                    self._recovery.roll_back()
+                    self._sync.broadcast_state()
+
+    def _run_steps(self) -> None:
+        """Run steps from the current progress until the run ends or a step fails."""
+        state = self._state
+        if state.progress.validation_pending:
+            with self._timer.exclude():
+                self._validate()
+                received = self._sync_stop(validated=True, save_due=True)
+                state.save()
+            self._stop_if(received)
+        if self.is_done:
+            return
+        data = self._components.data
+        batches = self._components.devices.batches(
+            data.train, state.progress.position, log=self._recovery.log_corrupt_record
+        )
+        for step, batch in zip(
+            range(state.progress.step + 1, self._config.steps + 1),
+            self._timer.batches(translate_oom_in_input(batches)),
+            strict=False,
+        ):
+            state.raise_write_error()
+            position = batch.pop("next")
+            self._logger.log_compilation("training", bucket_of(batch), of=data.plan.buckets)
+            programs = self._components.programs
+            values = self._train_on(batch)
+            self._timer.record_step(values.pop("counts"), compiled=self._components.programs > programs)
+            self._recovery.record(step, values, rows=parts_of(batch["rows"]))
+            state.advance(step, position=position)
+            self._logger.advance(step)
+            if (
+                self._config.is_due(step, *self._config.intervals)
+                or self._recovery.is_check_due
+                or self._sync.may_stop(self._signals)
+            ):
+                self._pause(values)
+            if state.is_over:
+                break
+
+    def _train_on(self, batch: Batch) -> dict[str, tf.Tensor]:
+        """Run one step and return its metrics.
+
+        Raises:
+            OutOfMemory: the batch did not fit; the weights are equal on all devices.
+        """
+        try:
+            return self._components.train_on(batch)
+        except OutOfMemory:
+            if self._components.is_partly_done and not self._sync.has_workers:  # with workers the run ends
+                self._recovery.restore_checkpoint(reason="out of memory")
+            raise
+
+    def _pause(self, values: dict[str, tf.Tensor]) -> None:
+        """Log, validate, save and stop after a step, whichever is due."""
+        step, config = self._state.progress.step, self._config
+        self._recovery.check_skipped_steps()
+        if config.is_due(step, config.log_every):
+            self._log_metrics(values)
+        with self._timer.exclude():
+            validate = config.is_due(step, config.validate_every)
+            checkpoint_due = config.is_due(step, config.checkpoint_every)
+            save_first = validate and checkpoint_due  # a kill during a long validation then loses no steps
+            if save_first:
+                self._state.mark_validation_pending()
+                self._state.save()
+            is_best = validate and self._validate()
+            save_due = is_best or self._state.is_over or checkpoint_due
+            received = self._sync_stop(validated=validate, save_due=save_due)
+            if (received or save_due) and not (save_first and self._state.progress.validation_pending):
+                self._state.save()
+        self._stop_if(received)
+
+    def _log_metrics(self, values: dict[str, tf.Tensor]) -> None:
+        metrics = {name: float(value) for name, value in values.items()}
+        self._logger.log_metrics("train", step=self._state.progress.step, values=metrics | self._session.metrics())
+        if notice := self._session.pop_notice():
+            self._logger.log(notice)
+        self.last_loss = metrics["loss"]
+
+    def _validate(self) -> bool:
+        """Validate, and return True if the loss is the lowest so far.
+
+        The validation stays pending until its loss is known: a signal may interrupt it.
+        """
+        state, step, data = self._state, self._state.progress.step, self._components.data
+        state.mark_validation_pending()
+        loss = self._validation.run(
+            data.validation,
+            buckets=data.validation_plan.buckets,
+            device=self._components.devices.first,
+            step=step,
+            logger=self._logger,
+            log_corrupt_record=self._recovery.log_corrupt_record,
+            should_stop=lambda: self._signals.received is not None,
+        )
+        if loss is None and self._signals.received:
+            return False
+        if loss is not None and (action := state.update_plateau(loss)):
+            self._incidents.add("plateau", step=step, action=action.kind, reason=action.reason)
+            self._logger.log(f"step {step}: {action.reason}")
+        return state.record_validation(loss)
+
+    def _sync_stop(self, *, validated: bool, save_due: bool) -> signal.Signals | None:
+        """Return the signal that any host received; a checkpoint that is due is saved even if another host is gone."""
+        try:
+            return self._sync.sync_stop(self._signals, validated=validated)
+        except UserError:
+            if save_due:
+                self._state.save()
+            raise
+
+    def _stop_if(self, received: signal.Signals | None) -> None:
+        """Wait for the checkpoint and raise Interrupted, if a signal was received."""
+        if received is not None:
+            self._sync.wait()
+            where = f"{self._run}: {received.name}: stopped after step {self._state.progress.step}, which is saved"
+            raise Interrupted(f"{where}; run the same command again to continue", signal_number=received)
+
+    def _stop_during_step(self) -> None:
+        """Save the last complete step, or fall back to the last checkpoint, and raise Interrupted.
+
+        One compiled update serves all batch shapes. So only a session's first update can be interrupted by its
+        compilation, and leave some devices updated and others not.
+        """
+        with contextlib.suppress(TooManySkippedSteps):  # the next session finds them again
+            self._recovery.check_skipped_steps()
+        if self._components.is_partly_done and not self._components.has_updated:
+            self._recovery.restore_checkpoint(reason="a signal")
+        else:
+            self._state.save()
+        self._stop_if(self._signals.received)
+
+    def _signal_that_ended_compiler(self, error: tf.errors.OpError) -> signal.Signals | None:
+        """Return the received signal if a compiler process failed: Ctrl-C in a terminal ends that process, too."""
+        return self._signals.received if is_compiler_error(error) and not self._sync.has_workers else None
+
+    def _reduce_bucket(self, bucket: Bucket) -> None:
+        """Reduce the batch size of a bucket that does not fit into memory.
+
+        Raises:
+            UserError: a device already gets a single clip, the run has several hosts, or all-reduce no longer works.
+        """
+        self._recovery.reduce_bucket(bucket)
+        self._components.devices.check_all_reduce()
+        self._sync.refuse_out_of_memory(bucket)
