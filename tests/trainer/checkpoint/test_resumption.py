@@ -152,7 +152,7 @@ def test_a_longer_run_says_to_what_its_learning_rate_jumps(tmp_path: Path) -> No
     state, notice = resumed(tmp_path, steps=400_000, **asked)
     assert rates(state._optimizer, after=[0]) == pytest.approx([1e-3 * (1.0 + 0.05) / 2], rel=1e-5)
     assert notice.endswith(
-        ", with the learning rate at 5.25e-04: its schedule is over 400,000 steps (over 200,000: 5.00e-05)"
+        ", with the learning rate at 5.25e-04: its schedule spans 400,000 steps (with 200,000: 5.00e-05)"
     )
     save_at(state, 200_010)
     assert "learning rate" not in resumed(tmp_path, steps=400_000, **asked)[1]

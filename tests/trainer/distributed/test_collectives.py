@@ -96,7 +96,7 @@ def test_with_a_chief_the_first_worker_is_the_second_host() -> None:
         tf.errors.InvalidArgumentError(None, None, "/job:worker/task:1 shapes do not fit"),
     ],
 )
-def test_what_this_host_did_wrong_is_no_other_hosts_fault(error: tf.errors.OpError) -> None:
+def test_an_error_of_this_host_is_not_blamed_on_another(error: tf.errors.OpError) -> None:
     with pytest.raises(type(error)), of_two(0).translate_errors():
         raise error
     with pytest.raises(tf.errors.UnavailableError), Hosts().translate_errors():
@@ -117,58 +117,58 @@ def test_hosts_with_unequal_numbers_of_gpus_are_refused() -> None:
             check_equal_gpus(gpus(*counts), hosts=2)
 
 
-class Second:
-    """A host that hears this from the first."""
+class Worker:
+    """A host that receives these bytes from the chief."""
 
     is_chief = False
 
-    def __init__(self, said: bytes):
-        self._said = said
+    def __init__(self, received: bytes):
+        self._received = received
 
     def __str__(self) -> str:
         return "host 1 of 2"
 
     def broadcast_bytes(self, _: bytes) -> bytes:
-        return self._said
+        return self._received
 
 
-def charter(dataset: Dataset, **changes: Any) -> RunSpec:
+def run_spec(dataset: Dataset, **changes: Any) -> RunSpec:
     settings = {name: value for name, value in changes.items() if name in TrainConfig.model_fields}
     own = RunSpec.of(RunInfo.of(TrainConfig(**settings), dataset=dataset), dataset=dataset)
     return own.model_copy(update={name: value for name, value in changes.items() if name not in settings})
 
 
-def test_the_others_take_the_first_ones_run(dataset: Dataset) -> None:
-    first = charter(dataset)
+def test_workers_take_the_run_info_of_the_chief(dataset: Dataset) -> None:
+    first = run_spec(dataset)
     ceilings = (Ceiling(3, 400, 40),)
     first = first.model_copy(update={"info": first.info.model_copy(update={"planned_steps": 7, "ceilings": ceilings})})
-    info = broadcast_run_spec(Second(first.model_dump_json().encode()), charter(dataset))
+    info = broadcast_run_spec(Worker(first.model_dump_json().encode()), run_spec(dataset))
     assert info == first.info
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"seed": 2}, "config differs from the first host's in seed (seed is 1 here, 2 there)"),
+        ({"seed": 2}, "config differs from the chief's in seed (seed is 1 here, 2 on the chief)"),
         (
             {"steps": 5, "optimizer": {"learning_rate": 0.5}},
-            "config differs from the first host's in optimizer.learning_rate, steps (optimizer.learning_rate is",
+            "config differs from the chief's in optimizer.learning_rate, steps (optimizer.learning_rate is",
         ),
-        ({"tensorflow": "1.15"}, f"TensorFlow is {tf.__version__} here and 1.15 on the first host"),
-        ({"dataset_sha256": "0" * 64}, "data is of the same contract as on the first host, but dataset.json or its"),
+        ({"tensorflow": "1.15"}, f"TensorFlow is {tf.__version__} here and 1.15 on the chief"),
+        ({"dataset_sha256": "0" * 64}, "the dataset has the chief's contract, but dataset.json or its"),
     ],
 )
-def test_a_host_that_would_train_something_else_says_what(dataset: Dataset, change: dict, said: str) -> None:
-    first = charter(dataset, **change).model_dump_json().encode()
+def test_a_worker_with_another_run_spec_names_the_difference(dataset: Dataset, change: dict, said: str) -> None:
+    first = run_spec(dataset, **change).model_dump_json().encode()
     with pytest.raises(UserError) as found:
-        broadcast_run_spec(Second(first), charter(dataset))
+        broadcast_run_spec(Worker(first), run_spec(dataset))
     assert str(found.value).startswith(f"host 1 of 2: {said}")
     assert "\n" not in str(found.value)
 
 
 def test_a_host_with_another_version_of_the_program_says_so(dataset: Dataset) -> None:
     with pytest.raises(UserError, match="the chief runs another version of this program"):
-        broadcast_run_spec(Second(b'{"of": "another"}'), charter(dataset))
+        broadcast_run_spec(Worker(b'{"of": "another"}'), run_spec(dataset))
 
 
 @pytest.mark.parametrize(("gpus", "implementation"), [(["GPU:0"], "NCCL"), ([], "AUTO")])

@@ -121,7 +121,7 @@ def test_a_signal_to_one_host_ends_both_and_both_go_on_as_if_undisturbed(
     signalled, resumed = runs.ended["signalled"], runs.ended["resumed"]
     assert signalled.codes == [143, 143], signalled.said
     steps = [
-        re.findall(r"SIGTERM: stopped after step (\d), which .*saved; the same command", said)
+        re.findall(r"SIGTERM: stopped after step (\d), which .*saved; run the same command", said)
         for said in signalled.said
     ]
     assert steps[0] == steps[1]

@@ -38,23 +38,23 @@ def test_hosts_are_numbered_from_the_chief_on(text: str, found: Cluster) -> None
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("", "no JSON"),
-        ("{", "no JSON"),
-        ("[]", "names no cluster"),
-        ('{"cluster": {}}', "has 0 addresses of their own"),
-        (config({"worker": ["a:1"]}), "has 1 addresses of their own"),
-        (config({"worker": ["a:1", "a:1"]}), "has 1 addresses of their own"),
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[]", "no cluster"),
+        ('{"cluster": {}}', "has 0 different addresses"),
+        (config({"worker": ["a:1"]}), "has 1 different addresses"),
+        (config({"worker": ["a:1", "a:1"]}), "has 1 different addresses"),
         (config({**TWO, "ps": ["c:3"]}), "has a task of type 'ps'"),
         (config({**TWO, "evaluator": ["c:3"]}, "evaluator"), "has a task of type 'evaluator'"),
         (config({**TWO, "chief": ["c:3", "d:4"]}), "has more than one chief"),
-        (config({"worker": "a:1"}), "cluster.worker is no list of HOST:PORT"),
-        (config({"worker": ["a", "b"]}), "cluster.worker is no list of HOST:PORT"),
-        (config({"worker": ["a:", "b:2"]}), "cluster.worker is no list of HOST:PORT"),
-        (config({"worker": ["a:0", "b:2"]}), "cluster.worker is no list of HOST:PORT"),
-        (config({"worker": ["a:65536", "b:2"]}), "cluster.worker is no list of HOST:PORT"),
-        (config({"worker": ["a:port", "b:2"]}), "cluster.worker is no list of HOST:PORT"),
-        (config({"worker": ["http://a:1", "b:2"]}), "cluster.worker is no list of HOST:PORT"),
-        (config({**TWO, "chief": []}), "cluster.chief is no list of HOST:PORT"),
+        (config({"worker": "a:1"}), "cluster.worker is not a list of HOST:PORT"),
+        (config({"worker": ["a", "b"]}), "cluster.worker is not a list of HOST:PORT"),
+        (config({"worker": ["a:", "b:2"]}), "cluster.worker is not a list of HOST:PORT"),
+        (config({"worker": ["a:0", "b:2"]}), "cluster.worker is not a list of HOST:PORT"),
+        (config({"worker": ["a:65536", "b:2"]}), "cluster.worker is not a list of HOST:PORT"),
+        (config({"worker": ["a:port", "b:2"]}), "cluster.worker is not a list of HOST:PORT"),
+        (config({"worker": ["http://a:1", "b:2"]}), "cluster.worker is not a list of HOST:PORT"),
+        (config({**TWO, "chief": []}), "cluster.chief is not a list of HOST:PORT"),
         (json.dumps({"cluster": TWO, "task": {"type": ["worker"], "index": 0}}), "task.type is ['worker']"),
         (config(kind="chief"), "task.type is 'chief', and the cluster has worker"),
         (config(kind="ps"), "task.type is 'ps'"),
@@ -66,13 +66,13 @@ def test_hosts_are_numbered_from_the_chief_on(text: str, found: Cluster) -> None
         (config(index=True), "task.index is True"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(text: str, wrong: str) -> None:
+def test_an_invalid_value_is_refused_in_one_line(text: str, wrong: str) -> None:
     with pytest.raises(UserError) as found:
         parse_tf_config(text)
     assert str(found.value).startswith("TF_CONFIG: ")
     assert wrong in str(found.value)
     assert "\n" not in str(found.value)
-    assert 'wanted {"cluster": ' in str(found.value)
+    assert 'expected {"cluster": ' in str(found.value)
 
 
 def test_it_is_told_before_anything_else_begins(command: Callable, monkeypatch: pytest.MonkeyPatch) -> None:

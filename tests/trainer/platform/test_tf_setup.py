@@ -16,9 +16,9 @@ from trainer.platform.tf_setup import start_tensorflow
 
 SPEAKING = """
 import os
-from trainer.platform.tf_setup import _without_notes
+from trainer.platform.tf_setup import _hide_notes
 
-with _without_notes():
+with _hide_notes():
     os.write(2, b"I0000 cudart_stub.cc:31] Could not find cuda drivers on your machine\\n")
     os.write(2, b"W0000 gpu_device.cc] Cannot dlopen some GPU libraries\\nF0000 cuda_driver.cc] all is lost")
     {end}
