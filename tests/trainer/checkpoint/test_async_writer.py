@@ -73,7 +73,7 @@ def test_there_is_one_copy_at_most(disk: Disk, tmp_path: Path) -> None:
     assert [saved.step for saved in list_checkpoints(tmp_path)] == [1, 2]
 
 
-def test_a_full_disk_is_told_at_the_next_step(disk: Disk, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_at_the_next_step(disk: Disk, tmp_path: Path) -> None:
     disk.is_full = True
     with AsyncCheckpointWriter(tmp_path, contract="c", max_to_keep=3) as saver:
         saver.save(state(), progress=progress(1))
@@ -84,7 +84,7 @@ def test_a_full_disk_is_told_at_the_next_step(disk: Disk, tmp_path: Path) -> Non
             saver.raise_write_error()
 
 
-def test_a_full_disk_is_told_at_the_end(disk: Disk, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_at_the_end(disk: Disk, tmp_path: Path) -> None:
     disk.is_full = True
     saver = AsyncCheckpointWriter(tmp_path, contract="c", max_to_keep=3)
     saver.save(state(), progress=progress(1))

@@ -114,7 +114,7 @@ def test_another_level_begins_its_schedule_at_its_beginning_once(tmp_path: Path)
     assert rates(state._optimizer, after=[moment - 10 for moment in moments[1:]]) == pytest.approx(fresh[1:])
 
 
-def test_a_schedule_that_begins_anew_has_all_remedies_ahead_and_its_rise_is_not_judged(tmp_path: Path) -> None:
+def test_a_restarted_schedule_has_all_plateau_actions_left_and_its_warm_up_is_no_plateau(tmp_path: Path) -> None:
     plateau = PlateauConfig(patience=1, cooldown=2, max_reductions=2)
     state = make_state(tmp_path, plateau=plateau)
     save_at(state, 1, loss=1.0)
@@ -175,7 +175,7 @@ def test_another_loss_has_no_best_checkpoint_yet_and_no_plateau(tmp_path: Path) 
     assert find_checkpoint(tmp_path, "best").step == 3
 
 
-def test_a_restart_after_a_plateau_begins_the_schedule_anew_at_a_part_of_its_rate(tmp_path: Path) -> None:
+def test_a_restart_after_a_plateau_restarts_the_schedule_at_a_lower_rate(tmp_path: Path) -> None:
     plateau = PlateauConfig(patience=1, cooldown=0, max_reductions=1, action="restart", factor=0.5)
     moments = [1, 500, 1_000, 100_000]
     fresh = rates(make_state(tmp_path, plateau=plateau)._optimizer, after=moments)

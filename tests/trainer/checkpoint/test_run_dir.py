@@ -84,7 +84,7 @@ def test_the_tokenizer_may_have_moved(run: Path, dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("changed", [{"size": "tiny"}, {"frames_per_step": 2}])
-def test_another_model_is_refused_and_the_old_one_told(run: Path, dataset: Dataset, changed: dict) -> None:
+def test_another_model_is_refused_and_the_error_names_the_old_one(run: Path, dataset: Dataset, changed: dict) -> None:
     other = TrainConfig(model=ModelConfig(**{"size": "pico", **changed}))
     with pytest.raises(UserError, match=r"another model .*size='pico'.*another RUN"):
         enter(run, config=other, dataset=dataset)
@@ -123,12 +123,12 @@ def test_a_run_that_goes_on_with_shorter_clips_keeps_the_lengths_that_it_has_hea
     assert enter(run, config=shorter, dataset=dataset).lengths.tokens == noted.tokens
 
 
-def test_no_run_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
+def test_a_missing_run_is_reported_with_the_command_that_creates_one(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="make train RUN="):
         read_run_info(tmp_path / "nowhere")
 
 
-def test_a_file_in_the_place_of_the_folder_is_told(dataset: Dataset, tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_run_folder_is_reported(dataset: Dataset, tmp_path: Path) -> None:
     (tmp_path / "run").touch()
     with pytest.raises(UserError, match="cannot be written"):
         enter(tmp_path / "run", config=CONFIG, dataset=dataset)

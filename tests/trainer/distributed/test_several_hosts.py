@@ -151,7 +151,7 @@ def incidents(run: Path) -> list[dict]:
     return [{**row, "utterances": sorted(row.get("utterances", []))} for row in rows]
 
 
-def test_the_other_host_says_who_it_is_and_nothing_of_the_run(runs: Runs) -> None:
+def test_a_worker_logs_its_devices_and_no_metrics(runs: Runs) -> None:
     first, second = runs.ended["resumed"].said
     assert "/CPU:0 on each of 2 hosts, " in first
     heads = ("waiting for all of 127", "/CPU:0 on each of 2 hosts; checkpoints, metrics and validation are the chief")
@@ -162,7 +162,7 @@ def test_the_other_host_says_who_it_is_and_nothing_of_the_run(runs: Runs) -> Non
     assert "loss" not in second
 
 
-def test_hosts_that_are_asked_for_different_things_say_so(runs: Runs) -> None:
+def test_hosts_with_different_configs_are_refused(runs: Runs) -> None:
     ended = runs.ended["unequal"]
     assert ended.codes == [2, 2], ended.said
     assert (

@@ -75,7 +75,9 @@ def test_an_invalid_value_is_refused_in_one_line(text: str, wrong: str) -> None:
     assert 'expected {"cluster": ' in str(found.value)
 
 
-def test_it_is_told_before_anything_else_begins(command: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_tf_config_is_reported_before_anything_else(
+    command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TF_CONFIG", config({"worker": ["a:1"]}))
     outcome = command("train", "configs/train_sample.yaml", "--data", "d", "--run", "r")
     assert outcome.code == 2

@@ -55,12 +55,12 @@ def test_large_blocks_are_used_again_without_a_page_fault(blocks: int, size_byte
     assert plain > 10 * max(tuned, 1)
 
 
-def test_another_allocator_is_left_alone_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_allocator_is_left_unchanged_and_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "libc_ver", lambda: ("", ""))
     assert tune_allocator() == "allocator: unchanged (not glibc's)"
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are glibc's")
-def test_a_refused_setting_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_setting_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(allocator, "_SETTINGS", {1: 1 << 20})  # M_MXFAST takes no more than 160
     assert "refused" in tune_allocator()

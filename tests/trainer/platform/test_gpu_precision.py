@@ -22,7 +22,7 @@ def card(name: str, *capability: int) -> dict:
     ("precision", "capability", "remedy"),
     [("bfloat16", (7, 5), "float16"), ("bfloat16", (6, 1), "float32"), ("float16", (6, 1), "float32")],
 )
-def test_a_precision_that_a_gpu_has_no_units_for_is_told_with_a_better_one(
+def test_a_precision_without_hardware_units_is_reported_with_a_faster_one(
     monkeypatch: pytest.MonkeyPatch, precision: str, capability: tuple[int, int], remedy: str
 ) -> None:
     told = str(said(precision, card("new", 9, 0), card("old", *capability), monkeypatch=monkeypatch))
@@ -41,5 +41,5 @@ def test_a_precision_that_a_gpu_has_no_units_for_is_told_with_a_better_one(
         ("bfloat16", []),
     ],
 )
-def test_nothing_is_said_otherwise(monkeypatch: pytest.MonkeyPatch, precision: str, cards: list[dict]) -> None:
+def test_otherwise_there_is_no_warning(monkeypatch: pytest.MonkeyPatch, precision: str, cards: list[dict]) -> None:
     assert said(precision, *cards, monkeypatch=monkeypatch) is None

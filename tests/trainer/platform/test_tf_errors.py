@@ -48,7 +48,7 @@ CORRUPT = tf.errors.DataLossError(
         (OSError(), False, False),
     ],
 )
-def test_faults_of_a_device_are_told_from_others(error: Exception, full: bool, of_device: bool) -> None:
+def test_device_errors_are_distinguished_from_others(error: Exception, full: bool, of_device: bool) -> None:
     assert (is_out_of_memory(error), is_device_error(error)) == (full, of_device)
 
 
@@ -61,7 +61,7 @@ def test_faults_of_a_device_are_told_from_others(error: Exception, full: bool, o
         (LOST, r"^the GPU failed or is unavailable \(CUDA error.*illegal memory access\); `nvidia-smi` shows"),
     ],
 )
-def test_a_device_that_is_full_or_broken_is_told_in_one_line(error: Exception, told: str) -> None:
+def test_a_full_or_failed_device_is_reported_in_one_line(error: Exception, told: str) -> None:
     with pytest.raises(UserError, match=told) as found, translate_errors():
         raise error
     assert "\n" not in str(found.value)
@@ -137,13 +137,13 @@ def test_a_batch_that_finds_no_room_beside_the_one_at_work_lowers_that_ones_buck
 
 
 @pytest.mark.parametrize(("after", "error"), [(0, FULL), (3, LOST)])
-def test_what_no_smaller_batch_would_mend_is_raised_as_it_is(after: int, error: Exception) -> None:
+def test_an_error_that_a_smaller_batch_cannot_fix_is_raised_unchanged(after: int, error: Exception) -> None:
     with pytest.raises(type(error)) as found:
         list(translate_oom_in_input(failing(after, error)))
     assert found.value is error
 
 
-def test_a_gpu_that_fails_amid_batches_is_not_said_to_be_the_disk(
+def test_a_gpu_error_between_batches_is_not_reported_as_a_disk_error(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stream, _, _ = make_stream(dataset)
@@ -154,7 +154,7 @@ def test_a_gpu_that_fails_amid_batches_is_not_said_to_be_the_disk(
     assert found.value is LOST
 
 
-def test_a_wait_for_another_and_a_compiler_that_ended_are_told_from_a_shard_that_cannot_be_read() -> None:
+def test_collective_and_compiler_errors_are_distinguished_from_unreadable_shards() -> None:
     lost = tf.errors.AbortedError(None, None, "shard; Stale file handle")
     waited = tf.errors.AbortedError(None, None, "Collective ops is aborted by: host 1 is gone")
     compiler = tf.errors.InternalError(None, None, "ptxas exited with non-zero error code 2")

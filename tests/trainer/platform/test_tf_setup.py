@@ -81,7 +81,7 @@ def test_what_needs_no_gpu_does_not_see_it(growing: list) -> None:
 BUSY = "cudaSetDevice() on GPU:0 failed. Status: CUDA-capable device(s) is/are busy or unavailable"
 
 
-def test_a_gpu_that_is_busy_is_told_in_one_line(growing: list, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_gpu_is_reported_in_one_line(growing: list, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> None:
         raise tf.errors.InternalError(None, None, BUSY)
 

@@ -48,7 +48,7 @@ def test_a_bucket_that_does_not_fit_is_lowered_by_what_each_device_gets_down_to_
         feed.reduce_bucket(bucket)
 
 
-def test_more_padding_than_planned_is_told_where_chunks_are_small(dataset: Dataset, tmp_path: Path) -> None:
+def test_more_padding_than_planned_is_logged_for_small_chunks(dataset: Dataset, tmp_path: Path) -> None:
     """A chunk of a few records has a half-full batch of every bucket; one of all records has one of each."""
 
     def told(chunk_bytes: int) -> tuple[DataModule, list[str]]:

@@ -70,7 +70,7 @@ def batches(train: Callable, tmp_path: Path) -> int:
     return len(calls)
 
 
-def test_of_the_last_step_a_validation_that_a_signal_cut_short_is_held_by_the_next_start(
+def test_an_interrupted_validation_of_the_last_step_is_done_by_the_next_start(
     train: Callable, batches: int, tmp_path: Path
 ) -> None:
     outcome = train(disturb=lambda call: leave() if call == 1 else None)
@@ -90,7 +90,7 @@ def test_of_the_last_step_a_validation_that_a_signal_cut_short_is_held_by_the_ne
 
 
 @pytest.mark.parametrize("last", [4, 5])
-def test_a_validation_that_does_not_fit_is_held_with_fewer_clips(
+def test_a_validation_that_does_not_fit_runs_with_fewer_clips(
     train: Callable, batches: int, last: int, tmp_path: Path
 ) -> None:
     outcome = train(f"steps={last}", disturb=lambda call: run_out() if call == 1 else None)
@@ -103,7 +103,7 @@ def test_a_validation_that_does_not_fit_is_held_with_fewer_clips(
     assert re.search(rf"step {last}, loss \d", outcome.out)
 
 
-def test_a_plateau_that_an_owed_validation_shows_ends_the_run_without_another_step(
+def test_a_plateau_found_by_a_pending_validation_ends_the_run_without_another_step(
     train: Callable, batches: int, tmp_path: Path
 ) -> None:
     settings = ("steps=9", "validate_every=1", "plateau={patience: 1, cooldown: 0, max_reductions: 0, min_delta: 0.9}")
@@ -119,7 +119,7 @@ def test_a_plateau_that_an_owed_validation_shows_ends_the_run_without_another_st
     assert steps(tmp_path)["train"] == [1, 2, 3, 4, 5]
 
 
-def test_what_ends_a_process_amid_a_validation_costs_no_step_where_a_checkpoint_was_due(
+def test_a_kill_during_a_validation_loses_no_step_if_a_checkpoint_was_due(
     train: Callable, batches: int, tmp_path: Path
 ) -> None:
     def fail(call: int) -> None:

@@ -122,7 +122,7 @@ def heard(data: Path, *, batch: int) -> list[str]:
     return stream.utterance_ids(next(batches)["rows"].numpy())
 
 
-def test_a_poisoned_batch_is_named_and_harms_no_weight(train: Callable, unvalidated: Path, tmp_path: Path) -> None:
+def test_a_nonfinite_batch_is_logged_and_changes_no_weight(train: Callable, unvalidated: Path, tmp_path: Path) -> None:
     assert train(tmp_path / "run", "steps=2").code == 0
     before = last_weights(tmp_path / "run")
     outcome = train(tmp_path / "run", "steps=3", disturb=poisoned(1))
@@ -137,9 +137,7 @@ def test_a_poisoned_batch_is_named_and_harms_no_weight(train: Callable, unvalida
     assert "optimizer/iterations" in changed
 
 
-def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an_end(
-    train: Callable, tmp_path: Path
-) -> None:
+def test_too_many_nonfinite_steps_roll_back_once_and_then_end_the_run(train: Callable, tmp_path: Path) -> None:
     """Checkpoints at 2 and, amid the poisoned steps, at 4: the latter must not be the one that is gone back to."""
     overrides = ("steps=6", "recovery.max_nonfinite_steps=3", "kept_checkpoints=1")
     outcome = train(tmp_path / "run", *overrides, disturb=poisoned(4, 5, 6))
@@ -160,7 +158,7 @@ def test_many_in_a_row_lead_back_to_the_last_good_checkpoint_once_and_then_to_an
     assert "not finite in 3 consecutive steps, up to step 9, after an earlier rollback" in error
 
 
-def test_a_run_that_diverges_before_its_first_checkpoint_begins_again_at_a_lower_rate(
+def test_a_run_that_diverges_before_its_first_checkpoint_restarts_at_a_lower_rate(
     train: Callable, tmp_path: Path
 ) -> None:
     overrides = ("steps=4", "checkpoint_every=4", "recovery.max_nonfinite_steps=2")
@@ -171,7 +169,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_begins_again_at_a_lower
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
-def test_a_run_that_diverges_while_nothing_is_due_goes_back_once_its_figures_are_many(
+def test_a_run_that_diverges_between_pauses_rolls_back_after_enough_unread_steps(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps 3 and 4 are sound: a look at the end would find no skipped ones last."""
@@ -183,7 +181,7 @@ def test_a_run_that_diverges_while_nothing_is_due_goes_back_once_its_figures_are
     assert kinds == [("skipped", 1), ("skipped", 2), ("went back", 2)]
 
 
-def test_what_is_due_is_saved_also_where_another_host_is_gone_meanwhile(
+def test_a_checkpoint_that_is_due_is_saved_even_if_another_host_is_gone(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is noticed when they agree on how to go on, after a validation that nobody would want to lose."""
@@ -200,7 +198,7 @@ def test_what_is_due_is_saved_also_where_another_host_is_gone_meanwhile(
     assert [saved.step for saved in list_checkpoints(tmp_path / "not_due")] == [0]
 
 
-def test_a_disk_without_room_for_the_checkpoints_is_told_before_the_first_step(
+def test_a_disk_too_small_for_the_checkpoints_is_reported_before_the_first_step(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert train(tmp_path, "steps=2").code == 0
@@ -227,7 +225,7 @@ def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_wa
     assert (tmp_path / "run.json").read_bytes() == before
 
 
-def test_a_checkpoint_that_the_disk_does_not_give_is_not_said_to_be_a_bad_one(train: Callable, tmp_path: Path) -> None:
+def test_an_unreadable_checkpoint_is_not_reported_as_damaged(train: Callable, tmp_path: Path) -> None:
     assert train(tmp_path, "steps=2").code == 0
     path = list_checkpoints(tmp_path)[-1].path
     path.unlink()
@@ -249,7 +247,7 @@ def test_precision_and_averaging_may_change_from_one_start_to_the_next(train: Ca
     assert [step for step, _ in losses(tmp_path)] == [1, 2, 3, 4]
 
 
-def test_out_of_memory_in_mid_run_lowers_its_bucket_for_good(train: Callable, tmp_path: Path) -> None:
+def test_out_of_memory_reduces_its_bucket_for_the_rest_of_the_run(train: Callable, tmp_path: Path) -> None:
     outcome = train(tmp_path / "run", "steps=3", disturb=larger_than(1, from_call=2))
     assert outcome.code == 0, outcome.err
     assert "out of memory in bucket 2×" in outcome.err
@@ -265,7 +263,7 @@ def test_out_of_memory_in_mid_run_lowers_its_bucket_for_good(train: Callable, tm
     assert "new epoch" not in outcome.err
 
 
-def test_out_of_memory_amid_the_update_costs_the_steps_since_the_last_checkpoint(
+def test_out_of_memory_during_the_update_loses_the_steps_since_the_last_checkpoint(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may have come half-way, or have lost weights."""
@@ -280,13 +278,15 @@ def test_out_of_memory_amid_the_update_costs_the_steps_since_the_last_checkpoint
     assert [row["step"] for row in lines(tmp_path / "run", "metrics.jsonl")] == [1, 2, 3, 4, 5]
 
 
-def test_a_clip_that_does_not_fit_alone_ends_the_run_with_the_reason(train: Callable, tmp_path: Path) -> None:
+def test_a_single_clip_that_does_not_fit_ends_the_run_with_the_reason(train: Callable, tmp_path: Path) -> None:
     outcome = train(tmp_path, "steps=3", disturb=larger_than(0))
     assert outcome.code == 2
     assert "out of memory: a single clip of" in outcome.err.splitlines()[-1]
 
 
-def test_a_probe_finds_it_before_the_first_step_and_changes_nothing_else(train: Callable, tmp_path: Path) -> None:
+def test_the_memory_probe_finds_a_large_bucket_before_the_first_step_and_changes_nothing_else(
+    train: Callable, tmp_path: Path
+) -> None:
     assert train(tmp_path / "plain", "steps=2").code == 0
     probed = train(tmp_path / "probed", "steps=2", "recovery.probe_memory=true")
     assert probed.code == 0, probed.err
@@ -304,7 +304,7 @@ def test_a_probe_finds_it_before_the_first_step_and_changes_nothing_else(train: 
     assert {(row["kind"], row["step"]) for row in rows} == {("out of memory", 0)}
 
 
-def test_a_disk_that_is_full_amid_a_run_ends_it_in_one_line_and_costs_no_checkpoint(
+def test_a_full_disk_ends_a_run_in_one_line_and_loses_no_checkpoint(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert train(tmp_path / "whole", "steps=6").code == 0
@@ -359,7 +359,7 @@ def test_a_signal_that_ends_the_compiler_of_the_first_update_leaves_the_last_che
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
-def test_a_signal_that_ends_the_compiler_amid_the_probe_is_a_signal(train: Callable, tmp_path: Path) -> None:
+def test_a_signal_that_ends_the_compiler_during_the_probe_is_a_signal(train: Callable, tmp_path: Path) -> None:
     """Weights as the probe leaves them are never saved."""
     asked = "recovery.probe_memory=true"
     outcome = train(tmp_path / "run", "steps=3", asked, disturb=interrupted_compiler(1))
@@ -371,7 +371,7 @@ def test_a_signal_that_ends_the_compiler_amid_the_probe_is_a_signal(train: Calla
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
-def test_a_page_that_fails_does_not_hide_the_signal(
+def test_a_failed_report_does_not_hide_the_signal(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(run: Path) -> None:

@@ -185,7 +185,7 @@ def test_weights_that_adapt_go_with_whole_batches_alone() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fails", "is_updating"), [("_program", False), ("_update", True)])
-def test_a_step_that_fails_tells_whether_it_was_amid_its_update(
+def test_a_failed_step_reports_whether_it_was_in_its_update(
     guided: TrainStep, monkeypatch: pytest.MonkeyPatch, fails: str, is_updating: bool
 ) -> None:
     def fail(*_: object) -> None:

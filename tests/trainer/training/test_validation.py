@@ -172,7 +172,7 @@ def test_losses_and_speech_are_those_of_the_moving_average(
     assert not average.is_in_use
 
 
-def test_clips_are_spoken_at_every_so_many_validations_and_after_the_last_step(
+def test_clips_are_synthesized_at_every_nth_validation_and_after_the_last_step(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mel, sound = np.arange(8.0 * 80).reshape(8, 80), np.zeros(256, np.int16)
