@@ -44,9 +44,9 @@ from trainer.training.signals import SignalHandler
 ignore_stderr_errors()
 with SignalHandler(Console(stderr=True).print, stop_point="soon") as signals:
     print("ready", flush=True)
-    while signals.asked is None:
+    while signals.received is None:
         time.sleep(0.01)
-    print(signals.asked.name, flush=True)
+    print(signals.received.name, flush=True)
     ctypes.CDLL(None).sleep(60)
 """
 

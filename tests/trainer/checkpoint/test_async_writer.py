@@ -1,4 +1,4 @@
-"""Saving while training goes on: nothing is lost, nothing is late to be told, no more than one copy."""
+"""Asynchronous saving: nothing is lost, errors surface at the next step, at most one copy exists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trainer.data.position import Position
 
 
 class Disk:
-    """A disk that writes when it is told to, and may be full."""
+    """A simulated disk that writes on request, and may be full."""
 
     def __init__(self) -> None:
         self.may_write, self.is_full = threading.Event(), False
@@ -126,7 +126,7 @@ except UserError as error:
 
 @pytest.mark.slow
 def test_a_file_that_the_system_refuses_to_let_grow_costs_nothing_of_the_one_before(tmp_path: Path) -> None:
-    """The system's own limit, met in the middle of a write: no stand-in."""
+    """The operating system's real limit, reached in the middle of a write."""
     ended = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True)
     assert "step-00000002.safetensors: cannot be written (File too large)" in ended.stdout
     names = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
@@ -164,7 +164,7 @@ print(peak(save), peak(lambda: load_checkpoint(list_checkpoints(run)[0].path, mo
 
 @pytest.mark.slow
 def test_saving_holds_one_copy_of_the_state_and_loading_less(tmp_path: Path) -> None:
-    """512 MiB of state."""
+    """With 512 MiB of state."""
     words = [sys.executable, "-c", WEIGHED, str(tmp_path)]
     ended = subprocess.run(words, capture_output=True, text=True, check=True)
     saving_mib, loading_mib = map(float, ended.stdout.split())

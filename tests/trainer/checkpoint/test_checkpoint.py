@@ -1,4 +1,4 @@
-"""Checkpoints: everything comes back, and nothing that a disk or a stranger does costs the one before."""
+"""Checkpoints restore everything, and no disk error or foreign file harms the previous one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_optimizer(model: XTTS) -> AdamW:
 
 
 def randomise(model: XTTS, optimizer: AdamW, *, seed: int) -> None:
-    """Other values in every variable, each different from all others."""
+    """Assign a different value to every element of every variable."""
     random = np.random.default_rng(seed)
     for variable in (*model.variables, *optimizer._momenta, *optimizer._velocities):
         variable.assign(random.normal(size=variable.shape).astype(np.float32))
@@ -57,21 +57,21 @@ def randomise(model: XTTS, optimizer: AdamW, *, seed: int) -> None:
 
 
 def everything(model: XTTS, optimizer: AdamW) -> list[bytes]:
-    """All values in the order of their making, whatever their names are."""
+    """Return all values in the order of the variables' creation."""
     variables = (*model.variables, *optimizer._momenta, *optimizer._velocities, optimizer.iterations)
     return [np.asarray(variable).tobytes() for variable in variables]
 
 
 @pytest.fixture(scope="module")
 def pair(models: Callable[..., XTTS]) -> Iterator[tuple[XTTS, AdamW]]:
-    """A model that these tests may change, and its optimizer."""
+    """Return a model that tests may change, and its optimizer."""
     with disturbable(models(4)) as model:
         yield model, make_optimizer(model)
 
 
 @pytest.fixture
 def run(pair: tuple[XTTS, AdamW], tmp_path: Path) -> Path:
-    """A run with a checkpoint of step 7."""
+    """Return a run with a checkpoint of step 7."""
     save(tmp_path, pair)
     return tmp_path
 
@@ -175,7 +175,7 @@ def test_a_loss_scale_and_averages_that_a_checkpoint_lacks_begin_as_in_a_fresh_r
     assert float(richer.state()["loss_scale"].numpy()) == 2.0**15
     with richer.averaged():
         assert everything(model, richer)[: len(model.variables)] == before[: len(model.variables)]
-    # and back: what the optimizer has no use for is left
+    # and back: values that the optimizer does not need are ignored
     path = save(tmp_path, (model, richer), progress=PROGRESS._replace(step=8))
     randomise(model, plain, seed=10)
     load(path, *pair)
@@ -198,7 +198,7 @@ def test_a_loss_scale_goes_on_from_what_the_checkpoint_holds(pair: tuple[XTTS, A
 def test_what_a_doubtful_checkpoint_left_over_goes_before_the_next_is_written(
     pair: tuple[XTTS, AdamW], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that a run needs the room that it claims and no more; the newest stay, also where the disk is full."""
+    """At most `max_to_keep` + 2 files exist, and the newest remain even if the disk is full."""
     for step, max_to_keep in ((7, 2), (8, 2), (9, None)):
         save(tmp_path, pair, progress=PROGRESS._replace(step=step), max_to_keep=max_to_keep)
     assert [saved.step for saved in list_checkpoints(tmp_path)] == [7, 8, 9]
@@ -213,7 +213,7 @@ def test_what_a_doubtful_checkpoint_left_over_goes_before_the_next_is_written(
 
 
 def test_later_steps_leave_a_copy_as_it_was(pair: tuple[XTTS, AdamW]) -> None:
-    """Else a thread that writes would mix the values of two steps."""
+    """Otherwise the writing thread would mix the values of two steps."""
     randomise(*pair, seed=4)
     copied = copy_to_host(named_variables(*pair))
     before = {name: array.tobytes() for name, array in copied.items()}
@@ -240,7 +240,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_and_no_temporary_file(
 
 
 class Bomb:
-    """Runs code where a pickle is trusted."""
+    """Executes code when it is unpickled."""
 
     def __init__(self, target: Path):
         self._target = target

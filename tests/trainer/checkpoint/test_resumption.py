@@ -1,4 +1,4 @@
-"""What a run takes up where it was left, and what begins anew: the best checkpoint, the schedule, a plateau."""
+"""What a resumed run keeps, and what starts again: the best checkpoint, the schedule, the plateau."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STILL = PlateauConfig(patience=1, cooldown=0, max_reductions=0)
 
 
 class Weight:
-    """A model of one number."""
+    """A model with a single weight."""
 
     def __init__(self) -> None:
         self.variables = [keras.Variable(np.float32(0.0), name="weight")]
@@ -30,7 +30,7 @@ class Weight:
 def make_state(
     run: Path, *, order: str = "order", validation_fingerprint: str = "losses", **config: object
 ) -> RunState:
-    """As a training whose config says this."""
+    """Make the state of a run with this config."""
     settings, model = TrainConfig.model_validate({"steps": 400_000, **config}), Weight()
     optimizer = AdamW(settings.optimizer, steps=settings.steps, variables=model.variables)
     return RunState(
@@ -63,7 +63,7 @@ def save_at(state: RunState, step: int, *, loss: float | None = None) -> None:
 
 
 def rates(optimizer: AdamW, *, after: list[int]) -> list[float]:
-    """Of the updates after so many more."""
+    """Return the learning rates after so many further updates."""
     start, found = int(optimizer.iterations.numpy()), []
     for steps in after:
         optimizer.iterations.assign(start + steps)
@@ -73,7 +73,7 @@ def rates(optimizer: AdamW, *, after: list[int]) -> list[float]:
 
 
 class Killed(BaseException):
-    """As by kill -9: nobody tidies up."""
+    """Simulate kill -9: no clean-up runs."""
 
 
 def test_a_best_checkpoint_whose_name_a_kill_forestalled_has_it_after_a_resumption(
@@ -143,7 +143,7 @@ def test_other_settings_leave_the_schedule_where_it_was(tmp_path: Path, changed:
 
 
 def test_a_longer_run_says_to_what_its_learning_rate_jumps(tmp_path: Path) -> None:
-    """A cosine to 5 % that was through is laid over twice the steps: the rate goes up again to half-way."""
+    """A finished cosine schedule, stretched to twice the steps, raises the rate to half-way."""
     asked = {"optimizer": {"learning_rate": 1e-3, "schedule": {"kind": "cosine", "final_fraction": 0.05}}}
     asked["optimizer"]["warmup_steps"] = 0
     state = make_state(tmp_path, steps=200_000, **asked)
@@ -159,7 +159,7 @@ def test_a_longer_run_says_to_what_its_learning_rate_jumps(tmp_path: Path) -> No
 
 
 def test_another_loss_has_no_best_checkpoint_yet_and_no_plateau(tmp_path: Path) -> None:
-    """Of one loss 2.0 may be worse than 9.0 of another."""
+    """Values of different losses cannot be compared."""
     state = make_state(tmp_path, plateau=STILL)
     save_at(state, 1, loss=2.0)
     save_at(state, 2, loss=2.0)
@@ -183,7 +183,7 @@ def test_a_restart_after_a_plateau_restarts_the_schedule_at_a_lower_rate(tmp_pat
     save_at(state, 150_000, loss=1.0)
     save_at(state, 200_000, loss=1.0)
     assert int(state._optimizer.state()["schedule_start"].numpy()) == 200_000
-    # what lies ahead of 400,000 steps is half as long, warm-up apart
+    # the rest of the 400,000 steps is half as long, apart from the warm-up
     assert rates(state._optimizer, after=moments[:3]) == pytest.approx([0.5 * one for one in fresh[:3]], rel=1e-3)
     assert rates(state._optimizer, after=moments[3:]) < [0.5 * one for one in fresh[3:]]
 
@@ -248,7 +248,7 @@ def test_the_best_checkpoint_is_not_replaced_by_another_of_its_step_after_the_ru
 
 
 def test_a_run_that_goes_back_beyond_a_change_keeps_it(tmp_path: Path) -> None:
-    """A position in the order of before would mean nothing, and the schedule is the one that is asked for now."""
+    """A position in the old order would be invalid, and the schedule is the one configured now."""
     save_at(make_state(tmp_path), 4)
     state, _ = resumed(tmp_path, order="another", preset="basic")
     state.advance(6, position=Position(4, 5, 6))

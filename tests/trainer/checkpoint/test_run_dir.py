@@ -1,4 +1,4 @@
-"""The folder of a run: what may go on in it, and what may not."""
+"""The folder of a run: which runs may be resumed in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIG = TrainConfig(model=ModelConfig(size="pico"))
 
 
 def enter(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
-    """As a start whose checkpoint is accepted."""
+    """Prepare and write the run's files, as training does."""
     info = prepare_run_info(run, config=config, dataset=dataset)
     write_run_files(run, info, dataset=dataset)
     return info
@@ -30,7 +30,7 @@ def enter(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
 
 @pytest.fixture
 def run(dataset: Dataset, tmp_path: Path) -> Path:
-    """A run that was entered once."""
+    """Return a run that was started once."""
     enter(tmp_path / "run", config=CONFIG, dataset=dataset)
     return tmp_path / "run"
 
@@ -55,7 +55,7 @@ def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> No
 
 
 def test_more_steps_do_not_change_what_the_shapes_were_chosen_for(run: Path, dataset: Dataset) -> None:
-    """The number of shapes decides the order of batches, so that it must outlast a run that is made longer."""
+    """The buckets determine the order of batches, so they stay when `steps` is raised."""
     longer = CONFIG.model_copy(update={"steps": 10 * CONFIG.steps})
     info = enter(run, config=longer, dataset=dataset)
     assert info == read_run_info(run)
@@ -160,7 +160,7 @@ def test_two_processes_do_not_train_into_one_folder_and_a_killed_one_is_in_nobod
 
 
 def test_a_run_may_go_on_on_another_machine_than_the_one_that_died(tmp_path: Path) -> None:
-    """A job that a cluster starts again finds itself elsewhere, or in a container of another name."""
+    """A cluster may restart a job on another machine, or in a container with another name."""
     owner = LockHolder.of_this_process("train").model_copy(update={"host": "another"})
     (tmp_path / ".lock").write_text(owner.model_dump_json())
     with training_lock(tmp_path, break_lock=False):

@@ -1,4 +1,4 @@
-"""What hosts tell each other, as far as one process can say, and what is said where one is gone."""
+"""Collective operations of a single host, and the messages for a host that is gone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trainer.distributed.collectives import Hosts, _join, check_equal_gpus
 from trainer.distributed.tf_config import Cluster
 from trainer.training.run_spec import RunSpec, broadcast_run_spec
 
-# as TensorFlow said it on loopback, after a kill of the other host or of the first one
+# TensorFlow's messages on loopback, after the other host or the chief was killed
 GONE = tf.errors.UnavailableError(
     None,
     None,
@@ -36,7 +36,7 @@ VAGUE = tf.errors.CancelledError(None, None, "[_Derived_]RecvAsync is cancelled.
 
 
 def of_two(number: int, chief: bool = False) -> Hosts:
-    """One host's view, without the others."""
+    """Return one of two hosts, without communication."""
     hosts = Hosts()
     hosts._cluster = Cluster(("a:1", "b:2"), number, workers=1 if chief else 2)
     return hosts

@@ -1,4 +1,4 @@
-"""Training on two devices: the losses, updates and weights of one device, gradients weighed by frames."""
+"""Two devices give the losses, updates and weights of one; gradients are weighted by frames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def found() -> dict:
-    """What a process with two logical CPU devices found."""
+    """Return the results of a process with two logical CPU devices."""
     ended = subprocess.run(
         [sys.executable, "-m", "tests.trainer.replicating"], capture_output=True, text=True, timeout=TIMEOUT_S
     )
@@ -40,7 +40,7 @@ TWO = pytest.mark.parametrize("how", ["", " compiled", *(f" {half}" for half in 
 def test_two_devices_give_the_losses_gradients_and_weights_of_one(
     found: dict, how: str, of_figures: float, of_weights: float
 ) -> None:
-    """Three clips on one, two and an empty row on the other; the same draws for all."""
+    """Three clips on one device, two and an empty row on the other; equal noise for all."""
     alone, shared = found[f"one{how}"], found[f"two{how}"]
     for one, two in zip(alone["values"], shared["values"], strict=True):
         assert one.keys() == two.keys()
@@ -64,7 +64,7 @@ def test_what_is_no_number_on_one_device_is_skipped_on_both(found: dict, way: st
 
 
 def test_a_loss_scale_that_is_too_large_is_lowered_on_both_devices_as_on_one(found: dict) -> None:
-    """Gradients run over with it, and the loss does not: that is no fault of the batch."""
+    """Gradients overflow with it and the loss does not: the batch is not at fault."""
     for way in ("one float16", "two float16"):
         values = found[way]["values"]
         assert [one["applied"] for one in values] == [0.0, 1.0, 1.0, 0.0]

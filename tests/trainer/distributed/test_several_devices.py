@@ -1,4 +1,4 @@
-"""Training on two devices: the losses, weights and checkpoints of one, also after it was left and gone on with."""
+"""Runs on two devices have the losses, weights and checkpoints of one device, also after a resumption."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def test_two_devices_have_the_losses_of_one(
 
 
 def test_two_devices_save_what_one_saves(on_devices: Runs) -> None:
-    """The same names and shapes, and but for the last bits of sums in another order the same values."""
+    """Equal names and shapes, and values equal up to the order of summation."""
     check_saved(on_devices.one, on_devices.two)
 
 
 def check_saved(one: Path, two: Path) -> None:
-    """Value by value, each beside the largest of its array."""
+    """Compare value by value, relative to the largest of each array."""
     ones, twos = (safetensors.numpy.load_file(list_checkpoints(run)[-1].path) for run in (one, two))
     assert ones.keys() == twos.keys()
     for name, value in ones.items():

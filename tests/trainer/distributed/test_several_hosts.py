@@ -1,4 +1,4 @@
-"""Training on two hosts: the losses and checkpoints of one, whatever becomes of the other host."""
+"""Runs on two hosts have the losses and checkpoints of one, whatever happens to the other host."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ pytestmark = pytest.mark.slow
 
 
 class Ended(NamedTuple):
-    """Of both hosts."""
+    """Exit codes and output of both hosts."""
 
     codes: list[int]
     said: list[str]
 
 
 class Runs(NamedTuple):
-    """What became of them, and where they are."""
+    """The results of the runs, and their folder."""
 
     folder: Path
     ended: dict[str, Ended]
@@ -58,7 +58,7 @@ class Runs(NamedTuple):
 
 @pytest.fixture(scope="module")
 def runs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """One after another; those of one folder go on with one run."""
+    """Run one after another; those with the same folder resume one run."""
     folder = tmp_path_factory.mktemp("hosts")
     asked = {
         "real": {"words": (*PICO, *_place(data, folder / "real")), "network": "pico", "how": "SIGKILL", "at": [KILLED]},
@@ -82,7 +82,7 @@ def _place(data: Path, run: Path) -> list[str]:
 
 
 def test_two_hosts_train_as_one_until_one_is_killed(runs: Runs, on_devices: fleets.Runs) -> None:
-    """The same losses, and the same checkpoint but for sums in another order."""
+    """Equal losses, and checkpoints equal up to the order of summation."""
     run = runs.folder / "real"
     for kind, steps in (("train", [*range(1, KILLED + 1)]), ("validation", [fleets.STEPS // 2])):
         pairs, ones = (fleets.rows(each, kind=kind) for each in (run, on_devices.one))
@@ -114,9 +114,9 @@ def test_a_host_that_is_killed_ends_the_other_in_one_line(runs: Runs) -> None:
 def test_a_signal_to_one_host_ends_both_and_both_go_on_as_if_undisturbed(
     runs: Runs, command: Callable, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What follows is a batch that is no number on the host that has not the run: it is named whole, and both go back.
+    """Then a batch is not finite on the worker: the whole batch is logged, and both hosts roll back.
 
-    The rate changes after each validation and when they go back; a host that was not told would train otherwise.
+    The learning rate changes after each validation and at the rollback; a worker that missed that would diverge.
     """
     signalled, resumed = runs.ended["signalled"], runs.ended["resumed"]
     assert signalled.codes == [143, 143], signalled.said

@@ -1,4 +1,4 @@
-"""TF_CONFIG: which hosts train together, and what is wrong with it in one line."""
+"""TF_CONFIG: the hosts of a run, and one-line errors for invalid values."""
 
 from __future__ import annotations
 

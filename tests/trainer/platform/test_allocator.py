@@ -1,4 +1,4 @@
-"""The allocator's settings, witnessed by the kernel's count of page faults."""
+"""The allocator's settings, measured by the kernel's count of page faults."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainer.platform.allocator import tune_allocator
 CYCLES = 10
 PAGE_BYTES = 4096
 
-# malloc itself, so that nothing of Python's or numpy's own caching stands between
+# call malloc directly, without the caches of Python or numpy
 FAULTS = f"""
 import ctypes, resource, sys
 blocks, size = int(sys.argv[2]), int(sys.argv[3])

@@ -1,4 +1,4 @@
-"""Which precisions are said to be slow on which GPUs, these being made up."""
+"""Warnings about slow precisions, with simulated GPUs."""
 
 from __future__ import annotations
 

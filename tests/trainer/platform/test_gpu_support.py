@@ -1,4 +1,4 @@
-"""Which GPUs this TensorFlow cannot compile for, these being made up."""
+"""Errors for GPUs that TensorFlow cannot compile for, with simulated GPUs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors as TensorFlow words them on GPUs, raised where there is none."""
+"""TensorFlow's GPU errors, raised without a GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How TensorFlow is brought in: what it says, and what it takes of a GPU, with devices that are made up."""
+"""TensorFlow's start-up: its notes, and how it takes GPU memory, with simulated devices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ os.write(2, b"after\\n")
 
 
 def said(end: str) -> tuple[int, str]:
-    """How a process ended that spoke while it was listened to, and what there is to read."""
+    """Run a script under the filter; return its exit code and stderr."""
     words = [sys.executable, "-c", SPEAKING.format(end=end)]
     ended = subprocess.run(words, stderr=subprocess.PIPE, text=True, timeout=120)
     return ended.returncode, ended.stderr
@@ -50,7 +50,7 @@ GPU = tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")
 
 @pytest.fixture
 def growing(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool]]:
-    """What was asked of a GPU that is made up: to grow as needed, or not."""
+    """Record whether memory growth is requested for a simulated GPU."""
     asked: list[tuple[object, bool]] = []
     monkeypatch.setattr(startup, "tune_allocator", lambda: "allocator: x")
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: [GPU])

@@ -218,7 +218,7 @@ def test_it_speaks_without_a_reference_and_by_the_checkpoint_that_is_asked_for(
     assert soundfile.info(out).frames > 0
     outcome = command(*words, "--checkpoint", "77")
     assert outcome.code == 2
-    assert f"{run}: no checkpoint 77; wanted one of " in outcome.err.splitlines()[-1]
+    assert f"{run}: no checkpoint 77; expected one of " in outcome.err.splitlines()[-1]
 
 
 def test_a_wav_that_cannot_be_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What several devices are fed: batches that are shared, and validation in parts that one of them holds."""
+"""The input of several devices: shared training batches, and validation batches of one device's size."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_bucket_that_does_not_fit_is_lowered_by_what_each_device_gets_down_to_
 
 
 def test_more_padding_than_planned_is_logged_for_small_chunks(dataset: Dataset, tmp_path: Path) -> None:
-    """A chunk of a few records has a half-full batch of every bucket; one of all records has one of each."""
+    """Every chunk ends with a half-full batch per bucket, so small chunks have more padding."""
 
     def told(chunk_bytes: int) -> tuple[DataModule, list[str]]:
         settings = {"global_frames_per_batch": 8000, "buckets": 3, "chunk_bytes": chunk_bytes}
@@ -79,7 +79,7 @@ def test_corrupt_records_that_were_skipped_stay_known_after_a_bucket_was_lowered
 def test_what_one_device_holds_at_most_is_the_same_on_more_and_on_fewer_of_them(
     feed: DataModule, dataset: Dataset, tmp_path: Path
 ) -> None:
-    """A limit that one device met alone, or several together, lowers what each of them gets, and no more."""
+    """A limit found on one or on several devices reduces each device's part, and no more."""
     planned = max(feed.plan.buckets)
     clips = feed.reduce_bucket(planned)
     info = read_run_info(tmp_path)

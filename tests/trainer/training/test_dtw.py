@@ -1,4 +1,4 @@
-"""The warped distance of mels against all paths, one by one."""
+"""Dynamic time warping, compared with an enumeration of all paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainer.training.dtw import dtw_distance_db
 
 
 def by_all_paths(one: np.ndarray, other: np.ndarray) -> float:
-    """As the formula is written, cell by cell."""
+    """The recurrence, cell by cell."""
     db = 20.0 / np.log(10.0)
     d = np.array([[db * np.sqrt(np.mean(np.square(a - b))) for b in other] for a in one])
 

@@ -1,4 +1,4 @@
-"""A validation loss that stands still, in a run: remedies, their reasons, an early end, also after a resumption."""
+"""Plateaus in a run: learning-rate actions, their reasons and early stopping, also after a resumption."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.filterwarnings("ignore:Even though the"), pytest.mark.
 
 @pytest.fixture(autouse=True)
 def _still(monkeypatch: pytest.MonkeyPatch, op_by_op: None) -> None:
-    """A validation that always says the same."""
+    """Make every validation return the same loss."""
     monkeypatch.setattr(
         validation, "evaluate_batches", lambda batches, *, step, losses: ValidationResult({"loss": 1.0}, {})
     )

@@ -1,4 +1,4 @@
-"""A step that finds no room in memory changes nothing, whatever is in it."""
+"""A step that runs out of memory changes no weight."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 def test_weights_and_moments_outlive_a_step_that_really_finds_no_room_and_the_next_is_as_if_undisturbed(
     devices: int, large: int, told: str
 ) -> None:
-    """Also where one of two devices finds none, while the other one waits to add up; what is told is of the first."""
+    """Includes one of two devices running out of memory while the other waits in an all-reduce."""
     words = [sys.executable, "-m", "tests.trainer.cramped", str(devices), str(large)]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert ended.returncode == 0, ended.stderr[-3000:]

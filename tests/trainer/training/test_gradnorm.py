@@ -1,4 +1,4 @@
-"""Adaptive loss weights: shares of the gradient on the last layer that all terms share."""
+"""Adaptive loss weights: shares of the gradient on the last shared layer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LENGTHS = {"mel": 3.0, "kl": 40.0, "stop": 0.2}
 
 
 def balanced(weights: dict[str, float], lengths: dict[str, float]) -> dict[str, float]:
-    """For gradients of such norms."""
+    """Return the adapted weights for gradients with these norms."""
     gradients = {name: [tf.constant([0.6, 0.0]) * size, tf.constant([[0.8]]) * size] for name, size in lengths.items()}
     found = balance_weights({name: tf.constant(weight) for name, weight in weights.items()}, gradients)
     assert bool(found.is_finite) == bool(np.isfinite(list(lengths.values())).all())
@@ -50,14 +50,14 @@ def test_a_term_that_is_learned_or_left_out_is_not_blown_up() -> None:
 
 
 def test_gradients_that_overflow_leave_the_weights_as_given() -> None:
-    """A weight that is no number would make the loss one, and a step lost that the loss scale is to blame for."""
+    """A NaN weight would make the loss NaN, and the loss scale would not be lowered."""
     assert balanced(WEIGHTS, {**LENGTHS, "kl": np.inf}) == pytest.approx(WEIGHTS, rel=1e-6)
     assert balanced(WEIGHTS, {**LENGTHS, "kl": np.nan}) == pytest.approx(WEIGHTS, rel=1e-6)
 
 
 @pytest.mark.slow
 def test_float16_that_overflows_costs_steps_until_every_term_is_weighed() -> None:
-    """No scale lets a step through by the weights given, not even one that only single terms overflow by."""
+    """No step is made with the configured weights, even if only single terms overflow."""
     model = smallest(precision="float16", reference_dropout=0.0)
     config = OptimizerConfig(learning_rate=1e-3, warmup_steps=0)
     optimizer = AdamW(config, steps=100, variables=model.trainable_variables, scales_loss=True)
@@ -80,7 +80,7 @@ def test_float16_that_overflows_costs_steps_until_every_term_is_weighed() -> Non
 
 
 def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, dict[str, float]]:
-    """Of one of the figures of a step on the last shared layer, and all figures."""
+    """Return the gradient norms of one step on the last shared layer, and all metrics of the step."""
     given = random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10)
     losses = LossConfig(voice=0.3, adaptive=adaptive)
     with tf.GradientTape() as tape:

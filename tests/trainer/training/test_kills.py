@@ -1,4 +1,4 @@
-"""kill -9 at random moments of training, also amid saving: nothing tells the run from one that was left alone."""
+"""kill -9 at random moments of training, also while saving: the run ends as if undisturbed."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ REAL = (
 
 
 class Lives:
-    """Trainings one after another."""
+    """Runs trainings, one after another."""
 
     def __init__(self, data: Path, pipes: tuple[IO[str], IO[str]]):
         self._data, (self._words, self._told) = data, pipes
 
     def start(self, run: Path, *overrides: str) -> int:
-        """The number of the process."""
+        """Return the process id."""
         words = ["configs/train_sample.yaml", *SETTINGS, *overrides, "--data", str(self._data), "--run", str(run)]
         self._words.write(json.dumps(words) + "\n")
         self._words.flush()
         return int(self._told.readline())
 
     def end(self) -> int:
-        """Its exit code."""
+        """Return the exit code."""
         return int(self._told.readline())
 
 
@@ -78,7 +78,7 @@ def lives(data: Path) -> Iterator[Lives]:
 
 
 def losses(run: Path) -> list[tuple[str, int, float]]:
-    """Of training and of validation."""
+    """Return the logged losses of training and validation."""
     path = run / "metrics.jsonl"
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     rows = (json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n"))
@@ -106,7 +106,7 @@ def progress(path: Path) -> list:
 
 
 def check_same(path: Path, other: Path) -> None:
-    """Where the run stood, and all that it held."""
+    """Return the progress and arrays of the last checkpoint."""
     assert progress(path) == progress(other)
     one, two = map(safetensors.numpy.load_file, (path, other))
     assert {name: array.tobytes() for name, array in one.items()} == {
@@ -152,7 +152,7 @@ def test_a_training_killed_many_times_goes_on_as_if_undisturbed(
 
 
 def leave(lives: Lives, run: Path, *overrides: str) -> list[tuple[str, int, float]]:
-    """Have a training go on and leave by itself; what it has logged."""
+    """Resume a training until it ends, and return its log."""
     process = lives.start(run, *overrides)
     wait_until(partial(has_logged, run, len(losses(run)) + 4))
     os.kill(process, signal.SIGTERM)
@@ -171,11 +171,11 @@ def leave(lives: Lives, run: Path, *overrides: str) -> list[tuple[str, int, floa
 def test_a_real_network_that_is_killed_goes_on_as_if_undisturbed(
     data: Path, tmp_path: Path, kind: tuple[str, str]
 ) -> None:
-    """Weights, their moving averages and the noise of each step: killed amid saving, and amid its first validation,
-    whose graph takes seconds to make."""
+    """Weights, EMA weights and noise match; killed while saving, and in the first validation, which takes seconds to
+    trace."""
     whole, killed, chance = tmp_path / "whole", tmp_path / "killed", random.Random(4)
     undisturbed = begin_real(data, *kind, run=whole)
-    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=chance.randint(2, 4), is_amid_saving=True)
+    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=chance.randint(2, 4), while_saving=True)
     assert is_saving(killed)
     kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=REAL_VALIDATION)
     assert losses(killed)[-1][:2] == ("train", REAL_VALIDATION)
@@ -194,10 +194,10 @@ def begin_real(data: Path, *overrides: str, run: Path) -> subprocess.Popen[str]:
     return begin_training(data, *REAL, *overrides, run=run, devices=1, steps=REAL_STEPS)
 
 
-def kill_real(process: subprocess.Popen[str], *, run: Path, wanted: int, is_amid_saving: bool = False) -> None:
-    """Once so many losses are logged; amid saving, it is held still to see that it is so."""
+def kill_real(process: subprocess.Popen[str], *, run: Path, wanted: int, while_saving: bool = False) -> None:
+    """Kill after a number of logged losses; if during saving, stop the process first to check that it is saving."""
     wait_until(lambda: process.poll() is not None or has_logged(run, wanted))
-    while is_amid_saving:
+    while while_saving:
         wait_until(lambda: process.poll() is not None or is_saving(run))
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)

@@ -1,4 +1,4 @@
-"""The losses, against numpy written from the formulas of the paper."""
+"""The losses, compared with numpy implementations of the paper's formulas."""
 
 from __future__ import annotations
 

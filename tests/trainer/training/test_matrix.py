@@ -1,7 +1,7 @@
-"""Every combination of XLA, precision, microbatches, rematerialisation and style tokens trains, and trains the same.
+"""Every combination of XLA, precision, micro-batches, rematerialisation and style tokens trains to the same losses.
 
-`make test` trains ways among which any two choices meet, on a model of every part of `nano`, one layer of width 16
-each. `make soak` trains all other ways of that model, and `nano` itself.
+`make test` trains a set of combinations that contains every pair of choices, on a model with all parts of `nano` but
+one layer of width 16 each. `make soak` trains all other combinations on that model, and `nano` itself.
 """
 
 from __future__ import annotations
@@ -61,8 +61,10 @@ def check_that_it_trains(found: dict, *, way: Way) -> None:
 
 
 def check_that_it_is_the_same(found: dict, expected: dict, *, precision: str) -> None:
-    """Weights of half precisions part with the first update, for AdamW goes by the signs of gradients however small:
-    only float32 is compared after it."""
+    """Compare losses and gradients; after the first update only in float32.
+
+    AdamW's first update follows the signs even of tiny gradients, so weights of half precisions diverge there.
+    """
     of_loss, of_all, of_one = TOLERANCES[precision]
     for name in TERMS:
         assert found["losses"][0][name] == pytest.approx(expected["losses"][0][name], rel=of_loss), name

@@ -1,4 +1,4 @@
-"""Which batch takes most memory: what the probe begins with."""
+"""The memory probe starts with the batch that needs most memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUCKETS = [Bucket(64, 200, 24), Bucket(32, 400, 48), Bucket(4, 900, 96), Bucket(
 def test_buckets_stand_by_their_activations_in_which_attention_grows_with_the_square(
     frames_per_step: int, order: list[int]
 ) -> None:
-    """For these it is the order neither of clips, nor of frames, nor of both multiplied."""
+    """The expected order differs from those by clips, by frames and by their product."""
 
     def kept_bytes(number: int, *, width: int = 768, heads: int = 12) -> float:
         clips, positions = BUCKETS[number].clips, BUCKETS[number].frames // frames_per_step

@@ -1,4 +1,4 @@
-"""A batch computed in parts, one after another: the losses and the update of the whole batch."""
+"""Micro-batches give the losses and the update of the whole batch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Outcome = tuple[dict[str, np.ndarray], list[np.ndarray]]
 
 
 def outcome(parts: int) -> Outcome:
-    """The figures of a step of a fresh model, and its moments, in which the gradient stands as it is."""
+    """Return the metrics of one step of a fresh model, and its moments, which equal the gradient."""
     model = smallest()
     config = OptimizerConfig(warmup_steps=0, microbatches=parts, clip_norm=1e9)
     optimizer = AdamW(config, steps=100, variables=model.trainable_variables)
@@ -46,7 +46,7 @@ def whole() -> Outcome:
 def test_parts_add_up_to_the_losses_and_gradients_of_the_whole(
     whole: Outcome, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Clips of unequal lengths: a mean of the parts' means would be another number."""
+    """With clips of unequal lengths, the mean of the parts' means would differ."""
     monkeypatch.setattr(steps, "Noise", same_for_all)
     (values, gradients), (wanted_values, wanted) = outcome(parts), whole
     for name, value in wanted_values.items():
@@ -57,7 +57,7 @@ def test_parts_add_up_to_the_losses_and_gradients_of_the_whole(
 
 @pytest.mark.slow
 def test_the_gradients_norm_is_that_of_dense_gradients(whole: Outcome) -> None:
-    """Rows of an embedding that a batch has twice count as their sum."""
+    """Embedding rows that occur twice in a batch count as their sum."""
     values, momenta = whole
     gradients = [momentum / (1 - OptimizerConfig().beta_1) for momentum in momenta]
     norm = np.sqrt(sum(np.sum(np.square(gradient.astype(np.float64))) for gradient in gradients))
@@ -66,7 +66,7 @@ def test_the_gradients_norm_is_that_of_dense_gradients(whole: Outcome) -> None:
 
 @pytest.mark.slow
 def test_memory_for_activations_is_that_of_a_part(tmp_path: Path) -> None:
-    """The gradients, which there are once more than of a whole batch, are small here."""
+    """Micro-batches need a second copy of the gradients, which is small here."""
     words = [sys.executable, "-m", "tests.trainer.parting", str(tmp_path)]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=900)
     assert ended.returncode == 0, ended.stderr[-3000:]

@@ -1,4 +1,4 @@
-"""A dataset is opened to train on only where it is the one that was published, and stays it."""
+"""Training opens a dataset only if it is unchanged since its publication, and locks it."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def test_a_dataset_as_it_was_published_is_opened(data: Path) -> None:
 
 
 def without_last_piece(path: Path) -> None:
-    """A vocabulary as good as the true one, but for the numbers of its tokens."""
+    """Write a valid vocabulary with other token ids."""
     path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8"))[:-1]), encoding="utf-8")
 
 
 def with_another_mean(path: Path) -> None:
-    """A dataset.json that says of its mels what they are not."""
+    """Write a dataset.json with wrong mel features."""
     document = json.loads(path.read_text(encoding="utf-8"))
     document["mel"]["mean"][0] += 1.0
     path.write_text(json.dumps(document), encoding="utf-8")
 
 
 def with_longer_clips(path: Path) -> None:
-    """A manifest that is whole, and plans for frames that no record has."""
+    """Write a valid manifest with wrong frame counts."""
     table = pq.read_table(path)
     place = table.schema.get_field_index("frames")
     frames = pc.add(table["frames"], pa.scalar(400, pa.int64()))

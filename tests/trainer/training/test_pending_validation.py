@@ -1,4 +1,4 @@
-"""A validation that is cut short is held nonetheless, also that of the last step; with a toy for the network."""
+"""An interrupted validation is made up for, also that of the last step; with a toy model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SETTINGS = (
 
 @pytest.fixture
 def train(command: Callable, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """The command; `disturb` is told the numbers of batches that are judged."""
+    """Run the command; `disturb` is called with the number of each validation batch."""
 
     def run(*overrides: str, disturb: Callable[[int], None] = lambda _: None) -> Outcome:
         class Disturbed(EvalStep):
@@ -46,7 +46,7 @@ def train(command: Callable, data: Path, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def steps(run: Path) -> dict[str, list[int]]:
-    """That were logged, by kind."""
+    """Return the logged steps of one kind."""
     found: dict[str, list[int]] = {"train": [], "validation": []}
     for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines():
         found[json.loads(line)["kind"]].append(json.loads(line)["step"])
@@ -64,7 +64,7 @@ def run_out() -> None:
 
 @pytest.fixture
 def batches(train: Callable, tmp_path: Path) -> int:
-    """Of a validation; the run is at step 2."""
+    """A validation batch; the run is at step 2."""
     calls: list[int] = []
     assert train("steps=2", disturb=calls.append).code == 0
     return len(calls)
@@ -76,7 +76,7 @@ def test_an_interrupted_validation_of_the_last_step_is_done_by_the_next_start(
     outcome = train(disturb=lambda call: leave() if call == 1 else None)
     assert outcome.code == 128 + signal.SIGTERM, outcome.err
     assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2]}
-    # again, while it is made up for
+    # again, during the pending validation
     outcome = train(disturb=lambda call: leave() if call == 1 else None)
     assert outcome.code == 128 + signal.SIGTERM, outcome.err
     assert steps(tmp_path)["validation"] == [2]

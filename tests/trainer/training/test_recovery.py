@@ -1,4 +1,4 @@
-"""What a run survives: steps that are no numbers, batches that do not fit, signals; with a toy for the network."""
+"""Failures that a run survives: non-finite steps, batches that do not fit, signals; with a toy model."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ Disturb = Callable[[int, dict], dict]
 
 @pytest.fixture(scope="module")
 def unvalidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Nothing to validate with."""
+    """A dataset without validation clips."""
     return built(tmp_path_factory.mktemp("sample") / "data", overrides=["validation_fraction=0"])
 
 
 @pytest.fixture
 def train(command: Callable, unvalidated: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
-    """The command, its steps disturbed: told the number of a call, one changes its batch, or raises."""
+    """Run the command; `disturb` is called with each step's number and batch, and returns a batch or raises."""
 
     def run(
         folder: Path, *overrides: str, disturb: Disturb = lambda _, batch: batch, data: Path = unvalidated
@@ -77,7 +77,7 @@ def poisoned(*calls: int) -> Disturb:
 
 
 def larger_than(clips: int, *, from_call: int = 1) -> Disturb:
-    """A device on which so many clips of the longest kind are too many."""
+    """Simulate a device on which more than so many of the longest clips run out of memory."""
 
     def disturb(call: int, batch: dict) -> dict:
         if call >= from_call and batch["mel"].shape[0] > clips:
@@ -88,7 +88,7 @@ def larger_than(clips: int, *, from_call: int = 1) -> Disturb:
 
 
 def interrupted_compiler(at_call: int, *, asked: bool = True) -> Disturb:
-    """What compiles ends badly, after a signal or without one."""
+    """Simulate a compiler that fails, with or without a signal."""
 
     def disturb(call: int, batch: dict) -> dict:
         if call != at_call:
@@ -114,7 +114,7 @@ def last_weights(run: Path) -> dict[str, np.ndarray]:
 
 
 def heard(data: Path, *, batch: int) -> list[str]:
-    """The utterances of a batch by a stream of the test's own."""
+    """Return the utterances of a batch, from a separate stream."""
     stream, _, _ = make_stream(Dataset.open(data), global_frames_per_batch=FRAMES)
     batches = stream.endless(Position(), device="/CPU:0")
     for _ in range(batch - 1):
@@ -138,7 +138,7 @@ def test_a_nonfinite_batch_is_logged_and_changes_no_weight(train: Callable, unva
 
 
 def test_too_many_nonfinite_steps_roll_back_once_and_then_end_the_run(train: Callable, tmp_path: Path) -> None:
-    """Checkpoints at 2 and, amid the poisoned steps, at 4: the latter must not be the one that is gone back to."""
+    """Checkpoints at step 2 and, among the non-finite steps, at 4: the rollback must not use the latter."""
     overrides = ("steps=6", "recovery.max_nonfinite_steps=3", "kept_checkpoints=1")
     outcome = train(tmp_path / "run", *overrides, disturb=poisoned(4, 5, 6))
     assert outcome.code == 0, outcome.err
@@ -172,7 +172,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_restarts_at_a_lower_rat
 def test_a_run_that_diverges_between_pauses_rolls_back_after_enough_unread_steps(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Steps 3 and 4 are sound: a look at the end would find no skipped ones last."""
+    """Steps 3 and 4 are finite: a check at the end alone would find no skipped step last."""
     monkeypatch.setattr(skipped_steps, "MAX_UNREAD", 2)
     overrides = ("steps=4", "checkpoint_every=4", "log_every=4", "recovery.max_nonfinite_steps=2")
     outcome = train(tmp_path, *overrides, disturb=poisoned(1, 2))
@@ -184,7 +184,7 @@ def test_a_run_that_diverges_between_pauses_rolls_back_after_enough_unread_steps
 def test_a_checkpoint_that_is_due_is_saved_even_if_another_host_is_gone(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is noticed when they agree on how to go on, after a validation that nobody would want to lose."""
+    """The hosts notice it when they agree on how to continue, after a long validation."""
 
     def lost(*_: object, validated: bool) -> None:
         raise UserError("host 1 (b:2) is gone")
@@ -256,7 +256,7 @@ def test_out_of_memory_reduces_its_bucket_for_the_rest_of_the_run(train: Callabl
     assert [row["step"] for row in lines(tmp_path / "run", "metrics.jsonl")] == [1, 2, 3]
     ceilings = json.loads((tmp_path / "run" / "run.json").read_text())["ceilings"]
     assert ceilings == [[row["clips"], *row["bucket"][1:]] for row in rows]
-    # a second start: the same plan without a failure, in the same order
+    # a second start uses the reduced plan, without a failure and in the same order
     outcome = train(tmp_path / "run", "steps=4", disturb=larger_than(1))
     assert outcome.code == 0, outcome.err
     assert "out of memory" not in outcome.err
@@ -266,7 +266,7 @@ def test_out_of_memory_reduces_its_bucket_for_the_rest_of_the_run(train: Callabl
 def test_out_of_memory_during_the_update_loses_the_steps_since_the_last_checkpoint(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have come half-way, or have lost weights."""
+    """The update may be partly done, or weights may be lost."""
     monkeypatch.setattr(TrainStep, "is_updating", True)
     settings = ("steps=5", "checkpoint_every=2")
     outcome = train(tmp_path / "run", *settings, disturb=larger_than(1, from_call=4))
@@ -328,7 +328,7 @@ def test_a_full_disk_ends_a_run_in_one_line_and_loses_no_checkpoint(
 
 
 def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_path: Path) -> None:
-    """As Ctrl-C does, which all processes of a terminal get; without a signal it is a fault."""
+    """Ctrl-C reaches all processes of a terminal; without a signal it is a failure."""
     outcome = train(tmp_path / "run", "steps=9", disturb=interrupted_compiler(4))
     assert outcome.code == 128 + signal.SIGINT, outcome.err
     assert "SIGINT: stopped after step 3, which is saved" in outcome.err.splitlines()[-1]
@@ -345,7 +345,7 @@ def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_p
 def test_a_signal_that_ends_the_compiler_of_the_first_update_leaves_the_last_checkpoint(
     has_updated: bool, left: int, train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Some devices may have had theirs and not others; after one no update is compiled any more."""
+    """Some devices may be updated and others not; after the first update nothing is compiled any more."""
     assert train(tmp_path / "whole", "steps=6", "checkpoint_every=2").code == 0
     with monkeypatch.context() as amid:
         amid.setattr(TrainStep, "is_updating", True)
@@ -360,7 +360,7 @@ def test_a_signal_that_ends_the_compiler_of_the_first_update_leaves_the_last_che
 
 
 def test_a_signal_that_ends_the_compiler_during_the_probe_is_a_signal(train: Callable, tmp_path: Path) -> None:
-    """Weights as the probe leaves them are never saved."""
+    """Weights that the probe has changed are never saved."""
     asked = "recovery.probe_memory=true"
     outcome = train(tmp_path / "run", "steps=3", asked, disturb=interrupted_compiler(1))
     assert outcome.code == 128 + signal.SIGINT, outcome.err

@@ -1,4 +1,4 @@
-"""A few steps of training, uncompiled: less time than one compilation takes."""
+"""A few training steps without XLA, which take less time than one compilation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
 
 
 def words(data: Path, *overrides: str, run: Path) -> list[str]:
-    """The command for few clips at a step."""
+    """Run the command with few clips per step."""
     settings = ("input.global_frames_per_batch=400", "synthesis_eval.clips=0", *overrides)
     return ["train", "configs/train_sample.yaml", *settings, "--data", str(data), "--run", str(run)]
 
@@ -37,7 +37,7 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
     assert "allocator: unchanged (--plain-malloc)" in outcome.err
     summary = json.loads((tmp_path / "summary.json").read_text(encoding="utf-8"))
     assert (summary["first_step"], summary["last_step"]) == (1, 2)
-    # of one step: writing the row itself takes a part of the time
+    # of one step: part of the time is writing the row itself
     assert 0 < summary["figures"]["frames_per_second"] < 1.01 * rows[0]["frames_per_second"]
     assert "steps that were timed: 1, too few to judge the input by" in summary["verdict"]
 
@@ -75,7 +75,7 @@ TOLD = (
 def test_weights_of_the_loss_parts_and_precision_are_those_that_are_asked_for(
     command: Callable, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In training, in its validation and in an evaluation."""
+    """The settings reach training, validation and evaluation."""
     judged: dict[str, list[int]] = {"usual": [], "told": []}
     inner = step.TrainStep._differentiate_part
 

@@ -1,4 +1,4 @@
-"""Signals: the first is noted, a second ends the process, whatever the main thread is at."""
+"""Signals: the first is recorded, a second ends the process, whatever the main thread does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.trainer.monitoring.test_gpu_stats import wait_for
 from trainer.training.signals import SignalHandler
 
-# the main thread is in C, as it is while XLA compiles: no handler of Python's would run before it returns
+# the main thread is in C code, as during XLA's compilation: no Python handler runs before it returns
 BUSY = """
 import ctypes, time
 from trainer.training.signals import SignalHandler
@@ -33,7 +33,7 @@ def test_the_first_signal_is_noted_and_the_handlers_are_put_back(number: signal.
         assert signals.received == number
     assert signal.getsignal(number) == before
     (line,) = said
-    assert line == f"{number.name}: leaving soon; once more to leave at once"
+    assert line == f"{number.name}: stopping soon; send it again to stop at once"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -42,7 +42,7 @@ def test_a_second_signal_ends_the_process_at_once(number: signal.Signals) -> Non
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        assert "once more to leave at once" in process.stdout.readline()
+        assert "send it again to stop at once" in process.stdout.readline()
         assert process.poll() is None
         process.send_signal(number)
         assert process.wait(10) == 128 + number

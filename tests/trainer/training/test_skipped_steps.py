@@ -1,4 +1,4 @@
-"""A step whose loss or gradients are no numbers: it leaves everything as it was, and is counted."""
+"""A step with a non-finite loss or gradient changes no variable, and is counted."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_skipped_steps_are_counted_in_all_and_in_a_row() -> None:
 
 
 def test_updates_around_skipped_steps_are_those_that_would_have_been_without_them() -> None:
-    """At a constant rate, as here over so many steps, a skipped step is one that never was."""
+    """At a constant learning rate a skipped step has no effect on later ones."""
     (disturbed, weights), (quiet, wanted) = optimizer_of(), optimizer_of()
     for seed in range(6):
         disturbed.apply(spoiled(np.nan), loss=tf.constant(1.0))

@@ -1,4 +1,4 @@
-"""Clips spoken at validation: always the same ones, and measured for what they are."""
+"""Synthesis evaluation: always the same clips, with correct measures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ R = 4
 
 
 class Echo:
-    """Says the crop it was given over and over, one token a step; stops after so many steps."""
+    """A model that repeats its reference crop, one token per step, and stops after so many steps."""
 
     config = SimpleNamespace(frames_per_step=R, crop_frames=64)
 
@@ -45,13 +45,13 @@ class Echo:
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """A third of it is for validation."""
+    """A dataset of which a third is for validation."""
     return Dataset.open(built(tmp_path_factory.mktemp("sample") / "data", overrides=["validation_fraction=0.3"]))
 
 
 @pytest.fixture(autouse=True)
 def _mute(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Griffin-Lim has tests of its own, and takes its time."""
+    """Replace Griffin-Lim, which has its own tests and is slow."""
     monkeypatch.setattr(synthesis_eval, "griffin_lim", lambda mel, **_: np.zeros(len(mel) * 256, np.float32))
 
 
@@ -66,7 +66,7 @@ def echoing(dataset: Dataset, *, stops_after: int, clips: int) -> SynthesisEval:
 
 
 def heard(dataset: Dataset, *, stops_after: int = 20, clips: int = 3, frames: int = 1500) -> SynthesisEval:
-    """After one whole validation."""
+    """Return a SynthesisEval after one complete validation."""
     stream = validation(dataset, frames=frames)
     running = echoing(dataset, stops_after=stops_after, clips=clips)
     for _ in running.collect_clips(stream.once(device=DEVICE), stream=stream):
@@ -116,7 +116,7 @@ def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dat
 
 
 def test_clips_of_speakers_who_have_no_other_come_last(dataset: Dataset) -> None:
-    """Their voice would have to be lent by their own frames."""
+    """Their reference would have to be their own frames."""
     speakers = {row["utterance_id"]: row["speaker"] for row in dataset.manifest("validation").to_pylist()}
     first, *_, last = sorted(speakers, key=speakers.__getitem__)
     heard_names = [name for name in speakers if speakers[name] != speakers[first] or name == first]
@@ -129,7 +129,7 @@ def test_clips_of_speakers_who_have_no_other_come_last(dataset: Dataset) -> None
 
 
 def pace(dataset: Dataset) -> float:
-    """Frames for a token, of which nine in ten of training's clips in the fastest language have more."""
+    """Frames per token; nine in ten clips of the fastest language have more."""
     paces: dict[str, list[float]] = {}
     for row in dataset.manifest("train").to_pylist():
         paces.setdefault(row["language"], []).append(row["frames"] / row["tokens"])
@@ -141,7 +141,7 @@ def loudest_start(mel: np.ndarray, *, most: int) -> int:
 
 
 def mels_of(dataset: Dataset) -> dict[str, np.ndarray]:
-    """Those of the validation split."""
+    """Return the clips of the validation split."""
     stream, found = validation(dataset, frames=1500), {}
     for batch in stream.once(device=DEVICE):
         rows = batch["rows"].numpy()

@@ -1,4 +1,4 @@
-"""Whole training runs, as a user starts them and as a power cut ends them."""
+"""Complete training runs, undisturbed and killed."""
 
 from __future__ import annotations
 

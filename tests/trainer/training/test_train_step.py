@@ -1,4 +1,4 @@
-"""What a training step takes from where: its draws, its weights of the losses, the frames that count."""
+"""The training step: its random draws, its loss weights, and the frames that count."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def batch() -> dict:
 
 
 def stepping(model: XTTS, *, losses: LossConfig = LossConfig(), seed: int = 1, parts: int = 1) -> TrainStep:  # noqa: B008 (immutable)
-    """Steps that leave the weights all but as they are."""
+    """Return a step whose learning rate is nearly 0."""
     optimizer = AdamW(OptimizerConfig(learning_rate=1e-12), steps=100, variables=model.trainable_variables)
     return TrainStep(model, optimizer, losses=losses, seed=seed, parts=parts, xla=False)
 
@@ -45,7 +45,7 @@ def test_every_step_seed_replica_and_part_has_draws_of_its_own() -> None:
 
 
 class Placed(Noise):
-    """Draws that tell the place that asked for them."""
+    """Noise whose values show the place that drew them."""
 
     trains = True
 
@@ -65,12 +65,12 @@ class Placed(Noise):
         return self
 
     def skip(self, _: int) -> None:
-        """All draws are alike."""
+        """All draws are equal."""
 
 
 @pytest.mark.slow
 def test_each_part_of_a_batch_is_judged_by_its_own_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Against both parts judged one by one; the crop of the whole batch comes from place 0, the parts are 1 and 2."""
+    """Compare with each part alone; the whole batch's crop comes from place 0, the parts from places 1 and 2."""
     monkeypatch.setattr(steps, "Noise", Placed)
     model, losses, given = smallest(), LossConfig(), batch()
     found = stepping(model, parts=2)(given)
@@ -86,7 +86,7 @@ def test_each_part_of_a_batch_is_judged_by_its_own_draws(monkeypatch: pytest.Mon
 
 @pytest.fixture(scope="module")
 def guided() -> TrainStep:
-    """A loss of guided attention alone, full at the first two steps and gone at the fourth."""
+    """A loss of guided attention alone, with full weight at the first two steps and none at the fourth."""
     config = GuidedAttentionConfig(weight=4.0, full_steps=1, decay_steps=2)
     return stepping(smallest(), losses=LossConfig(mel=0, kl=0, flux=0, stop=0, guided_attention=config))
 
@@ -106,8 +106,8 @@ def test_a_step_counts_the_frames_and_clips_of_its_batch(guided: TrainStep) -> N
 
 
 def test_the_frames_of_the_crop_are_left_out_of_the_loss(models: Callable[..., XTTS]) -> None:
-    """In numpy, from what was decoded; without noise the crop is the first half of a clip, at most 16 frames here, and
-    the three frames after it have samples in common with it."""
+    """Compare with numpy. Without noise the crop is the first half of a clip, at most 16 frames here; the three frames
+    after it share samples with it."""
     model, given = models(R), batch()
     decoded, losses = teacher_force(model, given, losses=LossConfig(), step=None, noise=None)
     target = model.decoder.standardise(given["mel"]).numpy()
@@ -119,8 +119,8 @@ def test_the_frames_of_the_crop_are_left_out_of_the_loss(models: Callable[..., X
 
 
 def test_the_voice_is_that_of_frames_that_the_crop_does_not_show(models: Callable[..., XTTS]) -> None:
-    """Without noise the crop is the first half of a clip, at most 16 frames here; as many after it and its next three
-    are judged."""
+    """Without noise the crop is the first half of a clip, at most 16 frames here; the voice loss uses as many frames
+    after it and the next three."""
     model, given, crop_frames = models(R), batch(), 16
     decoded, losses = teacher_force(model, given, losses=LossConfig(voice=1.0), step=None, noise=None)
     distances = []
@@ -137,7 +137,7 @@ def test_the_voice_is_that_of_frames_that_the_crop_does_not_show(models: Callabl
 
 
 def test_a_clip_without_a_reference_has_no_voice_to_be_like(models: Callable[..., XTTS]) -> None:
-    """One of a single frame leaves nothing to hear, so it adds nothing to the voice loss."""
+    """A clip of a single frame has no reference, so it adds nothing to the voice loss."""
     short, shorter = (
         random_batch(frames=[24, *last], token_counts=[10, *(2 for _ in last)], width=24, tokens=10)
         for last in ([], [1])
@@ -170,7 +170,7 @@ def test_more_padding_and_another_order_of_clips_give_the_same_losses(models: Ca
 
 
 class Constant(Placed):
-    """The same draw for every number, whatever the shape."""
+    """Return the same value for every draw."""
 
     def __init__(self) -> None:
         super().__init__(place=0)

@@ -1,4 +1,4 @@
-"""What validation judges: the network that speaks, the same way each time, all batches as if they were one."""
+"""Validation: the model as at synthesis, always with the same noise, all batches as if they were one."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_batches_whose_clips_were_all_skipped_as_corrupt_are_no_picture_and_no_v
 
 
 class Average:
-    """An optimizer that knows whether its averages are in use."""
+    """An optimizer that records whether its EMA weights are in use."""
 
     is_in_use = False
 
@@ -113,7 +113,7 @@ class Average:
 
 
 class Speech:
-    """In the place of free running: what it is given to say."""
+    """A substitute for SynthesisEval with given samples."""
 
     programs = 0
 
@@ -125,7 +125,7 @@ class Speech:
 
 
 def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **config: object) -> None:
-    """A validation of a toy after each of some steps."""
+    """Validate a toy model after each of the given steps."""
     stream, plan, _ = make_stream(dataset, buckets=1)
     held = Validation(
         toy.Toy(80),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The voice similarity loss: it teaches the output, not the encoder that judges it; where it is off it is not there."""
+"""The voice loss trains the decoder, not the encoder that compares voices; weight 0 leaves it out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainer.model.xtts import XTTS
 
 
 def gradients_of_voice(model: XTTS) -> dict[str, float]:
-    """Norms by path of what the voice loss alone asks for; None becomes 0."""
+    """Return the gradient norms of the voice loss alone, by path; 0 for None."""
     given = random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10)
     with tf.GradientTape() as tape:
         noise = Noise(seed=1, step=tf.constant(2))
