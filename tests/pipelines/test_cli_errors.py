@@ -61,8 +61,8 @@ def test_a_wrong_value_is_one_line_and_an_older_dataset_stays(
     ("content", "message"),
     [
         (None, "cannot read the config (No such file or directory)"),
-        ("", "wanted `key: value` lines"),
-        ("- a\n- b\n", "wanted `key: value` lines"),
+        ("", "expected `key: value` lines"),
+        ("- a\n- b\n", "expected `key: value` lines"),
         ("a: [", "not YAML"),
         ("a: 1", "sources: missing"),
         ("features: hifigan-22k", "sources: missing"),

@@ -156,7 +156,7 @@ def test_a_wrong_root_says_which_files_were_looked_for(reader: str, write: Write
     options = ROWS[reader].options if reader in ROWS else {}
     with pytest.raises(UserError, match=rf"sources\.lj: the {reader} reader looked for {root}/.*is root right\?"):
         read(root, reader=reader, language="eng_Latn", name="lj", **options)
-    with pytest.raises(UserError, match=r"sources\.lj\.root: no such directory .*/absent; wanted the folder"):
+    with pytest.raises(UserError, match=r"sources\.lj\.root: no such directory .*/absent; expected the folder"):
         read(root / "absent", reader=reader, language="eng_Latn", name="lj", **options)
 
 

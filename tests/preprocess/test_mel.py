@@ -111,7 +111,7 @@ def test_the_shortest_signals_are_reflected_sample_by_sample(spec: FeatureSpec, 
 @every_preset
 def test_a_signal_too_short_to_reflect_is_refused(spec: FeatureSpec) -> None:
     for samples in (0, 1, spec.min_samples - 1):
-        with pytest.raises(ValueError, match=f"{samples} samples, wanted {spec.min_samples} or more"):
+        with pytest.raises(ValueError, match=f"{samples} samples; expected {spec.min_samples} or more"):
             log_mel(np.zeros(samples, np.float32), spec=spec)
 
 
