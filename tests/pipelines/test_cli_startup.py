@@ -41,7 +41,11 @@ def run(*words: str) -> tuple[int, str, set[str]]:
         (["build", builds.SAMPLE_CONFIG, "--data", "d", "--runner", "dask"], 2, "'dask' is not one of"),
         (["build", builds.SAMPLE_CONFIG, "--data", "d", "colour=red"], 2, "colour: unknown key"),
         (["build", builds.SAMPLE_CONFIG, "--data", "d", "checks.colour=red"], 2, "checks.colour: unknown key"),
-        (["build", builds.SAMPLE_CONFIG, "--data", "d", "sources.sample.colour=red"], 2, "unknown key"),
+        (
+            ["build", builds.SAMPLE_CONFIG, "--data", "d", "sources.english.colour=red"],
+            2,
+            "sources.english.colour: unknown key",
+        ),
         (["build", "configs/none.yaml", "--data", "d"], 2, "cannot read the config"),
         (["repair", builds.SAMPLE_CONFIG, "--data", "d", "colour=red"], 2, "colour: unknown key"),
         (["validate", "--data", "d", "--runner", "flink", "--workers", "2"], 2, "error: --workers 2: "),
