@@ -1,4 +1,4 @@
-"""What a build is asked to do."""
+"""Settings of a build: sources, features, splits, checks, shards."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from shared.records import NO_MEL
 
 SourceName = Annotated[str, pydantic.Field(pattern=f"^{SOURCE_NAME_PATTERN}$")]
 
-# Of 48 kHz stereo these are 230 MB as float32; no utterance is near it.
+# 48 kHz stereo of this length is 230 MB as float32; no utterance is nearly as long.
 MAX_DECODE_S = 600.0
 
 
 class BuildConfig(Config):
-    """The content of `configs/preprocess_*.yaml`."""
+    """Settings of a build: the content of `configs/preprocess_*.yaml`."""
 
     sources: dict[SourceName, Source] = pydantic.Field(min_length=1)
     tokenizer: str  # path of a tokenizer.json, or a Hugging Face repository that has one
@@ -46,27 +46,27 @@ class BuildConfig(Config):
 
     @pydantic.field_validator("features")
     @classmethod
-    def _known(cls, features: str) -> str:
+    def _check_features(cls, features: str) -> str:
         if features not in PRESETS:
             raise ValueError(f"expected one of {', '.join(PRESETS)}")
         return features
 
     @pydantic.model_validator(mode="after")
-    def _computable(self) -> BuildConfig:
+    def _check_processing(self) -> BuildConfig:
         if self.mel_dtype == NO_MEL and self.processing.steps:
             steps = ", ".join(f"processing.{name}" for name in self.processing.steps)
-            raise ValueError(f"mel_dtype=none has training compute the mels, which cannot do {steps}; leave one out")
+            raise ValueError(f"mel_dtype=none: training computes the mels without {steps}; leave one of the two out")
         return self
 
     @pydantic.model_validator(mode="after")
-    def _decodable(self) -> BuildConfig:
+    def _check_durations(self) -> BuildConfig:
         longest_s = self.checks.max_duration_s
         if longest_s is not None and longest_s > self.decode_limit_s:
-            raise ValueError(f"checks.max_duration_s {longest_s} is over decode_limit_s {self.decode_limit_s}")
+            raise ValueError(f"checks.max_duration_s {longest_s} is larger than decode_limit_s {self.decode_limit_s}")
         return self
 
 
 def config_document(config: BuildConfig) -> bytes:
-    """The config with all its defaults, to build from again; without what is of no matter to the result."""
+    """The config as YAML with all defaults, but without settings that do not change the dataset."""
     values = config.model_dump(mode="json", exclude={"workers"})
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True).encode()

@@ -255,7 +255,7 @@ def test_processing_that_training_cannot_do_is_an_error_of_the_config(
 ) -> None:
     outcome = command(*builds.build_words(corpus, "mel_dtype=none", f"processing.{step}", data=tmp_path / "data"))
     assert outcome.code == 2
-    assert f"training compute the mels, which cannot do processing.{step.partition('=')[0]}" in outcome.err
+    assert f"training computes the mels without processing.{step.partition('=')[0]}" in outcome.err
     assert outcome.err.count("\n") == 1
     assert not (tmp_path / "data").exists()
 
