@@ -57,8 +57,9 @@ repair: $(READY)  ## damaged files again, to the same bytes: DATA= RUNNER= ARGS=
 replay: $(READY)  ## rejected utterances again, once their cause is gone: DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data replay --data $(DATA) --runner $(RUNNER) $(CONFIG) $(ARGS)
 
+# exit code 1 means that the datasets differ, which is a result and no error
 compare: $(READY)  ## what changed from one dataset to another, and drifted: A= B= ARGS="--out compare.html"
-	$(BIN)/myxtts-data compare "$(A)" "$(B)" $(ARGS)
+	$(BIN)/myxtts-data compare "$(A)" "$(B)" $(ARGS) || test $$? -eq 1
 
 trace: $(READY)  ## an utterance to record, audio and parameters, and back: DATA= ID= ARGS="--mel mel.png"
 	$(BIN)/myxtts-data trace "$(ID)" --data $(DATA) $(ARGS)
