@@ -35,7 +35,7 @@ def build_dataset(
     prepare = create_preparation(config)  # a wrong tokenizer is an error of the driver, not of a worker
     plan = plan_shards(config)
     with write_lock(data, command="build", break_lock=break_lock) as lock:
-        check_unlisted_files(Layout(data), shard_names=map(str, plan.stems()))
+        check_unlisted_files(Layout(data), shard_names=map(str, plan.shard_names()))
         job = BuildJob(config, prepare=prepare, data=data, runner=runner, lock=lock)
         published = published_shards(Layout(data), contract=job.contract)
         reports = job.run(plan, reuse=ReusePolicy(if_unchanged=published, always={}))

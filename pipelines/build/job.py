@@ -81,7 +81,7 @@ class BuildJob:
                         workers=workers,
                         name=name,
                     )
-                return read_reports(map(str, plan.stems()), staging=self._staging)
+                return read_reports(map(str, plan.shard_names()), staging=self._staging)
         except KeyboardInterrupt:
             click.echo("interrupted: nothing was published; the next run takes over what is finished", err=True)
             raise
@@ -112,7 +112,7 @@ class BuildJob:
         """The names of the shards that were written."""
         config, data, staging = self._config, self._data.root, self._staging.root
         # every planned shard is written, even if no utterance falls into it
-        empty = pipeline | "Stems" >> beam.Create([(str(stem), None) for stem in plan.stems()])
+        empty = pipeline | "Shard names" >> beam.Create([(str(name), None) for name in plan.shard_names()])
         keyed = (
             pipeline
             | "Sources" >> beam.Create(sorted(config.sources.items()))  # (name, SourceConfig)

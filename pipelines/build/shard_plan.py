@@ -43,15 +43,15 @@ class ShardPlan(NamedTuple):
         """Read all sources and yield each utterance and bad row with its shard; skip those without one."""
         for name, source in config.sources.items():
             for element in read_corpus(source, name=name):
-                if (stem := self.shard_for(element, source=name)) is not None:
-                    yield stem, element
+                if (shard := self.shard_for(element, source=name)) is not None:
+                    yield shard, element
 
     def listed_in(self, shard_names: Iterable[str]) -> int:
         """The number of utterances and bad rows that fall into these shards of a published dataset."""
         counts = self.published or {}
         return sum(counts.get(name, 0) for name in shard_names)
 
-    def stems(self) -> Iterator[ShardName]:
+    def shard_names(self) -> Iterator[ShardName]:
         """All planned shards, in the order of their names."""
         for (source, split), shards in sorted(self.shards.items()):
             for shard in range(shards):
@@ -100,14 +100,14 @@ def plan_published_shards(shard_names: Iterable[str], *, config: BuildConfig) ->
     Raises:
         UserError: the config has other sources than the dataset, or a corpus is missing.
     """
-    shards = {(stem.source, stem.split): stem.shards for stem in map(ShardName.parse, shard_names)}
+    shards = {(shard.source, shard.split): shard.shards for shard in map(ShardName.parse, shard_names)}
     published, configured = {source for source, _ in shards}, set(config.sources)
     if published != configured:
         names = ", ".join(sorted(published)), ", ".join(sorted(configured))
         message = f"the dataset has the sources {names[0]}, the config {names[1]}"
         raise UserError(f"{message}; give the config of the build")
     plan = ShardPlan(shards, 0, SplitRule.from_config(config), published={})
-    counts = collections.Counter(str(stem) for stem, _ in plan.assign(config))
+    counts = collections.Counter(str(shard) for shard, _ in plan.assign(config))
     return plan._replace(listed=counts.total(), published=dict(counts))
 
 
@@ -115,5 +115,5 @@ def read_keyed(named: tuple[str, SourceConfig], plan: ShardPlan) -> Iterator[tup
     """(shard name, utterance or rejection) of each row of one source that has a shard."""
     name, source = named
     for element in read_corpus(source, name=name):
-        if (stem := plan.shard_for(element, source=name)) is not None:
-            yield str(stem), element
+        if (shard := plan.shard_for(element, source=name)) is not None:
+            yield str(shard), element

@@ -146,13 +146,13 @@ class RetryCandidates:
         shard_names = [shard.name for shard in dataset.info.shards]
         known = set(_ids(map(dataset.layout.manifest, shard_names))) | {name for name, *_ in rejected}
         bad_rows, utterances, prepared_before = set(), [], []
-        for stem, element in plan.assign(config):
+        for shard, element in plan.assign(config):
             if isinstance(element, Rejection):
                 bad_rows.add(element.id)
             elif element.id in failed or element.id not in known:
-                utterances.append((str(stem), element))
-            elif element.id in filtered and (element.id, str(stem)) not in twice:
-                prepared_before.append((str(stem), element))
+                utterances.append((str(shard), element))
+            elif element.id in filtered and (element.id, str(shard)) not in twice:
+                prepared_before.append((str(shard), element))
         # a bad row of the metadata has an id of its own; once corrected, its utterance appears under another id
         tried = {element.id for _, element in utterances}
         self._corrected_rows = failed.keys() - bad_rows - tried

@@ -46,7 +46,7 @@ def test_every_utterance_has_one_shard_and_each_shard_is_listed_once(
 ) -> None:
     corpora = {source: [utterance(f"{source}/{one}") for one in ones] for source, ones in names.items()}
     plan = plan_of(corpora, per_shard=per_shard, validation_fraction=validation_fraction)
-    listed = collections.Counter(plan.stems())
+    listed = collections.Counter(plan.shard_names())
     assert set(listed.values()) == {1}
     assert plan.listed == sum(map(len, corpora.values()))
     for source, ones in corpora.items():
@@ -67,7 +67,7 @@ def test_the_order_of_sources_and_rows_changes_no_shard(names: dict[str, list[st
     shuffled = [(source, random.sample(ones, len(ones))) for source, ones in corpora.items()]
     random.shuffle(shuffled)
     again = plan_of(dict(shuffled), per_shard=per_shard, validation_fraction=0.25)
-    assert list(again.stems()) == list(plan.stems())
+    assert list(again.shard_names()) == list(plan.shard_names())
     for source, ones in corpora.items():
         assert all(plan.shard_for(one, source=source) == again.shard_for(one, source=source) for one in ones)
 
