@@ -187,6 +187,8 @@ def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
     if value is PydanticUndefined:
         return "**required**"
+    if value == "":
+        return "empty"
     return f"`{_shown(value)}`"
 
 

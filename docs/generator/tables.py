@@ -62,18 +62,20 @@ FAILURES = {
 
 def corpora() -> str:
     """Each reader: the layout that it expects, from its module's docstring, and its own options."""
-    return "\n\n".join(_reader(name) for name in sorted(READERS, key=lambda name: _title(name).lower()))
-
-
-def _title(reader: str) -> str:
-    return layout_of(reader).strip().partition("\n")[0].rstrip(".")
+    return "\n\n".join(_reader(name) for name in sorted(READERS))
 
 
 def _reader(name: str) -> str:
-    title, _, layout = layout_of(name).strip().partition("\n")
-    lines = [f"## {title.rstrip('.')}", "", f"`reader: {name}`", "", "```text", layout.strip("\n"), "```"]
+    title, _, rest = layout_of(name).strip().partition("\n\n")
+    layout, _, notes = rest.strip("\n").partition("\n\n")
+    tree = [line for line in layout.splitlines() if line.strip()]
+    if notes.startswith(" "):  # the example of a config belongs to the layout
+        example, _, notes = notes.partition("\n\n")
+        tree += ["", *example.splitlines()]
+    lines = [f"## `{name}`", "", title.replace("\n", " "), "", "```text", *tree, "```", "", notes.replace("<", "&lt;")]
     own = [one for section in sections(READERS[name], key="NAME", without=SourceConfig) for one in section.settings]
-    lines += [f"\n- `{one.key.removeprefix('NAME.')}`, default {one.default}: {one.meaning}" for one in own]
+    lines += [""] if own else []
+    lines += [f"- `{one.key.removeprefix('NAME.')}`, default {one.default}: {one.meaning}" for one in own]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The documents, and the shell and Python blocks in them.
+"""The documents, the shell and Python blocks in them, and what these print.
 
 An HTML comment directly before a block tells the test how to run it, one instruction a line:
 
@@ -6,6 +6,7 @@ An HTML comment directly before a block tells the test how to run it, one instru
     skip: download                 it is not run: it needs a download, a GPU, a cluster, a container or another machine
     replace: OLD => NEW            this text of the block is replaced, for instance by a smaller config
     exit: 1                        the exit code that is expected
+    printed                        of a text block: a block above it prints these lines, but for their numbers
     -->
 """
 
@@ -30,11 +31,12 @@ class Block(NamedTuple):
 
     page: Path
     line: int
-    language: str  # sh or python
+    language: str  # sh, python, or text that a block above prints
     code: str
     skipped: str | None = None
     replacements: tuple[tuple[str, str], ...] = ()
     exit_code: int = 0
+    is_printed: bool = False
 
     def __str__(self) -> str:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
@@ -58,11 +60,10 @@ def blocks(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     found = []
     for match in BLOCK.finditer(text):
-        if match["language"] in ("sh", "python"):
-            line = text.count("\n", 0, match.start("code"))
-            block = Block(page, line, match["language"], match["code"])
-            found.append(_instructed(block, match["instructions"] or ""))
-    return found
+        line = text.count("\n", 0, match.start("code"))
+        block = Block(page, line, match["language"], match["code"])
+        found.append(_instructed(block, match["instructions"] or ""))
+    return [block for block in found if block.language in ("sh", "python") or block.is_printed]
 
 
 def _instructed(block: Block, instructions: str) -> Block:
@@ -74,6 +75,8 @@ def _instructed(block: Block, instructions: str) -> Block:
         elif word == "replace" and " =>" in value:
             old, _, new = value.replace("\\n", "\n").partition(" =>")
             block = block._replace(replacements=(*block.replacements, (old, new.removeprefix(" "))))
+        elif word == "printed":
+            block = block._replace(is_printed=True)
         elif word == "exit":
             block = block._replace(exit_code=int(value))
         else:

@@ -18,11 +18,21 @@ ALL = [block for page in PAGES for block in blocks(page)]
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_run_one_after_another(page: Path, workplace: Callable[[], Path]) -> None:
-    folder = workplace()
+    folder, printed = workplace(), ""
     for block in blocks(page):
-        if block.skipped is None:
+        if block.is_printed:
+            assert [line for line in block.code.splitlines() if masked(line) not in printed] == [], (
+                f"{block}\n{printed}"
+            )
+        elif block.skipped is None:
             ended = run_block(block, folder=folder)
             assert ended.returncode == block.exit_code, f"{block}\n{block.to_run}\n{ended.stdout[-6000:]}"
+            printed += masked(ended.stdout)
+
+
+def masked(text: str) -> str:
+    """The text without its numbers and with single spaces: figures differ from run to run, and so does their width."""
+    return re.sub(r" +", " ", re.sub(r"[\d.,]*\d", "#", text))
 
 
 def test_a_block_that_is_not_run_says_why() -> None:
