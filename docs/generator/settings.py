@@ -210,10 +210,16 @@ def _range(field: FieldInfo) -> str:
     bounds = {name: _bound(field, name) for name in ("ge", "gt", "le", "lt", "min_length", "max_length")}
     known = {name: bound for name, bound in bounds.items() if bound is not None}
     signs = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<", "min_length": "at least", "max_length": "at most"}
-    shown = ", ".join(
-        f"{signs[name]} {bound:,}" + (" characters" if "length" in name else "") for name, bound in known.items()
-    )
+    shown = ", ".join(f"{signs[name]} {_bound_text(bound)}{_of_length(name)}" for name, bound in known.items())
     return shown or _kind(field.annotation)
+
+
+def _bound_text(bound: float) -> str:
+    return f"{bound:g}" if isinstance(bound, float) else f"{bound:,}"
+
+
+def _of_length(name: str) -> str:
+    return " characters" if "length" in name else ""
 
 
 def _bound(field: FieldInfo, name: str) -> Any:
@@ -231,10 +237,11 @@ def _choices(annotation: Any) -> list[str]:
 def _kind(annotation: Any) -> str:
     """The kind of a value without bounds, in words."""
     names = {str: "text", Path: "path", int: "whole number", float: "number"}
-    parts = [one for one in (annotation, *typing.get_args(annotation)) if one in names]
+    if annotation in names:
+        return names[annotation]
     if typing.get_origin(annotation) is tuple:
         return "list"
-    return names[parts[0]] if parts else "–"
+    return next((kind for kind in map(_kind, typing.get_args(annotation)) if kind != "–"), "–")
 
 
 def missing_meanings(model: type[pydantic.BaseModel]) -> list[str]:
