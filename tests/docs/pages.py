@@ -4,7 +4,8 @@ An HTML comment directly before a block tells the test how to run it, one instru
 
     <!-- test
     skip: download                 it is not run: it needs a download, a GPU, a cluster, a container or another machine
-    replace: OLD => NEW            this text of the block is replaced, for instance by a smaller config
+    replace: OLD => NEW            this text of the block is replaced, for instance by a smaller config; `make -n` is
+                                   for a command that another page runs, or that takes half an hour
     exit: 1                        the exit code that is expected
     printed                        of a text block: a block above it prints these lines, but for their numbers
     -->

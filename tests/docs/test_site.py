@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from preprocess.utterance import Reason
 from shared.config import Config
 from shared.records import FIELDS
 from tests.docs.pages import PAGES, ROOT
+from tests.test_rooms import FLOORS
 from trainer.config.train_config import TrainConfig
 
 
@@ -88,7 +90,7 @@ def test_every_reason_is_explained_once() -> None:
 
 
 def test_every_reader_is_on_the_page_of_the_corpora() -> None:
-    assert all(f"`reader: {name}`" in tables.corpora() for name in READERS)
+    assert all(f"## `{name}`\n" in tables.corpora() for name in READERS)
 
 
 def test_every_generated_part_is_on_one_page() -> None:
@@ -103,3 +105,12 @@ def test_a_marker_that_names_nothing_is_an_error() -> None:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_the_floors_are_those_that_the_rooms_are_held_to(page: str) -> None:
+    (block,) = re.findall(r"```text\n(trainer .*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    trainer, pipelines = block.split("pipelines", 1)
+    for text, room in ((trainer, "trainer"), (pipelines, "pipelines")):
+        named = [name.strip().split(",")[0] for name in text.removeprefix("trainer").replace("\n", " ").split(">")]
+        assert named[1:] == list(FLOORS[room][1:]), room
