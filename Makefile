@@ -116,7 +116,7 @@ LEARN_RUN    := $(if $(filter file,$(origin RUN)),runs/learn,$(RUN))
 learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: 28 to 75 minutes on 2 cores; needs flite: DATA= RUN= ARGS=
 	$(MAKE) preprocess CONFIG=configs/preprocess_learn_check.yaml DATA=$(LEARN_DATA) ARGS=
 	$(MAKE) train CONFIG=configs/learn_check.yaml DATA=$(LEARN_DATA) RUN=$(LEARN_RUN)
-	$(BIN)/python -m tests.learn.judge $(LEARN_RUN) $(LEARN_DATA)
+	$(BIN)/python -m tests.learn.check $(LEARN_RUN) $(LEARN_DATA)
 
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)

@@ -1,4 +1,4 @@
-"""myxtts-train: train, judge, and speak."""
+"""The command `myxtts-train`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from trainer.distributed.tf_config import parse_tf_config
 from trainer.platform.tf_setup import start_tensorflow
 from trainer.training.signals import Interrupted
 
-# TensorFlow takes seconds to import: each command brings in its own when it runs, after the usage was checked.
+# TensorFlow takes seconds to import, so each command imports its own modules after options and settings were checked.
 
 
 def _local(context: click.Context, parameter: click.Parameter, value: str) -> Path:
-    """Raises UserError for an address of a store."""
+    """The path of a local dataset; raises UserError for the address of an object store."""
     if "://" in value:
         raise UserError(f"{value}: the trainer reads local datasets; copy it here first (see docs/runners.md)")
     return Path(value)
@@ -41,14 +41,16 @@ _seconds = click.option(
     type=click.FloatRange(min=MIN_SPEECH_S, max=MAX_SPEECH_S),
     default=20.0,
     show_default=True,
-    help="The longest speech that there may be.",
+    help="Maximum duration of the speech.",
 )
-_checkpoint = click.option("--checkpoint", help="best, last, or a step; otherwise the best where there is one.")
+_checkpoint = click.option(
+    "--checkpoint", help="best, last, or a step; by default the best if there is one, else the last."
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Shards to an XLA-compiled XTTS, and speech from it."""
+    """Train an XTTS on shards, evaluate it, and synthesize speech."""
 
 
 @cli.command()
@@ -56,12 +58,14 @@ def cli() -> None:
 @click.argument("overrides", nargs=-1)
 @_data
 @_run
-@click.option("--plain-malloc", is_flag=True, help="Leave glibc's allocator as it comes: less memory, slower input.")
-@click.option("--break-lock", is_flag=True, help="Train though RUN is locked: the process that held it is gone.")
+@click.option("--plain-malloc", is_flag=True, help="Do not tune glibc's allocator: less memory, slower input.")
+@click.option(
+    "--break-lock", is_flag=True, help="Train even if RUN is locked, because the process that held the lock is gone."
+)
 def train(
     config: Path, overrides: tuple[str, ...], data: Path, run: Path, plain_malloc: bool, break_lock: bool
 ) -> None:
-    """Train as CONFIG says, from the run's last checkpoint on; OVERRIDES such as optimizer.learning_rate=1e-4."""
+    """Train with CONFIG from the run's last checkpoint on; OVERRIDES are like optimizer.learning_rate=1e-4."""
     cluster = parse_tf_config(os.environ.get("TF_CONFIG"))
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     allocator = start_tensorflow(plain_malloc=plain_malloc, init_devices=cluster is None)
@@ -81,7 +85,7 @@ def train(
 @cli.command()
 @_run
 def doctor(run: Path) -> None:
-    """Check that all is there that a training needs; exit 0 if so, else 1."""
+    """Check the machine for what training needs; exit 0 if nothing is missing, else 1."""
     # a training may be running on it; devices, and whether they are compiled for, are looked at later
     start_tensorflow(gpus="as needed", init_devices=False, check_compiler=False)
     from trainer.tools.doctor import check_environment
@@ -97,9 +101,9 @@ def doctor(run: Path) -> None:
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1)
 @_data
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A picture (.png, .svg, .pdf) to write.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A plot to write (.png, .svg, .pdf).")
 def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | None) -> None:
-    """What training as CONFIG says would be fed: shapes of batches, padding, shares; nothing is read but manifests."""
+    """Show the batches that training with CONFIG gets: shapes, padding, sampling; only manifests are read."""
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     start_tensorflow(gpus="hidden")  # planning needs none, and a training may be running on it
     from rich.console import Console
@@ -116,7 +120,7 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     Console(highlight=False).print(inspection_tables(inspection, config=settings))
     if out is not None:
         write_plot(inspection, path=out, title=str(data))
-        click.echo(f"\npicture: {out}")
+        click.echo(f"\nplot: {out}")
 
 
 @cli.command()
@@ -129,12 +133,12 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     type=click.IntRange(1, 1000),
     default=10,
     show_default=True,
-    help="Of each shape; up to 20 of them are recorded.",
+    help="Steps for each shape; at most 20 are recorded.",
 )
 def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps: int) -> None:
-    """What training as CONFIG says would cost on this host: each shape's step, the input; steps are recorded."""
+    """Measure training with CONFIG on this host: each batch shape, the input; record steps for TensorBoard."""
     if parse_tf_config(os.environ.get("TF_CONFIG")) is not None:
-        raise UserError("TF_CONFIG is set: a profile is of one host; run it with `env -u TF_CONFIG`")
+        raise UserError("TF_CONFIG is set, but a profile measures one host; run it with `env -u TF_CONFIG`")
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     start_tensorflow()
     from rich.console import Console
@@ -154,7 +158,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
             click.echo(line)
         write_profile(found, config=settings, data=data, out=out)
         if found.input_over_steps is None:
-            click.echo("nothing is recorded: a batch does not fit into memory")
+            click.echo("no steps were recorded: a batch does not fit into memory")
             return
         profiler.record(steps=steps, log=_log)
         click.echo(f"recorded: {out}/plugins/profile; to look at it: pip install xprof; xprof --logdir {out}")
@@ -162,27 +166,33 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 
 @cli.command()
 @_run
-@click.option("--text", required=True, help="What to say.")
-@click.option("--language", required=True, help="Of the text: a FLORES-200 code, or en, deu and the like.")
+@click.option("--text", required=True, help="The text to speak.")
+@click.option("--language", required=True, help="Language of the text: a FLORES-200 code, or a name such as en or deu.")
 @click.option(
     "--reference",
     type=click.Path(path_type=Path),
-    help="A clip of the voice, of which the loudest seconds are heard; without one it is the model's.",
+    help="A clip of the voice; its loudest seconds are used. Without a clip the model chooses a voice.",
 )
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The wav to write.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The wav file to write.")
 @_checkpoint
-@click.option("--tokenizer", help="Where the tokenizer is now, if it has moved since the shards were built.")
+@click.option("--tokenizer", help="Path of the tokenizer, if it has moved since the shards were built.")
 @_seconds
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**31 - 1),
     default=1,
     show_default=True,
-    help="Of the noise: another one says it otherwise.",
+    help="Seed of the noise; another seed gives another reading.",
 )
-@click.option("--mel", type=click.Path(dir_okay=False, path_type=Path), help="The .npy to write for a vocoder.")
-@click.option("--tokens", type=click.Path(dir_okay=False, path_type=Path), help="The .npy to write for an export.")
-@click.option("--crop", type=click.Path(dir_okay=False, path_type=Path), help="The .npy of the voice, for the same.")
+@click.option("--mel", type=click.Path(dir_okay=False, path_type=Path), help="A .npy file for the mel, for a vocoder.")
+@click.option(
+    "--tokens", type=click.Path(dir_okay=False, path_type=Path), help="A .npy file for the token ids, for an export."
+)
+@click.option(
+    "--crop",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A .npy file for the used part of the reference, for an export.",
+)
 def synthesize(
     run: Path,
     text: str,
@@ -197,7 +207,7 @@ def synthesize(
     tokens: Path | None,
     crop: Path | None,
 ) -> None:
-    """Speak a text, in the voice of a reference clip."""
+    """Synthesize a text in the voice of a reference clip."""
     from trainer.speech.request import SynthesisRequest, prepare_request
 
     request = prepare_request(SynthesisRequest(text=text, language=language, reference=reference), run=run)
@@ -226,9 +236,11 @@ def synthesize(
 @_run
 @_data
 @_checkpoint
-@click.option("--clips", type=click.IntRange(min=0, max=16), help="To be spoken too; otherwise as many as in training.")
+@click.option(
+    "--clips", type=click.IntRange(min=0, max=16), help="Clips to synthesize; by default as many as in training."
+)
 def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -> None:
-    """Losses of a checkpoint on DATA's validation split, and how well it speaks; RUN/evaluation.json has them too."""
+    """Evaluate a checkpoint on DATA's validation split: losses and synthesis; also in RUN/evaluation.json."""
     start_tensorflow(gpus="as needed")  # a training may be running on it
     from rich.console import Console
 
@@ -253,10 +265,10 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
     type=click.IntRange(min=1, max=MAX_TOKENS),
     default=400,
     show_default=True,
-    help="The longest text that it takes.",
+    help="Maximum length of the text.",
 )
 def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, max_tokens: int) -> None:
-    """The model for elsewhere: SavedModel for so many seconds and tokens at most, weights, config, vocabulary."""
+    """Export the model: a SavedModel for texts and speech of limited length, weights, config, vocabulary."""
     start_tensorflow(gpus="hidden")  # a training may be running on it
     from trainer.platform.tf_errors import translate_errors
     from trainer.tools.export import export_run
@@ -287,7 +299,7 @@ def compare(first: Path, second: Path, out: Path) -> None:
 
 
 def main() -> None:
-    """The console command; a user's mistake is one line and exit code 2, a signal one line and 128 and its number."""
+    """Run the command: a user's mistake is one line and exit code 2, a signal one line and 128 plus its number."""
     ignore_stderr_errors()
     try:
         cli(standalone_mode=False)
@@ -297,11 +309,11 @@ def main() -> None:
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
-    except OSError as error:  # of a disk: they name the file
+    except OSError as error:  # errors of the disk name the file
         if error.filename is None:
             raise
-        what_to_do = "see that it can be read and written to, then give the same command again"
-        click.echo(f"error: {error.filename}: {error.strerror}; {what_to_do}", err=True)
+        advice = "check that it can be read and written, then run the same command again"
+        click.echo(f"error: {error.filename}: {error.strerror}; {advice}", err=True)
         sys.exit(2)
     except click.ClickException as error:
         error.show()

@@ -13,8 +13,8 @@ import soundfile
 from shared.errors import UserError
 from tests.learn.corpus import VOICES, make_corpus
 from tests.learn.grammar import jsgf, sentences
-from tests.learn.listener import Listener
-from tests.learn.measures import pitch_hz
+from tests.learn.metrics import pitch_hz
+from tests.learn.speech_recognizer import SpeechRecognizer
 
 
 def test_without_flite_it_ends_in_a_line_that_says_what_to_install(
@@ -42,10 +42,10 @@ def test_both_voices_say_every_sentence_and_are_understood(tmp_path: Path) -> No
     with (tmp_path / "metadata.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["text"], row["speaker"]) for row in rows] == [(text, one) for text in sentences(3) for one in VOICES]
-    listener, pitches = Listener(grammar=jsgf()), {}
+    recognizer, pitches = SpeechRecognizer(grammar=jsgf()), {}
     for row in rows:
         samples, rate_hz = soundfile.read(tmp_path / row["audio"], dtype="float32")
-        assert listener.hear(samples, rate_hz=rate_hz) == row["text"].split()
+        assert recognizer.transcribe(samples, rate_hz=rate_hz) == row["text"].split()
         pitches.setdefault(row["speaker"], []).append(pitch_hz(samples, rate_hz=rate_hz))
     assert min(pitches["slt"]) > 1.2 * max(pitches["rms"]), pitches
     assert np.ptp(pitches["slt"]) < 40

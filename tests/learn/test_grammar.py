@@ -10,7 +10,7 @@ import numpy as np
 from pocketsphinx import Decoder
 
 from tests.learn.grammar import ADJECTIVES, NOUNS, VERBS, WORDS, jsgf, sentences
-from tests.learn.listener import Listener
+from tests.learn.speech_recognizer import SpeechRecognizer
 
 
 def as_pattern(grammar: str) -> re.Pattern[str]:
@@ -60,5 +60,5 @@ def test_the_listener_knows_every_word() -> None:
 
 
 def test_nothing_is_heard_in_silence() -> None:
-    listener = Listener(grammar=jsgf())
-    assert listener.hear(np.zeros(22_050), rate_hz=22_050) == []
+    recognizer = SpeechRecognizer(grammar=jsgf())
+    assert recognizer.transcribe(np.zeros(22_050), rate_hz=22_050) == []

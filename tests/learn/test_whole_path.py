@@ -11,7 +11,7 @@ import pytest
 from shared.config import load_config
 from shared.dataset import Dataset
 from tests.commands import runner
-from tests.learn import judge
+from tests.learn import check
 from tests.learn.clips import read_clips
 from trainer.config.train_config import TrainConfig
 from trainer.training.train import train
@@ -26,7 +26,7 @@ def test_every_measure_of_an_unlearnt_model_is_taken_and_most_are_missed(
     overrides = ["model.size=pico", "steps=1", "input.global_frames_per_batch=400", "synthesis_eval.clips=0"]
     config = load_config("configs/learn_check.yaml", of=TrainConfig, overrides=overrides)
     train(config, data=data, run=tmp_path / "run", allocator="")
-    command = runner(judge.main, name="judge", monkeypatch=monkeypatch, capsys=capsys)
+    command = runner(check.main, name="check", monkeypatch=monkeypatch, capsys=capsys)
     outcome = command(tmp_path / "run", data, "--clips", "2")
     assert outcome.code == 1, outcome.err
     judged = json.loads((tmp_path / "run" / "learn_check.json").read_text(encoding="utf-8"))
@@ -43,7 +43,7 @@ def test_every_measure_of_an_unlearnt_model_is_taken_and_most_are_missed(
 def test_a_run_that_is_none_is_a_line(
     tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    outcome = runner(judge.main, name="judge", monkeypatch=monkeypatch, capsys=capsys)(tmp_path / "nowhere", data)
+    outcome = runner(check.main, name="check", monkeypatch=monkeypatch, capsys=capsys)(tmp_path / "nowhere", data)
     assert outcome.code == 2
     assert "no run here" in outcome.err
     assert len(outcome.err.strip().splitlines()) == 1

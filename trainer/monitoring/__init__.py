@@ -1,1 +1,1 @@
-"""What a run reports: metrics, TensorBoard, terminal, `summary.html`, step times, GPU use."""
+"""Reports of a run: metrics, TensorBoard, terminal, HTML pages, step times, GPU statistics."""

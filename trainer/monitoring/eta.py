@@ -6,21 +6,21 @@ from collections import deque
 from datetime import timedelta
 from typing import NamedTuple
 
-SPEED_OVER_S = 600.0  # of training, the last of it
+SPEED_OVER_S = 600.0  # the speed is the mean over the last seconds of training
 
 
 class Eta(NamedTuple):
-    """What a run has before it."""
+    """The time left of a run."""
 
     seconds: float
-    has_all: bool  # False where validations are to come of which none was timed yet
+    has_all: bool  # False if validations are to come and none was timed yet
 
     def __str__(self) -> str:
         return f"{timedelta(seconds=round(self.seconds))} left{'' if self.has_all else ' without validations'}"
 
 
 class EtaEstimator:
-    """Of a run of so many steps, which validates every so often."""
+    """Estimates the time left of a run from its timed steps and validations."""
 
     def __init__(self, *, steps: int, validate_every: int):
         self._steps, self._validate_every = steps, validate_every
@@ -28,17 +28,17 @@ class EtaEstimator:
         self._validation_s: float | None = None
 
     def add_steps(self, count: int, *, per_second: float) -> None:
-        """A window of them, and their speed while they trained."""
+        """Add the speed of some steps, without compilation and waits for the disk."""
         self._windows.append((count, count / per_second))
         while sum(seconds for _, seconds in self._windows) - self._windows[0][1] >= SPEED_OVER_S:
             self._windows.popleft()
 
     def add_validation(self, seconds: float) -> None:
-        """How long one took, in which nothing was compiled."""
+        """Add the time of a validation in which nothing was compiled."""
         self._validation_s = seconds
 
     def estimate(self, step: int) -> Eta | None:
-        """After this step; None where no speed is known yet."""
+        """The time left after this step; None if no step was timed yet."""
         if not self._windows:
             return None
         steps, seconds = map(sum, zip(*self._windows, strict=True))

@@ -1,9 +1,8 @@
-"""What the GPUs do while training goes on: utilisation and power by NVML, memory by TensorFlow.
+"""GPU statistics during training: utilisation and power by NVML, peak memory by TensorFlow.
 
-A thread samples every half second. NVML's own utilisation is the share of its last sample period, up to a second, in
-which some kernel ran; samples taken in or shortly after time that is set apart (compilation, validation) are left out.
-Of memory NVML would tell what TensorFlow holds, nearly all there is whatever the model; TensorFlow itself knows what
-it needed.
+A thread samples NVML every half second. NVML's utilisation is the fraction of its last sample period, at most a second,
+in which a kernel ran; samples during or shortly after an excluded time (compilation, validation) are left out. Memory
+comes from TensorFlow, because NVML counts all that TensorFlow reserves, which is nearly the whole GPU.
 """
 
 from __future__ import annotations
@@ -22,24 +21,22 @@ import tensorflow as tf
 from trainer.monitoring.step_timer import ExcludedTime
 
 INTERVAL_S = 0.5
-SAMPLE_PERIOD_S = 1.0  # NVML's longest
-
-
-END_S = 5.0  # how long a driver that does not answer may hold up the end
+SAMPLE_PERIOD_S = 1.0  # the longest that NVML averages over
+JOIN_TIMEOUT_S = 5.0  # for a driver that does not answer
 
 
 class GpuStats(NamedTuple):
-    """What a GPU did over a window; None is what could not be had."""
+    """Statistics of a GPU over some time; None is a value that the driver does not provide."""
 
-    number: int  # as TensorFlow counts
+    number: int  # in TensorFlow's order
     name: str
     memory_total_mib: float
-    memory_peak_mib: float  # in use by TensorFlow at once, so far
+    memory_peak_mib: float  # most that TensorFlow had in use at once so far
     utilisation: float | None  # percent, mean
     power_w: float | None  # mean
 
     def metrics(self) -> dict[str, float]:
-        """What there is, by name."""
+        """The values that are known, by name."""
         values = {"utilisation": self.utilisation, "memory_peak_mib": self.memory_peak_mib, "power_w": self.power_w}
         return {f"gpu{self.number}_{name}": value for name, value in values.items() if value is not None}
 
@@ -47,7 +44,7 @@ class GpuStats(NamedTuple):
         busy = "utilisation unknown" if self.utilisation is None else f"{self.utilisation:.1f} % busy"
         power = "" if self.power_w is None else f", {self.power_w:.0f} W"
         memory = f"{self.memory_peak_mib / 1024:.1f} of {self.memory_total_mib / 1024:.1f} GiB"
-        return f"GPU {self.number} ({self.name}): {busy}, {memory} needed at most{power}"
+        return f"GPU {self.number} ({self.name}): {busy}, peak memory {memory}{power}"
 
 
 class _Sample(NamedTuple):
@@ -56,8 +53,8 @@ class _Sample(NamedTuple):
     power_w: float | None
 
 
-class _Tally:
-    """Sums over samples, those of a long run too."""
+class _Sums:
+    """Sums over samples."""
 
     def __init__(self) -> None:
         self.utilisations, self.utilisation_sum = 0, 0.0
@@ -76,7 +73,7 @@ class _Device(NamedTuple):
     memory_total_mib: float
     handle: Any
     samples: list[_Sample]
-    total: _Tally
+    total: _Sums
 
     @property
     def tensorflow_name(self) -> str:
@@ -84,7 +81,7 @@ class _Device(NamedTuple):
 
 
 class GpuSampler:
-    """Samples the GPUs that TensorFlow sees, from entry to exit; where that cannot be done, a notice says why."""
+    """Samples the GPUs that TensorFlow sees while it is entered; if it cannot, a notice gives the reason."""
 
     def __init__(
         self,
@@ -95,7 +92,7 @@ class GpuSampler:
         interval_s: float = INTERVAL_S,
         clock: Callable[[], float] = time.monotonic,
     ):
-        """`used` is how many GPUs TensorFlow computes on."""
+        """`used` is the number of GPUs that TensorFlow computes on."""
         self._used, self._nvml, self._memory, self._interval_s, self._clock = used, nvml, memory, interval_s, clock
         self._devices: list[_Device] = []
         self._notice: str | None = None
@@ -111,15 +108,14 @@ class GpuSampler:
             return self
         if not self._used:
             names = ", ".join(device.name for device in devices)
-            self._notice = "GPU utilisation is not measured: TensorFlow computes on the CPU, GPUs of this machine: " + (
-                f"{names} ({missing_gpu_advice()})" if names else "none that is visible"
-            )
+            gpus = f"it does not see {names} ({missing_gpu_advice()})" if names else "no GPU is visible"
+            self._notice = f"GPU utilisation is not measured: TensorFlow computes on the CPU; {gpus}"
             return self
         if len(devices) != self._used:
             names = ", ".join(device.name for device in devices)
             self._notice = (
                 f"GPU utilisation is not measured: TensorFlow computes on {self._used} of {len(devices)} GPUs "
-                f"({names}) and which is not known; CUDA_VISIBLE_DEVICES says which are to be used"
+                f"({names}), and it is not known which; list them in CUDA_VISIBLE_DEVICES"
             )
             return self
         self._devices = devices
@@ -129,42 +125,42 @@ class GpuSampler:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         if self._thread.is_alive():
-            self._thread.join(END_S)
+            self._thread.join(JOIN_TIMEOUT_S)
         with contextlib.suppress(self._nvml.NVMLError):
             self._nvml.nvmlShutdown()
 
     def pop_notice(self) -> str | None:
-        """What there is to say about the sampling, once."""
+        """The notice about the sampling, if there is a new one."""
         notice, self._notice = self._notice, None
         return notice
 
     def read(self, excluded: Sequence[ExcludedTime]) -> list[GpuStats]:
-        """Each GPU's use since the last reading, outside of what is excluded."""
-        uses = []
+        """Statistics of each GPU since the last reading, without the samples of excluded times."""
+        stats = []
         for device in self._devices:
             samples = device.samples[:]
             del device.samples[: len(samples)]
-            window = _Tally()
+            window = _Sums()
             for sample in samples:
                 if not any(one.start_s <= sample.at_s <= one.end_s + SAMPLE_PERIOD_S for one in excluded):
                     window.add(sample)
                     device.total.add(sample)
             if samples:
-                uses.append(self._use(device, window))
-        return uses
+                stats.append(self._stats(device, window))
+        return stats
 
     def totals(self) -> list[GpuStats]:
-        """Each GPU's use over all readings."""
-        return [self._use(device, device.total) for device in self._devices]
+        """Statistics of each GPU over all readings."""
+        return [self._stats(device, device.total) for device in self._devices]
 
     def reset_peak_memory(self) -> None:
-        """Tell of memory as if it had been used from now on only."""
+        """Reset peak-memory statistics."""
         for device in self._devices:
             self._memory.reset_memory_stats(device.tensorflow_name)
 
-    def _use(self, device: _Device, tally: _Tally) -> GpuStats:
-        utilisation = tally.utilisation_sum / tally.utilisations if tally.utilisations else None
-        power_w = tally.power_sum / tally.powers if tally.powers else None
+    def _stats(self, device: _Device, sums: _Sums) -> GpuStats:
+        utilisation = sums.utilisation_sum / sums.utilisations if sums.utilisations else None
+        power_w = sums.power_sum / sums.powers if sums.powers else None
         peak_mib = self._memory.get_memory_info(device.tensorflow_name)["peak"] / 2**20
         return GpuStats(device.number, device.name, device.memory_total_mib, peak_mib, utilisation, power_w)
 
@@ -177,50 +173,51 @@ class GpuSampler:
             self._notice = f"GPU utilisation is no longer measured: NVML says {error}"
 
     def _sample(self, handle: Any) -> _Sample:
-        rates = self._told(self._nvml.nvmlDeviceGetUtilizationRates, handle)
-        power_mw = self._told(self._nvml.nvmlDeviceGetPowerUsage, handle)
+        rates = self._query(self._nvml.nvmlDeviceGetUtilizationRates, handle)
+        power_mw = self._query(self._nvml.nvmlDeviceGetPowerUsage, handle)
         utilisation = None if rates is None else float(rates.gpu)
         return _Sample(self._clock(), utilisation, None if power_mw is None else power_mw / 1000)
 
-    def _told(self, ask: Callable[[Any], Any], handle: Any) -> Any:
-        """The answer, None where such a device, a part of a GPU for one, has none."""
+    def _query(self, query: Callable[[Any], Any], handle: Any) -> Any:
+        """The answer of NVML; None if the device does not provide it, as a MIG instance."""
         try:
-            return ask(handle)
+            return query(handle)
         except self._nvml.NVMLError_NotSupported:
             return None
 
     def _handles(self) -> Iterator[Any]:
         """NVML's handles of the GPUs that CUDA shows to this process, in CUDA's order by PCI bus.
 
-        Of CUDA_VISIBLE_DEVICES it takes what stands before the first word that means no device.
+        NVML knows nothing of CUDA_VISIBLE_DEVICES, and TensorFlow has no public name for a GPU that NVML knows. CUDA
+        uses the entries of that variable up to the first one that means no device.
         """
         every = [self._nvml.nvmlDeviceGetHandleByIndex(index) for index in range(self._nvml.nvmlDeviceGetCount())]
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         if visible is None:
             yield from every
             return
-        for word in map(str.strip, visible.split(",")):
-            handle = self._handle(word, every=every)
+        for entry in map(str.strip, visible.split(",")):
+            handle = self._handle(entry, every=every)
             if handle is None:
                 return
             yield handle
 
-    def _handle(self, word: str, *, every: Sequence[Any]) -> Any:
-        """Of a number, of a UUID or how it begins, or of a part of a GPU; None of anything else."""
-        if word.startswith("MIG-"):
-            return self._nvml.nvmlDeviceGetHandleByUUID(word)
-        if word.startswith("GPU-"):
-            found = [one for one in every if self._nvml.nvmlDeviceGetUUID(one).startswith(word)]
+    def _handle(self, entry: str, *, every: Sequence[Any]) -> Any:
+        """The handle for an entry: an index, the beginning of a UUID, or the UUID of a MIG instance; else None."""
+        if entry.startswith("MIG-"):
+            return self._nvml.nvmlDeviceGetHandleByUUID(entry)
+        if entry.startswith("GPU-"):
+            found = [one for one in every if self._nvml.nvmlDeviceGetUUID(one).startswith(entry)]
             return found[0] if len(found) == 1 else None
-        return every[int(word)] if word.isdecimal() and int(word) < len(every) else None
+        return every[int(entry)] if entry.isdecimal() and int(entry) < len(every) else None
 
     def _describe(self, number: int, handle: Any) -> _Device:
         total_mib = self._nvml.nvmlDeviceGetMemoryInfo(handle).total / 2**20
-        return _Device(number, self._nvml.nvmlDeviceGetName(handle), total_mib, handle, [], _Tally())
+        return _Device(number, self._nvml.nvmlDeviceGetName(handle), total_mib, handle, [], _Sums())
 
 
 def missing_gpu_advice() -> str:
-    """What to do where TensorFlow sees no GPU of a machine that has one."""
+    """Advice for a machine with a GPU that TensorFlow does not see."""
     if importlib.util.find_spec("nvidia") is None:
         return "`make … GPU=1` adds CUDA's libraries"
-    return "CUDA's libraries are there: with TF_CPP_MIN_LOG_LEVEL=1 before the command TensorFlow says why it has none"
+    return "CUDA's libraries are installed: with TF_CPP_MIN_LOG_LEVEL=1 before the command TensorFlow logs the reason"

@@ -33,7 +33,7 @@ def write_html_report(run: Path) -> None:
     try:
         write_bytes(path, render_html(run).encode())
     except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); free disk space") from error
+        raise UserError(f"{path}: cannot be written ({error.strerror}); make room") from error
 
 
 def render_html(run: Path) -> str:

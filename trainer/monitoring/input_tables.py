@@ -1,4 +1,4 @@
-"""The inspection of an input as text, at most 80 columns wide."""
+"""Tables of `myxtts-train inspect-input`, at most 80 columns wide."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from trainer.data.sampling import Portion
 WIDTH = 80
 MAX_NAME = 18
 SHOWN_PORTIONS = 12
-# Of many numbers of shapes these are shown, and those beside the chosen one.
+# The numbers of shapes in the table, besides the chosen one and its neighbours.
 SHOWN_SHAPES = (1, 2, 4, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 
 
 def inspection_tables(inspection: Inspection, *, config: TrainConfig) -> Group:
-    """Everything, one table under another."""
+    """All tables, one below another."""
     return Group(*_parts(inspection, config=config))
 
 
@@ -44,7 +44,7 @@ def _parts(inspection: Inspection, *, config: TrainConfig) -> Iterator[Renderabl
     yield Text(
         plan.explanation
         if config.input.buckets is None
-        else f"input.buckets={config.input.buckets} was asked for; without it: {plan.explanation}"
+        else f"input.buckets={config.input.buckets} is set; without it: {plan.explanation}"
     )
     yield from (Text(), _mix(plan.mix))
     yield from (Text(), _longest(inspection))
@@ -98,7 +98,7 @@ def _choices(choices: tuple[Choice, ...], *, chosen: int, epochs: float) -> Tabl
 
 def _mix(mix: dict[str, list[Portion]]) -> Table:
     names = ("records\nstored", "share\nstored", "share\nheard", "times\nheard", "records\nan epoch", "hours\nan epoch")
-    table = _table("What an epoch of training hears on average", "", "", *names)
+    table = _table("Sampling: an epoch of training on average", "", "", *names)
     for column in table.columns[:2]:
         column.justify = "left"
     for kind, portions in mix.items():

@@ -1,8 +1,8 @@
-"""Whether the input keeps up, and what to do where it does not.
+"""Assessment of the input pipeline: whether it keeps up with training, and advice if it does not.
 
-The remedy follows from what was seen during the waits themselves: how many cores this process kept busy meanwhile, and
-how much of what was read storage had to give. Where these say nothing, no cause is named. That a few steps have all of
-the waiting says nothing: a chunk is read whole while the one before it is trained on, whatever its size.
+The advice follows from two measurements during the waits: how many cores the process kept busy, and how much of the
+bytes read came from storage. If these are inconclusive, no cause is named. It means nothing that a few steps have most
+of the waiting, because a chunk is read as a whole while training uses the chunk before it.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from trainer.monitoring.step_timer import TimingWindow
 from trainer.platform.process import Reading, usable_cores
 
 MAX_STALL = 0.02
-MIN_STEPS = 20  # fewer say nothing
+MIN_STEPS = 20  # needed for an assessment
 ALL_BUSY, IDLE = 0.8, 0.5  # of all cores; in cores
-STORED = 0.5  # the share of what is read from which on it is storage that reading waits for
+STORED = 0.5  # if storage gives more than this fraction of the bytes read, reading waits for storage
 
 
 class InputStats(NamedTuple):
-    """What was seen of the waiting."""
+    """Measurements of the waits for batches."""
 
     steps: int
     stall: float
-    busy_cores: float  # of this process during the waits, mean
+    busy_cores: float  # mean over the waits, of this process
     cores: int
-    storage_mb_per_s: float | None  # over the training time; None where it is not known
-    from_storage: float | None  # share of what was read; the rest came from memory or over the network
+    storage_mb_per_s: float | None  # over the training time; None if unknown
+    from_storage: float | None  # fraction of the bytes read; the others came from memory or over the network
 
 
 def input_stats(window: TimingWindow, reading: Reading | None) -> InputStats:
-    """The signs of a window in which so much was read."""
+    """The measurements of a window in which `reading` was read."""
     waited_s = float(window.waits_s.sum())
     storage_mb_per_s, from_storage = None, None
     if reading is not None and reading.read_bytes > 0:
@@ -48,17 +48,17 @@ def input_stats(window: TimingWindow, reading: Reading | None) -> InputStats:
 
 
 def assess_input(stats: InputStats, *, config: InputConfig, stores_mels: bool) -> str:
-    """One line: whether the input keeps up, or why it seems not to, and what may mend it."""
+    """One line: whether the input keeps up; if not, the likely cause and what may help."""
     if stats.steps < MIN_STEPS:
-        return f"stall {stats.stall:.1%}; steps that were timed: {stats.steps}, too few to judge the input by"
+        return f"input stall {stats.stall:.1%} in {stats.steps} timed steps, too few to assess the input"
     if stats.stall <= MAX_STALL:
-        return f"input keeps up: stall {stats.stall:.1%}, wanted at most {MAX_STALL:.0%}"
+        return f"input keeps up: stall {stats.stall:.1%}, expected at most {MAX_STALL:.0%}"
     seen = f"while the step waited this process kept {stats.busy_cores:.1f} of {stats.cores} cores busy"
-    remedy = _remedy(stats, config) if stores_mels else _remedy_of_computed_mels(stats)
-    return f"input too slow: stall {stats.stall:.1%}, wanted at most {MAX_STALL:.0%}; {seen}{remedy}"
+    advice = _advice(stats, config) if stores_mels else _advice_for_computed_mels(stats)
+    return f"input too slow: stall {stats.stall:.1%}, expected at most {MAX_STALL:.0%}; {seen}{advice}"
 
 
-def _remedy(stats: InputStats, config: InputConfig) -> str:
+def _advice(stats: InputStats, config: InputConfig) -> str:
     readers = f"input.num_parallel_reads (now {config.num_parallel_reads})"
     if stats.busy_cores >= ALL_BUSY * stats.cores:
         return ": it needs more cores, or fewer other programs on these"
@@ -75,7 +75,7 @@ def _remedy(stats: InputStats, config: InputConfig) -> str:
     )
 
 
-def _remedy_of_computed_mels(stats: InputStats) -> str:
-    """Recordings are read and transformed by all cores at once; no setting of the input makes that faster."""
+def _advice_for_computed_mels(stats: InputStats) -> str:
+    """All cores decode and transform recordings already; no setting of the input makes that faster."""
     cores = " and needs more cores" if stats.busy_cores >= ALL_BUSY * stats.cores else ""
     return f", computing mels{cores}: store them instead (`mel_dtype=float16` and `make preprocess`)"

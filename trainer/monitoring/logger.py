@@ -1,4 +1,4 @@
-"""What a run tells: raw figures to `metrics.jsonl` and TensorBoard, what stands in the terminal."""
+"""Logger of a run: raw metrics to `metrics.jsonl` and TensorBoard, progress to the terminal."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from trainer.monitoring.terminal import Terminal
 
 
 class RunLogger:
-    """The outputs of one run; rows of an earlier run beyond its checkpoint, which is `step`, are dropped.
+    """Writes the logs of one run; rows after `step`, the step of the checkpoint that it resumes from, are dropped.
 
-    Every method that writes raises UserError where the disk is full or fails. TensorFlow drops events that find no room
-    without a word: the next row, which finds none either, tells of it.
+    Every method that writes raises UserError if the disk is full or fails. TensorFlow drops events silently if the disk
+    is full; writing the next row then fails and reports it.
     """
 
     def __init__(
         self, run: Path, *, step: int, steps: int, validate_every: int, owes_validation: bool = False, xla: bool = True
     ):
         self._path, self._events = run / "metrics.jsonl", run / "tensorboard"
-        with _written(self._path):
+        with _translate_disk_errors(self._path):
             damaged = _drop_after(self._path, step=step, owes_validation=owes_validation)
             self._file = _open_rows(self._path)
-        with _written(self._events):
+        with _translate_disk_errors(self._events):
             self._writer = tf.summary.create_file_writer(str(self._events))
             _purge_after(self._writer, step=step)
         self._terminal = Terminal(step=step, steps=steps, validate_every=validate_every)
@@ -53,38 +53,39 @@ class RunLogger:
         self._writer.close()
 
     def log(self, message: str) -> None:
-        """A line above the view."""
+        """Print a line in the terminal."""
         self._terminal.log(message)
 
     def advance(self, step: int) -> None:
+        """Show that a step is done."""
         self._terminal.advance(step)
 
     def rewind(self, step: int) -> None:
-        """Take back all rows of later steps."""
+        """Drop the rows of all later steps."""
         self._file.close()
-        with _written(self._path):
+        with _translate_disk_errors(self._path):
             _drop_after(self._path, step=step, owes_validation=False)
             self._file = _open_rows(self._path)
-        with _written(self._events):
+        with _translate_disk_errors(self._events):
             _purge_after(self._writer, step=step)
         self.advance(step)
 
     def log_metrics(self, kind: str, *, step: int, values: dict[str, float]) -> None:
-        """One row of raw figures, `kind` being train or validation; JSON has null for what is no number."""
-        with _written(self._path):
+        """Log raw metrics; `kind` is train or validation. A value that is not finite is null in JSON."""
+        with _translate_disk_errors(self._path):
             _write_row(self._file, {"step": step, "kind": kind, **with_null(values)})
-        with _written(self._events), self._writer.as_default(step=step):
+        with _translate_disk_errors(self._events), self._writer.as_default(step=step):
             for name, value in values.items():
                 tf.summary.scalar(f"{kind}/{name}", value)
         self._terminal.show(kind, step=step, values=values)
 
     def log_image(self, name: str, *, step: int, image: np.ndarray) -> None:
-        """A picture [height, width] with values in [0, 1]."""
-        with _written(self._events), self._writer.as_default(step=step):
+        """Log an image [height, width] with values in [0, 1]."""
+        with _translate_disk_errors(self._events), self._writer.as_default(step=step):
             tf.summary.image(name, image[None, :, :, None])
 
     def log_samples(self, samples: Samples) -> None:
-        """What was spoken, to see and to hear."""
+        """Log synthesized clips as images and audio."""
         step = samples.step
         for number, one in enumerate(samples.all):
             self.log_image(
@@ -95,14 +96,14 @@ class RunLogger:
             self.log_audio(f"spoken/{number}/target", step=step, samples=one.target_sound, rate_hz=samples.rate_hz)
 
     def log_audio(self, name: str, *, step: int, samples: np.ndarray, rate_hz: int) -> None:
-        """A sound [S] int16."""
-        with _written(self._events), self._writer.as_default(step=step):
+        """Log a sound [S] int16."""
+        with _translate_disk_errors(self._events), self._writer.as_default(step=step):
             tf.summary.audio(name, samples[None, :, None] / np.float32(32768.0), rate_hz)
 
 
 @contextlib.contextmanager
-def _written(path: Path) -> Iterator[None]:
-    """Raises UserError where the disk, or TensorFlow of the disk, says that it cannot be done."""
+def _translate_disk_errors(path: Path) -> Iterator[None]:
+    """Raises UserError if Python or TensorFlow cannot write to the disk."""
     try:
         yield
     except (OSError, tf.errors.OpError) as error:
@@ -113,30 +114,30 @@ def _written(path: Path) -> Iterator[None]:
 
 
 def _open_rows(path: Path) -> io.FileIO:
-    """For rows to be added, each written at once: closing it has nothing left to write."""
+    """Open a file for appending without a buffer, so that closing it has nothing left to write."""
     return path.open("ab", buffering=0)
 
 
 def _write_row(file: io.FileIO, row: dict[str, object]) -> None:
     data = f"{json.dumps(row)}\n".encode()
-    while data:  # a disk that is about to be full takes a part
+    while data:  # a disk that is nearly full takes a part of it
         data = data[file.write(data) :]
 
 
 def _drop_after(path: Path, *, step: int, owes_validation: bool) -> int:
-    """Keep whole rows up to `step`, but not of its validation where that is owed; how many damaged were dropped."""
+    """Drop rows after `step`, and its validation if that is pending; returns the number of damaged rows dropped."""
     if not path.exists():
         return 0
     lines = path.read_bytes().splitlines(keepends=True)
-    moments = [_moment_of(line) for line in lines]
+    moments = [_moment(line) for line in lines]
     end = (step, not owes_validation)
     kept = (line for line, found in zip(lines, moments, strict=True) if found is not None and found <= end)
     write_bytes(path, b"".join(kept))
     return moments.count(None)
 
 
-def _moment_of(line: bytes) -> tuple[int, bool] | None:
-    """The step of a row, and whether it is of the validation after it; None where the row is not whole."""
+def _moment(line: bytes) -> tuple[int, bool] | None:
+    """The step of a row, and whether it is of the validation after it; None if the row is damaged."""
     try:
         row = json.loads(line) if line.endswith(b"\n") else {}
         step, kind = row["step"], row["kind"]
@@ -146,9 +147,10 @@ def _moment_of(line: bytes) -> tuple[int, bool] | None:
 
 
 def _purge_after(writer: tf.summary.SummaryWriter, *, step: int) -> None:
-    """Have TensorBoard forget what files before this one say of later steps: a session that starts at a step does.
+    """Make TensorBoard drop the events of later steps in earlier files, by an event that starts a session.
 
-    Its data server forgets those of a tag once another row of the tag is written, its reader in Python at once.
+    Its reader in Python drops them at once. Its data server ignores the start of a session: it drops the later steps of
+    a tag when that tag gets an event of an earlier step.
     """
     start = tf.compat.v1.SessionLog(status=tf.compat.v1.SessionLog.START)
     event = tf.compat.v1.Event(wall_time=time.time(), step=step + 1, session_log=start)
@@ -156,5 +158,5 @@ def _purge_after(writer: tf.summary.SummaryWriter, *, step: int) -> None:
 
 
 def with_null(values: dict[str, float]) -> dict[str, float | None]:
-    """Figures as JSON has them: null is what is no number."""
+    """Metrics for JSON: a value that is not finite is None."""
     return {name: value if math.isfinite(value) else None for name, value in values.items()}

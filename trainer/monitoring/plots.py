@@ -1,6 +1,6 @@
-"""Mels and alignments as pictures [height, width] with values in [0, 1].
+"""Images [height, width] of mels and alignments, with values in [0, 1].
 
-Low bands and the first token are below, time runs to the right.
+Low bands and the first token are at the bottom; time runs to the right.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def mel_comparison_image(target: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """A mel [F, M] in ln magnitude over another [G, M], both on the scale of the first."""
+    """A mel [F, M] in ln magnitude above another one [G, M], both on the scale of the first."""
     low, high = float(target.min()), float(target.max())
     width = max(len(target), len(predicted))
     wide = [
@@ -21,5 +21,5 @@ def mel_comparison_image(target: np.ndarray, predicted: np.ndarray) -> np.ndarra
 
 
 def alignment_image(alignment: np.ndarray) -> np.ndarray:
-    """The attention [N, T] of steps on tokens."""
+    """The attention [N, T] of decoder steps to tokens."""
     return alignment.T[::-1] / max(float(alignment.max()), 1e-6)

@@ -1,4 +1,4 @@
-"""What was spoken last, beside what should have been: `RUN/samples.npz`, from which the page is made."""
+"""`RUN/samples.npz`: the clips that the last validation synthesized, beside their recordings."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from shared.files import write_bytes
 
 
 class Sample(NamedTuple):
-    """A clip of the validation split, and the same text spoken freely."""
+    """A clip of the validation split, and the same text synthesized by the model."""
 
     utterance_id: str
     text: str
     target: np.ndarray  # [F, M] ln magnitude
     spoken: np.ndarray  # [G, M]
-    alignment: np.ndarray  # [N, T], steps on tokens
-    has_ended: np.ndarray  # [] bool, by itself
-    target_sound: np.ndarray  # [S] int16, by the vocoder that `spoken_sound` came from
+    alignment: np.ndarray  # [N, T], of decoder steps to tokens
+    has_ended: np.ndarray  # [] bool, whether the model predicted the end
+    target_sound: np.ndarray  # [S] int16, from `target` by the same vocoder as `spoken_sound`
     spoken_sound: np.ndarray  # [S]
 
 
 class Samples(NamedTuple):
-    """Those of one validation."""
+    """The samples of one validation."""
 
     step: int
     rate_hz: int
@@ -35,7 +35,7 @@ class Samples(NamedTuple):
 
 
 def write_samples(samples: Samples, *, run: Path) -> None:
-    """In place of those before.
+    """Write the samples in place of the previous ones.
 
     Raises:
         UserError: the disk is full or fails.
@@ -50,7 +50,7 @@ def write_samples(samples: Samples, *, run: Path) -> None:
 
 
 def read_samples(run: Path) -> Samples | None:
-    """The last ones; None where nothing was spoken, or the file is of no use."""
+    """The samples of the last validation; None if there is no readable file."""
     try:
         with np.load(run / "samples.npz", allow_pickle=False) as file:
             every = [_read(file, number) for number in range(int(file["count"]))]
@@ -60,7 +60,7 @@ def read_samples(run: Path) -> Samples | None:
 
 
 def _arrays(sample: Sample) -> list[tuple[str, np.ndarray]]:
-    """By name; the page needs no more than half precision."""
+    """The arrays of a sample by name, in half precision, which suffices for the page."""
     pairs = zip(Sample._fields, map(np.asarray, sample), strict=True)
     return [(name, value.astype(np.float16) if value.dtype == np.float32 else value) for name, value in pairs]
 

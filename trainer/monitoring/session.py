@@ -1,4 +1,4 @@
-"""One session of training, from its start or resumption to its last step: what it measures, and what that came to."""
+"""Measurements of one session of training: step times, GPU statistics, memory, and their summary."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trainer.platform.process import Reading, bytes_read, resident_mib
 
 
 class Session:
-    """Holds the stopwatch of the steps and the sampler of the GPUs while it is entered."""
+    """Times steps and samples GPUs while it is entered; a session lasts from a start of the command to its end."""
 
     def __init__(self, *, gpus: int, first_step: int = 1):
-        """`gpus` that TensorFlow computes on."""
+        """`gpus` is the number of GPUs that TensorFlow computes on."""
         self._first_step = first_step
         self.timer = StepTimer(asynchronous=gpus > 0)
         self._gpus = GpuSampler(used=gpus)
@@ -33,22 +33,22 @@ class Session:
         self._stack.close()
 
     def pop_notice(self) -> str | None:
-        """What there is to say about the measuring, once."""
+        """A notice about the GPU statistics, if there is a new one."""
         return self._gpus.pop_notice()
 
     def reset_peak_memory(self) -> None:
-        """Tell of the GPUs' memory as if it had been used from now on only."""
+        """Reset peak-memory statistics."""
         self._gpus.reset_peak_memory()
 
     def metrics(self) -> dict[str, float]:
-        """What was measured since the last reading, by name; waits for the device."""
+        """Metrics since the last call, by name; waits for the device."""
         window = self.timer.read()
         self._windows.append(window)
-        figures = window.metrics()
-        for use in self._gpus.read(window.excluded):
-            figures |= use.metrics()
+        metrics = window.metrics()
+        for gpu in self._gpus.read(window.excluded):
+            metrics |= gpu.metrics()
         memory_mib = resident_mib()
-        return figures if memory_mib is None else {**figures, "memory_mib": memory_mib}
+        return metrics if memory_mib is None else {**metrics, "memory_mib": memory_mib}
 
     def summarize(
         self,
@@ -61,8 +61,14 @@ class Session:
         config: InputConfig,
         stores_mels: bool,
     ) -> Summary:
-        """What the session came to; `allocator` in words, `stores_mels` where they were not computed here."""
-        self.metrics()  # of what came after the last reading
+        """The summary of the session.
+
+        Args:
+            data: path of the dataset.
+            allocator: the memory allocator, in words.
+            stores_mels: False if mels are computed from recordings during training.
+        """
+        self.metrics()  # those after the last call belong to the session too
         whole = merge_windows(self._windows)
         return Summary(
             data=data,

@@ -1,21 +1,21 @@
-"""Where the time of training goes: each step's wait for data and its computation, and the time lost to waiting.
+"""Timing of training steps: the wait for each batch, its computation, and the time that the device is idle.
 
-    loop    ─ asks ── got, hands over ─ asks ──────────────── got, hands over ─ …
-    device  ───────── ███████████ step 1 ███████████ done ─── ████ step 2 ████ …
-                                        ├── waited ──────────┤
+    loop    ─ next() ── got, calls ──── next() ────────────── got, calls ───── …
+    device  ─────────── ██████████ step 1 ███████████ done ── ████ step 2 ████ …
+                                        ├────── wait ────────┤
                                                       ├ stall ┤
 
-A wait is the time that the loop is blocked in `next()`. It costs something only from the moment on at which the
-device has done everything that was handed over to it: that part is the stall.
+A wait is the time that the loop is blocked in `next()`. Stall counts only the part of the wait in which the device is
+idle, because it has done all steps that were called.
 
-On a CPU a step is done when its call returns, so every wait is a stall. On a GPU the call returns early, and a thread
-of its own reads each step's counts, a few bytes, to learn when the step is done. The loop itself is never held up.
-While the loop is blocked in `next()` nothing more is handed over, so the moment of the last step is exact to that
-read, some 0.1 ms; otherwise a read may be late by a step that was handed over meanwhile, which moves computing time
-from one step to its neighbour and leaves sums as they are.
+On a CPU the call of a step returns when the step is done, so every wait is a stall. On a GPU the call returns early; a
+separate thread then reads the counts of the step, a few bytes, to learn when the step is done, and the loop is never
+held up. While the loop is blocked in `next()`, it calls no other step, so the end of the last step is exact to about
+0.1 ms. At other times a read may be late by one step, which moves computing time to the neighbouring step and leaves
+the sums as they are.
 
-Excluded, and part of no rate or fraction: the wait for the first batch, steps in which XLA compiled a program, and
-what is done aside of training (validation, checkpoints).
+Three kinds of time are excluded from all rates and fractions: the wait for the first batch, steps in which XLA compiled
+a program, and pauses of the training (validation, checkpoints).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-READERS = 4  # steps that may be under way on the device and each have a thread that waits for it
+READERS = 4  # threads that wait for the end of a step, so as many steps may be under way on the device
 
-Counts = tuple[int, int]  # valid frames and clips of a step
+Counts = tuple[int, int]  # frames and clips of a step, without padding
 
 
 class ExcludedTime(NamedTuple):
-    """Time that is excluded, and why; from when to when by the clock."""
+    """An interval that is excluded from the timing, and the reason."""
 
     reason: Literal["first batch", "compilation", "pause"]
     start_s: float
@@ -46,7 +46,7 @@ class ExcludedTime(NamedTuple):
 
 
 class _Step(NamedTuple):
-    asked_s: float | None  # None of the first batch
+    asked_s: float | None  # when `next()` was called; None for the first batch
     got_s: float
     compiled: bool
     done: Future[tuple[float, Counts]]
@@ -60,34 +60,34 @@ class _Times(NamedTuple):
 
 
 class TimingWindow(NamedTuple):
-    """What a window of training took; `seconds` without what is excluded."""
+    """Times of the steps between two readings."""
 
-    seconds: float
+    seconds: float  # without excluded times
     steps: int
-    frames: int  # valid ones, of steps without a compilation, as are the clips
-    clips: int
-    waits_s: np.ndarray  # [steps but the first] blocked in next()
-    computes_s: np.ndarray  # [steps without a compilation] on the device
+    frames: int  # without padding, of the steps without compilation
+    clips: int  # of the steps without compilation
+    waits_s: np.ndarray  # [steps after the first] float32, blocked in next()
+    computes_s: np.ndarray  # [steps without compilation] float32, on the device
     stalled_s: float
     wait_cpu_s: float  # CPU time of all threads of the process during the waits
     excluded: tuple[ExcludedTime, ...]
 
     @property
     def stall(self) -> float:
-        """The share of the time in which the device stood idle for want of data."""
+        """The fraction of the time in which the device was idle for lack of data."""
         return self.stalled_s / self.seconds
 
     @property
     def wait(self) -> float:
-        """The share of the time in which the loop was blocked, whether or not the device was busy meanwhile."""
+        """The fraction of the time in which the loop waited for a batch, whether or not the device was busy."""
         return float(self.waits_s.sum()) / self.seconds
 
     def excluded_s(self, reason: str) -> float:
-        """Seconds set apart for a reason."""
+        """The seconds that were excluded for a reason."""
         return sum(one.seconds for one in self.excluded if one.reason == reason)
 
     def metrics(self) -> dict[str, float]:
-        """Rates, shares and milliseconds by name; nothing where each step compiled a program."""
+        """Rates, fractions and milliseconds by name; empty if every step compiled a program."""
         if not len(self.computes_s):
             return {}
         return {
@@ -103,7 +103,7 @@ class TimingWindow(NamedTuple):
 
 
 def merge_windows(windows: Sequence[TimingWindow]) -> TimingWindow:
-    """One window of several, one or more."""
+    """Merge consecutive windows, one or more, into one."""
     return TimingWindow(
         seconds=sum(one.seconds for one in windows),
         steps=sum(one.steps for one in windows),
@@ -118,15 +118,15 @@ def merge_windows(windows: Sequence[TimingWindow]) -> TimingWindow:
 
 
 class StepTimer:
-    """Times the steps of a loop: `batches`, then `record_step` for each of them, and `read` every so often."""
+    """Times the steps of a loop: iterate over `batches`, call `record_step` for each, and `read` now and then."""
 
     def __init__(self, *, asynchronous: bool, clock: Callable[[], float] = time.monotonic):
-        """`asynchronous` where a step's call returns before the device has done it."""
+        """`asynchronous` is True if the call of a step returns before the device has done the step."""
         self._clock, self._asynchronous = clock, asynchronous
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="step-end")
         self._asked_s: float | None = None
         self._got_s = self._done_s = self._since_s = clock()
-        self._start_anew()
+        self._reset()
 
     def __enter__(self) -> StepTimer:
         return self
@@ -135,7 +135,7 @@ class StepTimer:
         self._readers.shutdown(wait=False, cancel_futures=True)
 
     def batches(self, stream: Iterator[Any]) -> Iterator[Any]:
-        """The stream, with the time that each batch was waited for, but the first, until which it fills up."""
+        """The stream; the wait for each batch is timed, and that for the first one is excluded."""
         is_first = True
         while True:
             cpu_s, asked_s = time.process_time(), self._clock()
@@ -152,25 +152,30 @@ class StepTimer:
             yield batch
 
     def record_step(self, counts: Any, *, compiled: bool) -> None:
-        """Note the last batch's step, just called; its valid frames and clips [2] are read when they are there."""
-        handed_s = self._clock()
+        """Record that the step of the last batch was called.
+
+        Args:
+            counts: frames and clips [2] of the step, without padding; they are read once the step is done.
+            compiled: True if the call compiled a program, so that its time is excluded.
+        """
+        called_s = self._clock()
         if compiled:
-            self._excluded.append(ExcludedTime("compilation", self._got_s, handed_s))
+            self._excluded.append(ExcludedTime("compilation", self._got_s, called_s))
         if self._asynchronous:
             done = self._readers.submit(self._observe, counts)
         else:
             done = Future()
-            done.set_result((handed_s, _counts(counts)))
+            done.set_result((called_s, _counts(counts)))
         self._steps.append(_Step(self._asked_s, self._got_s, compiled, done))
 
     def _observe(self, counts: Any) -> tuple[float, Counts]:
-        """When a step is done, and its counts; blocks until then."""
+        """The time at which a step is done, and its counts; blocks until then."""
         read = _counts(counts)
         return self._clock(), read
 
     @contextlib.contextmanager
     def exclude(self) -> Iterator[None]:
-        """Time that is no training, such as validation: what was handed over is waited for first."""
+        """Exclude the time of the block, such as a validation; the steps before it are waited for first."""
         if self._steps:
             self._steps[-1].done.result()
         start_s = self._clock()
@@ -180,8 +185,8 @@ class StepTimer:
             self._excluded.append(ExcludedTime("pause", start_s, self._clock()))
 
     def read(self) -> TimingWindow:
-        """The window since the last reading; waits for the device, so read where values are read anyhow."""
-        times = [self._judge(step) for step in self._steps]
+        """The window since the last reading; blocks until the device has done all steps."""
+        times = [self._times(step) for step in self._steps]
         now_s = self._clock()
         counted = [one.counts for one in times if one.compute_s is not None]
         window = TimingWindow(
@@ -196,11 +201,11 @@ class StepTimer:
             excluded=tuple(self._excluded),
         )
         self._since_s = now_s
-        self._start_anew()
+        self._reset()
         return window
 
-    def _judge(self, step: _Step) -> _Times:
-        """A step's times, the steps before it having been judged."""
+    def _times(self, step: _Step) -> _Times:
+        """The times of a step; steps must be passed in order."""
         done_s, counts = step.done.result()
         free_s, self._done_s = self._done_s, max(self._done_s, done_s)
         compute_s = None if step.compiled else max(0.0, done_s - max(step.got_s, free_s))
@@ -209,14 +214,14 @@ class StepTimer:
         stall_s = max(0.0, step.got_s - max(step.asked_s, free_s))
         return _Times(step.got_s - step.asked_s, stall_s, compute_s, counts)
 
-    def _start_anew(self) -> None:
+    def _reset(self) -> None:
         self._steps: list[_Step] = []
         self._excluded: list[ExcludedTime] = []
         self._wait_cpu_s = 0.0
 
 
 def _counts(counts: Any) -> Counts:
-    frames, clips = np.asarray(counts)  # of a tensor: waits for it with the interpreter lock released
+    frames, clips = np.asarray(counts)  # for a tensor this waits, with the interpreter lock released
     return int(frames), int(clips)
 
 
@@ -225,6 +230,6 @@ def _array(values_s: Iterable[float | None]) -> np.ndarray:
 
 
 def _spread(name: str, values_s: np.ndarray) -> dict[str, float]:
-    """Median, 95th percentile and maximum in milliseconds; zeros where there are none."""
+    """Median, 95th percentile and maximum in milliseconds; zeros if there are no values."""
     median, p95, most = np.percentile(values_s, [50, 95, 100]) * 1000 if len(values_s) else (0.0, 0.0, 0.0)
     return {f"{name}_median_ms": float(median), f"{name}_p95_ms": float(p95), f"{name}_max_ms": float(most)}

@@ -1,4 +1,4 @@
-"""What a run came to: `RUN/summary.json`, and the same in the terminal."""
+"""`RUN/summary.json`: the result of one session of training, also as lines for the terminal."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from trainer.monitoring.step_timer import ExcludedTime
 
 
 class CompiledPrograms(pydantic.BaseModel):
-    """XLA programs compiled, against the shapes that batches have."""
+    """Numbers of compiled XLA programs, and of the batch shapes that need one."""
 
     model_config = pydantic.ConfigDict(frozen=True)
 
     train: int
     validation: int
-    speech: int = 0  # free running, at most one
+    speech: int = 0  # synthesis of validation clips, at most one
     shapes: int
 
     def __str__(self) -> str:
-        speech = f", {self.speech} for speech" if self.speech else ""
+        speech = f", {self.speech} for synthesis" if self.speech else ""
         return (
             f"XLA programs compiled: {self.train} for training, {self.validation} for validation{speech} "
             f"(bucket shapes: {self.shapes})"
@@ -31,7 +31,7 @@ class CompiledPrograms(pydantic.BaseModel):
 
 
 class Summary(pydantic.BaseModel):
-    """The content of `RUN/summary.json`: one session, from its start or resumption to its last step."""
+    """The content of `RUN/summary.json`."""
 
     model_config = pydantic.ConfigDict(frozen=True)
 
@@ -40,26 +40,25 @@ class Summary(pydantic.BaseModel):
     last_step: int
     device: str
     allocator: str
-    # seconds; training is what none of the others is
-    training_s: float
+    training_s: float  # without the three times below
     first_batch_s: float
     compilation_s: float
     aside_s: float  # validation and checkpoints
-    figures: dict[str, float]  # of the training time
+    figures: dict[str, float]  # metrics of the training time
     gpus: list[GpuStats]
-    memory_mib: float | None  # of the process, in RAM, at the end
+    memory_mib: float | None  # resident memory of the process at the end
     programs: CompiledPrograms
     verdict: str
-    excluded: tuple[ExcludedTime, ...] = pydantic.Field(exclude=True)  # what figures and GPUs are without
+    excluded: tuple[ExcludedTime, ...] = pydantic.Field(exclude=True)
 
     @pydantic.field_serializer("gpus")
     def _named(self, gpus: list[GpuStats]) -> list[dict[str, int | str | float | None]]:
         return [one._asdict() for one in gpus]
 
     def lines(self) -> list[str]:
-        """For the terminal."""
+        """The summary as lines for the terminal."""
         lines = [
-            f"steps {self.first_step} to {self.last_step}: training {_duration(self.training_s)}; apart from it first "
+            f"steps {self.first_step} to {self.last_step}: training {_duration(self.training_s)}; besides, first "
             f"batch {_duration(self.first_batch_s)}, compilation {_duration(self.compilation_s)}, "
             f"validation and checkpoints {_duration(self.aside_s)}"
         ]

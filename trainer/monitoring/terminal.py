@@ -1,4 +1,4 @@
-"""What a run shows while it goes on: a view that renews itself in a terminal, plain lines where stderr is none."""
+"""Progress of a run on stderr: a live view in a terminal, else plain lines."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rich.text import Text
 
 from trainer.monitoring.eta import EtaEstimator
 
-LOSS_TERMS = ("mel", "kl", "flux", "stop", "guided_attention", "voice")  # of the loss
-LINE_EVERY_S = 10.0  # where there is no terminal
+LOSS_TERMS = ("mel", "kl", "flux", "stop", "guided_attention", "voice")  # terms of the loss
+LINE_EVERY_S = 10.0  # without a terminal
 LABELS_WIDTH = len("validation") + 2
 
 Values = dict[str, float]
 
 
 class Terminal:
-    """The view; shown while it is entered."""
+    """Shows step, time left and the last metrics while it is entered."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Terminal:
         self._live.stop()
 
     def log(self, message: str) -> None:
-        """A line above the view."""
+        """Print a line above the live view."""
         self._console.print(message, highlight=False, markup=False, soft_wrap=True)
 
     def log_status(self, message: str) -> None:
@@ -73,7 +73,7 @@ class Terminal:
         self._progress.update(self._task, completed=step)
 
     def show(self, kind: str, *, step: int, values: Values) -> None:
-        """Figures of training or validation."""
+        """Show metrics of training or validation."""
         self._time(values, step=step)
         self._groups |= validation_groups(values, step=step) if kind == "validation" else train_groups(values)
         now_s = self._clock()
@@ -89,11 +89,11 @@ class Terminal:
             self._eta.add_validation(values["validation_s"])
 
     def _line(self, kind: str, *, step: int) -> str:
-        wanted = ("validation", "speech") if kind == "validation" else ("loss", "rate", "speed")
-        told = "; ".join(", ".join(self._groups[name]) for name in wanted if self._groups.get(name))
+        names = ("validation", "synthesis") if kind == "validation" else ("loss", "rate", "speed")
+        text = "; ".join(", ".join(self._groups[name]) for name in names if self._groups.get(name))
         left = self._time_left()
         begin = "validation" if kind == "validation" else f"step {step:,} of {self._total:,}{left and f', {left}'}"
-        return f"{begin}: {told}"
+        return f"{begin}: {text}"
 
     @property
     def _total(self) -> int:
@@ -118,13 +118,13 @@ class Terminal:
 
 
 def _wrapped(words: list[str], *, width: int) -> str:
-    """Lines that break between figures only."""
+    """Lines that break between metrics only."""
     whole = "  ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words)
     return textwrap.fill(whole, max(width, 1), break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def train_groups(values: Values) -> dict[str, list[str]]:
-    """Words by group; a window in which every step compiled has no rates."""
+    """Training metrics as text, by group; there are no rates if every step compiled a program."""
     speed = []
     if "stall" in values:
         speed = [
@@ -143,16 +143,16 @@ def train_groups(values: Values) -> dict[str, list[str]]:
 
 
 def validation_groups(values: Values, *, step: int) -> dict[str, list[str]]:
-    """Words by group; speech only where clips were spoken."""
+    """Validation metrics as text, by group; `synthesis` only if clips were synthesized."""
     groups = {"validation": [f"step {step:,}", *_losses(values)]}
-    spoken = _present(
+    synthesis = _present(
         values,
         free_mel_distance_db="mel {:.1f} dB off",
         free_length_error="length {:.0%} off",
         free_moves="attention moves on {:.0%}",
         free_ended="ended {:.0%}",
     )
-    return {**groups, "speech": [f"step {step:,}", *spoken]} if spoken else groups
+    return {**groups, "synthesis": [f"step {step:,}", *synthesis]} if synthesis else groups
 
 
 def _losses(values: Values) -> list[str]:
@@ -161,7 +161,7 @@ def _losses(values: Values) -> list[str]:
 
 
 def gpu_indices(names: Iterable[str]) -> list[int]:
-    """Of the GPUs that figures of such names tell of, in order."""
+    """The sorted indices of the GPUs in metric names such as `gpu0_power_w`."""
     found = (re.match(r"gpu(\d+)_", name) for name in names)
     return sorted({int(match[1]) for match in found if match})
 

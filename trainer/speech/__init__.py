@@ -1,1 +1,1 @@
-"""A sentence and a reference clip to a waveform; the one place of the trainer that prepares utterances."""
+"""Speech synthesis from a text and a reference clip; only this package of the trainer imports `preprocess`."""

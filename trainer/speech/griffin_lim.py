@@ -1,7 +1,7 @@
-"""Griffin-Lim: a signal whose spectrogram has given magnitudes, phases found by iteration.
+"""Griffin-Lim: a waveform from a mel spectrogram, with phases found by iteration.
 
-Fast variant with momentum (Perraudin, Balazs & Søndergaard, 2013, "A fast Griffin-Lim algorithm"), on the very
-frames that the mel is made of. It needs no training; a neural vocoder sounds better.
+The fast variant with momentum (Perraudin, Balazs & Søndergaard, 2013, "A fast Griffin-Lim algorithm"), on the frames of
+the feature spec. It needs no training; a neural vocoder sounds better.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ MOMENTUM = 0.99
 
 
 def griffin_lim(log_mel: np.ndarray, *, spec: FeatureSpec, iterations: int = 60, seed: int = 1) -> np.ndarray:
-    """The signal [S] float32 of a mel [F, M] in ln magnitude; S = F · hop where the spec's padding is HiFi-GAN's."""
-    wanted = linear_magnitudes(log_mel, spec=spec)
-    angles = np.random.default_rng(seed).uniform(0.0, 2.0 * np.pi, wanted.shape)
+    """A waveform [S] float32 for a mel [F, M] in ln magnitude; S = F · hop with HiFi-GAN's padding."""
+    magnitudes = linear_magnitudes(log_mel, spec=spec)
+    angles = np.random.default_rng(seed).uniform(0.0, 2.0 * np.pi, magnitudes.shape)
     phases = np.exp(1j * angles).astype(np.complex64)
     previous = np.zeros_like(phases)
     for _ in range(iterations):
-        rebuilt = _analyse(_synthesise(wanted * phases, spec=spec), spec=spec)
+        rebuilt = _analyse(_synthesise(magnitudes * phases, spec=spec), spec=spec)
         phases = _unit(rebuilt + MOMENTUM * (rebuilt - previous))
         previous = rebuilt
-    signal = _synthesise(wanted * phases, spec=spec)
+    signal = _synthesise(magnitudes * phases, spec=spec)
     return signal[spec.pad_samples : len(signal) - spec.pad_samples]
 
 
 def linear_magnitudes(log_mel: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
-    """|X| of least squares for a mel [F, M]: [F, n_fft // 2 + 1] float32, none below zero."""
+    """Linear magnitudes [F, n_fft // 2 + 1] float32 of a mel [F, M], by least squares, none below zero."""
     mel = np.exp(log_mel.astype(np.float32))
     mel = np.where(log_mel <= spec.log_silence, 0.0, mel)
     return np.maximum(mel @ _inverse_filterbank(spec), 0.0).astype(np.float32)
@@ -43,7 +43,7 @@ def _inverse_filterbank(spec: FeatureSpec) -> np.ndarray:
 
 
 def _synthesise(spectrum: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
-    """Overlap-add of frames [F, bins], divided by the sum of squared windows: the padded signal."""
+    """Inverse STFT of frames [F, bins]: overlap-add, divided by the sum of squared windows; padded signal."""
     pieces = scipy.fft.irfft(spectrum, spec.n_fft, axis=-1).astype(np.float32) * window(spec)
     return _overlap_add(pieces, hop=spec.hop_samples) / _window_power(len(pieces), spec)
 
@@ -55,7 +55,7 @@ def _window_power(frames: int, spec: FeatureSpec) -> np.ndarray:
 
 
 def _overlap_add(pieces: np.ndarray, *, hop: int) -> np.ndarray:
-    """Sum of pieces [F, n], each `hop` samples after the one before."""
+    """Sum of frames [F, n], each `hop` samples after the one before."""
     frames, size = pieces.shape
     total = np.zeros((frames - 1) * hop + size, np.float32)
     for start in range(0, size, hop):  # every hop-wide column of all pieces at once

@@ -1,4 +1,4 @@
-"""A sentence in the voice of a reference clip, from a run's checkpoint to a wav file."""
+"""Speech synthesis: a prepared request and a run's checkpoint to a wav file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from trainer.speech.request import PreparedRequest, Reference
 
 
 class Speech(NamedTuple):
-    """Samples [S] float32, the mel that they are of, [F, M] float32 in ln magnitude, and how they came to an end."""
+    """A waveform [S] float32, its mel [F, M] float32 in ln magnitude, and the reason of its end in words."""
 
     samples: np.ndarray
     mel: np.ndarray
@@ -44,7 +44,7 @@ class Speech(NamedTuple):
 
 
 class SynthesisResult(NamedTuple):
-    """What was written, and by which checkpoint."""
+    """Synthesized speech, and the checkpoint that synthesized it."""
 
     speech: Speech
     checkpoint: CheckpointFile
@@ -64,31 +64,32 @@ def synthesize_file(
     crop: Path | None = None,
     log: Callable[[str], object],
 ) -> SynthesisResult:
-    """Speak into a wav file, mono PCM16; it is scaled down where it would clip.
+    """Synthesize speech into a wav file, mono PCM16, scaled down if it would clip.
 
     Args:
-        checkpoint: "best", "last" or a step; None is the best where there is one, and else the last.
-        mel: where the mel goes too, [F, M] float32 in ln magnitude, for a vocoder.
-        tokens: where what was said goes too, dense ids [1, T] int32, for an export's signature.
-        crop: where what was heard of the reference goes too, [1, C, M] float32, for the same.
+        checkpoint: "best", "last" or a step; None is the best if there is one, and else the last.
+        mel: a file for the mel [F, M] float32 in ln magnitude, for a vocoder.
+        tokens: a file for the dense token ids [1, T] int32, for the signature of an export.
+        crop: a file for the part of the reference that is used, [1, C, M] float32, for the signature of an export.
         log: receives a line before each long step.
 
     Raises:
-        UserError: no trained run, no such checkpoint, text or reference unusable, a file not writable.
+        UserError: there is no trained run or no such checkpoint, the text or reference is unusable, or a file is not
+            writable.
     """
     if not MIN_SPEECH_S <= max_duration_s <= MAX_SPEECH_S:
-        raise UserError(f"{max_duration_s} seconds of speech: wanted {MIN_SPEECH_S:g} to {MAX_SPEECH_S:.0f}")
+        raise UserError(f"{max_duration_s} seconds of speech: expected {MIN_SPEECH_S:g} to {MAX_SPEECH_S:.0f}")
     info = read_run_info(run)
     dense = _tokens(request, info=info, run=run, tokenizer=tokenizer)
     heard = _crop(request, tokens=len(dense), info=info, run=run, log=log)
     if len(dense) > info.lengths.tokens:
         log(
-            f"the text: {len(dense)} tokens, in training {info.lengths.tokens} at most; where words are lost, speak it "
-            "sentence by sentence"
+            f"the text: {len(dense)} tokens, in training at most {info.lengths.tokens}; if words are lost, "
+            "synthesize it sentence by sentence"
         )
     saved = find_checkpoint(run, checkpoint)
     model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
-    log(f"compiling, then speaking {max_duration_s:g} s at most; for a large model on CPUs this takes minutes")
+    log(f"compiling, then synthesizing at most {max_duration_s:g} s; this takes minutes for a large model on CPUs")
     speech = synthesize(
         model,
         tokens=dense,
@@ -115,7 +116,7 @@ def synthesize(
     seed: int,
     xla: bool,
 ) -> Speech:
-    """Speech for dense tokens [T] in the voice of a mel crop [C, M]; without any frame in a voice of the model's."""
+    """Synthesize dense tokens [T] in the voice of a mel crop [C, M]; without frames the model chooses a voice."""
     frames_per_step = model.config.frames_per_step
     max_steps = max(1, int(max_duration_s * spec.frames_per_second / frames_per_step))
 
@@ -140,18 +141,18 @@ def synthesize(
 
 
 def _tokens(request: PreparedRequest, *, info: RunInfo, run: Path, tokenizer: str | None) -> np.ndarray:
-    """Dense ids [T] int32, by the tokenizer that made the shards."""
+    """Dense token ids [T] int32, from the tokenizer that the shards were built with."""
     opened = Tokenizer(tokenizer or info.contract.tokenizer.location)
     if opened.identity.sha256 != info.contract.tokenizer.sha256:
         raise UserError(
-            f"tokenizer {opened.identity.location}: not the one that the shards of {run} were made with "
-            f"(sha256 {info.contract.tokenizer.sha256}); name that one with --tokenizer"
+            f"tokenizer {opened.identity.location}: not the one that the shards of {run} were built with "
+            f"(sha256 {info.contract.tokenizer.sha256}); pass that one with --tokenizer"
         )
     pieces = opened.encode_pieces(request.text, language=request.language)
     vocabulary = Vocabulary.load(run / "vocab.json")
     if len(pieces) > MAX_TOKENS:
         raise UserError(
-            f"the text: {len(pieces):,} tokens, wanted at most {MAX_TOKENS:,}; speak it sentence by sentence"
+            f"the text: {len(pieces):,} tokens, expected at most {MAX_TOKENS:,}; synthesize it sentence by sentence"
         )
     return np.array(vocabulary.encode(pieces), np.int32)
 

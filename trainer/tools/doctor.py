@@ -1,4 +1,4 @@
-"""Is all there that a training needs, and what to do where not."""
+"""`myxtts-train doctor`: checks of what training needs, with advice for each that fails."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOM_WANTED_GIB = 2.0
 
 
 def check_environment(run: Path) -> Iterator[Check]:
-    """What a training needs, one after another."""
+    """Run the checks, one after another."""
     yield Check("TensorFlow", tf.__version__)
     yield run_check("GPU", _gpus)
     yield run_check("XLA", _compiled)
@@ -32,7 +32,7 @@ def check_environment(run: Path) -> Iterator[Check]:
 
 def _room(run: Path) -> str:
     room = free_space(run, required_gib=ROOM_WANTED_GIB, variable="RUN")
-    return f"{room}; `make train` says at its start how much checkpoints take"
+    return f"{room}; `make train` logs the size of checkpoints when it starts"
 
 
 def _gpus() -> str:
@@ -49,10 +49,10 @@ def _gpus() -> str:
 
 
 def _cards(nvml: Any = pynvml) -> list[str]:
-    """The GPUs that the driver knows; none where there is no driver.
+    """The names of the GPUs that the driver knows; none without a driver.
 
     Raises:
-        UserError: there is one, and it does not answer.
+        UserError: there is a driver, and it does not answer.
     """
     try:
         nvml.nvmlInit()
@@ -67,21 +67,21 @@ def _cards(nvml: Any = pynvml) -> list[str]:
 
 
 def _compiled() -> str:
-    """Raises UserError where XLA lacks something, such as CUDA's libdevice, which only some functions need."""
+    """Raises UserError if XLA lacks a library, such as CUDA's libdevice, which only some functions need."""
     check_gpu_support()
     try:
-        tf.function(_like_a_step, jit_compile=True)(tf.ones([64, 64])).numpy()
+        tf.function(_step_like, jit_compile=True)(tf.ones([64, 64])).numpy()
     except tf.errors.OpError as error:
         if is_out_of_memory(error):
             with translate_errors():
                 raise
         reason = error.message.partition("\n")[0]
-        raise UserError(f"cannot compile here ({reason}); xla=false trains without it, and slower") from error
+        raise UserError(f"cannot compile here ({reason}); xla=false trains without it, but slower") from error
     return "compiles products, powers, logarithms and their gradients"
 
 
-def _like_a_step(x: tf.Tensor) -> tf.Tensor:
-    """A gradient through what libraries of kernels are looked up for."""
+def _step_like(x: tf.Tensor) -> tf.Tensor:
+    """The gradient of operations for which XLA looks up kernel libraries."""
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.pow(tf.math.log1p(tf.exp(tf.tanh(x @ x))), 1.5)
@@ -89,7 +89,7 @@ def _like_a_step(x: tf.Tensor) -> tf.Tensor:
 
 
 def _precisions() -> str:
-    """Those that are computed in as fast as can be."""
+    """The precisions that the GPUs compute at full speed."""
     if not tf.config.list_physical_devices("GPU"):
         return "float32; in the others CPUs are slower"
     return ", ".join(one for one in POLICIES if slow_precision_warning(one) is None)

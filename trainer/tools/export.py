@@ -1,9 +1,9 @@
-"""A run's model for elsewhere: TensorFlow's SavedModel, which needs none of this code, and plain weights.
+"""`myxtts-train export`: a run's model as a SavedModel, which needs none of this code, and as plain weights.
 
 OUT/saved_model/           signature `synthesize`: tokens, crop, seed -> mel, steps, stopped, alignment
 OUT/weights.safetensors    every weight by name, float32
-OUT/config.json            model, contract, step, whether weights are the moving average (`averaged`), bounds
-OUT/vocab.json             the compact vocabulary: place of a token in it = its id here
+OUT/config.json            model, contract, step, whether the weights are their moving average (`averaged`), limits
+OUT/vocab.json             the compact vocabulary; the position of a token is its id
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from trainer.data.reference_length import Lengths
 from trainer.model.reference_crop import loudest_part
 from trainer.model.xtts import XTTS
 
-KEPT_S = 24 * 3600.0  # what an export that was killed left
+LEFTOVER_S = 24 * 3600.0  # leftovers of killed exports are deleted after this time
 NAMES = {"saved_model", "weights.safetensors", "config.json", "vocab.json"}
 
 
 class ExportResult(NamedTuple):
-    """What was written."""
+    """The checkpoint that was exported."""
 
     checkpoint: CheckpointFile
     parameters: int
@@ -46,13 +46,14 @@ def export_run(
     checkpoint: str | None = None,
     log: Callable[[str], object],
 ) -> ExportResult:
-    """Write the model of a run's checkpoint, with the moving average of its weights where it has one.
+    """Write the model of a run's checkpoint, with the moving average of its weights if it has one.
 
-    `checkpoint` is "best", "last" or a step; None is the best where there is one, and else the last. `log` receives a
-    line before each long step.
+    Args:
+        checkpoint: "best", "last" or a step; None is the best if there is one, and else the last.
+        log: receives a line before each long step.
 
     Raises:
-        UserError: no trained run, no such checkpoint, or `out` is not writable, or holds something else.
+        UserError: there is no trained run or no such checkpoint, or `out` is not writable or holds something else.
     """
     info, saved = read_run_info(run), find_checkpoint(run, checkpoint)
     contract = info.contract
@@ -91,16 +92,16 @@ def export_run(
 
 
 def _check_replaceable(out: Path) -> None:
-    """Raises UserError where something other than an export would be lost."""
+    """Raises UserError if the folder holds anything but an export."""
     if out.exists() and not (out.is_dir() and {path.name for path in out.iterdir()} <= NAMES):
-        raise UserError(f"{out}: holds something other than an export; name a folder that is new")
+        raise UserError(f"{out}: holds something other than an export; expected a new folder")
 
 
 @contextlib.contextmanager
 def _new_folder(out: Path) -> Iterator[Path]:
-    """A folder under a temporary name, that gets its own once it is whole, in place of the export that had it.
+    """A temporary folder that replaces `out` when the block ends without an error.
 
-    What killed exports to the same name left goes then, after a day: until then it may be one that goes on.
+    It also deletes folders that killed exports to `out` left, after a day: younger ones may belong to a running export.
     """
     out = out.resolve()
     new, old = temporary_path(out), temporary_path(out)
@@ -113,10 +114,10 @@ def _new_folder(out: Path) -> Iterator[Path]:
             out.rename(old)
         new.rename(out)
         fsync_path(out.parent)
-        for left in temporary_files_of(out):
+        for leftover in temporary_files_of(out):
             with contextlib.suppress(OSError):
-                if time.time() - left.stat().st_mtime > KEPT_S:
-                    remove_tree(left)
+                if time.time() - leftover.stat().st_mtime > LEFTOVER_S:
+                    remove_tree(leftover)
     finally:
         if old.exists() and not out.exists():
             old.rename(out)
@@ -126,17 +127,19 @@ def _new_folder(out: Path) -> Iterator[Path]:
 
 
 def synthesizer(model: XTTS, *, lengths: Lengths, n_mels: int, max_tokens: int, max_steps: int) -> tf.Module:
-    """A module whose `synthesize` speaks; free lengths up to the bounds are padded, for inside shapes are static.
+    """A module with a function `synthesize`; it pads inputs to the limits, because its shapes are static inside.
 
-    It has the model's variables and not the model, which Keras would want to save in its own way.
+    The module holds the variables of the model and not the model itself, which Keras would save in its own format.
     """
     limit, r = model.config.crop_frames, model.config.frames_per_step
 
     def synthesize(tokens: tf.Tensor, crop: tf.Tensor, seed: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Speak tokens [1, T] in the voice of a crop [1, C, M]; mel [1, F, M], steps [1], alignment [1, N, T].
+        """Speak tokens [1, T] in the voice of a crop [1, C, M].
 
-        `stopped` [1] is whether it came to an end by itself. Of a crop its loudest part is heard, as much as goes with
-        the text, as in `make synthesize`.
+        The loudest part of the crop is used, as long as the text allows, as in `make synthesize`.
+
+        Returns:
+            mel [1, F, M]; steps [1]; stopped [1], whether the model predicted the end; alignment [1, N, T].
         """
         token_counts = tf.shape(tokens)[1]
         heard = lengths.heard_frames(token_counts, crop_frames=limit)

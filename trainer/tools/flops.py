@@ -1,10 +1,10 @@
-"""What a training step computes, by formula: the operations of its matrix products and convolutions.
+"""Floating-point operations of a training step, by formula, from its matrix products and convolutions.
 
-A multiply-add is two operations. The backward pass has two products for each of the forward pass, one towards the
-input and one towards the weights (Kaplan et al., 2020, arXiv:2001.08361, section 2.1); towards data there is none.
-What is elementwise (norms, softmax, GELU, the optimizer) counts nothing, nor does what rematerialisation computes
-twice, nor the loss of voices: so is the utilisation of a model defined (Chowdhery et al., 2022, arXiv:2204.02311,
-appendix B). Padding counts, for it is computed with; of causal attention all N² scores are.
+A multiply-add is two operations. The backward pass has two products for each one of the forward pass: the gradients of
+the input and of the weights (Kaplan et al., 2020, arXiv:2001.08361, section 2.1); input data need no gradient.
+Elementwise operations (norms, softmax, GELU, the optimizer), recomputation by rematerialisation and the voice loss are
+not counted, as in the definition of model FLOPs utilisation (Chowdhery et al., 2022, arXiv:2204.02311, appendix B).
+Padding is counted, because it is computed; so are all N² scores of causal attention.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from trainer.model.reference_encoder import CROP_KERNEL, CROP_STRIDE, NUM_LATENT
 
 
 def step_flops(config: ModelConfig, bucket: Bucket, *, n_mels: int) -> int:
-    """Operations of forward and backward pass on a batch of a shape, [B, F] frames and [B, T] tokens."""
+    """Operations of the forward and the backward pass for a batch of a shape."""
     size, r = SIZES[config.size], config.frames_per_step
     crop = (min(config.crop_frames, bucket.frames) - 1) // CROP_STRIDE + 1
     latents = NUM_LATENTS + (config.style_tokens > 0)
-    heard = crop * CROP_KERNEL * n_mels * size.audio_encoder.width
+    crop_conv = crop * CROP_KERNEL * n_mels * size.audio_encoder.width
     prenet = bucket.frames // r * r * n_mels * size.prenet
     forward = (
         _encoder(size.text_encoder, bucket.tokens)
-        + heard
+        + crop_conv
         + _audio_encoder(size, crop, style_tokens=config.style_tokens)
         + _memory(size, latents=latents, tokens=bucket.tokens)
         + prenet
         + _decoder(size, bucket.frames // r, memory=latents + bucket.tokens, outputs=2 * r * n_mels)
         + _frames(size, bucket.frames, n_mels=n_mels)
     )
-    return 2 * bucket.clips * (3 * forward - heard - prenet)
+    return 2 * bucket.clips * (3 * forward - crop_conv - prenet)
 
 
 def _encoder(stack: Stack, positions: int) -> int:
-    """Multiply-adds of blocks over a sequence: four projections, scores and mixture, a feed-forward layer of 4 D."""
+    """Multiply-adds of transformer blocks: four projections, scores, weighted sum, and a feed-forward layer of 4 D."""
     return stack.layers * (12 * positions * stack.width**2 + 2 * positions**2 * stack.width)
 
 
 def _audio_encoder(size: Size, positions: int, *, style_tokens: int) -> int:
-    """Multiply-adds after the convolution: blocks, resampler, speaker and, where there are any, style tokens."""
+    """Multiply-adds after the convolution: blocks, resampler, speaker embedding and style tokens, if any."""
     width, keys = size.audio_encoder.width, positions + NUM_LATENTS
     resampled = 10 * NUM_LATENTS * width**2 + 2 * keys * width**2 + 2 * NUM_LATENTS * keys * width
     style = 2 * width * STYLE_WIDTH + 2 * (1 + style_tokens) * STYLE_WIDTH**2 + 2 * style_tokens * STYLE_WIDTH
@@ -54,14 +54,14 @@ def _audio_encoder(size: Size, positions: int, *, style_tokens: int) -> int:
 
 
 def _memory(size: Size, *, latents: int, tokens: int) -> int:
-    """Multiply-adds of what the decoder attends to: projected once, then to keys and values of each block."""
+    """Multiply-adds that project the encoder states once, then to keys and values of each decoder block."""
     width = size.decoder.width
     projected = latents * size.audio_encoder.width + tokens * size.text_encoder.width + size.speaker
     return projected * width + size.decoder.layers * 2 * (latents + tokens) * width**2
 
 
 def _decoder(size: Size, steps: int, *, memory: int, outputs: int) -> int:
-    """Multiply-adds from the second layer of the pre-net to distribution and stop."""
+    """Multiply-adds from the second layer of the pre-net to the distribution and the stop logit."""
     width = size.decoder.width
     attended = size.decoder.layers * (2 * steps * width**2 + 2 * steps * memory * width)
     around = size.prenet**2 + size.prenet * width + width * (outputs + 1)
@@ -69,6 +69,6 @@ def _decoder(size: Size, steps: int, *, memory: int, outputs: int) -> int:
 
 
 def _frames(size: Size, frames: int, *, n_mels: int) -> int:
-    """Multiply-adds of what is done frame by frame: the MLP on z, and the post-net."""
+    """Multiply-adds per frame: the MLP on the latents, and the post-net."""
     postnet = 2 * n_mels * size.postnet + (POSTNET_LAYERS - 2) * size.postnet**2
     return frames * (2 * n_mels * size.prenet + POSTNET_KERNEL * postnet)

@@ -1,4 +1,4 @@
-"""The inspection of an input as a picture: where the clips lie, the buckets around them, and what is padding."""
+"""Plot of `myxtts-train inspect-input`: clips by length, the buckets around them, and the padding."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _PLAN, _EPOCH, _STEPS = "#4878a8", "#d9822b", "#c03a2b"
 
 
 def check_plot_path(path: Path) -> None:
-    """Raises UserError where no picture can be written there."""
+    """Raises UserError unless a plot can be written there."""
     if path.suffix not in FORMATS:
-        raise UserError(f"{path}: not a picture's name; wanted one that ends in {', '.join(FORMATS)}")
+        raise UserError(f"{path}: expected a name that ends in {', '.join(FORMATS)}")
     if not path.parent.is_dir():
-        raise UserError(f"{path}: there is no folder {path.parent}; make it or choose another place")
+        raise UserError(f"{path}: there is no folder {path.parent}; create it or choose another one")
 
 
 def write_plot(inspection: Inspection, *, path: Path, title: str) -> None:
-    """Write the picture.
+    """Write the plot.
 
     Raises:
         UserError: it cannot be written.
@@ -41,20 +41,18 @@ def write_plot(inspection: Inspection, *, path: Path, title: str) -> None:
     try:
         figure.savefig(path, dpi=120)
     except OSError as error:
-        raise UserError(
-            f"{path}: cannot be written ({error.strerror}); choose another place for the picture"
-        ) from error
+        raise UserError(f"{path}: cannot be written ({error.strerror}); choose another file for the plot") from error
 
 
 def _draw_lengths(axes: Axes, inspection: Inspection) -> None:
-    """Records by frames and tokens, weighted by how often they are heard; a corner for each bucket."""
+    """Records by frames and tokens, weighted by how often an epoch repeats them; a corner for each bucket."""
     buckets, rows = inspection.plan.buckets, inspection.rows["train"]
     last, rates = buckets[-1], inspection.plan.rates["train"]
     edges = [np.linspace(0, size, min(MAX_BINS, size) + 1) for size in (last.frames, last.tokens)]
-    heard = rates > 0
-    counts, *_ = np.histogram2d(rows.frames[heard], rows.tokens[heard], bins=edges, weights=rates[heard])
+    sampled = rates > 0
+    counts, *_ = np.histogram2d(rows.frames[sampled], rows.tokens[sampled], bins=edges, weights=rates[sampled])
     drawn = axes.pcolormesh(*edges, counts.T, norm=LogNorm(vmin=counts[counts > 0].min() / 3), cmap="Blues")
-    axes.figure.colorbar(drawn, ax=axes, label="records heard in an epoch", shrink=0.6)
+    axes.figure.colorbar(drawn, ax=axes, label="records in an epoch", shrink=0.6)
     for bucket in buckets:
         axes.plot([0, bucket.frames, bucket.frames], [bucket.tokens, bucket.tokens, 0], color=_STEPS, linewidth=1)
     for bucket in buckets:
@@ -66,7 +64,7 @@ def _draw_lengths(axes: Axes, inspection: Inspection) -> None:
         ylabel="tokens",
         xlim=(0, last.frames * 1.03),
         ylim=(0, last.tokens * 1.05),
-        title="clips by length; a corner is a bucket, its number the clips of a batch",
+        title="clips by length; each corner is a bucket with its clips per batch",
     )
 
 
@@ -83,7 +81,7 @@ def _draw_buckets(axes: Axes, inspection: Inspection) -> None:
 
 
 def _draw_choices(axes: Axes, inspection: Inspection) -> None:
-    """Padding against the number of shapes, and the seconds that a run pays for both."""
+    """Padding by number of shapes, and the seconds that a run loses to padding and compilation."""
     choices, chosen = inspection.plan.choices, len(inspection.plan.buckets)
     shapes = [one.shapes for one in choices]
     axes.plot(shapes, [100 * one.padding for one in choices], color=_PLAN, marker=".")

@@ -1,10 +1,10 @@
-"""What training costs on the devices at hand, measured before a run is begun.
+"""`myxtts-train profile`: time and memory of each batch shape, and the speed of the input, before a run is started.
 
     each shape ── full batches: compiling, steps in a row, memory ──┐
     the input ─── real batches, taken as fast as they come ─────────┴─► Profile
     both together, recorded ──────────────────────────────────────────► OUT/plugins/profile
 
-Nothing is kept of what is trained here.
+The weights that are trained here are discarded.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from trainer.training.components import TrainComponents
 from trainer.training.memory_probe import restore_variables
 from trainer.training.train_step import EvalStep
 
-# For so long the input is taken by itself, and on up to a chunk's first batch, before which it is read whole; but not
-# beyond the second.
+# The input is measured alone for the first number of seconds, then until the first batch of a chunk, because a chunk is
+# read as a whole; it ends at the second number in any case.
 INPUT_S, MOST_INPUT_S = 3.0, 60.0
 
-MOST_RECORDED = 20  # steps; a long recording is cut, or takes minutes to open
+MOST_RECORDED = 20  # steps; TensorBoard cuts longer recordings or takes minutes to open them
 
 
 class ShapeCost(NamedTuple):
-    """Of a batch shape, shared by all devices; nothing is measured where it does not fit into their memory."""
+    """Costs of a batch shape, shared by all devices; only `batches` is known if it does not fit into memory."""
 
     bucket: Bucket
     batches: int  # in epoch 0
@@ -58,49 +58,49 @@ class ShapeCost(NamedTuple):
 
 
 class Profile(NamedTuple):
-    """What was measured."""
+    """The measurements of all batch shapes and of the input."""
 
     devices: str
     device_count: int
-    shapes: tuple[ShapeCost, ...]  # of which one fits at least
-    input_over_steps: float | None  # the input's rate over that of the steps; None where a batch does not fit
+    shapes: tuple[ShapeCost, ...]  # one or more fit into memory
+    input_over_steps: float | None  # speed of the input relative to the steps; None if a batch does not fit
     steps: int  # of the run
     stores_mels: bool
 
     @property
     def compile_s(self) -> float:
-        """Of a shape, median."""
+        """Median compilation time of a shape."""
         return statistics.median(one.compile_s for one in self.shapes if one.fits)
 
     @property
     def frames_s(self) -> float:
-        """Of 1,000 padded frames, median of the shapes."""
+        """Median over the shapes of the time for 1,000 padded frames."""
         costs = (1000 * one.step_s / (one.bucket.clips * one.bucket.frames) for one in self.shapes if one.fits)
         return statistics.median(costs)
 
     @property
     def batches(self) -> int:
-        """Of epoch 0."""
+        """Number of batches of epoch 0."""
         return sum(one.batches for one in self.shapes)
 
     @property
     def epoch_s(self) -> float | None:
-        """Of epoch 0, steps and waits for the input; None where a batch does not fit."""
+        """Time of epoch 0, steps and waits for the input; None if a batch does not fit."""
         if self.input_over_steps is None:
             return None
         return sum(one.batches * one.step_s for one in self.shapes) / min(1.0, self.input_over_steps)
 
     @property
     def run_s(self) -> float | None:
-        """Of all steps of the run, if shapes are mixed as in epoch 0."""
+        """Time of all steps of the run, if its shapes are distributed as in epoch 0."""
         return None if self.epoch_s is None or not self.batches else self.steps * self.epoch_s / self.batches
 
 
 class Profiler:
-    """What would train in a run, on this host alone."""
+    """Measures the steps and the input of a run on this host alone."""
 
     def __init__(self, config: TrainConfig, *, dataset: Dataset, out: Path):
-        """Raises UserError where there is nothing to train on."""
+        """Raises UserError if the dataset has nothing to train on."""
         self._config, self._dataset, self._out = config, dataset, out
         info = RunInfo.of(config, dataset=dataset)
         self._components = TrainComponents(config, dataset=dataset, run=out, info=info, hosts=Hosts())
@@ -110,33 +110,33 @@ class Profiler:
 
     @property
     def programs(self) -> int:
-        """Shapes of which the training step is compiled so far."""
+        """Number of shapes for which the training step was compiled."""
         return self._components.programs
 
     def measure(self, *, steps: int, log: Callable[[str], object]) -> Profile:
-        """Each shape in so many steps, then the input; `log` receives a line before each long step.
+        """Measure each shape in some steps, then the input; `log` receives a line before each part.
 
         Raises:
             UserError: no shape fits into memory, or the data cannot be read.
         """
         log("the first batch")
-        next(self._batches(log=log))  # data that cannot be read are told before anything is compiled
+        next(self._batches(log=log))  # unreadable data are reported before anything is compiled
         shapes = tuple(self._shape_costs(steps=steps, log=log))
         if not any(one.fits for one in shapes):
             raise UserError("no shape fits into memory: lower model.size or input.max_frames, or free the device")
         over_steps = None
         if all(one.fits for one in shapes):
-            log("the input by itself")
-            with _unless_full():
+            log("the input alone")
+            with _ignore_oom():
                 over_steps = self._input_over_steps({one.bucket: one.step_s for one in shapes}, log=log)
         names, count = str(self._devices), self._devices.count
         return Profile(names, count, shapes, over_steps, self._config.steps, self._feed.stores_mels)
 
     def record(self, *, steps: int, log: Callable[[str], object]) -> None:
-        """Steps of training for TensorBoard's profiler, as many more as batches lie ready; into OUT/plugins/profile.
+        """Record steps, and one more for each prefetched batch, for TensorBoard's profiler in OUT/plugins/profile.
 
         Raises:
-            UserError: it cannot be written, or a batch does not fit.
+            UserError: the recording cannot be written, or a batch does not fit.
         """
         steps = min(steps, MOST_RECORDED) + self._config.input.prefetch_batches
         log(f"recording {steps} steps")
@@ -147,8 +147,8 @@ class Profiler:
                 self._train(itertools.islice(batches, steps))
         except OutOfMemory as event:
             raise UserError(
-                f"out of memory in bucket {event.bucket} (clips×frames×tokens), nothing is recorded: with the batches "
-                "that lie ready it does not fit; lower input.prefetch_batches or input.global_frames_per_batch"
+                f"out of memory in bucket {event.bucket} (clips×frames×tokens), nothing is recorded: it does not fit "
+                "beside the prefetched batches; lower input.prefetch_batches or input.global_frames_per_batch"
             ) from event
 
     def _shape_costs(self, *, steps: int, log: Callable[[str], object]) -> Iterator[ShapeCost]:
@@ -159,7 +159,7 @@ class Profiler:
         for number, bucket in enumerate(self._feed.plan.buckets):
             log(f"shape {number + 1} of {len(trained)}, {bucket} (clips×frames×tokens): compiling, {steps} steps")
             cost = ShapeCost(bucket, 0, fits=False)
-            with _unless_full():
+            with _ignore_oom():
                 judged_s = self._validation_compile_s(bucket) if judged[number] else 0.0
                 stepped = self._step_cost(bucket, steps=steps)
                 cost = stepped._replace(compile_s=stepped.compile_s + judged_s)
@@ -189,7 +189,7 @@ class Profiler:
         return translate_oom_in_input(self._devices.batches(self._feed.train, Position(), log=log))
 
     def _train(self, batches: Iterable[Batch]) -> None:
-        """Steps in a row, until the devices have done the last."""
+        """Train on the batches; returns when the devices have done the last step."""
         values: dict[str, tf.Tensor] = {}
         for number, batch in enumerate(batches):
             with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
@@ -197,11 +197,11 @@ class Profiler:
         values["loss"].numpy()
 
     def _input_over_steps(self, step_s: dict[Bucket, float], *, log: Callable[[str], object]) -> float:
-        """The time that steps take for the batches of some chunks, over the time in which these come."""
+        """The time of the steps for the batches of some chunks, relative to the time in which the input yields them."""
         batches = self._batches(log=log)
         chunk, computed_s, start_s = None, 0.0, 0.0
         for batch in batches:
-            parts_of(batch["frames"])[0].numpy()  # it is on the device
+            parts_of(batch["frames"])[0].numpy()  # blocks until the batch is on the device
             if chunk is None:
                 start_s = time.perf_counter()
             elapsed_s = time.perf_counter() - start_s
@@ -219,8 +219,8 @@ def _chunk_of(batch: Batch) -> tuple[int, ...]:
 
 
 @contextlib.contextmanager
-def _unless_full() -> Iterator[None]:
-    """Ends the block where a device's memory does not suffice."""
+def _ignore_oom() -> Iterator[None]:
+    """End the block silently if a batch does not fit into memory."""
     try:
         yield
     except OutOfMemory:
@@ -236,13 +236,13 @@ def _without_positions(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def _start_compiler(*, xla: bool) -> None:
-    """The first program takes longer than others: libraries and kernels are looked up."""
+    """Compile a small program, because the first one takes longer: libraries and kernels are loaded."""
     tf.function(tf.linalg.matmul, jit_compile=xla or None)(tf.ones([64, 64]), tf.ones([64, 64])).numpy()
 
 
 @contextlib.contextmanager
 def _memory_of(devices: Devices) -> Iterator[list[float]]:
-    """The most that is in use of the first GPU until it is left, in MiB; nothing where it is none."""
+    """Yields a list that gets the peak memory of the first GPU in MiB at the end of the block, if there is a GPU."""
     found: list[float] = []
     name = devices.first.removeprefix("/")
     if devices.gpus:
@@ -254,7 +254,7 @@ def _memory_of(devices: Devices) -> Iterator[list[float]]:
 
 @contextlib.contextmanager
 def _recording(out: Path) -> Iterator[None]:
-    """Raises UserError where it cannot be written."""
+    """Record the block with TensorBoard's profiler; raises UserError if the recording cannot be written."""
     tf.profiler.experimental.start(str(out))
     try:
         yield
@@ -265,7 +265,7 @@ def _recording(out: Path) -> Iterator[None]:
         tf.profiler.experimental.stop()
     except tf.errors.OpError as error:
         reason = error.message.partition("\n")[0]
-        raise UserError(f"{out}: the recording cannot be written ({reason}); the figures above stand") from error
+        raise UserError(f"{out}: the recording cannot be written ({reason}); the table above is valid") from error
 
 
 def _elapsed_s(work: Callable[[], object]) -> float:

@@ -1,4 +1,4 @@
-"""A profile for people, and for programs."""
+"""Output of `myxtts-train profile`: a table, conclusions in lines, and `profile.json`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_count import seconds_in_words
 from trainer.tools.profile import Profile, ShapeCost
 
-NARROW_INPUT = 1.5  # times as fast as the steps: what else a training does takes cores too
+NARROW_INPUT = 1.5  # times as fast as the steps; training needs cores for other work too
 
 
 def profile_table(profile: Profile) -> Table:
-    """A row for each shape."""
+    """A row for each batch shape."""
     title = f"A step on {profile.devices}"
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("clips", "frames", "tokens", "batches\nepoch 0", "compiling\ns", "step\nms", "frames/s", "GFLOP/s"):
@@ -42,26 +42,26 @@ def _measured(one: ShapeCost) -> Iterator[str]:
 
 
 def profile_lines(profile: Profile) -> Iterator[str]:
-    """What follows from the rows."""
+    """Conclusions from the table."""
     for one in profile.shapes:
         if not one.fits:
-            yield f"{one.bucket} does not fit into memory: {_outlook(one, devices=profile.device_count)}"
+            yield f"{one.bucket} does not fit into memory: {_what_training_does(one, devices=profile.device_count)}"
     if profile.epoch_s is not None and profile.run_s is not None:
         yield (
             f"epoch 0: {profile.batches:,} batches, {_duration(profile.epoch_s)}; {profile.steps:,} steps: "
-            f"{_duration(profile.run_s)}, without compiling, validations and checkpoints"
+            f"{_duration(profile.run_s)}, without compilation, validation and checkpoints"
         )
     yield (
-        "for the choice of the number of shapes: "
+        "settings for the choice of the number of shapes: "
         f"input.costs.compile_s={profile.compile_s:.3g} input.costs.step_s_per_1000_frames={profile.frames_s:.3g}"
     )
     if profile.input_over_steps is not None:
-        yield f"the input by itself: {profile.input_over_steps:.1f} times as fast as the steps{_advice(profile)}"
+        yield f"the input alone: {profile.input_over_steps:.1f} times as fast as the steps{_advice(profile)}"
 
 
-def _outlook(one: ShapeCost, *, devices: int) -> str:
+def _what_training_does(one: ShapeCost, *, devices: int) -> str:
     if one.bucket.part(devices).clips > 1:
-        return "training would plan fewer clips in it"
+        return "training would put fewer clips into its batches"
     return "training would end; lower input.max_frames or model.size, or free the device"
 
 
@@ -75,17 +75,17 @@ def _advice(profile: Profile) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """In the largest unit of which there are ten, or in seconds."""
+    """Seconds, minutes from 10 on, or hours from 10 on."""
     if seconds < 600:
         return f"{seconds_in_words(seconds)} s"
     return f"{seconds / 60:,.0f} min" if seconds < 600 * 60 else f"{seconds / 3600:,.0f} h"
 
 
 def write_profile(profile: Profile, *, config: TrainConfig, data: Path, out: Path) -> None:
-    """`OUT/profile.json`.
+    """Write `OUT/profile.json`.
 
     Raises:
-        UserError: it is not writable.
+        UserError: the file cannot be written.
     """
     path = out / "profile.json"
     names = ("devices", "steps", "input_over_steps", "epoch_s", "run_s")
@@ -96,20 +96,20 @@ def write_profile(profile: Profile, *, config: TrainConfig, data: Path, out: Pat
     try:
         write_json(path, {**facts, "costs": costs, "shapes": shapes})
     except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror}); what it would say is above") from error
+        raise UserError(f"{path}: cannot be written ({error.strerror}); the measurements are printed above") from error
 
 
 def make_output_folder(out: Path, *, data: Path) -> None:
-    """For a profile, which a dataset is no place for.
+    """Create the folder of the profile.
 
     Raises:
-        UserError: it is in the dataset, or cannot be made.
+        UserError: the folder is inside the dataset, or cannot be created.
     """
     if data.resolve() in (out.resolve(), *out.resolve().parents):
         raise UserError(
-            f"{out} is in the dataset {data}, which nothing may be added to; give another folder with --out"
+            f"{out}: inside the dataset {data}, to which nothing may be added; expected another folder with --out"
         )
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{out}: cannot be made ({error.strerror}); wanted a folder for the profile") from error
+        raise UserError(f"{out}: cannot be created ({error.strerror}); expected a folder for the profile") from error

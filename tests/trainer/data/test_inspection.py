@@ -106,7 +106,7 @@ def test_left_out_clips_are_told(inspect: Callable[..., Outcome], dataset: Datas
 
 def test_the_picture_is_one(inspect: Callable[..., Outcome], tmp_path: Path) -> None:
     outcome = inspect("--out", tmp_path / "input.png")
-    assert f"picture: {tmp_path / 'input.png'}" in outcome.out
+    assert f"plot: {tmp_path / 'input.png'}" in outcome.out
     image = matplotlib.image.imread(tmp_path / "input.png")
     assert image.shape == (960, 1560, 4)
     assert len(np.unique(image[:, :, :3].reshape(-1, 3), axis=0)) > 50

@@ -117,7 +117,7 @@ def test_the_mean_is_that_of_the_samples() -> None:
     _, (use,) = sampled(90, 100, 80)
     assert use == GpuStats(0, "card 0", 80 * 1024, 3 * 1024, 90.0, 250.0)  # of memory not what NVML sees, the pool
     assert use.metrics() == {"gpu0_utilisation": 90.0, "gpu0_memory_peak_mib": 3 * 1024, "gpu0_power_w": 250.0}
-    assert str(use) == "GPU 0 (card 0): 90.0 % busy, 3.0 of 80.0 GiB needed at most, 250 W"
+    assert str(use) == "GPU 0 (card 0): 90.0 % busy, peak memory 3.0 of 80.0 GiB, 250 W"
 
 
 def test_samples_within_and_just_after_a_compilation_do_not_count() -> None:
@@ -182,7 +182,7 @@ def test_no_library_is_said_once() -> None:
     assert sampler_threads() == []
 
 
-@pytest.mark.parametrize(("libraries", "told"), [(None, "`make … GPU=1` adds"), (object(), "libraries are there")])
+@pytest.mark.parametrize(("libraries", "told"), [(None, "`make … GPU=1` adds"), (object(), "libraries are installed")])
 def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
     libraries: object, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,7 +190,7 @@ def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: libraries)
     with GpuSampler(used=0, nvml=driver, interval_s=0.001) as sampler:
         notice = str(sampler.pop_notice())
-        assert "computes on the CPU, GPUs of this machine: card 0 (" in notice
+        assert "computes on the CPU; it does not see card 0 (" in notice
         assert told in notice
         assert sampler_threads() == []
     assert driver.asked == 0
@@ -199,7 +199,7 @@ def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
 def test_gpus_of_which_tensorflow_uses_some_are_told_and_not_sampled() -> None:
     driver = Driver([50], gpus=2)
     with GpuSampler(used=1, nvml=driver, interval_s=0.001) as sampler:
-        assert "computes on 1 of 2 GPUs (card 0, card 1) and which is not known" in str(sampler.pop_notice())
+        assert "computes on 1 of 2 GPUs (card 0, card 1), and it is not known which" in str(sampler.pop_notice())
         assert sampler_threads() == []
         sampler.reset_peak_memory()
         assert sampler.totals() == []

@@ -27,12 +27,12 @@ def stretch_of(waits_s: list[float], *, wait_cpu_s: float = 0.0) -> TimingWindow
 
 
 def test_up_to_two_percent_the_input_keeps_up() -> None:
-    assert told(stall=0.02) == "input keeps up: stall 2.0%, wanted at most 2%"
-    assert told(stall=0.021).startswith("input too slow: stall 2.1%, wanted at most 2%; ")
+    assert told(stall=0.02) == "input keeps up: stall 2.0%, expected at most 2%"
+    assert told(stall=0.021).startswith("input too slow: stall 2.1%, expected at most 2%; ")
 
 
 def test_a_few_steps_are_no_ground_for_a_verdict() -> None:
-    assert told(steps=19) == "stall 30.0%; steps that were timed: 19, too few to judge the input by"
+    assert told(steps=19) == "input stall 30.0% in 19 timed steps, too few to assess the input"
 
 
 def test_sleeping_readers_and_a_busy_disk_call_for_more_readers_and_a_faster_disk() -> None:

@@ -104,7 +104,7 @@ def test_no_command_ends_in_a_traceback_for_a_device(
         (
             OSError(5, "Input/output error", "clip.wav"),
             2,
-            "error: clip.wav: Input/output error; see that it can be read",
+            "error: clip.wav: Input/output error; check that it can be read",
         ),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],

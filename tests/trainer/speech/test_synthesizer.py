@@ -86,7 +86,7 @@ def test_nothing_to_say(mistake: Callable[..., str], text: str) -> None:
 
 
 def test_a_text_that_attention_would_take_all_memory_for(mistake: Callable[..., str]) -> None:
-    assert re.search(r"the text: 22,002 tokens, wanted at most 10,000; ", mistake(text="kettle and " * 5_500))
+    assert re.search(r"the text: 22,002 tokens, expected at most 10,000; ", mistake(text="kettle and " * 5_500))
 
 
 def wav(samples: np.ndarray, *, rate_hz: int = 22050) -> bytes:
@@ -162,7 +162,7 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
         *words, out, *(part for name, path in zip(names, kept, strict=True) for part in (f"--{name}", path))
     )
     assert outcome.code == 0, outcome.err
-    assert "compiling, then speaking 0.5 s at most" in outcome.err
+    assert "compiling, then synthesizing at most 0.5 s" in outcome.err
     samples, rate_hz = soundfile.read(out, dtype="float32", always_2d=True)
     assert rate_hz == 22050
     assert samples.shape[1] == 1
@@ -203,7 +203,7 @@ def test_a_text_that_is_longer_than_any_of_training_is_spoken_and_said_to_be(
     words = ["synthesize", "--run", run, "--language", "eng_Latn", "--seconds", "0.2", "--out", out, "--text"]
     outcome = command(*words, "one " * longest)
     assert outcome.code == 0, outcome.err
-    assert f"in training {longest} at most; where words are lost, speak it sentence by sentence" in outcome.err
+    assert f"in training at most {longest}; if words are lost, synthesize it sentence by sentence" in outcome.err
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ def test_an_xla_that_cannot_compile_is_trouble(monkeypatch: pytest.MonkeyPatch, 
 
 def test_what_xla_compiles_needs_more_than_a_product() -> None:
     """On a GPU a product alone is a library's; powers and logarithms need CUDA's libdevice."""
-    program = tf.function(doctor._like_a_step, jit_compile=True)
+    program = tf.function(doctor._step_like, jit_compile=True)
     text = program.experimental_get_compiler_ir(tf.ones([8, 8]))(stage="hlo")
     for operation in ("dot(", "power(", "log-plus-one(", "exponential("):
         assert operation in text

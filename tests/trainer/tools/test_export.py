@@ -27,7 +27,7 @@ from trainer.data.position import Position
 from trainer.data.reference_length import Lengths
 from trainer.model.xtts import XTTS, Generated
 from trainer.optim.ema import average_name
-from trainer.tools.export import KEPT_S, _check_replaceable, _new_folder, synthesizer
+from trainer.tools.export import LEFTOVER_S, _check_replaceable, _new_folder, synthesizer
 
 STRANGER = """
 import sys, numpy as np, tensorflow as tf
@@ -181,7 +181,7 @@ def test_an_export_removes_what_a_killed_one_left_and_not_what_another_still_wri
     other.mkdir()
     longer.mkdir()
     for folder in (killed, other, longer):
-        os.utime(folder, (time.time() - KEPT_S - 60,) * 2)
+        os.utime(folder, (time.time() - LEFTOVER_S - 60,) * 2)
     with _new_folder(out) as slow:
         put(out, config="fast")
         assert not killed.exists()

@@ -149,8 +149,8 @@ def test_a_shape_that_does_not_fit_is_told_and_the_others_are_measured(
     monkeypatch.setattr(TrainComponents, "train_on", full_beyond(300))
     outcome = command("profile", CONFIG, "--data", data, "--out", tmp_path / "out")
     assert outcome.code == 0, outcome.err
-    assert "does not fit into memory: training would plan fewer clips in it" in outcome.out
-    assert "nothing is recorded" in outcome.out
+    assert "does not fit into memory: training would put fewer clips into its batches" in outcome.out
+    assert "no steps were recorded" in outcome.out
     assert "epoch 0: " not in outcome.out
     found = profiled(tmp_path / "out")
     assert [one["fits"] for one in found["shapes"]] == [True, False]

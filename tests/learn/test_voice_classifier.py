@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.learn.clips import Clip
-from tests.learn.voices import Voices, nearest_by_pitch
+from tests.learn.voice_classifier import VoiceClassifier, nearest_by_pitch
 
 NOBODY = np.zeros([1, 4], np.float32)
 
@@ -25,7 +25,7 @@ def test_the_nearest_pitch_is_by_ratio_and_not_by_difference() -> None:
 class Ears:
     """Stands for a speaker: the embedding of a mel is its first frame."""
 
-    def recognise(self, mels: list[np.ndarray]) -> np.ndarray:
+    def speaker_embeddings(self, mels: list[np.ndarray]) -> np.ndarray:
         return np.stack([mel[0] / np.linalg.norm(mel[0]) for mel in mels])
 
 
@@ -36,6 +36,6 @@ def test_the_nearest_embedding_is_that_of_the_smallest_angle_to_a_voices_mean() 
     recordings = [
         clip._replace(mel=(mels[clip.voice] + 0.3 * random.normal(size=8))[None]) for clip in recorded(*10 * list(mels))
     ]
-    voices = Voices(recordings, speaker=Ears())
+    voices = VoiceClassifier(recordings, speaker=Ears())
     spoken = [scale * mels[name][None] for name in ("one", "other", "one") for scale in (0.1, 9.0)]
     assert voices.nearest(spoken) == ["one", "one", "other", "other", "one", "one"]

@@ -8,12 +8,12 @@ import numpy as np
 
 from shared.dataset import Dataset
 from shared.errors import UserError
+from tests.learn.asr_metrics import AsrMetrics, MelTranscriber
 from tests.learn.clips import Clip, read_clips
-from tests.learn.hearing import Ear, Heard
-from tests.learn.measures import has_length_of, orderly_moves
-from tests.learn.speaking import Asked, Speaker, Spoken
-from tests.learn.verdict import Line
-from tests.learn.voices import Voices, nearest_by_pitch
+from tests.learn.metrics import has_length_of, orderly_moves
+from tests.learn.results import Measurement
+from tests.learn.synthesis import Prompt, RunSynthesizer, SynthesizedClip
+from tests.learn.voice_classifier import VoiceClassifier, nearest_by_pitch
 from trainer.training.dtw import dtw_distance_db
 
 ORDERLY, RIGHT_LENGTH, OF_UNTRAINED, RIGHT_VOICE = 0.98, 0.95, 0.5, 0.95
@@ -21,7 +21,7 @@ WORD_ERRORS = {"training": 0.02, "unseen": 0.20}
 NO_REFERENCE = "unseen, no voice asked for"
 
 
-def examine(run: Path, *, dataset: Dataset, step: int | None, trained_clips: int) -> tuple[int, list[Line]]:
+def measure_run(run: Path, *, dataset: Dataset, step: int | None, trained_clips: int) -> tuple[int, list[Measurement]]:
     """The checkpoint's step, and every measure.
 
     Raises:
@@ -33,40 +33,44 @@ def examine(run: Path, *, dataset: Dataset, step: int | None, trained_clips: int
             f"{dataset.layout.root}: wanted two voices and two held-out sentences or more, as of `make learn-check`"
         )
     groups = {"training": _spread(read_clips(dataset, split="train"), count=trained_clips), "unseen": unseen}
-    asked = {name: [Asked(clip, _reference(clip, unseen)) for clip in clips] for name, clips in groups.items()}
-    speaker, untrained = (Speaker(run, dataset=dataset, step=one) for one in (step, 0))
-    ear, voices = Ear(dataset.info.contract.features), Voices(unseen, speaker=speaker)
-    lines: list[Line] = []
+    asked = {name: [Prompt(clip, _reference(clip, unseen)) for clip in clips] for name, clips in groups.items()}
+    speaker, untrained = (RunSynthesizer(run, dataset=dataset, step=one) for one in (step, 0))
+    transcriber, voices = MelTranscriber(dataset.info.contract.features), VoiceClassifier(unseen, speaker=speaker)
+    lines: list[Measurement] = []
     for name, questions in asked.items():
-        clips, spoken = groups[name], speaker.say(questions)
-        heard, copied = (ear.hear([one.mel for one in mels], clips) for mels in (spoken, clips))
-        babble = untrained.say(questions, own_end=False)
+        clips, spoken = groups[name], speaker.synthesize(questions)
+        heard, copied = (transcriber.evaluate([one.mel for one in mels], clips) for mels in (spoken, clips))
+        babble = untrained.synthesize(questions, own_end=False)
         lines += _of_speech(name, clips, spoken) + _of_words(name, heard, copied)
         lines.append(
-            Line(name, "mel distance, of the untrained model's", _ratio(clips, spoken, babble), "≤", OF_UNTRAINED)
+            Measurement(
+                name, "mel distance, of the untrained model's", _ratio(clips, spoken, babble), "≤", OF_UNTRAINED
+            )
         )
         by_pitch = nearest_by_pitch(heard.pitches_hz, recorded_hz=copied.pitches_hz, recordings=clips)
         by_embedding = voices.nearest([one.mel for one in spoken])
         lines += _of_voices(name, clips, {"voice by speaker embedding": by_embedding, "voice by pitch": by_pitch})
-    return speaker.step, lines + _without_reference(unseen, speaker=speaker, ear=ear)
+    return speaker.step, lines + _without_reference(unseen, speaker=speaker, transcriber=transcriber)
 
 
-def _without_reference(unseen: list[Clip], *, speaker: Speaker, ear: Ear) -> list[Line]:
+def _without_reference(
+    unseen: list[Clip], *, speaker: RunSynthesizer, transcriber: MelTranscriber
+) -> list[Measurement]:
     """Each unseen sentence in whatever voice the model takes where none is asked for; as long as in one of the two."""
     voices: dict[str, list[Clip]] = {}
     for clip in unseen:
         voices.setdefault(clip.text, []).append(clip)
     clips = [recorded[0] for recorded in voices.values()]
-    spoken = speaker.say([Asked(clip, None) for clip in clips])
+    spoken = speaker.synthesize([Prompt(clip, None) for clip in clips])
     lengths = [
         any(has_length_of(len(one.mel), clip.frames) for clip in recorded)
         for one, recorded in zip(spoken, voices.values(), strict=True)
     ]
-    errors = ear.hear([one.mel for one in spoken], clips).grammar_errors
+    errors = transcriber.evaluate([one.mel for one in spoken], clips).grammar_errors
     return [
         _of_moves(NO_REFERENCE, spoken),
-        Line(NO_REFERENCE, "length within 15 % of either voice's", _share(lengths), "≥", RIGHT_LENGTH),
-        Line(NO_REFERENCE, "word errors under the grammar", errors, "≤", WORD_ERRORS["unseen"]),
+        Measurement(NO_REFERENCE, "length within 15 % of either voice's", _share(lengths), "≥", RIGHT_LENGTH),
+        Measurement(NO_REFERENCE, "word errors under the grammar", errors, "≤", WORD_ERRORS["unseen"]),
     ]
 
 
@@ -83,14 +87,14 @@ def _reference(clip: Clip, unseen: list[Clip]) -> Clip:
     return next((one for one in others if one.text > clip.text), others[0])
 
 
-def _of_speech(name: str, clips: list[Clip], spoken: list[Spoken]) -> list[Line]:
+def _of_speech(name: str, clips: list[Clip], spoken: list[SynthesizedClip]) -> list[Measurement]:
     lengths = [has_length_of(len(one.mel), clip.frames) for one, clip in zip(spoken, clips, strict=True)]
-    return [_of_moves(name, spoken), Line(name, "length within 15 %", _share(lengths), "≥", RIGHT_LENGTH)]
+    return [_of_moves(name, spoken), Measurement(name, "length within 15 %", _share(lengths), "≥", RIGHT_LENGTH)]
 
 
-def _of_moves(name: str, spoken: list[Spoken]) -> Line:
+def _of_moves(name: str, spoken: list[SynthesizedClip]) -> Measurement:
     moves = np.concatenate([orderly_moves(one.alignment) for one in spoken])
-    return Line(name, "attention moves 0 to 2 tokens", _share(moves), "≥", ORDERLY)
+    return Measurement(name, "attention moves 0 to 2 tokens", _share(moves), "≥", ORDERLY)
 
 
 def _share(right: list[bool] | np.ndarray) -> float:
@@ -98,16 +102,16 @@ def _share(right: list[bool] | np.ndarray) -> float:
     return float(np.mean(right)) if len(right) else 0.0
 
 
-def _of_words(name: str, heard: Heard, copied: Heard) -> list[Line]:
+def _of_words(name: str, heard: AsrMetrics, copied: AsrMetrics) -> list[Measurement]:
     return [
-        Line(name, "word errors under the grammar", heard.grammar_errors, "≤", WORD_ERRORS[name]),
-        Line(name, "  of the recordings through Griffin-Lim", copied.grammar_errors),
-        Line(name, "word errors with a model of English", heard.english_errors),
-        Line(name, "  of the recordings through Griffin-Lim", copied.english_errors),
+        Measurement(name, "word errors under the grammar", heard.grammar_errors, "≤", WORD_ERRORS[name]),
+        Measurement(name, "  of the recordings through Griffin-Lim", copied.grammar_errors),
+        Measurement(name, "word errors with a model of English", heard.english_errors),
+        Measurement(name, "  of the recordings through Griffin-Lim", copied.english_errors),
     ]
 
 
-def _ratio(clips: list[Clip], spoken: list[Spoken], babble: list[Spoken]) -> float:
+def _ratio(clips: list[Clip], spoken: list[SynthesizedClip], babble: list[SynthesizedClip]) -> float:
     ours, theirs = (
         np.mean([dtw_distance_db(one.mel, clip.mel) for one, clip in zip(mels, clips, strict=True)])
         for mels in (spoken, babble)
@@ -115,10 +119,10 @@ def _ratio(clips: list[Clip], spoken: list[Spoken], babble: list[Spoken]) -> flo
     return float(ours / theirs)
 
 
-def _of_voices(name: str, clips: list[Clip], found: dict[str, list[str]]) -> list[Line]:
+def _of_voices(name: str, clips: list[Clip], found: dict[str, list[str]]) -> list[Measurement]:
     """Shares of clips that are in the voice that was asked for, by each way to tell."""
     return [
-        Line(
+        Measurement(
             name, measure, _share([one == clip.voice for one, clip in zip(told, clips, strict=True)]), "≥", RIGHT_VOICE
         )
         for measure, told in found.items()

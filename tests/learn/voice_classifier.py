@@ -1,26 +1,26 @@
-"""Which voice a clip is in: by the model's own ear, and by pitch, of which it is not told."""
+"""Classifies the voice of a clip by the model's speaker embedding, and independently by pitch."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from tests.learn.clips import Clip
-from tests.learn.speaking import Speaker
+from tests.learn.synthesis import RunSynthesizer
 
 
-class Voices:
-    """Voices as the audio encoder hears them: of each the mean embedding of some recordings."""
+class VoiceClassifier:
+    """Finds the voice with the nearest mean speaker embedding over some recordings."""
 
-    def __init__(self, recordings: list[Clip], *, speaker: Speaker):
+    def __init__(self, recordings: list[Clip], *, speaker: RunSynthesizer):
         self._speaker = speaker
-        embeddings = speaker.recognise([clip.mel for clip in recordings])
+        embeddings = speaker.speaker_embeddings([clip.mel for clip in recordings])
         self._centres = _by_voice(embeddings, recordings)
 
     def nearest(self, mels: list[np.ndarray]) -> list[str]:
         """The voice with the most similar embedding, of each mel [F, M]."""
         return [
             max(self._centres, key=lambda voice: float(embedding @ self._centres[voice]))
-            for embedding in self._speaker.recognise(mels)
+            for embedding in self._speaker.speaker_embeddings(mels)
         ]
 
 

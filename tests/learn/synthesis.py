@@ -23,21 +23,21 @@ BATCH = 32
 LONGEST = 1.5  # times the longest recording is as long as anything may get
 
 
-class Asked(NamedTuple):
+class Prompt(NamedTuple):
     """What is to be said, and a clip of whose voice, if of any."""
 
     clip: Clip
     reference: Clip | None
 
 
-class Spoken(NamedTuple):
+class SynthesizedClip(NamedTuple):
     """What was said."""
 
     mel: np.ndarray  # [F, M] ln magnitude
     alignment: np.ndarray  # [N, T]
 
 
-class Speaker:
+class RunSynthesizer:
     """A run's model at one checkpoint, or with fresh weights."""
 
     def __init__(self, run: Path, *, dataset: Dataset, step: int | None):
@@ -58,7 +58,7 @@ class Speaker:
             self.step = saved.step
         self._compiled = tf.function(self._generate, jit_compile=True, autograph=False)
 
-    def say(self, asked: list[Asked], *, own_end: bool = True) -> list[Spoken]:
+    def synthesize(self, asked: list[Prompt], *, own_end: bool = True) -> list[SynthesizedClip]:
         """Speak each sentence to its own end, or for as long as its recording."""
         r = self.model.config.frames_per_step
         longest = max(one.clip.frames for one in asked)
@@ -67,7 +67,7 @@ class Speaker:
             crop=self.model.config.crop_frames,
             steps=int(np.ceil(longest * (LONGEST if own_end else 1.0) / r)),
         )
-        spoken: list[Spoken] = []
+        spoken: list[SynthesizedClip] = []
         for start in range(0, len(asked), BATCH):
             part = asked[start : start + BATCH]
             given = _batch(part, shape=shape, lengths=self._lengths)
@@ -75,11 +75,11 @@ class Speaker:
             for row, one in enumerate(part):
                 steps = int(generated.steps[row]) if own_end else -(-one.clip.frames // r)
                 mel = generated.mel[row, : steps * r].numpy()
-                spoken.append(Spoken(mel, generated.alignment[row, :steps, : len(one.clip.tokens)].numpy()))
+                spoken.append(SynthesizedClip(mel, generated.alignment[row, :steps, : len(one.clip.tokens)].numpy()))
         return spoken
 
-    def recognise(self, mels: list[np.ndarray]) -> np.ndarray:
-        """Speaker embeddings of mels [F, M], of length 1: [mels, S]."""
+    def speaker_embeddings(self, mels: list[np.ndarray]) -> np.ndarray:
+        """Speaker embeddings [mels, S] of mels [F, M], normalised to length 1."""
         longest = max(map(len, mels))
         padded = np.stack([np.pad(mel, [(0, longest - len(mel)), (0, 0)]) for mel in mels])
         frames = tf.constant([len(mel) for mel in mels], tf.int32)
@@ -117,7 +117,7 @@ def _checkpoint(run: Path, *, step: int | None) -> CheckpointFile:
     return found[-1]
 
 
-def _batch(asked: list[Asked], *, shape: Shape, lengths: Lengths) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+def _batch(asked: list[Prompt], *, shape: Shape, lengths: Lengths) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Tokens, their counts, crops of the references, their frames; empty rows at the end."""
     n_mels = asked[0].clip.mel.shape[1]
     tokens, crop = np.zeros([BATCH, shape.tokens], np.int32), np.zeros([BATCH, shape.crop, n_mels], np.float32)

@@ -1,4 +1,4 @@
-"""Whether a run has learnt to speak: `python -m tests.learn.judge RUN DATA`; RUN/learn_check.json has it for machines.
+"""Whether a run has learnt to speak: `python -m tests.learn.check RUN DATA`; RUN/learn_check.json has it for machines.
 
 Sentences are spoken freely in both voices, each from a clip of the voice that no training heard; Griffin-Lim makes
 sound of the mels, pocketsphinx listens. Exit 0: every bound is met, 1: one is missed, 2: a mistake in what was asked.
@@ -29,16 +29,16 @@ def main(run: Path, data: Path, step: int | None, clips: int) -> None:
 
     from rich.console import Console
 
-    from tests.learn.examination import examine
-    from tests.learn.verdict import document, table
+    from tests.learn.learn_check import measure_run
+    from tests.learn.results import as_document, results_table
 
     try:
-        examined, lines = examine(run, dataset=Dataset.open(data), step=step, trained_clips=clips)
+        examined, lines = measure_run(run, dataset=Dataset.open(data), step=step, trained_clips=clips)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
-    Console(highlight=False).print(table(lines, title=f"{run} after step {examined}"))
-    judged = document(lines, step=examined)
+    Console(highlight=False).print(results_table(lines, title=f"{run} after step {examined}"))
+    judged = as_document(lines, step=examined)
     write_bytes(run / "learn_check.json", json.dumps(judged, indent=1).encode())
     sys.exit(0 if judged["passed"] else 1)
 

@@ -9,12 +9,12 @@ import numpy as np
 from shared.features import FeatureSpec
 from tests.learn.clips import Clip
 from tests.learn.grammar import jsgf
-from tests.learn.listener import Listener, word_error_rate
-from tests.learn.measures import pitch_hz
+from tests.learn.metrics import pitch_hz
+from tests.learn.speech_recognizer import SpeechRecognizer, word_error_rate
 from trainer.speech.griffin_lim import griffin_lim
 
 
-class Heard(NamedTuple):
+class AsrMetrics(NamedTuple):
     """What was understood of some clips."""
 
     grammar_errors: float  # words wrong over words said
@@ -22,19 +22,19 @@ class Heard(NamedTuple):
     pitches_hz: np.ndarray  # [clips]
 
 
-class Ear:
+class MelTranscriber:
     """Turns mels into sound and listens to it."""
 
     def __init__(self, spec: FeatureSpec):
         self._spec = spec
-        self._strict, self._free = Listener(grammar=jsgf()), Listener(grammar=None)
+        self._strict, self._free = SpeechRecognizer(grammar=jsgf()), SpeechRecognizer(grammar=None)
 
-    def hear(self, mels: list[np.ndarray], clips: list[Clip]) -> Heard:
+    def evaluate(self, mels: list[np.ndarray], clips: list[Clip]) -> AsrMetrics:
         """Listen to mels [F, M] that should say what the clips say."""
         rate, said = self._spec.sample_rate_hz, [clip.text.split() for clip in clips]
         sounds = [griffin_lim(mel, spec=self._spec) for mel in mels]
         strict, free = (
-            word_error_rate([listener.hear(sound, rate_hz=rate) for sound in sounds], said)
-            for listener in (self._strict, self._free)
+            word_error_rate([recognizer.transcribe(sound, rate_hz=rate) for sound in sounds], said)
+            for recognizer in (self._strict, self._free)
         )
-        return Heard(strict, free, np.array([pitch_hz(sound, rate_hz=rate) for sound in sounds]))
+        return AsrMetrics(strict, free, np.array([pitch_hz(sound, rate_hz=rate) for sound in sounds]))

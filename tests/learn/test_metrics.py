@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.learn.measures import has_length_of, orderly_moves, pitch_hz, word_errors
+from tests.learn.metrics import has_length_of, orderly_moves, pitch_hz, word_errors
 
 WORDS = st.lists(st.sampled_from(["tiger", "lady", "the"]), max_size=6)
 

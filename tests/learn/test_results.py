@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.learn.verdict import Line, document
+from tests.learn.results import Measurement, as_document
 
 
 @pytest.mark.parametrize(
@@ -20,10 +20,14 @@ from tests.learn.verdict import Line, document
     ],
 )
 def test_a_line_is_met_at_its_bound(sign: str, bound: float | None, got: float, verdict: str) -> None:
-    assert Line("unseen", "something", got, sign, bound).verdict == verdict
+    assert Measurement("unseen", "something", got, sign, bound).verdict == verdict
 
 
 def test_the_check_passes_where_no_line_is_missed() -> None:
-    met, missed, shown = Line("a", "b", 0.1, "≤", 0.2), Line("a", "b", 0.3, "≤", 0.2), Line("a", "b", 0.3)
-    assert document([met, shown], step=5)["passed"] is True
-    assert document([met, missed, shown], step=5)["passed"] is False
+    met, missed, shown = (
+        Measurement("a", "b", 0.1, "≤", 0.2),
+        Measurement("a", "b", 0.3, "≤", 0.2),
+        Measurement("a", "b", 0.3),
+    )
+    assert as_document([met, shown], step=5)["passed"] is True
+    assert as_document([met, missed, shown], step=5)["passed"] is False

@@ -6,14 +6,14 @@ import numpy as np
 import soxr
 from pocketsphinx import Decoder
 
-from tests.learn.measures import word_errors
+from tests.learn.metrics import word_errors
 
 RATE_HZ = 16_000
 PEAK = 0.7
 SILENCE_S = 0.2  # before and after a clip, which recordings for it have
 
 
-class Listener:
+class SpeechRecognizer:
     """Hears words."""
 
     def __init__(self, *, grammar: str | None):
@@ -23,7 +23,7 @@ class Listener:
             self._decoder.add_jsgf_string("learn", grammar)
             self._decoder.activate_search("learn")
 
-    def hear(self, samples: np.ndarray, *, rate_hz: int) -> list[str]:
+    def transcribe(self, samples: np.ndarray, *, rate_hz: int) -> list[str]:
         """The words of a signal [S]; none where nothing is understood."""
         sound = soxr.resample(samples.astype(np.float32), rate_hz, RATE_HZ)
         sound = np.pad(sound * (PEAK / max(float(np.abs(sound).max(initial=0.0)), 1e-6)), int(SILENCE_S * RATE_HZ))

@@ -12,12 +12,12 @@ import pytest
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from tests.learn import examination
+from tests.learn import learn_check
+from tests.learn.asr_metrics import AsrMetrics
 from tests.learn.clips import Clip, read_clips
-from tests.learn.hearing import Heard
-from tests.learn.listener import word_error_rate
-from tests.learn.speaking import Asked, Spoken
-from tests.learn.verdict import Line
+from tests.learn.results import Measurement
+from tests.learn.speech_recognizer import word_error_rate
+from tests.learn.synthesis import Prompt, SynthesizedClip
 
 DOCUMENTATION = Path("docs/learning.md")
 # how a row of the documentation's table begins, and what its measure is called in the judge's
@@ -37,20 +37,20 @@ WITHOUT_VOICE = {
 MOVES, LENGTH, WORDS, DISTANCE, *VOICES = MEASURES.values()
 SPLITS = {"train": "training", "validation": "unseen"}
 
-Way = Callable[[Asked], Spoken]
+Way = Callable[[Prompt], SynthesizedClip]
 
 
-def recorded(asked: Asked) -> Spoken:
+def recorded(asked: Prompt) -> SynthesizedClip:
     """The recording itself, its tokens attended one after another."""
     clip = asked.clip
     return spoken(clip.mel, tokens=len(clip.tokens))
 
 
-def spoken(mel: np.ndarray, *, tokens: int) -> Spoken:
-    return Spoken(mel, np.eye(tokens)[np.linspace(0, tokens - 1, 2 * tokens).astype(int)])
+def spoken(mel: np.ndarray, *, tokens: int) -> SynthesizedClip:
+    return SynthesizedClip(mel, np.eye(tokens)[np.linspace(0, tokens - 1, 2 * tokens).astype(int)])
 
 
-def babbled(asked: Asked) -> Spoken:
+def babbled(asked: Prompt) -> SynthesizedClip:
     """Noise of the recording's length."""
     noise = np.random.default_rng(1).normal(-5.0, 2.0, asked.clip.mel.shape).astype(np.float32)
     return spoken(noise, tokens=len(asked.clip.tokens))
@@ -67,16 +67,18 @@ class Examined:
 
     def __init__(self, data: Path, *, way: Way, trained_clips: int = 2, kept: Callable[[Clip], bool] = bool):
         self.recordings = [clip for split in SPLITS for clip in clips_of(data, split=split)]
-        self.asked: dict[int, list[list[Asked]]] = {7: [], 0: []}
+        self.asked: dict[int, list[list[Prompt]]] = {7: [], 0: []}
 
         def read(dataset: Dataset, *, split: str) -> list[Clip]:
             return [clip for clip in clips_of(dataset.layout.root, split=split) if kept(clip)]
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(examination, "read_clips", read)
-            patch.setattr(examination, "Speaker", lambda run, *, dataset, step: _Speaker(self, way=way, step=step))
-            patch.setattr(examination, "Ear", lambda spec: _Ear(self))
-            _, self.lines = examination.examine(
+            patch.setattr(learn_check, "read_clips", read)
+            patch.setattr(
+                learn_check, "RunSynthesizer", lambda run, *, dataset, step: _Synthesizer(self, way=way, step=step)
+            )
+            patch.setattr(learn_check, "MelTranscriber", lambda spec: _Transcriber(self))
+            _, self.lines = learn_check.measure_run(
                 Path("run"), dataset=Dataset.open(data), step=None, trained_clips=trained_clips
             )
 
@@ -89,34 +91,34 @@ class Examined:
         return next((clip for clip in self.recordings if clip.mel is mel), None)
 
 
-class _Speaker:
+class _Synthesizer:
     """Says things in a way, or as an untrained model does."""
 
     def __init__(self, examined: Examined, *, way: Way, step: int | None):
         self.step = 7 if step is None else step
         self._examined, self._way = examined, babbled if step == 0 else way
 
-    def say(self, asked: list[Asked], *, own_end: bool = True) -> list[Spoken]:
+    def synthesize(self, asked: list[Prompt], *, own_end: bool = True) -> list[SynthesizedClip]:
         assert own_end == (self.step > 0)
         self._examined.asked[self.step].append(asked)
         return [self._way(one) for one in asked]
 
-    def recognise(self, mels: list[np.ndarray]) -> np.ndarray:
+    def speaker_embeddings(self, mels: list[np.ndarray]) -> np.ndarray:
         found = [self._examined.find(mel) for mel in mels]
         return np.array([(clip.voice == "rms", clip.voice == "slt") if clip else (0, 0) for clip in found], float)
 
 
-class _Ear:
+class _Transcriber:
     """Knows the recordings by heart, and understands nothing else."""
 
     def __init__(self, examined: Examined):
         self._examined = examined
 
-    def hear(self, mels: list[np.ndarray], clips: list[Clip]) -> Heard:
+    def evaluate(self, mels: list[np.ndarray], clips: list[Clip]) -> AsrMetrics:
         found = [self._examined.find(mel) for mel in mels]
         heard = [clip.text.split() if clip else [] for clip in found]
         errors = word_error_rate(heard, [clip.text.split() for clip in clips])
-        return Heard(errors, errors, np.array([180.0 if clip and clip.voice == "slt" else 90.0 for clip in found]))
+        return AsrMetrics(errors, errors, np.array([180.0 if clip and clip.voice == "slt" else 90.0 for clip in found]))
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +141,7 @@ def told() -> dict[str, dict[str, tuple[str, float]]]:
     return found
 
 
-def bounds(lines: list[Line], *, group: str) -> dict[str, tuple[str, float]]:
+def bounds(lines: list[Measurement], *, group: str) -> dict[str, tuple[str, float]]:
     return {line.measure: (line.sign, line.bound) for line in lines if line.group == group and line.bound is not None}
 
 
@@ -150,7 +152,7 @@ def test_the_bounds_are_those_that_the_documentation_tells(perfect: Examined) ->
         wanted = {measure: documented[name][group] for name, measure in MEASURES.items()}
         assert bounds(perfect.lines, group=group) == wanted
     wanted = {measure: documented[name]["unseen"] for measure, name in WITHOUT_VOICE.items()}
-    assert bounds(perfect.lines, group=examination.NO_REFERENCE) == wanted
+    assert bounds(perfect.lines, group=learn_check.NO_REFERENCE) == wanted
 
 
 def test_a_speaker_that_says_the_recordings_themselves_meets_every_bound(perfect: Examined) -> None:
@@ -199,15 +201,15 @@ def test_a_reference_is_another_sentence_in_the_asked_voice_that_training_never_
     assert [one.reference for one in voiceless] == [None] * len(voiceless)
 
 
-def another_sentence(asked: Asked) -> Spoken:
-    return recorded(Asked(asked.reference or asked.clip, None))
+def another_sentence(asked: Prompt) -> SynthesizedClip:
+    return recorded(Prompt(asked.reference or asked.clip, None))
 
 
-def shortened(asked: Asked) -> Spoken:
+def shortened(asked: Prompt) -> SynthesizedClip:
     return recorded(asked)._replace(mel=asked.clip.mel[: int(0.8 * asked.clip.frames)])
 
 
-def backwards(asked: Asked) -> Spoken:
+def backwards(asked: Prompt) -> SynthesizedClip:
     said = recorded(asked)
     return said._replace(alignment=said.alignment[::-1])
 
@@ -233,7 +235,7 @@ def test_what_is_wrong_in_every_clip_is_missed_by_its_measure(
 def test_a_sentence_in_the_other_voice_is_told_by_both_measures_of_voices_and_by_no_other(data: Path) -> None:
     held = {(clip.text, clip.voice): clip for split in SPLITS for clip in clips_of(data, split=split)}
     other = {"rms": "slt", "slt": "rms"}
-    examined = Examined(data, way=lambda asked: recorded(Asked(held[asked.clip.text, other[asked.clip.voice]], None)))
+    examined = Examined(data, way=lambda asked: recorded(Prompt(held[asked.clip.text, other[asked.clip.voice]], None)))
     assert {measure for _, measure in examined.missed} >= set(VOICES)
     assert {measure for _, measure in examined.missed} <= {*VOICES, DISTANCE}
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from rich.table import Table
 
 
-class Line(NamedTuple):
+class Measurement(NamedTuple):
     """A measure of one group of sentences; one without a bound is only shown."""
 
     group: str
@@ -24,7 +24,7 @@ class Line(NamedTuple):
         return "met" if (self.got >= self.bound if self.sign == "≥" else self.got <= self.bound) else "missed"
 
 
-def document(lines: list[Line], *, step: int) -> dict[str, object]:
+def as_document(lines: list[Measurement], *, step: int) -> dict[str, object]:
     """The same for machines."""
     return {
         "step": step,
@@ -33,7 +33,7 @@ def document(lines: list[Line], *, step: int) -> dict[str, object]:
     }
 
 
-def table(lines: list[Line], *, title: str) -> Table:
+def results_table(lines: list[Measurement], *, title: str) -> Table:
     """For people."""
     shown = Table("sentences", "measure", "wanted", "got", "verdict", title=title, title_justify="left")
     for line in lines:
