@@ -1,4 +1,4 @@
-"""From mels to words: Griffin-Lim, then a listener under the grammar and one of all English."""
+"""Word error rates of mels: Griffin-Lim, then speech recognition under the grammar and under a model of English."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from trainer.speech.griffin_lim import griffin_lim
 
 
 class AsrMetrics(NamedTuple):
-    """What was understood of some clips."""
+    """Word error rates and pitches of some clips."""
 
-    grammar_errors: float  # words wrong over words said
+    grammar_errors: float  # wrong words over spoken words
     english_errors: float
     pitches_hz: np.ndarray  # [clips]
 
 
 class MelTranscriber:
-    """Turns mels into sound and listens to it."""
+    """Turns mels into sound and recognizes its words."""
 
     def __init__(self, spec: FeatureSpec):
         self._spec = spec
         self._strict, self._free = SpeechRecognizer(grammar=jsgf()), SpeechRecognizer(grammar=None)
 
     def evaluate(self, mels: list[np.ndarray], clips: list[Clip]) -> AsrMetrics:
-        """Listen to mels [F, M] that should say what the clips say."""
+        """Compare the words of mels [F, M] with the texts of the clips."""
         rate, said = self._spec.sample_rate_hz, [clip.text.split() for clip in clips]
         sounds = [griffin_lim(mel, spec=self._spec) for mel in mels]
         strict, free = (

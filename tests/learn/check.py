@@ -1,7 +1,7 @@
-"""Whether a run has learnt to speak: `python -m tests.learn.check RUN DATA`; RUN/learn_check.json has it for machines.
+"""Check whether a run has learnt to speak: `python -m tests.learn.check RUN DATA`; writes RUN/learn_check.json.
 
-Sentences are spoken freely in both voices, each from a clip of the voice that no training heard; Griffin-Lim makes
-sound of the mels, pocketsphinx listens. Exit 0: every bound is met, 1: one is missed, 2: a mistake in what was asked.
+The model speaks sentences in both voices, each with a reference clip that was not in training. Griffin-Lim turns the
+mels into sound, and pocketsphinx recognizes the words. Exit 0: every bound is met, 1: one is missed, 2: a usage error.
 """
 
 from __future__ import annotations
@@ -20,10 +20,14 @@ from trainer.platform.tf_setup import start_tensorflow
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--step", type=click.IntRange(min=0), help="Of the checkpoint; 0 is before training. Otherwise the last.")
-@click.option("--clips", type=click.IntRange(min=2), default=48, show_default=True, help="Of training, to be spoken.")
+@click.option(
+    "--step", type=click.IntRange(min=0), help="Step of the checkpoint, by default the last; 0 is before training."
+)
+@click.option(
+    "--clips", type=click.IntRange(min=2), default=48, show_default=True, help="Training clips to synthesize."
+)
 def main(run: Path, data: Path, step: int | None, clips: int) -> None:
-    """Judge a RUN that was trained on DATA."""
+    """Check a RUN that was trained on DATA."""
     start_tensorflow()
     import json
 

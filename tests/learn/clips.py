@@ -1,4 +1,4 @@
-"""The recordings of the learn check as the shards hold them."""
+"""The recordings of the learn check, read from the shards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shared.vocabulary import Vocabulary
 
 
 class Clip(NamedTuple):
-    """A sentence in a voice."""
+    """A sentence spoken in a voice."""
 
     text: str
     voice: str

@@ -1,4 +1,4 @@
-"""A corpus of tones for all that judges."""
+"""A corpus of tones for the tests of the learn check."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FLITE = """\
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The corpus of a few sentences, in shards; not to be changed."""
+    """Shards of a few sentences; read-only."""
     folder = tmp_path_factory.mktemp("learn")
     program = folder / "flite"
     program.write_text(textwrap.dedent(FLITE), encoding="utf-8")

@@ -24,7 +24,7 @@ SENTENCES = 400
 
 
 def make_corpus(root: Path, *, count: int = SENTENCES) -> int:
-    """Write the corpus with so many sentences; how many clips it has.
+    """Write a corpus of `count` sentences; returns the number of clips.
 
     Raises:
         UserError: flite is absent, lacks a voice or fails.

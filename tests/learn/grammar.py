@@ -1,4 +1,4 @@
-"""The sentences of the learn check: what one person or animal does with another; and their grammar for a listener.
+"""The sentences of the learn check, in which one person or animal acts on another, and their grammar.
 
 sentence = the [adjective] noun verb the [adjective] noun
 """
@@ -15,9 +15,9 @@ WORDS = ("the", *ADJECTIVES, *NOUNS, *VERBS)
 
 
 def sentences(count: int, *, seed: int = 1) -> list[str]:
-    """Distinct sentences in a drawn order, every word of a class about as often as the others in each of its places."""
+    """Distinct random sentences; in each position the words of a class are about equally frequent."""
     chance = random.Random(seed)
-    # the four classes of words are dealt like packs of cards; a sentence that was drawn already is left out
+    # each class of words is drawn without replacement; repeated sentences are left out
     decks = [_deck(words, chance) for words in (("", *ADJECTIVES), NOUNS, VERBS, ("", *ADJECTIVES), NOUNS)]
     drawn: dict[str, None] = {}
     while len(drawn) < count:

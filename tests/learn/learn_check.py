@@ -1,4 +1,4 @@
-"""The questions of the learn check, asked of one checkpoint."""
+"""All measurements of the learn check for one checkpoint."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ NO_REFERENCE = "unseen, no voice asked for"
 
 
 def measure_run(run: Path, *, dataset: Dataset, step: int | None, trained_clips: int) -> tuple[int, list[Measurement]]:
-    """The checkpoint's step, and every measure.
+    """The step of the checkpoint, and every measurement.
 
     Raises:
-        UserError: the run has no such checkpoint, or the data are none of the learn check.
+        UserError: the run has no such checkpoint, or the data are not those of the learn check.
     """
     unseen = read_clips(dataset, split="validation")
     if {len({clip.voice for clip in unseen}), min(2, len({clip.text for clip in unseen}))} != {2}:
@@ -56,7 +56,7 @@ def measure_run(run: Path, *, dataset: Dataset, step: int | None, trained_clips:
 def _without_reference(
     unseen: list[Clip], *, speaker: RunSynthesizer, transcriber: MelTranscriber
 ) -> list[Measurement]:
-    """Each unseen sentence in whatever voice the model takes where none is asked for; as long as in one of the two."""
+    """Measurements of unseen sentences without a reference; their length may be that of either voice."""
     voices: dict[str, list[Clip]] = {}
     for clip in unseen:
         voices.setdefault(clip.text, []).append(clip)
@@ -75,14 +75,14 @@ def _without_reference(
 
 
 def _spread(clips: list[Clip], *, count: int) -> list[Clip]:
-    """So many, both voices of each sentence, evenly from all."""
+    """About `count` clips, both voices of each sentence, spread over all sentences."""
     texts = sorted({clip.text for clip in clips})
     chosen = {texts[place] for place in np.linspace(0, len(texts) - 1, max(1, count // 2)).astype(int)}
     return [clip for clip in clips if clip.text in chosen]
 
 
 def _reference(clip: Clip, unseen: list[Clip]) -> Clip:
-    """A clip of the same voice that training did not hear, of another sentence: the next one."""
+    """A clip that was not in training: the same voice, the next sentence."""
     others = [one for one in unseen if one.voice == clip.voice and one.text != clip.text]
     return next((one for one in others if one.text > clip.text), others[0])
 
@@ -98,7 +98,7 @@ def _of_moves(name: str, spoken: list[SynthesizedClip]) -> Measurement:
 
 
 def _share(right: list[bool] | np.ndarray) -> float:
-    """Of right ones; none where there is nothing to judge, as where every clip ends with its first step."""
+    """The fraction of True; 0 if there is nothing to measure, as if every clip ends with its first step."""
     return float(np.mean(right)) if len(right) else 0.0
 
 
@@ -120,7 +120,7 @@ def _ratio(clips: list[Clip], spoken: list[SynthesizedClip], babble: list[Synthe
 
 
 def _of_voices(name: str, clips: list[Clip], found: dict[str, list[str]]) -> list[Measurement]:
-    """Shares of clips that are in the voice that was asked for, by each way to tell."""
+    """Fractions of clips in the requested voice, by each classifier."""
     return [
         Measurement(
             name, measure, _share([one == clip.voice for one, clip in zip(told, clips, strict=True)]), "≥", RIGHT_VOICE

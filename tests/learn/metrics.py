@@ -1,4 +1,4 @@
-"""What the learn check measures of a clip: words, attention, length, pitch."""
+"""Metrics of a clip for the learn check: words, attention, length, pitch."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def word_errors(heard: list[str], said: list[str]) -> int:
 
 
 def orderly_moves(alignment: np.ndarray) -> np.ndarray:
-    """Of an alignment [N, T], whether the most attended token is 0 to 2 after that of the step before: [N - 1]."""
+    """For an alignment [N, T]: whether the most attended token moves on by 0 to 2 at each step, [N - 1] bool."""
     moves = np.diff(alignment.argmax(axis=1))
     return (moves >= 0) & (moves <= LARGEST_MOVE)
 
 
 def has_length_of(frames: int, recorded_frames: int) -> bool:
-    """Within 15 % of the recording."""
+    """True if the length is within 15 % of that of the recording."""
     return abs(frames - recorded_frames) <= TOLERANCE * recorded_frames
 
 

@@ -1,4 +1,4 @@
-"""The table of the learn check: what was wanted, what was got."""
+"""Results of the learn check: measurements, their bounds, and a table of both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.table import Table
 
 
 class Measurement(NamedTuple):
-    """A measure of one group of sentences; one without a bound is only shown."""
+    """A measurement of a group of sentences; without a bound it is only shown."""
 
     group: str
     measure: str
@@ -18,14 +18,14 @@ class Measurement(NamedTuple):
 
     @property
     def verdict(self) -> Literal["met", "missed", ""]:
-        """A value that is no number has missed."""
+        """Whether the bound is met; NaN misses it."""
         if self.bound is None:
             return ""
         return "met" if (self.got >= self.bound if self.sign == "≥" else self.got <= self.bound) else "missed"
 
 
 def as_document(lines: list[Measurement], *, step: int) -> dict[str, object]:
-    """The same for machines."""
+    """The content of learn_check.json."""
     return {
         "step": step,
         "passed": all(line.verdict != "missed" for line in lines),
@@ -34,8 +34,8 @@ def as_document(lines: list[Measurement], *, step: int) -> dict[str, object]:
 
 
 def results_table(lines: list[Measurement], *, title: str) -> Table:
-    """For people."""
-    shown = Table("sentences", "measure", "wanted", "got", "verdict", title=title, title_justify="left")
+    """The measurements for the terminal."""
+    shown = Table("sentences", "measure", "expected", "measured", "result", title=title, title_justify="left")
     for line in lines:
         wanted = "" if line.bound is None else f"{line.sign} {line.bound:.1%}"
         shown.add_row(line.group, line.measure, wanted, f"{line.got:.1%}", line.verdict)

@@ -1,4 +1,4 @@
-"""pocketsphinx as a listener: under a grammar, or by its own model of English."""
+"""Speech recognition by pocketsphinx, under a grammar or under its own model of English."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ SILENCE_S = 0.2  # before and after a clip, which recordings for it have
 
 
 class SpeechRecognizer:
-    """Hears words."""
+    """Recognizes words."""
 
     def __init__(self, *, grammar: str | None):
-        """`grammar` in JSGF; without it any English is expected."""
+        """`grammar` is in JSGF; None recognizes any English."""
         self._decoder = Decoder(samprate=RATE_HZ, loglevel="FATAL")
         if grammar is not None:
             self._decoder.add_jsgf_string("learn", grammar)
             self._decoder.activate_search("learn")
 
     def transcribe(self, samples: np.ndarray, *, rate_hz: int) -> list[str]:
-        """The words of a signal [S]; none where nothing is understood."""
+        """The words of a signal [S]; empty if nothing is recognized."""
         sound = soxr.resample(samples.astype(np.float32), rate_hz, RATE_HZ)
         sound = np.pad(sound * (PEAK / max(float(np.abs(sound).max(initial=0.0)), 1e-6)), int(SILENCE_S * RATE_HZ))
         self._decoder.start_utt()
@@ -35,6 +35,6 @@ class SpeechRecognizer:
 
 
 def word_error_rate(heard: list[list[str]], said: list[list[str]]) -> float:
-    """Errors over words said; above 1 where much was heard that nobody said."""
+    """Word errors over spoken words; above 1 if many words are inserted."""
     errors = sum(word_errors(one, other) for one, other in zip(heard, said, strict=True))
     return errors / sum(map(len, said))

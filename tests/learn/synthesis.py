@@ -1,4 +1,4 @@
-"""Clips spoken freely by a run's checkpoint, in batches of one shape: one XLA program."""
+"""Synthesis of clips by a run's checkpoint, in batches of one shape, so that one XLA program suffices."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from trainer.model.reference_crop import loudest_part
 from trainer.model.xtts import Generated
 
 BATCH = 32
-LONGEST = 1.5  # times the longest recording is as long as anything may get
+LONGEST = 1.5  # maximum length, relative to the longest recording
 
 
 class Prompt(NamedTuple):
-    """What is to be said, and a clip of whose voice, if of any."""
+    """A clip whose text is to be spoken, and a reference clip of a voice, if any."""
 
     clip: Clip
     reference: Clip | None
 
 
 class SynthesizedClip(NamedTuple):
-    """What was said."""
+    """A synthesized clip."""
 
     mel: np.ndarray  # [F, M] ln magnitude
     alignment: np.ndarray  # [N, T]
 
 
 class RunSynthesizer:
-    """A run's model at one checkpoint, or with fresh weights."""
+    """The model of a run at a checkpoint, or with fresh weights."""
 
     def __init__(self, run: Path, *, dataset: Dataset, step: int | None):
-        """`step` is of the checkpoint, 0 for fresh weights, None for the last one.
+        """`step` is that of the checkpoint; 0 means fresh weights, None the last checkpoint.
 
         Raises:
             UserError: there is no such run or checkpoint.
@@ -59,7 +59,7 @@ class RunSynthesizer:
         self._compiled = tf.function(self._generate, jit_compile=True, autograph=False)
 
     def synthesize(self, asked: list[Prompt], *, own_end: bool = True) -> list[SynthesizedClip]:
-        """Speak each sentence to its own end, or for as long as its recording."""
+        """Synthesize each sentence to its predicted end, or to the length of its recording."""
         r = self.model.config.frames_per_step
         longest = max(one.clip.frames for one in asked)
         shape = Shape(
@@ -100,7 +100,7 @@ class RunSynthesizer:
 
 
 class Shape(NamedTuple):
-    """What all batches are padded to."""
+    """The shape that all batches are padded to."""
 
     tokens: int
     crop: int
@@ -118,7 +118,7 @@ def _checkpoint(run: Path, *, step: int | None) -> CheckpointFile:
 
 
 def _batch(asked: list[Prompt], *, shape: Shape, lengths: Lengths) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Tokens, their counts, crops of the references, their frames; empty rows at the end."""
+    """Tokens, token counts, reference crops and their frames, padded with empty rows."""
     n_mels = asked[0].clip.mel.shape[1]
     tokens, crop = np.zeros([BATCH, shape.tokens], np.int32), np.zeros([BATCH, shape.crop, n_mels], np.float32)
     counts, frames = np.ones(BATCH, np.int32), np.zeros(BATCH, np.int32)

@@ -1,4 +1,4 @@
-"""The judge judged: what it asks, of what, and which of its measures a speaker misses that errs in a known way."""
+"""The learn check itself: the clips that it requests, and the bounds that a speaker with a known error misses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measures against brute force, and on clips made so that the answer is known."""
+"""The metrics against brute force, and on clips with a known answer."""
 
 from __future__ import annotations
 

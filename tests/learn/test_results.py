@@ -1,4 +1,4 @@
-"""The table: bounds are inclusive, what is no number has missed, one that is missed fails the check."""
+"""Bounds are inclusive, NaN misses them, and one missed bound fails the check."""
 
 from __future__ import annotations
 

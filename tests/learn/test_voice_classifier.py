@@ -1,4 +1,4 @@
-"""Two voices told apart, by embedding and by pitch."""
+"""Classification of two voices, by embedding and by pitch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpus, shards, two steps of training and the judge, with tones for voices: nothing is learnt, and it says so."""
+"""Corpus, shards, a step of training and the learn check, with tones for voices: most bounds are missed."""
 
 from __future__ import annotations
 
