@@ -1,4 +1,4 @@
-"""Minutes of work in processes of their own, begun with the first test: the other core is idle until their turn."""
+"""Start minutes of work in background processes with the first test, since the second core is idle until then."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from tests.trainer import combining, fleets, runs
 from tests.trainer.processes import kill_all
 
-# in the order in which tests, by their files' names, wait for them
+# in the order in which the tests need them
 WORKS: dict[str, Callable[[Path], Any]] = {
     "pairs": combining.train_pairs,
     "on_devices": fleets.train_on_devices,
@@ -21,7 +21,7 @@ WORKS: dict[str, Callable[[Path], Any]] = {
 
 @contextmanager
 def works_beside(fixtures: Set[str], *, make_folder: Callable[[str], Path]) -> Iterator[dict[str, Future[Any]]]:
-    """The works that these fixtures stand for, one after another."""
+    """Run the work behind these fixtures, one after another."""
     with ThreadPoolExecutor(max_workers=1) as executor:
         yield {name: executor.submit(work, make_folder(name)) for name, work in WORKS.items() if name in fixtures}
         executor.shutdown(wait=False, cancel_futures=True)

@@ -1,4 +1,4 @@
-"""One dataset, one perturbed model and two trained runs for all of the trainer's tests."""
+"""Fixtures of the trainer's tests: a dataset, perturbed models and trained runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-# before TensorFlow is imported: its notes about itself are no findings
+# before TensorFlow is imported: hide its start-up notes
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
@@ -28,7 +28,7 @@ from trainer.model.xtts import XTTS
 
 @pytest.fixture(scope="session")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample corpus, built; not to be changed."""
+    """The built sample corpus; read-only."""
     return built(tmp_path_factory.mktemp("sample") / "data")
 
 
@@ -45,7 +45,7 @@ def many_shards(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
 
 
 def spoil_record(data: Path, *, to: Path) -> Path:
-    """The shard of a copy in whose middle one byte is another."""
+    """Copy a dataset, and change one byte in the middle of a shard."""
     shard = next((shutil.copytree(data, to) / "shards").glob("*-train-*"))
     content = bytearray(shard.read_bytes())
     content[len(content) // 2] ^= 0xFF
@@ -61,23 +61,23 @@ def built(folder: Path, *, overrides: list[str] | None = None) -> Path:
 
 @pytest.fixture(scope="session")
 def models() -> Callable[..., XTTS]:
-    """Perturbed pico models, one for each r and options; not to be changed."""
+    """Perturbed pico models, one per r and options; read-only."""
     return functools.cache(perturbed_pico)
 
 
 @pytest.fixture(scope="session")
 def trained(beside: dict[str, Future[runs.Trained]]) -> runs.Trained:
-    """An undisturbed run, and the same one killed and resumed; not to be changed."""
+    """An undisturbed run, and the same one killed and resumed; read-only."""
     return beside["trained"].result()
 
 
 @pytest.fixture(scope="session")
 def on_devices(beside: dict[str, Future[fleets.Runs]]) -> fleets.Runs:
-    """Runs on one and on two devices; not to be changed."""
+    """Runs on one and on two devices; read-only."""
     return beside["on_devices"].result()
 
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """The console command with the words given."""
+    """Run the console command with the given arguments."""
     return runner(cli.main, name="myxtts-train", monkeypatch=monkeypatch, capsys=capsys)

@@ -1,10 +1,10 @@
-"""A step for which the process' memory really does not suffice, and the step after it; JSON of what became of weights.
+"""Run a step that really exceeds the process's memory, and the step after it; print the state of the weights as JSON.
 
     python -m tests.trainer.cramped DEVICES [LARGE]
 
-LARGE is how many of the devices get the large batch, the last ones; all of them where it is left out.
+LARGE is the number of devices, counted from the last, that get the large batch; by default all of them.
 
-The address space is limited (setrlimit), which TensorFlow's allocator on the CPU runs into as it does into a GPU's end.
+setrlimit bounds the address space, so that TensorFlow's CPU allocator fails like that of a full GPU.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""A process that reads a stream dealt to replicas and writes down what each of them got.
+"""Read a stream that is distributed to replicas, and write what each replica received.
 
     python -m tests.trainer.dealing DATA OUT mirrored                     two logical CPU devices, one process
     python -m tests.trainer.dealing DATA OUT workers PORT,PORT INDEX      one of two processes on loopback
 
-A line for each batch and each replica of this process: the replica's rows, and the sum of its frames and that of all
-replicas as `strategy.run` and `strategy.reduce` made it.
+It writes a line per batch and replica of this process: the replica's rows, the sum of its frames from `strategy.run`,
+and the sum over all replicas from `strategy.reduce`.
 """
 
 from __future__ import annotations

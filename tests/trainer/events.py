@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run."""
+"""Read a run's TensorBoard events."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from tensorboard.backend.event_processing.plugin_event_accumulator import EventA
 
 
 def steps_shown(run: Path) -> dict[str, list[int]]:
-    """At which steps, by tag."""
+    """Return the logged steps by tag."""
     events = EventAccumulator(str(run / "tensorboard"), size_guidance={"tensors": 0}).Reload()
     return {tag: [event.step for event in events.Tensors(tag)] for tag in events.Tags()["tensors"]}

@@ -1,4 +1,4 @@
-"""Runs on one and on two logical devices, each a process of its own."""
+"""Training runs on one and on two logical devices, each in its own process."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ SETTINGS = (
     f"validate_every={STEPS // 2}",
     "checkpoint_every=2",
     "synthesis_eval.clips=1",
-    "input.buckets=1",  # of 3 clips: a device has a row more than the other
+    "input.buckets=1",  # of 3 clips: one device has a row more than the other
     "input.global_frames_per_batch=1500",
-    "optimizer.schedule.kind=constant",  # one that does not depend on how many steps there are
+    "optimizer.schedule.kind=constant",  # independent of the number of steps
     "optimizer.ema_decay=0.9",
     "recovery.probe_memory=true",
     "xla=false",
 )
 
-# what toys compile is compiled in haste
+# compile fast rather than well
 ENVIRONMENT = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "COLUMNS": "200"}
 
 
 class Runs(NamedTuple):
-    """One device to the last step; two devices, one of them, and both again."""
+    """A run on one device, and a run on two devices, then one, then two."""
 
     one: Path
     two: Path
-    said: str  # by the last start of the two
+    said: str  # output of the last start of the second run
 
 
 def train_on_devices(folder: Path) -> Runs:
-    """One after another."""
+    """Train both runs, one after the other."""
     data, one, two = build_sample(folder / "data"), folder / "one", folder / "two"
     train(data, run=one, devices=1, steps=STEPS)
     train(data, run=two, devices=2, steps=STEPS // 3)
@@ -47,7 +47,7 @@ def train_on_devices(folder: Path) -> Runs:
 
 
 def train(data: Path, *overrides: str, run: Path, devices: int, steps: int, is_disturbed: bool = False) -> str:
-    """What it said."""
+    """Train to the end, and return the output."""
     return said_at_end(
         begin_training(data, *overrides, run=run, devices=devices, steps=steps, is_disturbed=is_disturbed)
     )
@@ -62,7 +62,7 @@ def begin_training(
 
 
 def said_at_end(process: subprocess.Popen[str]) -> str:
-    """By a training that comes to its last step."""
+    """Wait for a training that reaches its last step, and return its output."""
     ended = end(process, within_s=TIMEOUT_S)
     assert ended.code == 0, ended.err[-3000:]
     return ended.err

@@ -1,12 +1,11 @@
-"""Runs on two hosts, which are two processes on loopback.
+"""Run training on two hosts, simulated by two processes on loopback.
 
     python -m tests.trainer.hosting
 
-reads lines of JSON: the words of `myxtts-train train` and more words for each host, the network (pico, of which all is
-real, or a toy, which compiles in a second), and how the second host is disturbed, or null: by a signal that it sends
-itself, or by "NaN", mels that are no numbers, and at which steps. Of each line it prints the exit codes of both hosts
-and what they said. Each is forked before TensorFlow has any thread: a start takes what it
-takes less its imports. Draws are alike on all hosts.
+reads lines of JSON: the arguments of `myxtts-train train`, further arguments for each host, the network (pico, the
+real model, or a toy, which compiles in a second), and how the second host is disturbed at which steps, or null: by a
+signal that it sends itself, or by "NaN" mels. For each line it prints the exit codes and the output of both hosts. Each
+host is forked before TensorFlow has any thread, which saves the imports. Noise is equal on all hosts.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ TIMEOUT_S = 600
 
 
 class ToyStep(step.TrainStep):
-    """The toy's, shared by replicas as the real one is."""
+    """The toy's training step, distributed to replicas like the real one."""
 
     def _prepare(self, batch: Any, replica: Any) -> Any:
         frames = tf.cast(tf.reduce_sum(batch["frames"]), tf.float32)
@@ -53,7 +52,7 @@ class ToyStep(step.TrainStep):
 
 
 def put_in(network: str) -> None:
-    """What is trained, in this process."""
+    """Install the network to train in this process."""
     if network == "toy":
         toy.put_in(setattr, TrainStep=ToyStep)
     else:
@@ -62,7 +61,7 @@ def put_in(network: str) -> None:
 
 
 def disturbed(kind: type, how: str, *, at: Sequence[int]) -> type:
-    """A step that is disturbed in its updates of these numbers, in each once."""
+    """Return a step class that disturbs the updates of these numbers, each once."""
 
     ahead = set(at)
 
@@ -97,7 +96,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def host(number: int, *, workers: Sequence[str], asked: dict, said: BinaryIO) -> None:
-    """As a process of its own, which ends even if it hangs."""
+    """Run one host in this process, which ends even if it hangs."""
     signal.alarm(TIMEOUT_S)
     os.dup2(said.fileno(), 1)
     os.dup2(said.fileno(), 2)
@@ -112,7 +111,7 @@ def host(number: int, *, workers: Sequence[str], asked: dict, said: BinaryIO) ->
 
 
 def train(asked: dict) -> dict:
-    """On both, to their ends."""
+    """Train on both hosts until they end."""
     workers = [f"127.0.0.1:{port}" for port in free_ports(2)]
     with tempfile.TemporaryFile() as first, tempfile.TemporaryFile() as second:
         children = []

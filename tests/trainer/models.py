@@ -1,4 +1,4 @@
-"""Small models whose every weight matters, and batches for them."""
+"""Small models in which every weight has an effect, and batches for them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from trainer.training.train_step import Losses, forward_loss, prepare_inputs
 M = 16
 VOCABULARY = 40
 SILENCE = float(np.log(1e-5))
-NARROW = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)  # every part of a model, as small as can be
+NARROW = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)  # every part of a model, as small as possible
 
 
 def perturbed_pico(frames_per_step: int, **options: object) -> XTTS:
-    """Weights moved off their start: a last layer of zeros would hide everything before it."""
+    """Make a model with perturbed weights: an initial last layer of zeros would hide everything before it."""
     keras.utils.set_random_seed(5)
     settings = {"size": "pico", "crop_frames": 16, "reference_dropout": 0.5, "precision": "float32"}
     config = ModelConfig.model_validate({**settings, "frames_per_step": frames_per_step, **options})
@@ -37,7 +37,7 @@ def perturbed_pico(frames_per_step: int, **options: object) -> XTTS:
 
 
 def smallest(**options: object) -> XTTS:
-    """A model of one narrow layer everywhere: what compiles soonest and still has every part."""
+    """Make a model with one narrow layer everywhere, which has every part and compiles fastest."""
     kept = SIZES["pico"]
     SIZES["pico"] = NARROW
     try:
@@ -48,7 +48,7 @@ def smallest(**options: object) -> XTTS:
 
 @contextlib.contextmanager
 def disturbable(model: XTTS) -> Iterator[XTTS]:
-    """A model that others share, with its weights as they were when the block ends."""
+    """Lend a shared model; its weights are restored when the block ends."""
     before = [variable.numpy() for variable in model.variables]
     yield model
     for variable, value in zip(model.variables, before, strict=True):
@@ -65,7 +65,7 @@ def random_tokens(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def random_batch(*, frames: list[int], token_counts: list[int], width: int, tokens: int, seed: int = 0) -> dict:
-    """A batch as the stream gives it: padded with silence and with token 0."""
+    """Make a batch like the input stream's: padded with silence and token 0."""
     valid = np.arange(width)[None, :] < np.array(frames)[:, None]
     spoken = np.arange(tokens)[None, :] < np.array(token_counts)[:, None]
     return {
@@ -77,7 +77,7 @@ def random_batch(*, frames: list[int], token_counts: list[int], width: int, toke
 
 
 def decode(model: XTTS, batch: dict, *, crop: np.ndarray, crop_frames: list[int] | None = None) -> Decoded:
-    """Teacher forcing without noise, conditioned on a crop [B, C, M]."""
+    """Run the model with teacher forcing and without noise, on a reference crop [B, C, M]."""
     lengths = crop_frames or [crop.shape[1]] * len(crop)
     return model(
         tf.constant(batch["mel"]),
@@ -91,10 +91,10 @@ def decode(model: XTTS, batch: dict, *, crop: np.ndarray, crop_frames: list[int]
 def teacher_force(
     model: XTTS, batch: dict, *, losses: LossConfig, step: tf.Tensor | None, noise: Noise | None
 ) -> tuple[Decoded, Losses]:
-    """Decode a batch as the stream gives it, conditioned on a crop of each clip, and judge it as of update `step`."""
+    """Run the model on a batch of the input stream with a reference crop per clip, and return the losses of `step`."""
     return forward_loss(model, prepare_inputs(model, batch, noise=noise), losses=losses, step=step, noise=noise)
 
 
 def same_for_all(*, place: object = 0, **source: object) -> Noise:
-    """In the place of Noise: every row draws the same, whatever part of a batch it is in and on whatever replica."""
+    """A substitute for Noise: every row draws the same numbers, in any micro-batch and on any replica."""
     return Noise(rows_alike=True, **source)

@@ -1,8 +1,8 @@
-"""A process that compiles a step of the smallest model, its batch whole and in parts, and says what memory each takes.
+"""Compile a step of the smallest model with and without micro-batches, and print the memory that each program needs.
 
     python -m tests.trainer.parting FOLDER
 
-A JSON object: of each number of parts the bytes of the program's buffers, by XLA's own report in FOLDER.
+It prints a JSON object: the bytes of the program's buffers for each number of micro-batches, from XLA's report.
 """
 
 from __future__ import annotations
@@ -44,6 +44,6 @@ def buffers_bytes(parts: int, *, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    # compiled in haste
+    # compile fast rather than well
     os.environ["XLA_FLAGS"] = f"--xla_dump_to={sys.argv[1]} --xla_backend_optimization_level=0"
     main(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Processes that tests begin, none of which outlives them."""
+"""Processes that tests start, none of which outlives them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ ROOT = Path(__file__).parents[2]
 BUILD_S = 1800
 
 _BEGUN: list[subprocess.Popen[str]] = []
-_ENVIRONMENT = dict(os.environ)  # as it is before any test changes it for itself
+_ENVIRONMENT = dict(os.environ)  # before any test changes it
 
 
 class Said(NamedTuple):
-    """By a process that came to its end."""
+    """Exit code and output of a process."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ class Said(NamedTuple):
 def begin(
     words: Sequence[str | Path], *, environment: Mapping[str, str] | None = None, stdin: int | None = None
 ) -> subprocess.Popen[str]:
-    """A process that takes what others leave, with these variables in place of those of the same name."""
+    """Start a process with low priority and additional environment variables."""
     process = subprocess.Popen(
         ["nice", "-n", "5", *words],
         cwd=ROOT,
@@ -42,18 +42,18 @@ def begin(
 
 
 def end(process: subprocess.Popen[str], *, within_s: float) -> Said:
-    """What it says until its end."""
+    """Wait for the process to end, and return its output."""
     out, err = process.communicate(timeout=within_s)
     return Said(process.returncode, out, err)
 
 
 def program(name: str) -> Path:
-    """A console command of this environment."""
+    """Return the path of a console command of this environment."""
     return Path(sys.executable).with_name(name)
 
 
 def build_sample(folder: Path, *overrides: str) -> Path:
-    """The sample corpus, built."""
+    """Build the sample corpus."""
     words = [program("myxtts-data"), "build", "configs/preprocess_sample.yaml", *overrides, "--data", folder]
     ended = end(begin(words), within_s=BUILD_S)
     assert ended.code == 0, ended.err
@@ -61,6 +61,6 @@ def build_sample(folder: Path, *overrides: str) -> Path:
 
 
 def kill_all() -> None:
-    """Whatever still goes on."""
+    """Kill the processes that still run."""
     for process in _BEGUN:
         process.kill()

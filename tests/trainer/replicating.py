@@ -1,10 +1,10 @@
-"""A process that trains the smallest model on one device and on two with the same batches, and says what came out.
+"""Train the smallest model on one device and on two with the same batches, and print losses and weights.
 
     python -m tests.trainer.replicating
 
-It does so as a graph, also in half precisions, and compiled by XLA, which draws other numbers; compiled on two, each
-batch is in two parts, and activations are computed again.
-A JSON object: of each way of training the losses of each step, and the weights at the end.
+It trains as a graph, also in half precisions, and compiled by XLA, which draws other random numbers; compiled on two
+devices it uses two micro-batches and rematerialisation.
+It prints a JSON object: for each variant the losses of each step, and the final weights.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compiled in haste
+os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compile fast rather than well
 
 STEPS = 4
 DEVICES = 2

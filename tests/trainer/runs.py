@@ -28,25 +28,25 @@ OVERRIDES = (
 
 
 class Ended(NamedTuple):
-    """A run that came to its end, and what it said."""
+    """A finished run, and its stderr."""
 
     run: Path
     stderr: str
 
 
 class Trained(NamedTuple):
-    """The same training twice: undisturbed, and killed in the middle and started again."""
+    """The same training twice: undisturbed, and killed in the middle and resumed."""
 
     data: Path
     undisturbed: Ended
     resumed: Ended
     died_after_step: int
-    dump: Path  # XLA's own, of what the undisturbed run compiled
+    dump: Path  # XLA's dump of the programs that the undisturbed run compiled
 
 
 def train_twice(folder: Path) -> Trained:
-    """Two processes side by side; the one that is killed is started again while the other goes on."""
-    # nothing to validate with: its programs take as long to compile as those of training
+    """Train in two processes at the same time; the killed one is resumed while the other continues."""
+    # no validation clips: validation programs take as long to compile as those of training
     data = build_sample(folder / "data", "validation_fraction=0")
     dump, run = folder / "dump", folder / "undisturbed"
     undisturbed = _start(data, run=run, flags={"XLA_FLAGS": f"--xla_dump_to={dump}"})

@@ -1,9 +1,9 @@
-"""`myxtts-train` in a process of so many logical CPU devices, with a tiny model whose draws are alike on all of them.
+"""Run `myxtts-train` with several logical CPU devices, and a tiny model whose noise is equal on all of them.
 
     python -m tests.trainer.several DEVICES [disturbed] WORDS…
 
-Logical devices can be made only before TensorFlow looks for any. Where it is disturbed, the mels of the last device
-are no numbers in the first step, and the second step does not fit into the memory of the first device.
+Logical devices can be created only before TensorFlow initializes its devices. With `disturbed` the mels of the last
+device are NaN in the first step, and the second step does not fit into the memory of the first device.
 """
 
 from __future__ import annotations

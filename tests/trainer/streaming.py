@@ -1,4 +1,4 @@
-"""A process that streams batches and does nothing else: to be killed, or to be weighed.
+"""Stream batches and do nothing else, to be killed or to measure memory.
 
     python -m tests.trainer.streaming rows DATA OUT EPOCHS SETTINGS [EPOCH CHUNK BATCH]
     python -m tests.trainer.streaming memory DATA EPOCHS SETTINGS

@@ -1,11 +1,11 @@
-"""A run of which all is real but the network: a linear map of the mel learns to take noise away.
+"""Real training runs with a toy model: a linear map of the mel learns to remove noise.
 
-It compiles in a second, so that a run can be disturbed and started again many times.
+It compiles in a second, so that a run can be disturbed and restarted many times.
 
     python -m tests.trainer.toy
 
-reads lines of JSON, the words of `myxtts-train train`, and gives each a process of its own, forked before TensorFlow
-has any thread: a start takes a second less its imports. It prints the process' number, and later its exit code.
+reads lines of JSON, the arguments of `myxtts-train train`, and runs each in a process forked before TensorFlow has any
+thread, which saves the imports. It prints the process id, and later the exit code.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Toy(keras.Model):
 
 
 class TrainStep:
-    """Of the toy, with the real optimizer and noise."""
+    """The toy's training step, with the real optimizer and noise."""
 
     is_updating, has_updated = False, True
 
@@ -79,7 +79,7 @@ class TrainStep:
 
 
 class EvalStep:
-    """Of the toy."""
+    """The toy's validation step."""
 
     programs = 0
 
@@ -97,7 +97,7 @@ class EvalStep:
 
 
 def put_in(put: Callable[[object, str, object], object], **others: object) -> None:
-    """`put` the toys, or others by their name, in the place of what they stand for."""
+    """Install the toys, or the given substitutes, with `put`, such as `setattr`."""
     for module, name, toy in (
         (components, "build_model", lambda config, *, contract, vocabulary: Toy(contract.features.n_mels)),
         (components, "TrainStep", TrainStep),
@@ -107,7 +107,7 @@ def put_in(put: Callable[[object, str, object], object], **others: object) -> No
 
 
 def train(words: list[str]) -> None:
-    """As a process of its own."""
+    """Train in this process, and exit."""
     put_in(setattr)
     sys.argv = ["myxtts-train", "train", *words]
     cli.main()
@@ -118,7 +118,7 @@ def main() -> None:
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            os.dup2(2, 1)  # what the command prints is no answer
+            os.dup2(2, 1)  # the command's own output must not mix with the answers
             train(json.loads(line))
         print(child, flush=True)
         _, status = os.waitpid(child, 0)
