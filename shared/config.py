@@ -92,7 +92,7 @@ def load_config(path: StoragePath | str, *, of: type[C], overrides: Sequence[str
 
 
 def _other_kind(document: Document, *, of: type[Config]) -> str | None:
-    """What to report of a file that is a config for another command; None for any other file."""
+    """The message for a file that is a config for another command; None for any other file."""
     expected = next((kind for kind in CONFIG_KINDS if kind.keys <= of.model_fields.keys()), None)
     if expected is None or expected.keys & document.keys():
         return None

@@ -1,4 +1,4 @@
-"""The console commands as a user sees them, run in this process: importing Beam or TensorFlow anew takes seconds."""
+"""Runs the console commands in this process, because importing Beam or TensorFlow again takes seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 class Outcome(NamedTuple):
-    """What a user sees of a command."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -21,7 +21,7 @@ class Outcome(NamedTuple):
 def runner(
     main: Callable[[], None], *, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., Outcome]:
-    """A function that runs a command with the words given."""
+    """Return a function that runs a command with the given arguments."""
 
     def run(*words: str | Path) -> Outcome:
         monkeypatch.setattr(sys, "argv", [name, *map(str, words)])

@@ -49,7 +49,7 @@ class SourceConfig(Config):
 
     reader: str  # layout of the corpus, one of `make corpora`
     root: Path  # folder of the corpus
-    language: Language | None = None  # needed where the corpus does not say; replaces what it says
+    language: Language | None = None  # needed if the corpus does not state its own; overrides the corpus
     speaker: str | None = None  # replaces the speakers of the corpus
     weight: float = pydantic.Field(1.0, gt=0, le=100)  # how often an epoch of training uses each utterance
     max_utterances: int | None = pydantic.Field(None, ge=1)  # number of utterances, chosen by hash before decoding

@@ -2,14 +2,14 @@
 
 root/
     <file>                  .csv, .tsv or any other text, .jsonl, .parquet
-    <audio>                 where the column says, relative to root, or to `audio_root`
+    <audio>                 the path in the column, relative to root, or to `audio_root`
 
     file: metadata.csv
     columns: {audio: audio_file, text: transcription, speaker: speaker_name}    also id and language
 
 Without `id` it is the audio's path without its suffix. `header: false` names the columns 1, 2, …;
 `suffix: .wav` is added to every path. `separator` is a tab in .tsv and else a comma; where it is a
-comma, fields are quoted as in CSV (RFC 4180), else a quote is text, unless `quoted` says otherwise.
+comma, fields are quoted as in CSV (RFC 4180), else a quote is text, unless `quoted` is set.
 Language: configured, else from its column. Speaker: configured, else from its column, else the source's name.
 """
 

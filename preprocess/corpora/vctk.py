@@ -2,7 +2,7 @@
 
 root/                                   VCTK-Corpus-0.92
     txt/p225/p225_003.txt
-    wav48_silence_trimmed/p225/         p225_003_mic1.flac, p225_003_mic2.flac: `mic` says which
+    wav48_silence_trimmed/p225/         p225_003_mic1.flac, p225_003_mic2.flac: `mic` selects one
 root/                                   VCTK-Corpus (0.80)
     txt/p225/p225_003.txt
     wav48/p225/p225_003.wav             the one microphone is mic1

@@ -1,4 +1,4 @@
-"""Make the sample corpora and their tokenizer anew from `sentences/`: `python tests/corpora/make_corpora.py`.
+"""Make the sample corpora and their tokenizer from `sentences/`: `python tests/corpora/make_corpora.py`.
 
 Needs the programs flite (English) and espeak-ng (German, Persian) and the project installed with its
 `preprocess` extra. The same versions of the programs and libraries write the same bytes every time.
@@ -144,7 +144,7 @@ def said_by_espeak(text: str, *, voice: Voice, rate: int) -> np.ndarray:
 
 
 def fresh(folder: Path) -> Path:
-    """The folder, made anew and empty."""
+    """Make an empty folder, removing an older one."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
@@ -259,7 +259,7 @@ def make_tokenizer() -> None:
 
 
 def main() -> int:
-    """Everything anew; 2 where a synthesizer is missing."""
+    """Make everything; exit code 2 if a synthesizer is missing."""
     missing = [program for program in ("flite", "espeak-ng") if shutil.which(program) is None]
     if missing:
         names = " and ".join(missing)

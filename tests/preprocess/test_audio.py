@@ -40,7 +40,7 @@ def wav(
     claimed_bytes: int | None = None,
     bits: int | None = None,
 ) -> bytes:
-    """A wav file by hand, whose header may lie."""
+    """A wav file whose header can state wrong sizes."""
     data = samples.tobytes()
     channels = channels if channels is not None else (samples.shape[1] if samples.ndim == 2 else 1)
     bits = bits if bits is not None else samples.itemsize * 8
@@ -54,14 +54,14 @@ def wav(
 
 
 @contextmanager
-def at_most_allocated(wanted_bytes: int) -> Iterator[None]:
+def at_most_allocated(limit_bytes: int) -> Iterator[None]:
     tracemalloc.start()
     try:
         yield
         _, peak_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak_bytes < wanted_bytes
+    assert peak_bytes < limit_bytes
 
 
 def tone(frequency_hz: float, *, rate_hz: int, seconds: float, level: float = 0.5) -> np.ndarray:
@@ -159,7 +159,7 @@ def test_a_long_file_is_decoded_only_up_to_the_limit() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("channels", [1, 2])
-def test_one_value_that_is_not_finite_spoils_a_file(value: float, channels: int) -> None:
+def test_one_value_that_is_not_finite_rejects_the_file(value: float, channels: int) -> None:
     samples = np.zeros((1000, channels), "<f4")
     samples[500, 0] = value
     assert rejected(wav(samples)).reason == Reason.NON_FINITE_AUDIO
@@ -202,11 +202,11 @@ def test_floating_point_a_little_above_full_scale_stays_as_it_is() -> None:
         b"\0" * 4000,
     ],
 )
-def test_a_header_that_claims_the_absurd_and_what_is_no_audio_are_unreadable(data: bytes) -> None:
+def test_impossible_headers_and_other_files_are_unreadable(data: bytes) -> None:
     assert rejected(data).reason == Reason.UNREADABLE_AUDIO
 
 
-def test_claims_of_many_frames_cost_no_memory() -> None:
+def test_a_header_that_states_many_frames_costs_no_memory() -> None:
     with at_most_allocated(5_000_000):
         error = rejected(wav(np.ones(1000, "<i2"), claimed_bytes=0xFFFFFF00))
     assert (error.reason, error.message) == (
@@ -249,29 +249,29 @@ def mp3(samples: np.ndarray, *, rate_hz: int, mode: str) -> bytes:
 
 
 def without_own_header(data: bytes) -> bytes:
-    """An mp3 less its first frame, in which its encoder tells how long it is."""
+    """An mp3 without its first frame, in which the encoder states its length."""
     assert b"Xing" in data[:512] or b"Info" in data[:512]
     return data[data.index(data[:2], 4) :]
 
 
 @pytest.mark.parametrize("rate_hz", [44_100, 22_050, 11_025], ids=["MPEG-1", "MPEG-2", "MPEG-2.5"])
-def test_an_mp3_of_varying_bit_rate_that_does_not_tell_its_length_is_not_cut_in_silence(rate_hz: int) -> None:
-    """libsndfile takes the first bit rate for that of all: a loud beginning makes it short, a quiet one long."""
+def test_an_mp3_of_varying_bit_rate_without_a_stated_length_is_not_cut_silently(rate_hz: int) -> None:
+    """libsndfile assumes the first frame's bit rate for all: a loud beginning makes it short, a quiet one long."""
     rng = np.random.default_rng(5)
     loud, quiet = rng.normal(0, 0.2, 3 * rate_hz), rng.normal(0, 1e-5, 3 * rate_hz)
     cut, whole = (
         mp3(np.concatenate(parts), rate_hz=rate_hz, mode="VARIABLE") for parts in ((loud, quiet), (quiet, loud))
     )
     assert len(decode(cut, rate_hz=rate_hz).samples) == len(decode(whole, rate_hz=rate_hz).samples) == 6 * rate_hz
-    told = rejected(without_own_header(cut))
-    assert told.reason == Reason.TRUNCATED_AUDIO
-    assert told.message.endswith("; its bit rate varies and no header tells its length: encode it anew")
+    rejection = rejected(without_own_header(cut))
+    assert rejection.reason == Reason.TRUNCATED_AUDIO
+    assert rejection.message.endswith("; its bit rate varies and no header tells its length: encode it anew")
     found = decode(without_own_header(whole), rate_hz=rate_hz)
     assert len(found.samples) == pytest.approx(6 * rate_hz, abs=4 * 1152)
 
 
 @pytest.mark.parametrize("rate_hz", [44_100, 22_050, 11_025], ids=["MPEG-1", "MPEG-2", "MPEG-2.5"])
-def test_an_mp3_of_constant_bit_rate_needs_not_tell_its_length(rate_hz: int) -> None:
+def test_an_mp3_of_constant_bit_rate_need_not_state_its_length(rate_hz: int) -> None:
     signal = np.random.default_rng(6).normal(0, 0.1, 3 * rate_hz)
     headless = without_own_header(mp3(signal, rate_hz=rate_hz, mode="CONSTANT"))
     tag = b"ID3\x04\x00\x00" + bytes([0, 0, 2, 1]) + bytes(2 * 128 + 1)
@@ -281,7 +281,7 @@ def test_an_mp3_of_constant_bit_rate_needs_not_tell_its_length(rate_hz: int) -> 
 
 
 @given(st.binary(max_size=200))
-def test_whatever_is_no_mp3_has_no_frames(data: bytes) -> None:
+def test_bytes_that_are_not_an_mp3_have_no_frames(data: bytes) -> None:
     found = count_mp3_samples(data)
     assert found is None or (b"\xff" in data and found % 576 == 0)
 
@@ -299,7 +299,7 @@ def test_one_recording_in_any_depth_and_number_of_channels_is_one_signal(
 
 
 def test_the_rate_is_that_of_the_header(reference: Path) -> None:
-    """The same samples under another rate are another sound, whatever the corpus is said to have."""
+    """The same samples at another rate are another sound, whatever rate the corpus documents."""
     samples, rate_hz = soundfile.read(reference / "corpora/LJSpeech-1.1/wavs/LJ001-0002.wav", dtype="int16")
     doubled = decode(wav(samples, rate_hz=2 * rate_hz))
     assert len(doubled.samples) == pytest.approx(len(samples) / 2, abs=1)

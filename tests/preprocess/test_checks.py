@@ -67,7 +67,7 @@ def test_a_value_on_its_bound_passes_and_one_beyond_fails_for_its_own_reason(
     assert found == [(1, reason)]
 
 
-def test_every_bound_is_tried_above_and_every_threshold_has_a_bound() -> None:
+def test_every_threshold_has_a_bound_and_every_bound_has_a_case_above() -> None:
     elsewhere = {"characters_per_second_deviations", "reject_text_leaks"}
     named = {bound.threshold for bound in (*BOUNDS, DUPLICATE_BOUND, REPEAT_BOUND)}
     assert named | elsewhere == set(CheckConfig.model_fields)
@@ -80,7 +80,7 @@ def test_a_check_that_is_left_out_rejects_nothing() -> None:
     assert reasons(none, worst, {name: -value for name, value in worst.items()}) == []
 
 
-def test_a_row_that_fails_twice_is_told_of_both() -> None:
+def test_a_row_that_fails_two_checks_gives_both_reasons() -> None:
     assert reasons(EVERY, GOOD | {"snr_db": 1.0, "duration_s": 30.0}) == [(0, Reason.TOO_LONG), (0, Reason.NOISY)]
 
 

@@ -1,4 +1,4 @@
-"""What all readers share: the table below has a line for each whose metadata are rows of text."""
+"""Behaviour that all readers share; the table below lists the readers of text rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CML_HEADER = b"wav_filename|wav_filesize|transcript|transcript_wav2vec|levenshte
 
 
 class Rows(NamedTuple):
-    """A reader of rows: where they stand, and how a row is made of an id and a text."""
+    """A reader of text rows: its metadata file, and how to make a row from an id and a text."""
 
     file: str
     row: bytes
@@ -48,7 +48,7 @@ Write = Callable[[dict[str, bytes]], Path]
 
 @pytest.fixture(params=sorted(ROWS))
 def rows(request: pytest.FixtureRequest, write: Write, read: Any) -> Callable[..., list[Utterance | Rejection]]:
-    """Reads these (id, text) in the way of each reader in turn; one that is bytes is a whole row."""
+    """Reads (id, text) pairs with each reader in turn; an item of bytes is a whole row."""
     reader, dialect = request.param, ROWS[request.param]
 
     def read_rows(*lines: tuple[bytes, bytes] | bytes, start: bytes = b"", end: bytes = b"\n", **options: Any) -> Any:
@@ -151,7 +151,7 @@ def test_a_configured_speaker_and_language_replace_the_readers_own(rows: Any) ->
 
 
 @pytest.mark.parametrize("reader", sorted(READERS))
-def test_a_wrong_root_says_which_files_were_looked_for(reader: str, write: Write, read: Any) -> None:
+def test_a_wrong_root_is_reported_with_the_files_that_were_looked_for(reader: str, write: Write, read: Any) -> None:
     root = write({"readme.md": b"another folder"})
     options = ROWS[reader].options if reader in ROWS else {}
     with pytest.raises(UserError, match=rf"sources\.lj: the {reader} reader looked for {root}/.*is root right\?"):
@@ -168,7 +168,7 @@ def test_a_folder_in_the_place_of_its_metadata_is_not_read(reader: str, write: W
 
 
 @pytest.mark.parametrize("reader", ["cml_tts", "css10", "folder", "ljspeech", "mls", "table"])
-def test_a_corpus_that_does_not_say_its_language_wants_it_configured(reader: str, write: Write, read: Any) -> None:
+def test_a_corpus_whose_language_cannot_be_inferred_needs_it_configured(reader: str, write: Write, read: Any) -> None:
     dialect = ROWS.get(reader, Rows("a.wav", b""))
     root = write({dialect.file: dialect.header})
     with pytest.raises(UserError, match=rf"sources\.lj\.language: missing; the {reader} reader cannot infer it"):
@@ -176,7 +176,7 @@ def test_a_corpus_that_does_not_say_its_language_wants_it_configured(reader: str
 
 
 @pytest.mark.parametrize("reader", sorted(READERS))
-def test_a_reader_shows_its_layout_and_how_language_and_speaker_are_told(reader: str) -> None:
+def test_a_reader_documents_its_layout_its_language_and_its_speaker(reader: str) -> None:
     layout = layout_of(reader)
     assert "\nroot/" in layout
     assert "\nLanguage: " in layout

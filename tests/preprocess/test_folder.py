@@ -85,6 +85,6 @@ def test_a_name_that_is_not_utf_8_is_rejected_in_words_that_can_be_written_down(
     assert f"{bad.audio_path}{bad.message}".encode()
 
 
-def test_a_folder_without_audio_says_what_was_looked_for(write: Any, read: Any) -> None:
+def test_a_folder_without_audio_is_reported_with_the_suffixes_that_were_looked_for(write: Any, read: Any) -> None:
     with pytest.raises(UserError, match=r"the folder reader looked for .*/\*\*/\*\.wav or .*\.flac"):
         read(write({"a.txt": "text"}), reader="folder", language="deu_Latn")

@@ -29,7 +29,7 @@ def test_the_files_are_joined_by_id(write: Any, utterances: Any) -> None:
     ]
 
 
-def test_the_join_is_that_of_a_dictionary(write: Any, utterances: Any) -> None:
+def test_the_join_equals_that_of_dictionaries(write: Any, utterances: Any) -> None:
     ids = sorted((f"s{number % 7}-é{number}" for number in range(300)), key=str.encode)
     files = {file: "".join(f"{one} {file}.{one}\n" for one in ids) for file in ("wav.scp", "text", "utt2spk")}
     found = utterances(write(files), reader="kaldi", language="eng_Latn")
@@ -66,7 +66,7 @@ def test_a_command_is_rejected_and_never_run(
         ("utt2lang", b"b nld_Latn\n", Reason.UNKNOWN_LANGUAGE),
     ],
 )
-def test_an_id_that_one_file_lacks_or_spoils_is_rejected_and_the_next_is_read(
+def test_an_id_that_is_missing_or_broken_in_one_file_is_rejected_and_the_next_is_read(
     file: str, content: bytes, reason: Reason, write: Any, read: Any
 ) -> None:
     assert reasons(read(write(GOOD | {file: content}), reader="kaldi")) == [reason, None]

@@ -13,7 +13,7 @@ from shared.errors import UserError
 CML_HEADER = "wav_filename|wav_filesize|transcript|transcript_wav2vec|levenshtein|duration|num_words|client_id\n"
 
 
-def test_mls_itself_is_read_and_its_language_told_by_the_folder(reference: Path, utterances: Any) -> None:
+def test_mls_itself_is_read_with_the_language_of_its_folder(reference: Path, utterances: Any) -> None:
     root = reference / "corpora/mls/mls_spanish_opus"
     found = utterances(root, reader="mls")
     rows = dict(row.split("\t") for row in (root / "train/transcripts.txt").read_text("utf-8").split("\n")[:-1])
@@ -23,7 +23,9 @@ def test_mls_itself_is_read_and_its_language_told_by_the_folder(reference: Path,
     assert {(one.language, one.speaker) for one in found} == {("spa_Latn", "x/13697")}
 
 
-def test_mls_reads_the_splits_there_are_and_misses_one_that_is_configured(write: Any, utterances: Any) -> None:
+def test_mls_reads_the_splits_that_exist_and_refuses_an_absent_one_that_is_configured(
+    write: Any, utterances: Any
+) -> None:
     root = write({f"mls_polish/{split}/transcripts.txt": f"1_2_{split}\ttekst\n" for split in ("train", "test")})
     found = utterances(root / "mls_polish", reader="mls")
     assert {one.id: one.language for one in found} == {"x/1_2_train": "pol_Latn", "x/1_2_test": "pol_Latn"}
@@ -45,7 +47,7 @@ def test_librispeech_itself_is_read_in_lower_case_from_root_or_from_a_subset(ref
     assert {(one.language, one.speaker) for one in whole} == {("eng_Latn", "x/61")}
 
 
-def test_libritts_takes_the_normalized_text_and_rejects_what_has_no_other_half(write: Any, read: Any) -> None:
+def test_libritts_reads_the_normalized_text_and_rejects_files_without_a_counterpart(write: Any, read: Any) -> None:
     chapter = "LibriTTS_R/train-clean-100/103/1240"
     root = write(
         {
@@ -95,7 +97,7 @@ def test_cml_tts_reads_its_lists_by_their_header(write: Any, utterances: Any) ->
     assert len(utterances(root / "cml_tts_dataset_italian_v0.1", reader="cml_tts", splits=["dev"])) == 1
 
 
-def test_cml_tts_of_another_header_is_refused_by_the_columns_it_has(write: Any, read: Any) -> None:
+def test_cml_tts_with_another_header_is_refused_with_its_columns(write: Any, read: Any) -> None:
     with pytest.raises(
         UserError, match=r"train\.csv: no column client_id in its header; it has wav_filename, transcript"
     ):
@@ -129,9 +131,7 @@ def test_m_ailabs_reads_each_book_once_and_neither_appledouble_nor_mixed_ones(wr
         read(write({"tlh_KL/by_book/male/k/b/metadata.csv": "a|b\n"}), reader="m_ailabs")
 
 
-def test_css10_takes_the_normalised_text_but_the_original_where_that_is_in_latin_letters(
-    write: Any, utterances: Any
-) -> None:
+def test_css10_reads_the_normalised_text_or_the_original_if_that_is_romanised(write: Any, utterances: Any) -> None:
     root = write(
         {
             "german/transcript.txt": "meisterfloh/f_0001.wav|5 Flöhe|fünf Flöhe|1.5\n",

@@ -38,7 +38,7 @@ def test_mel_equals_hifigan_reference_on_ljspeech_clips(clip: str, reference: Pa
     assert_equals_reference(mel, arrays["log_mel"])
 
 
-def test_the_mean_bound_sees_a_division_by_32767(reference: Path) -> None:
+def test_the_bound_on_the_mean_detects_a_division_by_32767(reference: Path) -> None:
     arrays = np.load(reference / "golden/mel_hifigan_22k/LJ001-0002.npz")
     mel = log_mel(arrays["audio_int16"] / np.float32(32767), spec=HIFIGAN)
     assert np.abs(mel - arrays["log_mel"]).mean() > 1e-5
@@ -109,7 +109,7 @@ def test_the_shortest_signals_are_reflected_sample_by_sample(spec: FeatureSpec, 
 
 
 @every_preset
-def test_a_signal_too_short_to_reflect_is_refused(spec: FeatureSpec) -> None:
+def test_a_signal_too_short_for_reflect_padding_is_refused(spec: FeatureSpec) -> None:
     for samples in (0, 1, spec.min_samples - 1):
         with pytest.raises(ValueError, match=f"{samples} samples; expected {spec.min_samples} or more"):
             log_mel(np.zeros(samples, np.float32), spec=spec)

@@ -46,7 +46,7 @@ def test_loudness_comes_to_its_target(lufs: float, gain: float, clip: Signal) ->
     assert pyloudnorm.Meter(RATE_HZ).integrated_loudness(louder.samples) == pytest.approx(lufs, abs=0.1)
 
 
-def test_the_peak_guard_scales_down_and_never_up(clip: Signal) -> None:
+def test_the_peak_limit_scales_down_and_never_up(clip: Signal) -> None:
     loud = process(clip, steps=Processing(loudness_lufs=-5.0, max_peak=0.95))
     assert np.abs(loud.samples).max() == pytest.approx(0.95, abs=1e-4)
     assert process(clip, steps=Processing(max_peak=1.0)) is clip

@@ -1,4 +1,4 @@
-"""Measures of quality against signals of which the truth is known."""
+"""Quality measures of signals with known properties."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def bandwidth(samples: np.ndarray) -> float:
 
 
 def through(samples: np.ndarray, *, rate_hz: int) -> np.ndarray:
-    """As if it had been recorded at another rate."""
+    """Resample to another rate and back."""
     return soxr.resample(soxr.resample(samples, RATE_HZ, rate_hz), rate_hz, RATE_HZ)
 
 

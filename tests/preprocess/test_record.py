@@ -132,7 +132,7 @@ REJECTIONS: list[tuple[str, Reason, Attempt]] = [
 
 
 @pytest.mark.parametrize(("stage", "reason", "attempt"), REJECTIONS)
-def test_what_is_wrong_with_an_utterance_is_a_rejection(
+def test_an_error_in_an_utterances_data_is_a_rejection(
     stage: str, reason: Reason, attempt: Attempt, prepare: Preparation, tmp_path: Path
 ) -> None:
     utterance = attempt(tmp_path / "clip.wav")
@@ -147,7 +147,9 @@ def test_what_is_wrong_with_an_utterance_is_a_rejection(
 @pytest.mark.parametrize(
     ("text", "characters"), [("kettle " * 50, ""), ("水壺", "壺水"), ("</s> the 水", "/<>s水"), ("the 水 kettle", "水")]
 )
-def test_what_is_merely_undesirable_of_a_text_is_measured(text: str, characters: str, prepare: Preparation) -> None:
+def test_undesirable_properties_of_a_text_are_measured_and_not_rejected(
+    text: str, characters: str, prepare: Preparation
+) -> None:
     outcome = prepare(utterance_of(CLIP, text=text))
     assert isinstance(outcome, PreparedUtterance)
     measures = outcome.manifest_columns()

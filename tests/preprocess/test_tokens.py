@@ -71,7 +71,7 @@ def test_the_layout_is_language_pieces_end(tokenizer: str, text: str, request: p
 
 
 @pytest.mark.parametrize("tokenizer", ["nllb", "sample"])
-def test_special_tokens_spelled_in_a_text_are_not_obeyed(tokenizer: str, request: pytest.FixtureRequest) -> None:
+def test_special_tokens_written_in_a_text_become_unknown(tokenizer: str, request: pytest.FixtureRequest) -> None:
     text = "a </s> b <pad> c <unk> d <s> e <mask> f eng_Latn g zul_Latn"
     tokens = request.getfixturevalue(tokenizer).encode(text, language="deu_Latn")
     assert tokens[0] == language_id("deu_Latn")
@@ -119,7 +119,7 @@ def test_nllb_has_its_256204_tokens(nllb: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("kept", ["truncation", "padding"])
-def test_a_file_that_asks_for_truncation_or_padding_is_not_obeyed(kept: str, tmp_path: Path, sample: Tokenizer) -> None:
+def test_truncation_and_padding_in_a_tokenizer_file_are_ignored(kept: str, tmp_path: Path, sample: Tokenizer) -> None:
     document = json.loads(SAMPLE.read_text("utf-8"))
     document |= {
         "truncation": {"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0},
@@ -136,18 +136,18 @@ def test_a_file_that_asks_for_truncation_or_padding_is_not_obeyed(kept: str, tmp
 
 
 def test_an_unreadable_file_is_refused_in_one_line(tmp_path: Path) -> None:
-    wanted = "expected the path of a tokenizer.json of NLLB-200"
+    expected = "expected the path of a tokenizer.json of NLLB-200"
     for location in (tmp_path / "absent.json", "absent"):
-        assert refusal(location).endswith(f"cannot be read (No such file or directory); {wanted}")
+        assert refusal(location).endswith(f"cannot be read (No such file or directory); {expected}")
     for location in ("absent.json", "models/absent.json"):
-        told = refusal(location)
-        assert f"tokenizer {location}: cannot be read (No such file or directory) (from {Path.cwd()}; " in told
-        assert told.endswith(wanted)
-    assert refusal(tmp_path).endswith(f"cannot be read (Is a directory); {wanted}")
+        message = refusal(location)
+        assert f"tokenizer {location}: cannot be read (No such file or directory) (from {Path.cwd()}; " in message
+        assert message.endswith(expected)
+    assert refusal(tmp_path).endswith(f"cannot be read (Is a directory); {expected}")
 
 
 @pytest.mark.parametrize("location", ["../tokenizer", "my models/nllb", "-a/b", "a/.b", "a/" + "b" * 200])
-def test_a_path_that_no_hub_name_can_have_is_refused_in_one_line(location: str) -> None:
+def test_a_path_that_cannot_be_a_hub_name_is_refused_in_one_line(location: str) -> None:
     assert "cannot be read" in refusal(location)
 
 
@@ -181,7 +181,7 @@ def test_a_hub_name_without_a_network_is_refused_in_one_line(network: dict[str, 
         SAMPLE.read_bytes()[:20_000],
     ],
 )
-def test_what_is_no_tokenizer_is_refused_in_one_line(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_tokenizer_is_refused_in_one_line(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_bytes(content)
     assert "not a tokenizer.json (" in refusal(path)
@@ -191,8 +191,8 @@ def test_what_is_no_tokenizer_is_refused_in_one_line(content: bytes, tmp_path: P
 def test_a_tokenizer_that_is_not_nllbs_is_refused(token: str, nllb_id: int, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(SAMPLE.read_text("utf-8").replace(f'"{token}"', '"other"'), "utf-8")
-    wanted = f"{token} has id None, expected NLLB-200's {nllb_id}; is it an NLLB tokenizer?"
-    assert refusal(path) == f"tokenizer {path}: {wanted}"
+    expected = f"{token} has id None, expected NLLB-200's {nllb_id}; is it an NLLB tokenizer?"
+    assert refusal(path) == f"tokenizer {path}: {expected}"
 
 
 @pytest.mark.parametrize("tokenizer", ["nllb", "sample"])
@@ -213,7 +213,7 @@ def test_the_compact_vocabulary_spells_every_text_of_its_languages(
     assert words_of("".join(vocabulary.pieces[one] for one in dense[1:-1])) == words_of(text)
 
 
-def test_the_compact_vocabulary_holds_what_it_must_and_little_else(nllb: Tokenizer) -> None:
+def test_the_compact_vocabulary_holds_the_used_tokens_and_little_else(nllb: Tokenizer) -> None:
     used = nllb.encode("There is no military solution in Syria", language="eng_Latn")
     vocabulary = nllb.compact_vocabulary(used, languages=["eng_Latn", "pes_Arab", "eng_Latn"])
     held = set(vocabulary.nllb_ids.tolist())

@@ -156,9 +156,7 @@ def test_a_build_config_says_where_it_is_wrong(path: Path, override: str, where:
         ),
     ],
 )
-def test_a_section_that_a_misspelt_override_created_is_told_from_an_incomplete_one(
-    path: Path, override: str, message: str
-) -> None:
+def test_a_section_created_by_a_misspelt_override_is_reported_as_such(path: Path, override: str, message: str) -> None:
     assert build_refusal(path, override) == f"{path}: {message}"
 
 
@@ -218,7 +216,7 @@ def test_a_renamed_key_in_an_override_is_refused_with_the_new_one(path: Path) ->
         load_config(path, of=Town, overrides=["street.length=2"])
 
 
-def test_a_mistake_of_all_together_shows_no_value(path: Path) -> None:
+def test_a_conflict_between_settings_shows_no_single_value(path: Path) -> None:
     refusal = build_refusal(path, "checks.max_duration_s=70")
     assert refusal == f"{path}: the config: checks.max_duration_s 70.0 is over decode_limit_s 60.0"
 
@@ -242,7 +240,7 @@ def test_a_missing_key_says_how_to_give_it(path: Path) -> None:
         ("name: x\n1: 2\n", "1: the key 1 is not text; expected text; put it in quotes"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_named(path: Path, content: str, message: str) -> None:
+def test_a_value_of_the_wrong_type_is_reported_with_the_expected_one(path: Path, content: str, message: str) -> None:
     assert refusal(path, content).startswith(f"{path}: {message}")
 
 
@@ -263,17 +261,17 @@ def test_a_value_of_the_wrong_kind_is_named(path: Path, content: str, message: s
         "a: " + "[" * 5000,
     ],
 )
-def test_what_is_not_yaml_is_refused_in_one_line(path: Path, content: str | bytes) -> None:
+def test_content_that_is_not_yaml_is_refused_in_one_line(path: Path, content: str | bytes) -> None:
     assert refusal(path, content).startswith(f"{path}: not YAML: ")
 
 
 @pytest.mark.parametrize("content", ["", "# only a comment\n", "- name\n", "villa", "&a [*a]"])
-def test_what_is_not_a_mapping_is_refused(path: Path, content: str) -> None:
+def test_yaml_that_is_not_a_mapping_is_refused(path: Path, content: str) -> None:
     assert refusal(path, content) == f"{path}: not a config; expected `key: value` lines; see configs/ for examples"
 
 
 @pytest.mark.parametrize("content", ["name: x\nname: y\n", "name: x\nrooms: {hall: {}, hall: {width_m: 9}}\n"])
-def test_a_key_that_stands_twice_is_refused(path: Path, content: str) -> None:
+def test_a_repeated_key_is_refused(path: Path, content: str) -> None:
     assert "occurs twice" in refusal(path, content)
 
 

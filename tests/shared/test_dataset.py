@@ -90,12 +90,12 @@ def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 @given(stems)
-def test_a_stem_is_read_back_from_its_name(stem: ShardName) -> None:
+def test_a_shard_name_is_parsed_back_from_its_text(stem: ShardName) -> None:
     assert ShardName.parse(str(stem)) == stem
 
 
 @given(st.text() | st.from_regex(r"[a-z0-9_]{1,3}-(train|validation)-\d{4,6}-of-\d{4,6}\n?"))
-def test_a_text_is_the_name_of_the_stem_it_is_read_as_or_refused(text: str) -> None:
+def test_a_text_is_parsed_to_the_shard_name_that_prints_it_or_refused(text: str) -> None:
     try:
         stem = ShardName.parse(text)
     except ValueError:
@@ -127,7 +127,7 @@ def test_a_published_dataset_opens_as_it_was_written(published: Path) -> None:
     assert opened.info.shards_of("validation") == []
 
 
-def test_the_manifest_of_a_split_is_its_shards_one_behind_another(published: Path) -> None:
+def test_the_manifest_of_a_split_concatenates_those_of_its_shards(published: Path) -> None:
     values = {pa.string(): "x", pa.int64(): 7, pa.float64(): 0.5, pa.bool_(): True}
     table = pa.Table.from_pylist([{field.name: values[field.type] for field in MANIFEST}] * 2, schema=MANIFEST)
     path = Layout(published).manifest(SHARD.name)
@@ -184,7 +184,7 @@ def test_another_schema_version_is_refused(published: Path) -> None:
         lambda document: document.update(fingerprint="0" * 32),
     ],
 )
-def test_an_edited_contract_is_seen(change: Callable[[dict[str, Any]], object], published: Path) -> None:
+def test_an_edited_contract_is_refused(change: Callable[[dict[str, Any]], object], published: Path) -> None:
     edit(published / "dataset.json", change)
     with pytest.raises(UserError, match=r"the fingerprint does not match the contract: the file was edited"):
         Dataset.open(published)
@@ -237,7 +237,7 @@ def other(value: object) -> object:
     return value + "x" if isinstance(value, str) else value + 1  # type: ignore[operator]
 
 
-def test_the_fingerprint_changes_with_every_fact_of_the_contract() -> None:
+def test_the_fingerprint_changes_with_every_field_of_the_contract() -> None:
     facts = CONTRACT.model_dump()
     changed = [facts | {name: other(facts[name])} for name in ("schema_version", "mel_dtype", "text_preparation")]
     for field in dataclasses.fields(CONTRACT.features):
@@ -250,7 +250,7 @@ def test_the_fingerprint_changes_with_every_fact_of_the_contract() -> None:
     assert len(fingerprints) == len(changed) == 3 + 12 + 4 + 2
 
 
-def test_the_fingerprint_does_not_know_where_the_tokenizer_lies() -> None:
+def test_the_fingerprint_does_not_depend_on_the_tokenizers_location() -> None:
     moved = CONTRACT.tokenizer.model_copy(update={"location": "/b/tokenizer.json"})
     assert CONTRACT.model_copy(update={"tokenizer": moved}).fingerprint == CONTRACT.fingerprint
 
@@ -259,7 +259,7 @@ def test_the_fingerprint_of_a_contract_never_changes() -> None:
     assert CONTRACT.fingerprint == "4c826064a5f7b7e9bea475fcff822cb2"
 
 
-def test_write_bytes_leaves_the_file_and_nothing_else(tmp_path: Path) -> None:
+def test_write_bytes_leaves_no_temporary_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     for content in (b"old", b"", b"new"):
         write_bytes(path, content)
@@ -305,7 +305,7 @@ def test_mel_statistics_are_those_of_all_frames() -> None:
     np.testing.assert_allclose(found.std, mel.std(axis=0))
 
 
-def test_mel_statistics_of_nothing_and_of_silence_divide_by_no_zero() -> None:
+def test_mel_statistics_of_no_frames_and_of_silence_do_not_divide_by_zero() -> None:
     for frames in (0, 10):
         found = mel_statistics(frames=frames, sums=np.full(3, -11.5 * frames), squares=np.full(3, 11.5**2 * frames))
         assert np.isfinite(found.mean).all()

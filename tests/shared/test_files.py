@@ -1,4 +1,4 @@
-"""Files and folders that others write to meanwhile."""
+"""Files and folders that other processes write to at the same time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shared import files
 from shared.files import remove_tree
 
 
-def test_a_folder_goes_though_somebody_still_writes_into_it_for_a_moment(tmp_path: Path) -> None:
+def test_a_folder_is_removed_although_another_process_still_writes_into_it_for_a_moment(tmp_path: Path) -> None:
     folder, stop = tmp_path / "staging" / "progress", threading.Event()
     folder.mkdir(parents=True)
 
@@ -40,7 +40,7 @@ def test_a_folder_goes_though_somebody_still_writes_into_it_for_a_moment(tmp_pat
     assert not (tmp_path / "staging").exists()
 
 
-def test_a_folder_that_never_gets_empty_is_an_error_and_one_that_is_not_there_is_one_at_once(
+def test_a_folder_that_never_gets_empty_is_an_error_and_an_absent_one_is_an_error_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attempts = []

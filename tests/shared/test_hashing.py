@@ -56,7 +56,7 @@ def test_shards_are_about_equally_full() -> None:
 
 
 @pytest.mark.parametrize("fraction", [0.01, 0.1, 0.5])
-def test_the_validation_split_has_the_wanted_size(fraction: float) -> None:
+def test_the_validation_split_has_the_configured_size(fraction: float) -> None:
     found = sum(split_of(one, validation_fraction=fraction) == "validation" for one in IDS)
     assert found == pytest.approx(fraction * len(IDS), abs=4 * (fraction * len(IDS)) ** 0.5)
 

@@ -109,7 +109,7 @@ def test_a_locale_of_common_voice_means_its_language(pair: str) -> None:
         ("German", "deu_Latn"),
     ],
 )
-def test_any_name_that_means_just_one_language_will_do(name: str, code: str) -> None:
+def test_a_name_that_means_exactly_one_language_is_resolved(name: str, code: str) -> None:
     assert resolve_language(name) == code
 
 
@@ -131,7 +131,7 @@ def test_any_name_that_means_just_one_language_will_do(name: str, code: str) -> 
         ("sh", "bos_Latn, hrv_Latn, srp_Cyrl"),
     ],
 )
-def test_a_name_that_could_mean_several_is_refused_and_they_are_named(name: str, codes: str) -> None:
+def test_an_ambiguous_name_is_refused_with_its_languages(name: str, codes: str) -> None:
     with pytest.raises(UserError, match=f"ambiguous language '{name}'; expected one of {codes}$"):
         resolve_language(name)
 
@@ -139,7 +139,7 @@ def test_a_name_that_could_mean_several_is_refused_and_they_are_named(name: str,
 @pytest.mark.parametrize(
     "name", ["br", "dv", "fy-NL", "tok", "sr-Latn", "eng_Arab", "klingon", "", "en GB", "en-" * 50]
 )
-def test_what_nllb_does_not_speak_is_refused(name: str) -> None:
+def test_a_language_that_nllb_does_not_have_is_refused(name: str) -> None:
     with pytest.raises(UserError, match="unknown language") as caught:
         resolve_language(name)
     assert "\n" not in str(caught.value)
@@ -166,7 +166,7 @@ def test_a_two_letter_code_means_what_the_registry_says_or_a_member_of_it() -> N
     assert {name: spoken[name] for name in spoken if found[name] != meant[name]} == MEMBERS
 
 
-def test_a_language_with_a_two_letter_code_answers_to_it_or_is_named_as_one_of_several() -> None:
+def test_a_two_letter_code_is_resolved_or_refused_with_its_languages() -> None:
     for code in CODES:
         name = langcodes.standardize_tag(code[:3])
         if len(name) == 2:
@@ -178,6 +178,6 @@ def test_a_language_with_a_two_letter_code_answers_to_it_or_is_named_as_one_of_s
 
 
 @pytest.mark.parametrize(("name", "code"), [("sr-Latn", "srp_Cyrl"), ("pa-PK", "pan_Guru"), ("mn-Mong", "khk_Cyrl")])
-def test_of_a_script_that_nllb_has_not_its_other_one_is_named(name: str, code: str) -> None:
+def test_a_script_that_nllb_does_not_have_is_refused_with_one_that_it_has(name: str, code: str) -> None:
     with pytest.raises(UserError, match=f"^unknown language '{name}'; expected a FLORES-200 code such as {code}$"):
         resolve_language(name)

@@ -1,4 +1,4 @@
-"""The lock of a dataset: one writer or any number of readers, and whose it is."""
+"""The lock of a dataset: one writer or any number of readers, and the name of its holder."""
 
 from __future__ import annotations
 
@@ -54,20 +54,20 @@ def held(tmp_path: Path) -> Iterator:
         process.communicate()
 
 
-def owner(root: Path) -> LockHolder:
+def holder_of(root: Path) -> LockHolder:
     return LockHolder.model_validate_json((root / ".lock").read_bytes())
 
 
-def test_a_lock_says_who_holds_it_and_nothing_once_it_is_free(tmp_path: Path) -> None:
+def test_a_lock_names_its_holder_and_is_empty_once_it_is_free(tmp_path: Path) -> None:
     with write_lock(tmp_path, command="build"):
-        found = owner(tmp_path)
+        found = holder_of(tmp_path)
         assert (found.command, found.pid, found.job) == ("build", os.getpid(), None)
     assert (tmp_path / ".lock").read_bytes() == b""
 
 
-def test_a_second_writer_is_told_who_the_first_is_and_since_when(tmp_path: Path, held) -> None:
+def test_a_second_writer_is_refused_with_the_first_ones_name_and_time(tmp_path: Path, held) -> None:
     process = held("write_lock", options=", command='replay'")
-    message = re.escape(f"(process {process.pid}, since {owner(tmp_path).since}) is writing here; wait for it")
+    message = re.escape(f"(process {process.pid}, since {holder_of(tmp_path).since}) is writing here; wait for it")
     with pytest.raises(UserError, match=message), write_lock(tmp_path, command="build", break_lock=True):
         pass
     with pytest.raises(UserError, match=message), read_lock(tmp_path):
@@ -84,7 +84,7 @@ def test_readers_share_and_keep_writers_away(tmp_path: Path, held) -> None:
         pass
 
 
-def test_the_lock_of_a_killed_writer_is_free_and_tells_of_it(tmp_path: Path, held) -> None:
+def test_the_lock_of_a_killed_writer_is_free_and_names_it(tmp_path: Path, held) -> None:
     process = held("write_lock", options=", command='build'")
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -101,7 +101,7 @@ def test_a_writer_on_another_machine_is_believed_until_the_user_says_otherwise(t
     message = r"locked by build of ada on elsewhere \(process 7, since 2026-01-02T03:04:05\+00:00\).* --break-lock"
     with pytest.raises(UserError, match=message), write_lock(tmp_path, command="repair"):
         pass
-    assert owner(tmp_path) == gone
+    assert holder_of(tmp_path) == gone
     with write_lock(tmp_path, command="repair", break_lock=True) as lock:
         assert lock.stale == gone
 
@@ -121,7 +121,7 @@ def test_a_job_that_may_still_run_stays_in_the_lock(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"[" * 100_000, b"\xff", b'{"pid": "x"}', b"0" * (1 << 20)])
-def test_a_lock_whose_writing_was_cut_short_is_free(tmp_path: Path, content: bytes) -> None:
+def test_a_lock_with_truncated_content_is_free(tmp_path: Path, content: bytes) -> None:
     (tmp_path / ".lock").write_bytes(content)
     with write_lock(tmp_path, command="build") as lock:
         assert lock.stale is None
@@ -163,7 +163,7 @@ def test_a_folder_without_a_dataset_gets_no_lock_from_a_reader(tmp_path: Path) -
         assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_not_there_is_no_matter_of_the_lock(tmp_path: Path) -> None:
+def test_an_absent_dataset_has_no_lock(tmp_path: Path) -> None:
     with read_lock(tmp_path / "none"):
         assert not (tmp_path / "none").exists()
 
@@ -185,10 +185,8 @@ class Failing(io.FileIO):
 
 
 @pytest.mark.parametrize(("failing", "left"), [("write", "older"), ("truncate", "new")])
-def test_a_write_that_is_cut_short_leaves_the_older_owner_or_the_new_one(
-    failing: str, left: str, tmp_path: Path
-) -> None:
-    """For the one that is forgotten may have left a job that still writes."""
+def test_an_interrupted_write_leaves_the_old_holder_or_the_new_one(failing: str, left: str, tmp_path: Path) -> None:
+    """A holder that is lost may have left a job that still writes."""
     older, new = (LockHolder(command="build", user=name, host="h", pid=7, since="") for name in ("older" * 20, "new"))
     (tmp_path / ".lock").write_text(older.model_dump_json())
     raw = Failing(tmp_path / ".lock", "r+")
@@ -214,7 +212,7 @@ def test_a_lock_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def no_room() -> Iterator[None]:
-    """No file of this process can grow: as on a disk that is full before anything begins."""
+    """Keep the files of this process from growing, as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -237,7 +235,7 @@ def fails(*_: object) -> None:
     raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def test_a_lock_that_cannot_be_given_back_does_not_hide_what_went_wrong_before(
+def test_a_lock_that_cannot_be_released_does_not_hide_an_earlier_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def breaks() -> None:
@@ -248,7 +246,9 @@ def test_a_lock_that_cannot_be_given_back_does_not_hide_what_went_wrong_before(
         breaks()
 
 
-def test_a_lock_that_cannot_be_given_back_is_told_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_cannot_be_released_is_reported_with_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     message = re.escape(f"{tmp_path}/.lock: {os.strerror(errno.EIO)}; all is done, but the lock still names")
     with pytest.raises(UserError, match=message), write_lock(tmp_path, command="build"):
         monkeypatch.setattr(LockFile, "write", fails)
@@ -256,7 +256,7 @@ def test_a_lock_that_cannot_be_given_back_is_told_by_its_name(tmp_path: Path, mo
 
 @pytest.fixture(params=[errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP])
 def without_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system that has no locks."""
+    """Simulate a file system without locks."""
 
     def refuse(*_: object) -> None:
         raise OSError(request.param, os.strerror(request.param))
@@ -265,7 +265,7 @@ def without_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.usefixtures("without_locks")
-def test_where_there_are_no_locks_readers_and_writers_believe_what_the_lock_says(tmp_path: Path) -> None:
+def test_on_a_file_system_without_locks_the_content_of_the_lock_decides(tmp_path: Path) -> None:
     (tmp_path / "dataset.json").write_text("{}")
     message = r"build of .* \(process \d+, since .*--break-lock"
     with write_lock(tmp_path, command="build"):
@@ -278,7 +278,7 @@ def test_where_there_are_no_locks_readers_and_writers_believe_what_the_lock_says
 
 
 @pytest.mark.usefixtures("without_locks")
-def test_where_there_are_no_locks_a_reader_finishes_a_publication_and_not_a_living_writers(tmp_path: Path) -> None:
+def test_without_locks_a_reader_finishes_the_publication_of_a_dead_writer_only(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     journal = {"removals": [], "moves": [[f".staging/{'0' * 32}/_SUCCESS", "_SUCCESS"]]}
     write_json(layout.journal, journal)
@@ -298,7 +298,7 @@ def test_a_publication_that_cannot_be_finished_names_the_file(tmp_path: Path, mo
         finish_publication(Layout(tmp_path))
 
 
-def test_a_writer_removes_what_killed_ones_left_under_temporary_names_and_nothing_else(tmp_path: Path) -> None:
+def test_a_writer_removes_the_temporary_files_of_killed_writers_and_nothing_else(tmp_path: Path) -> None:
     left = [f".publication.json.{'0a' * 16}.tmp", f"validation/.x.json.{'1' * 32}.tmp", f"shards/.s.{'f' * 32}.tmp"]
     kept = [".publication.json.tmp", f"shards/x.{'0' * 32}.tmp", f"mine/.x.{'0' * 32}.tmp", f".d.{'0' * 32}.tmp/x"]
     elsewhere = tmp_path / "elsewhere"
@@ -313,7 +313,7 @@ def test_a_writer_removes_what_killed_ones_left_under_temporary_names_and_nothin
 
 
 @pytest.mark.usefixtures("without_locks")
-def test_where_there_are_no_locks_no_temporary_name_is_removed_for_a_reader_may_write_it(tmp_path: Path) -> None:
+def test_without_locks_temporary_files_are_kept(tmp_path: Path) -> None:
     (tmp_path / f".report.html.{'0' * 32}.tmp").touch()
     with write_lock(tmp_path, command="build"):
         pass

@@ -1,4 +1,4 @@
-"""Publication: a journal of renamings that can be carried on from any point, and cannot reach outside."""
+"""Publication: a journal of renamings that can be resumed at any point, and cannot reach outside the dataset."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ digests = st.from_regex("[0-9a-f]{64}", fullmatch=True)
 
 
 @given(st.dictionaries(names, digests))
-def test_sums_are_read_back(tmp_path_factory: pytest.TempPathFactory, sums: dict[str, str]) -> None:
+def test_checksums_are_read_back(tmp_path_factory: pytest.TempPathFactory, sums: dict[str, str]) -> None:
     path = tmp_path_factory.mktemp("sums") / "_SUCCESS"
     path.write_bytes(format_checksums(sums))
     assert read_checksums(path) == sums
 
 
-def test_sha256sum_itself_reads_them(tmp_path: Path) -> None:
+def test_sha256sum_verifies_the_checksum_file(tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(b"1")
     (tmp_path / "_SUCCESS").write_bytes(format_checksums({"one": file_sha256(tmp_path / "one")}))
     assert subprocess.run(["sha256sum", "--check", "--strict", "_SUCCESS"], cwd=tmp_path, check=False).returncode == 0
@@ -41,7 +41,7 @@ def test_sha256sum_itself_reads_them(tmp_path: Path) -> None:
     assert subprocess.run(["sha256sum", "--check", "--strict", "_SUCCESS"], cwd=tmp_path, check=False).returncode == 1
 
 
-def test_unsound_lines_are_passed_over(tmp_path: Path) -> None:
+def test_malformed_lines_are_skipped(tmp_path: Path) -> None:
     outside = format_checksums({"/etc/passwd": "b" * 64, "../x": "b" * 64})
     (tmp_path / "_SUCCESS").write_bytes(b"\xff\n" + outside + format_checksums({"one": "a" * 64}) + b"short  two\n\n")
     assert read_checksums(tmp_path / "_SUCCESS") == {"one": "a" * 64}
@@ -122,7 +122,7 @@ def test_nothing_is_published_into_a_folder_that_is_a_link(staged: Layout, tmp_p
 
 
 def refused(staged: Layout, *, match: str) -> None:
-    """A publication with a shard in it is refused, and all is as it was."""
+    """Expect that publishing a shard is refused, and that nothing has changed."""
     new = staged.root / STAGED
     (new / "shards").mkdir()
     (new / SHARD).write_text("new")
@@ -149,7 +149,7 @@ def test_nothing_is_published_where_a_folder_has_the_name_of_a_file(staged: Layo
 
 @pytest.mark.parametrize("bound", [True, False])
 def test_nothing_is_published_across_file_systems(bound: bool, staged: Layout, tmp_path: Path) -> None:
-    """Also where two mounts are of one, renaming fails between them: that is said while the older dataset is whole."""
+    """Renaming fails also between two mounts of one file system; the older dataset stays whole."""
     (tmp_path / "elsewhere").mkdir()
     shards = tmp_path / "shards"
     words = ["--bind", tmp_path / "elsewhere", shards] if bound else ["-t", "tmpfs", "tmpfs", shards]
@@ -165,7 +165,7 @@ def test_nothing_is_published_across_file_systems(bound: bool, staged: Layout, t
 
 
 def test_a_journal_whose_files_are_gone_leaves_no_dataset(staged: Layout) -> None:
-    """A build makes one; a reader must not take what is half of the one and half of the other."""
+    """A build makes a new dataset; a reader must not open a mixture of two."""
     gone = f"shards/{STEM.replace('00000', '00001', 1)}.tfrecord"
     moves = [[f"{STAGED}/dataset.json", "dataset.json"], [f"{STAGED}/{gone}", gone], SUCCESS]
     staged.journal.write_text(json.dumps({"removals": [], "moves": moves}))
@@ -175,8 +175,8 @@ def test_a_journal_whose_files_are_gone_leaves_no_dataset(staged: Layout) -> Non
 
 
 @pytest.mark.parametrize("others", [0, 1])
-def test_of_a_published_build_nothing_stays_whenever_it_is_killed(staged: Layout, others: int) -> None:
-    """Another's folder does: its shards can be taken over."""
+def test_the_staging_folder_of_a_published_build_is_removed_whenever_it_is_killed(staged: Layout, others: int) -> None:
+    """The folder of another build stays: its shards can be reused."""
     (staged.root / STAGED / "measured").mkdir()
     for number in range(others):
         (staged.staging / f"{number:032x}").mkdir()
@@ -196,7 +196,7 @@ def test_of_a_published_build_nothing_stays_whenever_it_is_killed(staged: Layout
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EIO, os.strerror(errno.EIO)), RecursionError()])
-def test_what_is_published_stays_so_where_the_staging_folder_does_not_go(
+def test_a_dataset_stays_published_if_its_staging_folder_cannot_be_removed(
     staged: Layout, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def refuse(folder: Path) -> None:

@@ -88,8 +88,8 @@ def test_decode_reads_what_protobuf_wrote_in_any_order(tf: Any, record: Record) 
 
 def test_tensorflow_parses_every_field(tf: Any) -> None:
     kinds = {"bytes": tf.io.FixedLenFeature([], tf.string), "int64": tf.io.FixedLenFeature([], tf.int64)}
-    wanted = {field.name: kinds.get(field.kind, tf.io.VarLenFeature(tf.int64)) for field in FIELDS}
-    parsed = tf.io.parse_single_example(encode(RECORD), wanted)
+    features = {field.name: kinds.get(field.kind, tf.io.VarLenFeature(tf.int64)) for field in FIELDS}
+    parsed = tf.io.parse_single_example(encode(RECORD), features)
     mel = tf.bitcast(tf.io.decode_raw(parsed["mel"], tf.int16), tf.float16)
     np.testing.assert_array_equal(tf.reshape(mel, [int(parsed["frames"]), -1]).numpy(), RECORD.mel)
     assert tuple(tf.sparse.to_dense(parsed["tokens"]).numpy()) == RECORD.tokens
@@ -116,14 +116,14 @@ def test_a_damaged_record_raises_nothing_but_value_error(position: int, flip: in
         return
 
 
-def test_a_record_cut_short_never_passes_for_a_whole_one() -> None:
+def test_a_truncated_record_is_never_decoded_as_a_whole_one() -> None:
     whole = encode(RECORD)
     for length in range(1, len(whole)):
         with pytest.raises(ValueError):  # noqa: PT011 - the message depends on where the cut fell
             decode(whole[:length])
 
 
-def test_a_feature_that_stands_twice_is_refused() -> None:
+def test_a_repeated_feature_is_refused() -> None:
     body = encode(RECORD)
     # Both halves are Examples; protobuf's rule for a message in two halves is to merge them.
     with pytest.raises(ValueError, match="occurs twice"):
@@ -150,6 +150,6 @@ def test_a_big_endian_mel_is_stored_little_endian() -> None:
     assert stored[0] == stored[1]
 
 
-def test_fields_stand_in_the_order_of_their_names() -> None:
+def test_fields_are_in_the_order_of_their_names() -> None:
     names = [field.name for field in FIELDS]
     assert names == sorted(set(names))

@@ -1,4 +1,4 @@
-"""Processes whose stderr nobody reads any more, or that is full."""
+"""Processes whose stderr has lost its reader, or is on a full disk."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ with SignalHandler(Console(stderr=True).print, stop_point="soon") as signals:
 
 @pytest.fixture(params=["left", "full"])
 def stderr(request: pytest.FixtureRequest) -> Iterator[int]:
-    """A pipe without a reader, or a file without room."""
+    """A pipe without a reader, or a file on a full disk."""
     if request.param == "full":
         end = os.open("/dev/full", os.O_WRONLY)
     else:
@@ -63,12 +63,12 @@ def stderr(request: pytest.FixtureRequest) -> Iterator[int]:
     os.close(end)
 
 
-def test_what_cannot_be_told_costs_neither_the_work_nor_the_exit_code(stderr: int) -> None:
+def test_a_failing_stderr_affects_neither_the_work_nor_the_exit_code(stderr: int) -> None:
     ended = subprocess.run([sys.executable, "-c", SPEAKING], stdout=subprocess.PIPE, stderr=stderr, timeout=60)
     assert (ended.stdout, ended.returncode) == (b"done\n", 7)
 
 
-def test_signals_are_noted_and_obeyed_though_nobody_can_be_told(stderr: int) -> None:
+def test_signals_are_handled_although_stderr_fails(stderr: int) -> None:
     with subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, stderr=stderr, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -78,7 +78,7 @@ def test_signals_are_noted_and_obeyed_though_nobody_can_be_told(stderr: int) -> 
         assert process.wait(10) == 128 + signal.SIGTERM
 
 
-def test_what_is_told_arrives_where_somebody_reads() -> None:
+def test_a_working_stderr_receives_what_is_written() -> None:
     ended = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, timeout=60)
     assert ended.stderr.count("another\n") == ended.stderr.count("and one of rich\n") == 2_000
 
@@ -91,7 +91,7 @@ def test_a_process_that_begins_without_a_stderr_does_its_work(closed: str) -> No
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
-def test_what_it_starts_has_a_stderr_to_write_to(closed: str) -> None:
+def test_child_processes_have_a_stderr(closed: str) -> None:
     assert subprocess.call(["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", PARENT]) == 0
 
 

@@ -59,7 +59,7 @@ def test_it_is_spelled_in_the_fewest_pieces_by_brute_force_over_all_ways_to_cut_
     assert (spelled.count("<unk>"), len(spelled)) == min(one for one in costs if one)
     letters = [letter for one in spelled for letter in (["?"] if one == "<unk>" else one)]
     assert len(letters) == len(piece)
-    assert all(letter in ("?", wanted) for letter, wanted in zip(letters, piece, strict=True))
+    assert all(letter in ("?", expected) for letter, expected in zip(letters, piece, strict=True))
 
 
 @given(vocabularies)
