@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def short_build(folder: Path) -> None:
-    """In one process and in two, where starting workers weighs most; and again, with nothing to do."""
+    """Compare one process with two, for a small corpus; then repeat the build with nothing to do."""
     config = bench_config(folder / "short", clips=CLIPS)
     candidates = {
         "bare loop of the utterance function, 1 core": lambda: bare_loop(config, processes=1),
@@ -65,7 +65,7 @@ def long_build(folder: Path) -> None:
 
 
 def fresh(data: Path) -> Path:
-    """A dataset's place with no older dataset to take shards from."""
+    """A path without a previous dataset, whose shards could be reused."""
     (data / "dataset.json").unlink(missing_ok=True)
     return data
 
@@ -76,7 +76,7 @@ def build(config: BuildConfig, *, workers: int, data: Path) -> int:
 
 
 def bare_loop(config: BuildConfig, *, processes: int) -> int:
-    """Nothing but the utterance function, on every n-th utterance in each of n processes."""
+    """Run only the utterance function, on every n-th utterance in each of n processes."""
     if processes == 1:
         return _prepare_part(config, part=0, parts=1)
     with multiprocessing.get_context("fork").Pool(processes) as pool:

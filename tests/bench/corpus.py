@@ -1,4 +1,4 @@
-"""A corpus for benchmarks: as many clips as wanted, of LJSpeech's lengths, from the sample that ships."""
+"""Corpora for benchmarks: any number of clips with the lengths of LJSpeech, cut from the sample corpus."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATE_HZ = 22_050
 
 
 def bench_config(folder: Path, *, clips: int) -> BuildConfig:
-    """A build of a new corpus of that many clips, all of them to train on, in eight shards."""
+    """The configuration of a build of `clips` new clips, all for training, in eight shards."""
     root = make_corpus(folder / "corpus", clips=clips)
     return BuildConfig.model_validate(
         {

@@ -1,4 +1,4 @@
-"""A Flink cluster of one and of two TaskManagers on this machine: what a job costs, and what the second one gives.
+"""Benchmark of Flink with one and with two TaskManagers on this machine: fixed costs and speed-up.
 
     python -m tests.bench.flink
 
@@ -39,7 +39,7 @@ CLIPS, REPEATS, SPEED_UP = 6_400, 3, 1.6
 
 
 def main() -> None:
-    """Print what a job costs and what a second TaskManager gives."""
+    """Print the fixed costs of a job and the speed-up by a second TaskManager."""
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_STATE_HOME"] = folder
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def up(task_managers: int) -> Cluster:
-    """A cluster that has already run a job: the first one loads the classes of three Java processes."""
+    """A cluster that has run a job, because the first job loads the classes of three Java processes."""
     began_s = time.perf_counter()
     cluster = Cluster(f"localhost:{free_port()}", files=install(print))
     cluster.up(task_managers=task_managers)
@@ -63,7 +63,7 @@ def up(task_managers: int) -> Cluster:
 
 
 def compare(clusters: dict[int, Cluster], *, folder: Path) -> None:
-    """Fixed costs first, then the builds less those."""
+    """Measure fixed costs, then builds, from which the fixed costs are subtracted."""
     fixed_s = {count: empty_cost(cluster, task_managers=count) for count, cluster in clusters.items()}
     print(stages(clusters[2]), flush=True)
     config = bench_config(folder / "bench", clips=CLIPS)
@@ -75,7 +75,7 @@ def compare(clusters: dict[int, Cluster], *, folder: Path) -> None:
 
 
 def speed_up(told: str, rounds: list[dict[int, float]], *, less_s: dict[int, float]) -> str:
-    """What is told of one and two, medians, and the median of the rounds' ratios."""
+    """Medians for one and two TaskManagers, and the median of the ratios of each round."""
     ratios = [(seconds[1] - less_s[1]) / (seconds[2] - less_s[2]) for seconds in rounds]
     one_s, two_s = (statistics.median(seconds[count] for seconds in rounds) for count in (1, 2))
     every = ", ".join(f"{ratio:.2f}" for ratio in ratios)
@@ -85,7 +85,7 @@ def speed_up(told: str, rounds: list[dict[int, float]], *, less_s: dict[int, flo
 
 
 def empty_cost(cluster: Cluster, *, task_managers: int) -> float:
-    """Seconds, the median."""
+    """Median in seconds."""
     seconds = [timed(lambda: empty_job(cluster)) for _ in range(EMPTY_REPEATS)]
     median_s = statistics.median(seconds)
     print(
@@ -96,7 +96,7 @@ def empty_cost(cluster: Cluster, *, task_managers: int) -> float:
 
 
 class Round(NamedTuple):
-    """Seconds by how many TaskManagers, or processes; of one round, as the machine's speed drifts."""
+    """Seconds of one round by the number of TaskManagers or processes."""
 
     built_s: dict[int, float]
     bare_s: dict[int, float]
@@ -119,12 +119,12 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def use(cluster: Cluster) -> None:
-    """RUNNER=flink means this one from here on."""
+    """Make RUNNER=flink use this cluster."""
     os.environ["FLINK_MASTER"] = cluster.master
 
 
 def empty_job(cluster: Cluster) -> None:
-    """Two stages with a shuffle between them, as a build has, of three numbers."""
+    """A job of three numbers with two stages and a shuffle between them, like a build."""
     use(cluster)
 
     def graph(pipeline: beam.Pipeline) -> object:
@@ -135,7 +135,7 @@ def empty_job(cluster: Cluster) -> None:
 
 
 def stages(cluster: Cluster) -> str:
-    """Where the seconds of an empty job go, of one more."""
+    """The phases of an empty job, in seconds."""
     began_s = time.time()
     empty_job(cluster)
     ended_s = time.time()

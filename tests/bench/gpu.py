@@ -45,7 +45,7 @@ MIN_MFU = 45.0  # percent
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="Where the page goes, else to the terminal."
 )
 def main(size: str, steps: int, data: Path | None, out: Path | None) -> None:
-    """Measure, and write a page of figures."""
+    """Measure, and write a page of results."""
     used = subprocess.run([sys.executable, "-m", "tests.bench.mfu", size], stdout=subprocess.PIPE, text=True)
     if used.returncode:
         sys.exit(used.returncode)
@@ -100,13 +100,13 @@ def _train(data: Path, folder: Path, *, size: str, steps: int, allocator: str) -
 
 
 def _collect(watcher: subprocess.Popen[str], samples: list[tuple[float, float]]) -> None:
-    """Each percentage as it comes, and when."""
+    """Append each percentage and its time."""
     assert watcher.stdout is not None
     samples.extend((time.monotonic(), float(line)) for line in watcher.stdout if line.strip().isdigit())
 
 
 def _page(summary: Any, *, by_smi: float | None, uses: list[Use], card: str, size: str) -> str:
-    """Markdown: the card, the command, the figures against what is wanted, and all of the summary."""
+    """The page in Markdown: GPU, command, results with their bounds, and the whole summary."""
     by_nvml = summary.gpus[0].utilisation if summary.gpus else None
     computing = 100 * summary.figures["compute"]
     rows = [
@@ -128,7 +128,7 @@ def _page(summary: Any, *, by_smi: float | None, uses: list[Use], card: str, siz
 
 
 def _use_rows(uses: list[Use], *, card: str) -> Iterator[tuple[str, str, str, bool | None]]:
-    """Full batches; the best of them is what the share is judged by, the last one the largest that fits."""
+    """Rows for full batches; the best one is compared with the bound, the last one is the largest that fits."""
     best = max(uses, key=lambda use: use.flops_per_s, default=None)
     for use in uses:
         share = use.share_of(card)

@@ -1,4 +1,4 @@
-"""The operations of a program, counted in the text of its HLO: of every dot and convolution, one by one."""
+"""Counts the floating-point operations of a program from the text of its HLO: each dot and convolution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Product(NamedTuple):
 
 
 def hlo_flops(text: str) -> int:
-    """Two for each multiply-add of dots and convolutions whose result is used; a loop's body counts once.
+    """Operations, two for each multiply-add, of dots and convolutions whose result is used; a loop's body counts once.
 
     Multiplications by the zeros that pad or dilate a convolution are none.
     """
@@ -27,7 +27,7 @@ def hlo_flops(text: str) -> int:
 
 
 def _products(text: str) -> list[_Product]:
-    """Those whose result something uses."""
+    """The dots and convolutions whose result another instruction uses."""
     shapes: dict[str, list[int]] = {}
     found, used = {}, set()
     for line in text.splitlines():
@@ -62,7 +62,7 @@ def _multiply_adds(product: _Product) -> int:
 
 
 def _taps(size: int, kernel: int, outputs: int, *, window: dict[str, str]) -> int:
-    """Pairs of an output position and a place in the kernel that meet a value of the input."""
+    """Number of pairs of output position and kernel position that read a value of the input."""
     stride, spread, gap = (int(window.get(name, 1)) for name in ("stride", "lhs_dilate", "rhs_dilate"))
     low = int(window.get("pad", "0_0").split("_")[0])
     places = (at * stride + tap * gap - low for at in range(outputs) for tap in range(kernel))

@@ -1,4 +1,4 @@
-"""Our loader beside the others: the same clips, batched by the same rule, each loader in a process of its own.
+"""Benchmark of data loaders: the same clips, batched by the same rule, each loader in its own process.
 
     python -m tests.bench.loader [CLIPS] [REPEATS] [SECONDS]
 
@@ -29,7 +29,7 @@ CLIPS, REPEATS, SECONDS = 1_600, 5, 2.0
 
 
 class Line(NamedTuple):
-    """A line of the table: how the candidate is run, and the ratio that ours is to reach."""
+    """A loader to compare with: its command, and the ratio that ours must reach."""
 
     module: str
     wanted: float | None = None
@@ -71,13 +71,13 @@ def main() -> None:
 
 
 def arguments() -> list[str]:
-    """What was said, and the defaults of what was not."""
+    """The arguments of the command line, completed by defaults."""
     said = sys.argv[1:]
     return [*said, *map(str, (CLIPS, REPEATS, SECONDS)[len(said) :])]
 
 
 def build_corpus(folder: Path, *, clips: int) -> Corpus:
-    """A dataset of so many clips, and the bounds of the buckets that ours plans for it."""
+    """A dataset of `clips` clips, and the limits of the buckets that our loader plans for it."""
     from tests.bench.peers.ours import plan  # TensorFlow, and so after the pipeline
 
     build_dataset(bench_config(folder, clips=clips), data=folder / "data")
@@ -87,7 +87,7 @@ def build_corpus(folder: Path, *, clips: int) -> Corpus:
 
 @contextmanager
 def running(corpus: Corpus, *, folder: Path) -> Iterator[dict[str, Candidate]]:
-    """The candidates, each ready for its first turn."""
+    """Start all loaders for the block."""
     candidates: dict[str, Candidate] = {}
     try:
         for number, (name, line) in enumerate(LINES.items()):
@@ -99,7 +99,7 @@ def running(corpus: Corpus, *, folder: Path) -> Iterator[dict[str, Candidate]]:
 
 
 def table(results: dict[str, list[Measurement]], *, padding: dict[str, float | None]) -> str:
-    """The fastest first; the ratio is the median of those of each round."""
+    """The table, fastest loader first; each ratio is the median over the rounds."""
     median = {name: statistics.median(one.clips_per_s for one in turns) for name, turns in results.items()}
     lines = [
         f"{'':40} {'clips/s':>8} {'min':>7} {'max':>7} {'CPU s/1000':>11} {'padding':>8} {'ours/it':>8} {'wanted':>7}"

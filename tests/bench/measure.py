@@ -1,4 +1,4 @@
-"""Interleaved repeats: the machine's speed drifts, so what is compared is measured in turn, and medians are quoted."""
+"""Interleaved measurements: candidates run in turn, because the machine's speed drifts, and medians are reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Work = TypeVar("Work")
 
 
 class Measurement(NamedTuple):
-    """One repeat: clips done, and what they took."""
+    """One measurement: number of clips, wall time, CPU time."""
 
     clips: int
     seconds: float
@@ -26,7 +26,7 @@ class Measurement(NamedTuple):
 
 
 def measure(work: Callable[[], int]) -> Measurement:
-    """Run `work`, which returns how many clips it did; CPU seconds include child processes that ended."""
+    """Run `work`, which returns a number of clips; CPU seconds include child processes that ended."""
     cpu_s, started_s = _cpu_s(), time.perf_counter()
     clips = work()
     return Measurement(clips, time.perf_counter() - started_s, _cpu_s() - cpu_s)
@@ -35,7 +35,7 @@ def measure(work: Callable[[], int]) -> Measurement:
 def interleaved(
     candidates: dict[str, Work], *, repeats: int, measure: Callable[[Work], Measurement] = measure
 ) -> dict[str, list[Measurement]]:
-    """Each candidate once per round, after one round that does not count."""
+    """Measure each candidate once in each round, after a warm-up round."""
     for work in candidates.values():
         measure(work)
     rounds = [{name: measure(work) for name, work in candidates.items()} for _ in range(repeats)]
@@ -60,7 +60,7 @@ def report(title: str, results: dict[str, list[Measurement]], *, floor: str) -> 
 
 
 def rates(title: str, results: dict[str, list[Measurement]], *, floor: str) -> str:
-    """The like for work that is counted in bytes, by the time that a core was busy with it."""
+    """The same table for work that is counted in bytes, by CPU time."""
     lines = [
         f"{title} ({len(results[floor])} interleaved repeats, medians)",
         f"{'':46} {'GB/s a core':>11} {'ns/byte':>8} {'of floor':>9}",
@@ -74,7 +74,7 @@ def rates(title: str, results: dict[str, list[Measurement]], *, floor: str) -> s
 
 
 def descendants(pid: int) -> list[int]:
-    """A process and all that it started and that have not ended."""
+    """A process and all its descendants that are alive."""
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         children = [int(child) for task in tasks for child in (task / "children").read_text().split()]

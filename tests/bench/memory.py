@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def peak_of_build(folder: Path, *, clips: int) -> int:
-    """Bytes."""
+    """Peak memory in bytes."""
     root = make_corpus(folder / f"corpus{clips}", clips=clips)
     words = [
         *(sys.executable, "-c", "from pipelines.cli import main; main()"),

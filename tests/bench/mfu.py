@@ -1,4 +1,4 @@
-"""Of what a GPU can compute, what training makes use of, and the largest batch that fits.
+"""Model FLOPs utilisation of training on a GPU, and the largest batch that fits.
 
     python -m tests.bench.mfu SIZE
 
@@ -51,14 +51,14 @@ PEAKS = {
 
 
 class Use(NamedTuple):
-    """What a batch shape makes of the GPU."""
+    """The speed of a batch shape."""
 
     bucket: Bucket
     step_s: float
     flops_per_s: float
 
     def share_of(self, card: str) -> float | None:
-        """Of the card's rate; None where that is not known."""
+        """The fraction of the GPU's peak rate; None if that rate is unknown."""
         peak = next((one for name, one in PEAKS.items() if name in card), None)
         return None if peak is None else self.flops_per_s / (1e12 * peak)
 
@@ -73,12 +73,12 @@ def main(size: str) -> None:
 
 
 def read_uses(text: str) -> list[Use]:
-    """What was printed."""
+    """Parse the printed JSON."""
     return [Use(Bucket(*bucket), step_s, flops_per_s) for bucket, step_s, flops_per_s in json.loads(text)]
 
 
 def measure_use(size: str, *, most_clips: int = MOST_CLIPS) -> list[Use]:
-    """Ever larger batches: twice the clips up to one that does not fit, then between it and the last that did."""
+    """Measure growing batches: double the clips until a batch does not fit, then bisect."""
     config = ModelConfig.model_validate({"size": size})
     model = XTTS(config, vocabulary_size=VOCABULARY, n_mels=N_MELS, log_silence=-11.5)
     optimizer = AdamW(OptimizerConfig(), steps=1000, variables=model.trainable_variables)
@@ -99,14 +99,14 @@ def measure_use(size: str, *, most_clips: int = MOST_CLIPS) -> list[Use]:
 
 
 def _next_clips(fitting: int, too_many: int) -> int:
-    """What to try next; what fits where an eighth more does not."""
+    """The number of clips to try next; `fitting` once an eighth more does not fit."""
     if 0 < 2 * fitting < too_many:
         return 2 * fitting
     return fitting if too_many - fitting <= max(1, fitting // 8) else (fitting + too_many) // 2
 
 
 def _step_s(step: TrainStep, bucket: Bucket) -> float:
-    """The median, after a step that compiles."""
+    """Median time of a step, after one that compiles."""
     batch, times_s = full_batch(bucket), []
     for _ in range(1 + STEPS):
         start_s = time.perf_counter()

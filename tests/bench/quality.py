@@ -1,4 +1,4 @@
-"""What measuring quality costs, each estimator by itself and all together, against decoding and mel.
+"""Benchmark of quality estimators, each alone and all together, relative to decoding and mel.
 
 python -m tests.bench.quality
 """

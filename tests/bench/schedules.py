@@ -1,4 +1,4 @@
-"""The learning rate of each preset over 200,000 steps, drawn for docs/optimization.md.
+"""Plot of the learning rate of each preset over 200,000 steps, for docs/optimization.md.
 
 python -m tests.bench.schedules docs/schedules.svg
 """
@@ -20,7 +20,7 @@ SIZE = "normal"
 
 
 def draw(path: Path) -> None:
-    """A panel for each preset; the file is the same each time."""
+    """Draw a panel for each preset; the file is reproducible."""
     start_tensorflow()
     import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""What a batch shape costs: its compilation, and a step's time by frames and by tokens.
+"""Cost of a batch shape: its compilation, and the time of a step by frames and by tokens.
 
     python -m tests.bench.shapes [SIZE]
 
@@ -63,7 +63,7 @@ def main(size: str) -> None:
 
 
 def full_batch(bucket: Bucket) -> dict[str, tf.Tensor]:
-    """A batch of a shape in which every frame and token counts."""
+    """A batch without padding."""
     random, (clips, frames, tokens) = np.random.default_rng(1), bucket
     return {
         "mel": tf.constant(random.normal(-5.0, 2.0, (clips, frames, N_MELS)).astype(np.float16)),

@@ -1,4 +1,4 @@
-"""The compiled training step: beside the machine's matrix products, beside the same step not compiled, by frames.
+"""Benchmark of the compiled training step: against matrix products, against the step without XLA, and by frames.
 
     python -m tests.bench.step [REPEATS]
 
@@ -76,7 +76,7 @@ Seconds = dict[str, list[float]]
 
 
 class Finding(NamedTuple):
-    """A ratio, and whether it is as wanted."""
+    """A measured ratio and its bound."""
 
     what: str
     measured: str
@@ -85,7 +85,7 @@ class Finding(NamedTuple):
 
 
 def main(repeats: int) -> None:
-    """Print each finding as soon as it is known; exit 1 where one is not as wanted."""
+    """Print each result; exit 1 if one misses its bound."""
     tune_allocator()
     print(f"training step, {os.cpu_count()} cores, float32, {repeats} interleaved repeats, medians", flush=True)
     all_met = True
@@ -99,7 +99,7 @@ def main(repeats: int) -> None:
 
 
 def beside_products(repeats: int) -> Iterator[Finding]:
-    """Operations a second."""
+    """Operations per second."""
     small, config = SIZES["small"], TrainConfig.model_validate({"model": {"size": "small", "precision": "float32"}})
     stacks = (stack._replace(layers=BLOCKS) for stack in small[:3])
     with mock.patch.dict(SIZES, small=Size(*stacks, *small[3:])):
@@ -116,14 +116,14 @@ def beside_products(repeats: int) -> Iterator[Finding]:
 
 
 def products() -> dict[str, Callable[[], object]]:
-    """The same square product by both libraries."""
+    """The rate of a square product by NumPy and by TensorFlow."""
     left, right = np.random.default_rng(0).normal(size=(2, SIDE, SIDE)).astype(np.float32)
     tensors = tf.constant(left), tf.constant(right)
     return {"numpy": lambda: left @ right, "TensorFlow": lambda: tf.matmul(*tensors).numpy()}
 
 
 def beside_others(repeats: int) -> Iterator[Finding]:
-    """The same step in three ways."""
+    """Measure the step compiled by XLA, as a graph, and eagerly."""
     config = learn_check()
     ways = {
         "XLA": doing(make_step(config), LEARN_CHECK),
@@ -138,7 +138,7 @@ def beside_others(repeats: int) -> Iterator[Finding]:
 
 
 def eagerly(work: Callable[[], object]) -> Callable[[], object]:
-    """Operation by operation."""
+    """Run the step eagerly."""
 
     def run() -> None:
         tf.config.run_functions_eagerly(True)
@@ -190,7 +190,7 @@ def by_frames(repeats: int) -> Iterator[Finding]:
 
 
 def noted(work: Callable[[], object], seconds: list[float]) -> Callable[[], object]:
-    """The same, and what each call takes."""
+    """The same, with the time of each call."""
     return lambda: seconds.append(elapsed_s(work))
 
 
@@ -203,7 +203,7 @@ def listed(buckets: tuple[Bucket, ...]) -> str:
 
 
 def monitored(repeats: int) -> Iterator[Finding]:
-    """The gradients' norm, and what the loop does around a step."""
+    """Measure the gradient norm, and the work of the loop around a step."""
     with mock.patch("trainer.training.train_step.norm_of", return_value=0.5):
         bare = doing(make_step(learn_check()), LEARN_CHECK)
         bare()  # it is traced here
@@ -223,7 +223,7 @@ def monitored(repeats: int) -> Iterator[Finding]:
 
 
 def telling_s(values: dict[str, tf.Tensor]) -> float:
-    """Seconds a step that the loop takes for what it notes and tells of steps, rows of figures included."""
+    """Seconds per step that the loop spends on records and logs, rows of metrics included."""
     log_every, rows = learn_check().log_every, (tf.zeros([LEARN_CHECK.clips], tf.int32),)
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -243,12 +243,12 @@ def telling_s(values: dict[str, tf.Tensor]) -> float:
 
 
 def learn_check() -> TrainConfig:
-    """What its model, optimizer and losses are."""
+    """The settings of the model, the optimizer and the losses."""
     return load_config("configs/learn_check.yaml", of=TrainConfig)
 
 
 def make_step(config: TrainConfig, *, xla: bool = True) -> TrainStep:
-    """A step of a fresh model, the same each time."""
+    """A step of a fresh model with fixed weights."""
     keras.utils.set_random_seed(1)
     model = XTTS(config.model, vocabulary_size=VOCABULARY, n_mels=N_MELS, log_silence=-11.5)
     optimizer = AdamW(config.optimizer, steps=1000, variables=model.trainable_variables)
@@ -256,19 +256,19 @@ def make_step(config: TrainConfig, *, xla: bool = True) -> TrainStep:
 
 
 def doing(step: TrainStep, bucket: Bucket) -> Callable[[], object]:
-    """A step on a batch of which nothing is padding, up to its loss."""
+    """A step on a batch without padding, up to its loss."""
     batch = full_batch(bucket)
     return lambda: step(batch)["loss"].numpy()
 
 
 def timed(ways: dict[str, Callable[[], object]], *, repeats: int) -> Seconds:
-    """Each in its turn, the second time that it runs in it, after one round that compiles."""
+    """Times of each candidate in turn, of its second run in each round, after a round that compiles."""
     rounds = [{name: settled_s(work) for name, work in ways.items()} for _ in range(1 + repeats)][1:]
     return {name: [one[name] for one in rounds] for name in ways}
 
 
 def settled_s(work: Callable[[], object]) -> float:
-    """Of the second time."""
+    """The time of the second run."""
     work()
     return elapsed_s(work)
 

@@ -1,4 +1,4 @@
-"""What the comparison of loaders rests on: the same clips for all, and the CPU time of all their processes."""
+"""Assumptions of the loader benchmark: the same clips for all loaders, and CPU time of all their processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validation against the sha256 of the same bytes, on one core; and a rerun that trusts what has not changed.
+"""Benchmark of validation against sha256 of the same bytes on one core, and of a rerun with --changed.
 
     python -m tests.bench.validation
 
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def by_part(dataset: Dataset, *, tallies: Path) -> None:
-    """Each part alone, then all of it, as bytes of the dataset per second of one core."""
+    """Measure each part alone, then all, in bytes of the dataset per second of one core."""
     stems = [shard.name for shard in dataset.info.shards]
     files = [path for stem in stems for path in dataset.layout.shard_files(stem)]
     total_bytes = sum(path.stat().st_size for path in files)

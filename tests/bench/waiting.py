@@ -1,4 +1,4 @@
-"""Whether the loader feeds a fast GPU, the highest rate that it sustains, and what the allocator's settings are worth.
+"""Benchmark of the input stall with a simulated GPU, of the highest rate of the loader, and of allocator settings.
 
     python -m tests.bench.waiting
 
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _words(values: dict[str, list[float]]) -> str:
-    """The medians of what was measured."""
+    """Medians of the measurements."""
     return (
         "{clips_per_s:,.0f} clips/s, {cpu_s:.3f} CPU s/1000 clips, {faults:.1f} page faults a clip; with steps of "
         "{step_ms:.1f} ms stall {idle:.2%}, and where each is waited for {stall:.2%} by the stopwatch, "
@@ -63,7 +63,7 @@ def _words(values: dict[str, list[float]]) -> str:
 
 
 def _measure_apart(data: Path, *, allocator: str) -> dict[str, float]:
-    """What a process with these settings measures."""
+    """Measure in a process with these settings."""
     words = [sys.executable, "-m", "tests.bench.waiting", str(data), allocator]
     answer = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(answer.stdout.splitlines()[-1])
@@ -97,7 +97,7 @@ def _read_clips(batches: Iterator[Any], *, at_least: int) -> int:
 
 
 def _rate(batches: Iterator[Any]) -> dict[str, float]:
-    """Without any step."""
+    """Rate of the loader without steps."""
     import resource
 
     from tests.bench.measure import measure
@@ -113,7 +113,7 @@ def _rate(batches: Iterator[Any]) -> dict[str, float]:
 
 
 def _idle(batches: Iterator[Any]) -> dict[str, float]:
-    """With steps that a device works at by itself."""
+    """Stall with steps that run on a device asynchronously."""
     waiting: queue.Queue[Any] = queue.Queue(maxsize=1)
     idle_s: list[float] = []
 
@@ -136,7 +136,7 @@ def _idle(batches: Iterator[Any]) -> dict[str, float]:
 
 
 def _stall(batches: Iterator[Any]) -> dict[str, float]:
-    """With steps that sleep, each waited for."""
+    """Stall with steps that sleep in the loop."""
     from trainer.monitoring.step_timer import StepTimer
 
     slept_s, started_s = 0.0, time.monotonic()

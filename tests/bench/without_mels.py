@@ -1,4 +1,4 @@
-"""What it costs to compute mels while training: the same stream over stored mels, and over audio files.
+"""Cost of mels computed during training: the same stream over stored mels and over audio files.
 
     python -m tests.bench.without_mels
 
@@ -34,7 +34,7 @@ NAMES = {"float16": "stored mels", "none": "mels computed from the audio files"}
 
 
 def main() -> None:
-    """Print what a build leaves, and the table."""
+    """Print the size of the builds, and the table."""
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory() as folder:
         config = bench_config(Path(folder), clips=CLIPS)

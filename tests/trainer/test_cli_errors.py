@@ -19,7 +19,7 @@ CONFIG = "configs/train_sample.yaml"
 
 @pytest.fixture
 def mistake(command: Callable, tmp_path: Path) -> Callable[..., str]:
-    """The one line that a user sees; no run is made, but by a mistake that shows itself in training."""
+    """The one line that a user sees; no run is created unless training itself finds the mistake."""
 
     def run(*words: str | Path, data: Path, config: str | Path = CONFIG, trains: bool = False) -> str:
         outcome = command("train", config, *words, "--data", data, "--run", tmp_path / "run")
@@ -34,7 +34,7 @@ def mistake(command: Callable, tmp_path: Path) -> Callable[..., str]:
     return run
 
 
-def test_an_unknown_key_is_told_with_the_known_ones(mistake: Callable[..., str], data: Path) -> None:
+def test_an_unknown_key_is_named_with_the_known_ones(mistake: Callable[..., str], data: Path) -> None:
     message = mistake("optimizer.learning_rat=1", data=data)
     assert "optimizer.learning_rat: unknown key; did you mean optimizer.learning_rate? known here: " in message
 
@@ -48,9 +48,7 @@ def test_an_unknown_key_in_the_file(mistake: Callable[..., str], data: Path, tmp
 
 
 @pytest.mark.parametrize("model", ["", "[pico]", "{size: [a]}", "{size: {a: 1}}"])
-def test_a_model_that_is_none_beside_a_level(
-    mistake: Callable[..., str], data: Path, tmp_path: Path, model: str
-) -> None:
+def test_an_invalid_model_beside_a_level(mistake: Callable[..., str], data: Path, tmp_path: Path, model: str) -> None:
     config = tmp_path / "train.yaml"
     config.write_text(f"preset: basic\nmodel: {model}\n")
     assert f"{config}: model" in mistake(data=data, config=config)
@@ -100,7 +98,7 @@ def test_a_section_that_lies_over_what_is_none(
         ("steps", "key=value"),
     ],
 )
-def test_a_value_that_cannot_be(mistake: Callable[..., str], data: Path, override: str, told: str) -> None:
+def test_an_invalid_value(mistake: Callable[..., str], data: Path, override: str, told: str) -> None:
     assert told in mistake(override, data=data)
 
 

@@ -1,18 +1,18 @@
-"""The time that a run has left, against runs whose times are made up."""
+"""The time left of runs with given step times."""
 
 from __future__ import annotations
 
 from trainer.monitoring.eta import SPEED_OVER_S, EtaEstimator
 
 
-def test_a_validation_of_unknown_length_is_not_made_up() -> None:
+def test_validations_that_were_not_timed_are_left_out() -> None:
     pace = EtaEstimator(steps=100, validate_every=40)
     assert pace.estimate(0) is None
     pace.add_steps(10, per_second=2.0)
     assert str(pace.estimate(10)) == "0:00:45 left without validations"
 
 
-def test_validations_to_come_are_part_of_what_is_left_once_one_was_timed() -> None:
+def test_validations_to_come_count_once_one_was_timed() -> None:
     pace = EtaEstimator(steps=100, validate_every=40)
     pace.add_steps(40, per_second=2.0)
     pace.add_validation(600.0)

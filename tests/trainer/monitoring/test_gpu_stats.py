@@ -1,4 +1,4 @@
-"""The sampling of GPUs, with a driver that is made up: what it is asked, and how it fails."""
+"""The sampling of GPUs, with a fake driver that also fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MIG = "MIG-12345678-aaaa"
 
 
 class Driver:
-    """Says what a list of percentages says, one for each sample; the last for ever."""
+    """A fake NVML with a list of utilisations, one for each sample; the last one repeats."""
 
     NVMLError = pynvml.NVMLError
     NVMLError_NotSupported = pynvml.NVMLError_NotSupported
@@ -126,7 +126,7 @@ def test_samples_within_and_just_after_a_compilation_do_not_count() -> None:
     assert use.utilisation == 90.0
 
 
-def test_a_stretch_without_samples_tells_nothing() -> None:
+def test_a_reading_without_samples_is_empty() -> None:
     sampler, _ = sampled(50, 60)
     assert sampler.read(()) == []
 
@@ -138,13 +138,13 @@ def test_the_total_is_over_all_readings() -> None:
     assert sampler.totals()[0].utilisation == pytest.approx(30.0)
 
 
-def test_a_card_that_does_not_tell_its_power_is_sampled_without() -> None:
+def test_a_gpu_without_power_readings_is_sampled_without_them() -> None:
     _, (use,) = sampled(70, 70, power=False)
     assert (use.power_w, use.utilisation) == (None, 70.0)
     assert "gpu0_power_w" not in use.metrics()
 
 
-def test_a_driver_that_is_lost_on_the_way_is_told_once_and_what_was_sampled_stays() -> None:
+def test_a_driver_that_is_lost_is_reported_once_and_the_samples_stay() -> None:
     with GpuSampler(used=1, nvml=Driver([50, 70, LOST]), memory=Memory(), interval_s=0.001) as sampler:
         wait_for(lambda: not sampler._thread.is_alive())
         assert sampler.read(())[0].utilisation == 60.0
@@ -168,7 +168,7 @@ def test_the_thread_ends_with_the_block_also_by_an_error() -> None:
     assert driver.shut_down
 
 
-def test_no_library_is_said_once() -> None:
+def test_a_missing_library_is_reported_once() -> None:
     driver = Driver([])
 
     def fail() -> None:
@@ -196,7 +196,7 @@ def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
     assert driver.asked == 0
 
 
-def test_gpus_of_which_tensorflow_uses_some_are_told_and_not_sampled() -> None:
+def test_if_tensorflow_uses_some_of_the_gpus_none_is_sampled() -> None:
     driver = Driver([50], gpus=2)
     with GpuSampler(used=1, nvml=driver, interval_s=0.001) as sampler:
         assert "computes on 1 of 2 GPUs (card 0, card 1), and it is not known which" in str(sampler.pop_notice())
@@ -206,14 +206,14 @@ def test_gpus_of_which_tensorflow_uses_some_are_told_and_not_sampled() -> None:
     assert driver.asked == 0
 
 
-def test_what_the_memory_was_before_is_forgotten() -> None:
+def test_peak_memory_is_reset() -> None:
     sampler, _ = sampled(50, 60)
     assert sampler.totals()[0].memory_peak_mib == 3 * 1024
     sampler.reset_peak_memory()
     assert sampler.totals()[0].memory_peak_mib == 2 * 1024
 
 
-def test_a_part_of_a_gpu_is_told_of_without_what_it_does_not_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mig_instance_has_only_the_values_that_it_provides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", MIG)
     driver = Driver([50])
     with GpuSampler(used=1, nvml=driver, memory=Memory(), interval_s=0.001) as sampler:

@@ -1,4 +1,4 @@
-"""The page of a run: every figure, nothing of a stranger's taken for markup."""
+"""`RUN/summary.html`: every metric is shown, and no text is taken for markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict on the input: what was seen decides what is advised."""
+"""The assessment of the input: the measurements decide the advice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_up_to_two_percent_the_input_keeps_up() -> None:
     assert told(stall=0.021).startswith("input too slow: stall 2.1%, expected at most 2%; ")
 
 
-def test_a_few_steps_are_no_ground_for_a_verdict() -> None:
+def test_a_few_steps_are_not_assessed() -> None:
     assert told(steps=19) == "input stall 30.0% in 19 timed steps, too few to assess the input"
 
 
@@ -39,7 +39,7 @@ def test_sleeping_readers_and_a_busy_disk_call_for_more_readers_and_a_faster_dis
     assert re.search(r"kept 0\.1 of 8 cores busy, and storage gave 40 MB/s: raise input\.\w+ .* faster disk", told())
 
 
-def test_without_knowledge_of_the_disk_none_is_blamed() -> None:
+def test_without_measurements_of_the_disk_no_cause_is_named() -> None:
     for changed in ({"storage_mb_per_s": None, "from_storage": None}, {"storage_mb_per_s": 0.0, "from_storage": 0.0}):
         words = told(**changed)
         assert "over a network" in words
@@ -57,13 +57,13 @@ def test_free_cores_call_for_more_readers_where_storage_gives_little() -> None:
 
 
 @pytest.mark.parametrize("busy_cores", [0.1, 1.0, 7.9])
-def test_where_mels_are_computed_they_should_be_stored(busy_cores: float) -> None:
+def test_computed_mels_should_be_stored(busy_cores: float) -> None:
     words = told(stores_mels=False, busy_cores=busy_cores)
     assert words.endswith("store them instead (`mel_dtype=float16` and `make preprocess`)")
     assert "input." not in words
 
 
-def test_a_disk_that_is_too_slow_is_told_whatever_the_size_of_chunks() -> None:
+def test_a_slow_disk_is_named_with_chunks_of_any_size() -> None:
     """A disk that takes twice as long for a chunk as the device: all waiting is at the ends of chunks."""
     for batches in (5, 50, 500):
         waits_s = ([float(batches)] + [0.0] * (batches - 1)) * 4
@@ -79,7 +79,7 @@ def test_every_setting_that_is_named_exists(busy_cores: float, from_storage: flo
     assert set(re.findall(r"input\.(\w+)", words)) <= InputConfig.model_fields.keys()
 
 
-def test_signs_come_from_the_waits_themselves() -> None:
+def test_the_measurements_are_those_of_the_waits() -> None:
     stats = input_stats(stretch_of([1.0] * 100, wait_cpu_s=150.0), Reading(read_bytes=10**9, storage_bytes=4 * 10**8))
     assert (stats.steps, stats.stall, stats.busy_cores) == (100, 0.5, 1.5)
     assert (stats.storage_mb_per_s, stats.from_storage) == (2.0, 0.4)

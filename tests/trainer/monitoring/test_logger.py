@@ -1,4 +1,4 @@
-"""What a run tells, and what it takes back when it goes on from an earlier step."""
+"""The logger of a run: rows, TensorBoard events, and their removal when the run resumes from an earlier step."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_tensorboard_shows_each_step_once_after_a_run_went_on_from_a_checkpoint(
 
 
 @pytest.mark.parametrize("reader", ["accumulator", "server"])
-def test_what_a_run_takes_back_and_does_again_is_shown_once_in_rows_and_in_tensorboard(
+def test_steps_that_are_rewound_and_repeated_are_shown_once_in_rows_and_in_tensorboard(
     tmp_path: Path, reader: str
 ) -> None:
     with RunLogger(tmp_path, step=0, steps=100, validate_every=100) as monitor:
@@ -73,7 +73,7 @@ def test_what_a_run_takes_back_and_does_again_is_shown_once_in_rows_and_in_tenso
     assert READERS[reader](tmp_path / "tensorboard", wanted=shown) == shown
 
 
-def test_a_validation_that_is_taken_back_is_gone_from_tensorboard_before_another_is_held(tmp_path: Path) -> None:
+def test_a_validation_that_is_rewound_is_gone_from_tensorboard_before_the_next_one(tmp_path: Path) -> None:
     with RunLogger(tmp_path, step=0, steps=100, validate_every=5) as monitor:
         for step in (5, 10):
             monitor.log_metrics("validation", step=step, values={"loss": float(step)})
@@ -82,7 +82,7 @@ def test_a_validation_that_is_taken_back_is_gone_from_tensorboard_before_another
     assert shown_by_accumulator(tmp_path / "tensorboard")["validation/loss"] == [(5, 5.0)]
 
 
-def test_a_validation_that_is_owed_is_shown_once_where_a_kill_came_after_its_row(tmp_path: Path) -> None:
+def test_a_pending_validation_is_logged_once_if_a_kill_came_after_its_row(tmp_path: Path) -> None:
     log_steps(tmp_path, after=0, until=3, value=1.0)
     with RunLogger(tmp_path, step=3, steps=100, validate_every=100, owes_validation=True) as monitor:
         monitor.log_metrics("validation", step=3, values={"loss": 1.0})
@@ -138,7 +138,7 @@ def media_of(folder: Path) -> dict[str, list[bytes]]:
     return {tag: list(tensor_util.make_ndarray(proto).ravel()) for tag, (proto,) in protos.items()}
 
 
-def test_tensorboard_has_what_was_spoken_and_what_should_have_been_by_their_names(tmp_path: Path) -> None:
+def test_tensorboard_shows_synthesized_clips_beside_their_recordings(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     target, spoken = random.normal(size=[12, 8]), random.normal(size=[9, 8])
     alignment = random.uniform(size=[5, 3])
@@ -173,7 +173,7 @@ def test_the_rows_of_a_killed_run_beyond_its_checkpoint_are_dropped(tmp_path: Pa
 @pytest.mark.parametrize(
     "damage", [b'{"step": 3, "ki', b"\xff\xfe\x00", b"null", b"[3]", b'{"kind": "train"}', b'{"step": "3"}', b""]
 )
-def test_a_damaged_row_in_the_middle_costs_itself_and_is_told(
+def test_a_damaged_row_in_the_middle_is_dropped_alone_and_reported(
     tmp_path: Path, damage: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log_steps(tmp_path, after=0, until=4, value=1.0)
@@ -196,7 +196,7 @@ def test_a_row_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
 
 @contextlib.contextmanager
 def files_up_to(size_bytes: int) -> Iterator[None]:
-    """The system's own limit in the place of a full disk: met in the middle of a write, no stand-in."""
+    """A limit of the system on file sizes in place of a full disk; it takes effect in the middle of a write."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
     try:
@@ -205,7 +205,7 @@ def files_up_to(size_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_row_that_finds_no_room_is_told_in_one_line_and_those_before_it_are_whole(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_line_and_the_rows_before_it_are_whole(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     with RunLogger(tmp_path, step=0, steps=100, validate_every=100) as monitor:
         monitor.log_metrics("train", step=1, values={"loss": 1.0})
@@ -218,14 +218,14 @@ def test_a_row_that_finds_no_room_is_told_in_one_line_and_those_before_it_are_wh
         assert [json.loads(line)["step"] for line in path.read_text().splitlines()] == [1]
 
 
-def test_events_that_cannot_be_written_are_told_in_one_line(tmp_path: Path) -> None:
+def test_events_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "tensorboard").touch()
     with pytest.raises(UserError, match=r"tensorboard: cannot be written \(.*\); checkpoints are intact") as found:
         log_steps(tmp_path, after=0, until=1, value=1.0)
     assert "\n" not in str(found.value)
 
 
-def test_rows_that_cannot_be_taken_back_are_told_in_one_line(tmp_path: Path) -> None:
+def test_rows_that_cannot_be_dropped_are_one_line(tmp_path: Path) -> None:
     log_steps(tmp_path, after=0, until=10, value=1.0)
     before = (tmp_path / "metrics.jsonl").read_bytes()
     with files_up_to(100), pytest.raises(UserError, match=r"metrics\.jsonl: cannot be written"):
@@ -233,7 +233,7 @@ def test_rows_that_cannot_be_taken_back_are_told_in_one_line(tmp_path: Path) -> 
     assert (tmp_path / "metrics.jsonl").read_bytes() == before
 
 
-def test_an_incident_that_finds_no_room_is_told_in_one_line_and_those_before_it_stay(tmp_path: Path) -> None:
+def test_an_incident_on_a_full_disk_is_one_line_and_those_before_it_stay(tmp_path: Path) -> None:
     (tmp_path / "incidents.jsonl").write_bytes(b"\xff\n")  # damage of another's making is neither lost nor fatal
     incidents = IncidentLog(tmp_path)
     incidents.add("skipped", step=1)

@@ -1,4 +1,4 @@
-"""What pictures show where: rows are written from the top down, as they are seen."""
+"""Images of mels and alignments; expected rows are written from top to bottom."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session on a device that is busy on its own, with a driver that is made up."""
+"""A session on an asynchronous device, with a fake driver."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def summed_up(session: Session, *, last_step: int) -> Summary:
     )
 
 
-def test_what_gpu_and_steps_did_is_logged_and_summed_up() -> None:
+def test_statistics_of_gpu_and_steps_are_logged_and_summarized() -> None:
     with Session(gpus=1, first_step=101) as running:
         wait_for(lambda: not running._gpus._thread.is_alive())
         train_for(30, session=running)
@@ -78,7 +78,7 @@ def test_the_terminal_has_every_part_of_the_summary() -> None:
     assert "stall" in text.splitlines()[-1]
 
 
-def test_the_document_is_read_back_but_for_the_moments(tmp_path: Path) -> None:
+def test_the_summary_is_read_back_without_the_excluded_times(tmp_path: Path) -> None:
     with Session(gpus=1) as running:
         train_for(3, session=running)
         summary = summed_up(running, last_step=3)
@@ -90,7 +90,7 @@ def test_the_document_is_read_back_but_for_the_moments(tmp_path: Path) -> None:
     assert gpu == summary.gpus[0]._asdict()
 
 
-def test_the_process_knows_its_memory_and_reading(tmp_path: Path) -> None:
+def test_a_process_reads_its_memory_and_its_bytes_read(tmp_path: Path) -> None:
     held = bytearray(b"x" * (64 << 20))
     before_mib, before = process.resident_mib(), process.bytes_read()
     assert before_mib is not None

@@ -1,4 +1,4 @@
-"""The view in a terminal of so many columns, and the lines where there is none."""
+"""The live view in terminals of several widths, and the lines without a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Griffin-Lim: what is heard again is what was asked for."""
+"""Griffin-Lim: the mel of the waveform is the given mel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`myxtts-train synthesize` with everything that can be wrong, and once with nothing wrong."""
+"""`myxtts-train synthesize`: one line for each mistake of a user, and speech without one."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ BAD_CLIPS = {
 
 
 @pytest.mark.parametrize("kind", BAD_CLIPS)
-def test_a_reference_that_is_no_clip(mistake: Callable[..., str], tmp_path: Path, kind: str) -> None:
+def test_an_unusable_reference(mistake: Callable[..., str], tmp_path: Path, kind: str) -> None:
     path = tmp_path / "clip.wav"
     path.write_bytes(BAD_CLIPS[kind])
     message = mistake(reference=path)
@@ -137,12 +137,12 @@ def test_a_tokenizer_that_has_moved_is_asked_for(mistake: Callable[..., str], un
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "inf", "nan", "1e9", "long"])
-def test_a_length_that_is_none(mistake: Callable[..., str], seconds: str) -> None:
+def test_an_invalid_duration(mistake: Callable[..., str], seconds: str) -> None:
     assert "seconds" in mistake(seconds=seconds)
 
 
 @pytest.mark.parametrize("seed", ["-1", "1.5", str(2**70)])
-def test_a_seed_that_is_none(mistake: Callable[..., str], seed: str) -> None:
+def test_an_invalid_seed(mistake: Callable[..., str], seed: str) -> None:
     assert "seed" in mistake(seed=seed)
 
 
@@ -195,7 +195,7 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
 
 
 @pytest.mark.slow
-def test_a_text_that_is_longer_than_any_of_training_is_spoken_and_said_to_be(
+def test_a_text_longer_than_those_of_training_is_spoken_with_a_warning(
     trained: runs.Trained, command: Callable, tmp_path: Path
 ) -> None:
     run, out = trained.undisturbed.run, tmp_path / "out.wav"
@@ -207,7 +207,7 @@ def test_a_text_that_is_longer_than_any_of_training_is_spoken_and_said_to_be(
 
 
 @pytest.mark.slow
-def test_it_speaks_without_a_reference_and_by_the_checkpoint_that_is_asked_for(
+def test_it_speaks_without_a_reference_and_with_the_requested_checkpoint(
     trained: runs.Trained, command: Callable, tmp_path: Path
 ) -> None:
     run, out = trained.undisturbed.run, tmp_path / "out.wav"

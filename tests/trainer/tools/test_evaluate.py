@@ -1,4 +1,4 @@
-"""`myxtts-train evaluate`: what a run's own validation said, asked again of its checkpoint."""
+"""`myxtts-train evaluate`: the metrics equal those of the validation in training."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def copied(run: Path, folder: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_narrow")
 @pytest.mark.parametrize("devices", [1, 2])
-def test_a_checkpoint_is_judged_as_in_training(
+def test_a_checkpoint_is_evaluated_as_in_training(
     on_devices: fleets.Runs, command: Callable, tmp_path: Path, devices: int
 ) -> None:
     """By the average of its weights, which are others: the run has ema_decay=0.9."""
@@ -64,7 +64,7 @@ def test_a_checkpoint_is_judged_as_in_training(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_narrow")
-def test_data_without_a_clip_to_judge_by_are_a_line(on_devices: fleets.Runs, command: Callable, tmp_path: Path) -> None:
+def test_data_without_a_usable_clip_are_one_line(on_devices: fleets.Runs, command: Callable, tmp_path: Path) -> None:
     run = copied(on_devices.one, tmp_path / "run")
     data = built(tmp_path / "data", overrides=["validation_fraction=0"])
     outcome = command("evaluate", "--run", run, "--data", data)
@@ -76,7 +76,7 @@ def test_data_without_a_clip_to_judge_by_are_a_line(on_devices: fleets.Runs, com
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_narrow")
-def test_a_device_that_is_full_is_a_line_and_costs_no_figure_that_is_there(
+def test_full_device_memory_is_one_line_and_keeps_the_metrics_before_it(
     on_devices: fleets.Runs, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -96,7 +96,7 @@ def test_a_device_that_is_full_is_a_line_and_costs_no_figure_that_is_there(
     assert "error: out of memory in bucket 3×" in outcome.err.splitlines()[-1], outcome.err
 
 
-def test_a_folder_without_a_run_is_a_line(data: Path, command: Callable, tmp_path: Path) -> None:
+def test_a_folder_without_a_run_is_one_line(data: Path, command: Callable, tmp_path: Path) -> None:
     outcome = command("evaluate", "--run", tmp_path, "--data", data)
     assert outcome.code == 2
     assert outcome.err == f"error: {tmp_path}: no checkpoint yet; `make train RUN={tmp_path}` writes one\n"
