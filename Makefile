@@ -163,7 +163,9 @@ $(BENCH)/.ready: pyproject.toml requirements.lock
 	touch $@
 
 bench: $(BENCH)/.ready  ## loader beside others, build and validation beside their floors, memory, Flink: BENCHES=
-	status=0; for one in $(BENCHES); do $(BENCH)/bin/python -m tests.bench.$$one || status=$$?; done; exit $$status
+	status=0; export BENCH_SUMMARY=$$(mktemp); \
+	  for one in $(BENCHES); do $(BENCH)/bin/python -m tests.bench.$$one || status=$$?; done; \
+	  $(BENCH)/bin/python -m tests.bench.summary $$BENCH_SUMMARY; rm -f $$BENCH_SUMMARY; exit $$status
 
 bench-gpu: $(READY)  ## a GPU's utilisation, stall, step time; MFU and the largest batch that fits: GPU=1 ARGS="--out docs/gpu.md"
 	$(BIN)/python -m tests.bench.gpu $(ARGS)

@@ -33,6 +33,7 @@ from pipelines.execution.flink.rest import rest_request
 from pipelines.execution.runners import choose_workers, run_graph
 from tests.bench.build import bare_loop
 from tests.bench.corpus import bench_config
+from tests.bench.summary import add_row
 
 EMPTY_REPEATS, FIXED_COST_S = 5, 18.0
 CLIPS, REPEATS, SPEED_UP = 6_400, 3, 1.6
@@ -70,18 +71,35 @@ def compare(clusters: dict[int, Cluster], *, folder: Path) -> None:
     rounds = [build_round(clusters, config, data=folder / str(repeat)) for repeat in range(REPEATS)]
     built = "build of {clips} clips: {one_s:.1f} s on one TaskManager, {two_s:.1f} s on two; less the empty jobs"
     print(speed_up(built, [one.built_s for one in rounds], less_s=fixed_s), f"; wanted {SPEED_UP}", sep="")
+    ratio = statistics.median(speed_ups([one.built_s for one in rounds], less_s=fixed_s))
+    add_row(
+        "flink",
+        f"build of {CLIPS:,} clips on two TaskManagers",
+        measured=f"{ratio:.2f} times as fast",
+        floor="on one",
+        bound=f"≥ {SPEED_UP}",
+        met=ratio >= SPEED_UP,
+    )
+    for count, seconds in fixed_s.items():
+        what, met = f"empty job, TaskManagers: {count}", seconds <= FIXED_COST_S
+        add_row("flink", what, measured=f"{seconds:.1f} s", bound=f"≤ {FIXED_COST_S:.0f} s", met=met)
     bare = "its utterances alone: {one_s:.1f} s in one process, {two_s:.1f} s in two;"
     print(speed_up(bare, [one.bare_s for one in rounds], less_s={1: 0.0, 2: 0.0}))
 
 
 def speed_up(told: str, rounds: list[dict[int, float]], *, less_s: dict[int, float]) -> str:
     """Medians for one and two TaskManagers, and the median of the ratios of each round."""
-    ratios = [(seconds[1] - less_s[1]) / (seconds[2] - less_s[2]) for seconds in rounds]
+    ratios = speed_ups(rounds, less_s=less_s)
     one_s, two_s = (statistics.median(seconds[count] for seconds in rounds) for count in (1, 2))
     every = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     return (
         f"{told.format(clips=CLIPS, one_s=one_s, two_s=two_s)} {statistics.median(ratios):.2f} times as fast ({every})"
     )
+
+
+def speed_ups(rounds: list[dict[int, float]], *, less_s: dict[int, float]) -> list[float]:
+    """Seconds with one over seconds with two, of each round."""
+    return [(seconds[1] - less_s[1]) / (seconds[2] - less_s[2]) for seconds in rounds]
 
 
 def empty_cost(cluster: Cluster, *, task_managers: int) -> float:

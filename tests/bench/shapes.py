@@ -21,6 +21,7 @@ os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 import numpy as np
 import tensorflow as tf
 
+from tests.bench.summary import add_row
 from trainer.config.loss_config import LossConfig
 from trainer.config.model_config import ModelConfig
 from trainer.config.optim_config import OptimizerConfig
@@ -60,6 +61,7 @@ def main(size: str) -> None:
         print(f"first calls of {name}, with compilation: {elapsed_s} s, of CPU time {cpu_s} s")
     print(f"a step: {_words(medians_s)} s")
     print(f"{start_s:.3f} s + {1000 * frame_s:.4f} s per 1,000 frames; a token costs {token_s / frame_s:.2f} frames")
+    add_row("shapes", f"step of {size}, {precision}", measured=f"{1000 * frame_s:.4f} s per 1,000 frames")
 
 
 def full_batch(bucket: Bucket) -> dict[str, tf.Tensor]:

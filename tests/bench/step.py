@@ -43,6 +43,7 @@ import tensorflow as tf
 
 from shared.config import load_config
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
+from tests.bench.summary import add_row
 from trainer.config.model_sizes import SIZES, Size
 from trainer.config.train_config import TrainConfig
 from trainer.data.buckets import Bucket
@@ -93,6 +94,7 @@ def main(repeats: int) -> None:
         for one in measure(repeats):
             verdict = "met" if one.met else "missed"
             print(f"{one.what:{WIDTH}}  {one.measured:>28}  {one.wanted:>7}  {verdict}", flush=True)
+            add_row("step", one.what, measured=one.measured, bound=one.wanted, met=one.met)
             all_met &= one.met
     print("One program for each shape, by XLA's own dump: tests/trainer/data/test_whole_epochs.py")
     sys.exit(0 if all_met else 1)

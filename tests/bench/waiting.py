@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.bench.summary import add_row
+
 CLIPS = 1_600
 CLIPS_PER_BATCH = 32
 MIN_CLIPS = 16_000  # of one measurement of the rate
@@ -51,6 +53,15 @@ def main() -> None:
     for name in rounds[0]:
         print(f"allocator {name}: {_words({key: [one[name][key] for one in rounds] for key in rounds[0][name]})}")
     print(f"wanted: stall at most {MAX_STALL:.0%}")
+    stall = statistics.median(one["tuned"]["idle"] for one in rounds)
+    add_row(
+        "waiting",
+        "stall of a device",
+        measured=f"{stall:.2%}",
+        floor=f"a step of {1000 * STEP_S:.0f} ms",
+        bound=f"≤ {MAX_STALL:.0%}",
+        met=stall <= MAX_STALL,
+    )
 
 
 def _words(values: dict[str, list[float]]) -> str:
