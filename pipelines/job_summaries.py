@@ -37,7 +37,7 @@ def build_summary(published: Published, *, data: StoragePath, seconds: float) ->
         f"{len(info.speakers)} speakers, {seconds:.1f} s"
     )
     if not published.changed:
-        lines.append(f"nothing to do: all {len(info.shards)} shards are up to date")
+        lines.append(f"nothing to do: {_counted(info.shards, 'shard')} up to date")
     if any(source.rejected for source in info.sources.values()):
         lines.append(f"rejected utterances with their reasons: {data / 'rejected'}")
     return "\n".join(lines)

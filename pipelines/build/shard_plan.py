@@ -88,7 +88,7 @@ def plan_shards(config: BuildConfig) -> ShardPlan:
             raise UserError(f"sources.{name}: {source.root} lists no utterance; expected at least one in its metadata")
     if missing:
         named = ", ".join(sorted(missing)[:3])
-        message = f"held_out: no source has {named} ({len(missing)} unknown names)"
+        message = f"held_out: no source has {named} (unknown names: {len(missing)})"
         raise UserError(f"{message}; expected source/utterance or source/speaker, one per line")
     shards = {key: max(1, -(-count // config.utterances_per_shard)) for key, count in selected.items()}
     return ShardPlan(shards, counts.total(), splits)

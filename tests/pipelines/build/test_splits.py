@@ -85,7 +85,7 @@ def test_a_list_with_a_byte_order_mark_and_any_line_ends_can_be_read(tmp_path: P
 
 def test_an_unknown_held_out_name_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_text("e/EN001-0001\ne/nobody\n")
-    with pytest.raises(UserError, match=r"held_out: no source has e/nobody \(1 unknown names\)"):
+    with pytest.raises(UserError, match=r"held_out: no source has e/nobody \(unknown names: 1\)"):
         plan_shards(config_with(tmp_path / "names.txt"))
 
 
