@@ -31,7 +31,7 @@ class Setting(NamedTuple):
     metadata: Sequence[Any] = ()
 
     def describe(self) -> str:
-        """The accepted values in words: `a whole number from 1 to 64, or null`. Empty where nothing is known."""
+        """The accepted values in words: `a whole number from 1 to 64, or null`. Empty if nothing is known."""
         return _describe(self.annotation, self.metadata)
 
     def inner(self, key: str) -> Setting:
@@ -48,21 +48,25 @@ class Setting(NamedTuple):
 
     @property
     def choices(self) -> dict[str, type[pydantic.BaseModel]]:
-        """The sections of a union by the values of the field that tells them apart, such as `reader` or `kind`."""
-        found: dict[str, type[pydantic.BaseModel]] = {}
-        for member in typing.get_args(_unwrapped(self.annotation)[0]):
-            for field in member.model_fields.values() if is_section(member) else ():
-                if typing.get_origin(field.annotation) is typing.Literal:
-                    found |= dict.fromkeys(typing.get_args(field.annotation), member)
-        return found
+        """The sections of a union, by the one value of the field that identifies each, such as `reader` or `kind`."""
+        return {tag: member for _, tag, member in self._tagged()}
+
+    def _tagged(self) -> Iterator[tuple[str, str, type[pydantic.BaseModel]]]:
+        """(field, value, class) of each section of a union."""
+        union = _unwrapped(_without_none(_unwrapped(self.annotation)[0]))[0]
+        for member in typing.get_args(union):
+            for name, field in member.model_fields.items() if is_section(member) else ():
+                values = typing.get_args(field.annotation)
+                if typing.get_origin(field.annotation) is typing.Literal and len(values) == 1:
+                    yield name, values[0], member
 
     def section(self, value: Any) -> type[pydantic.BaseModel] | None:
         """The class of the section at this place, given its value; None for a plain value."""
         annotation = _without_none(_unwrapped(self.annotation)[0])
         if is_section(annotation):
             return annotation
-        tags = value.values() if isinstance(value, dict) else ()
-        return next((self.choices[tag] for tag in tags if isinstance(tag, str) and tag in self.choices), None)
+        content = value if isinstance(value, dict) else {}
+        return next((member for name, tag, member in self._tagged() if content.get(name) == tag), None)
 
 
 NOTHING = Setting(None)

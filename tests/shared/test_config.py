@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import pydantic
 import pytest
@@ -124,7 +124,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_and_the_known_ones(
         ("features=mel", "features: found 'mel'; expected one of hifigan-22k, bigvgan-24k-100, vocos-24k"),
         ("checks.max_duration_s=.inf", "checks.max_duration_s: found inf; expected a finite number above 0, or null"),
         ("checks.max_duration_s=.nan", "checks.max_duration_s: found nan; expected a finite number above 0, or null"),
-        ("checks.max_duration_s=1e300", "the config: checks.max_duration_s 1e+300 is over decode_limit_s 60.0"),
+        ("checks.max_duration_s=1e300", "the config: checks.max_duration_s 1e+300 is larger than decode_limit_s 60.0"),
         ("validation_fraction=1", "validation_fraction: found 1; expected a number of 0 or more and below 1"),
         ("workers=0", "workers: found 0; expected a whole number of 1 or more, or null"),
         ("workers=2.5", "workers: found 2.5; expected a whole number of 1 or more, or null"),
@@ -184,12 +184,27 @@ class Street(Config):
     lamp_distance_m: float = 1.0
 
 
+class Bus(Config):
+    RENAMED: ClassVar = {"seats": "num_seats"}
+    kind: Literal["bus"]
+    num_seats: int = 1
+
+
+class Tram(Config):
+    RENAMED: ClassVar = {"rails": "num_rails"}
+    kind: Literal["tram"]
+    replaces: Literal["bus", "car"] = "car"
+    num_rails: int = 2
+
+
 class Town(Config):
     RENAMED: ClassVar = {"mayor": "head", "park": "street"}
     head: str = ""
     street: Street = Street()
     side_street: Street | None = None
     streets: dict[str, Street] = pydantic.Field(default_factory=dict)
+    line: Annotated[Bus | Tram, pydantic.Field(discriminator="kind")] | None = None
+    lines: dict[str, Annotated[Bus | Tram, pydantic.Field(discriminator="kind")]] = pydantic.Field(default_factory=dict)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +216,8 @@ class Town(Config):
         ("street: {lamps: {every: 2}}\n", "street.lamps.every", "street.lamp_distance_m"),
         ("side_street: {length: 2}\n", "side_street.length", "side_street.length_m"),
         ("streets: {main: {length: 2}}\n", "streets.main.length", "streets.main.length_m"),
+        ("line: {kind: bus, seats: 2}\n", "line.seats", "line.num_seats"),
+        ("lines: {a: {replaces: bus, kind: tram, rails: 2}}\n", "lines.a.rails", "lines.a.num_rails"),
     ],
 )
 def test_a_renamed_key_is_refused_with_the_new_one(path: Path, content: str, old: str, new: str) -> None:
@@ -218,7 +235,7 @@ def test_a_renamed_key_in_an_override_is_refused_with_the_new_one(path: Path) ->
 
 def test_a_conflict_between_settings_shows_no_single_value(path: Path) -> None:
     refusal = build_refusal(path, "checks.max_duration_s=70")
-    assert refusal == f"{path}: the config: checks.max_duration_s 70.0 is over decode_limit_s 60.0"
+    assert refusal == f"{path}: the config: checks.max_duration_s 70.0 is larger than decode_limit_s 60.0"
 
 
 def test_a_missing_key_says_how_to_give_it(path: Path) -> None:
