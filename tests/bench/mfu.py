@@ -25,7 +25,7 @@ from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
 from trainer.config.loss_config import LossConfig
 from trainer.config.model_config import ModelConfig
 from trainer.config.optim_config import OptimizerConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.distributed.device_memory import OutOfMemory, translate_oom
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW

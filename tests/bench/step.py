@@ -44,9 +44,9 @@ import tensorflow as tf
 from shared.config import load_config
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
 from tests.bench.summary import add_row
-from trainer.config.model_sizes import SIZES, Size
+from trainer.config.model_sizes import SIZES, ModelDims
 from trainer.config.train_config import TrainConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.model.xtts import XTTS
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.session import Session
@@ -104,7 +104,7 @@ def beside_products(repeats: int) -> Iterator[Finding]:
     """Operations per second."""
     small, config = SIZES["small"], TrainConfig.model_validate({"model": {"size": "small", "precision": "float32"}})
     stacks = (stack._replace(layers=BLOCKS) for stack in small[:3])
-    with mock.patch.dict(SIZES, small=Size(*stacks, *small[3:])):
+    with mock.patch.dict(SIZES, small=ModelDims(*stacks, *small[3:])):
         step = make_step(config)
         flops = step_flops(config.model, WIDE, n_mels=N_MELS)
     seconds = timed({**products(), "step": doing(step, WIDE)}, repeats=repeats)
@@ -206,7 +206,7 @@ def listed(buckets: tuple[Bucket, ...]) -> str:
 
 def monitored(repeats: int) -> Iterator[Finding]:
     """Measure the gradient norm, and the work of the loop around a step."""
-    with mock.patch("trainer.training.train_step.norm_of", return_value=0.5):
+    with mock.patch("trainer.training.train_step.global_norm", return_value=0.5):
         bare = doing(make_step(learn_check()), LEARN_CHECK)
         bare()  # it is traced here
     step = make_step(learn_check())

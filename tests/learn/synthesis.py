@@ -15,7 +15,7 @@ from shared.vocabulary import Vocabulary
 from tests.learn.clips import Clip
 from trainer.checkpoint.checkpoint import CheckpointFile, list_checkpoints, load_checkpoint
 from trainer.checkpoint.run_dir import build_model, read_run_info
-from trainer.data.reference_length import Lengths
+from trainer.data.reference_length import ReferenceLength
 from trainer.model.reference_crop import loudest_part
 from trainer.model.xtts import Generated
 
@@ -83,7 +83,7 @@ class RunSynthesizer:
         longest = max(map(len, mels))
         padded = np.stack([np.pad(mel, [(0, longest - len(mel)), (0, 0)]) for mel in mels])
         frames = tf.constant([len(mel) for mel in mels], tf.int32)
-        return tf.math.l2_normalize(self.model.recognise(tf.constant(padded), frames), -1).numpy()
+        return tf.math.l2_normalize(self.model.speaker_embedding(tf.constant(padded), frames), -1).numpy()
 
     def _generate(
         self, tokens: tf.Tensor, counts: tf.Tensor, crop: tf.Tensor, frames: tf.Tensor, steps: int, threshold: tf.Tensor
@@ -117,7 +117,9 @@ def _checkpoint(run: Path, *, step: int | None) -> CheckpointFile:
     return found[-1]
 
 
-def _batch(asked: list[Prompt], *, shape: Shape, lengths: Lengths) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+def _batch(
+    asked: list[Prompt], *, shape: Shape, lengths: ReferenceLength
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
     """Tokens, token counts, reference crops and their frames, padded with empty rows."""
     n_mels = asked[0].clip.mel.shape[1]
     tokens, crop = np.zeros([BATCH, shape.tokens], np.int32), np.zeros([BATCH, shape.crop, n_mels], np.float32)
@@ -127,7 +129,7 @@ def _batch(asked: list[Prompt], *, shape: Shape, lengths: Lengths) -> tuple[tf.T
         tokens[row, : counts[row]] = clip.tokens
         if reference is None:
             continue
-        most = lengths.heard_frames(len(clip.tokens), crop_frames=shape.crop)
+        most = lengths.reference_frames(len(clip.tokens), crop_frames=shape.crop)
         heard = loudest_part(reference.mel, frames=most).numpy()
         frames[row] = len(heard)
         crop[row, : frames[row]] = heard

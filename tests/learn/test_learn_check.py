@@ -51,7 +51,7 @@ def spoken(mel: np.ndarray, *, tokens: int) -> SynthesizedClip:
 
 
 def babbled(asked: Prompt) -> SynthesizedClip:
-    """Noise of the recording's length."""
+    """RngStream of the recording's length."""
     noise = np.random.default_rng(1).normal(-5.0, 2.0, asked.clip.mel.shape).astype(np.float32)
     return spoken(noise, tokens=len(asked.clip.tokens))
 

@@ -1,9 +1,11 @@
-"""What the shards hold by TensorFlow's own reader, and what a stream gave."""
+"""The records of shards by TensorFlow's own reader, and the batches of a stream, in comparable form."""
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -58,16 +60,30 @@ def make_stream(
     weights: np.ndarray | None = None,
     **settings: Any,
 ) -> tuple[Stream, Plan, InputConfig]:
-    """A stream over two buckets, or as the settings say."""
+    """A stream over two buckets unless the settings differ; `weights` replace the planned sampling rates, [rows]."""
     config = InputConfig(**{"buckets": 2, "global_frames_per_batch": 1500, **settings})
     plan = plan_dataset(dataset, config=config, frames_per_step=4, steps=100)
-    return Stream(dataset, split=split, plan=plan, config=config, seed=seed, weights=weights), plan, config
+    if weights is not None:
+        plan = plan._replace(rates={**plan.rates, split: weights})
+    return Stream(dataset, split=split, plan=plan, config=config, seed=seed), plan, config
 
 
 def as_numpy(batches: Iterable[dict]) -> Iterator[dict]:
     return ({name: value.numpy() for name, value in batch.items()} for batch in batches)
 
 
+def until_epoch(
+    stream: Stream,
+    until: int,
+    *,
+    position: Position = Position(),  # noqa: B008 (immutable)
+    log: Callable[[str], object] = warnings.warn,
+) -> Iterator[dict]:
+    """The batches from a position on up to the end of epoch `until - 1`."""
+    batches = stream.endless(position, device=DEVICE, log=log)
+    return itertools.takewhile(lambda batch: int(batch["next"][0]) < until, batches)
+
+
 def epochs(stream: Stream, *, until: int, position: Position = Position()) -> list[dict]:  # noqa: B008 (immutable)
-    """The batches from a position on up to the end of epoch `until - 1`, in numpy."""
-    return list(as_numpy(stream.epochs(until, position=position, device=DEVICE)))
+    """The batches of `until_epoch`, in numpy."""
+    return list(as_numpy(until_epoch(stream, until, position=position)))

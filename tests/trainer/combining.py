@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import tensorflow as tf
 
-    from trainer.model.rng import Noise
+    from trainer.model.rng import RngStream
     from trainer.model.xtts import XTTS
 
 TIMEOUT_S = 3600
@@ -109,13 +109,13 @@ def train_pairs(_: Path) -> dict[Way, dict]:
     return train_set("pairs")
 
 
-def same_at_every_step(*, seed: int, step: tf.Tensor, place: object = 0) -> Noise:
-    """In the place of Noise: every row draws the same at every step, by a seed that XLA knows when it compiles."""
+def same_at_every_step(*, seed: int, step: tf.Tensor, place: object = 0) -> RngStream:
+    """In the place of RngStream: every row draws the same at every step, by a seed that XLA knows when it compiles."""
     import tensorflow as tf
 
-    from trainer.model.rng import Noise
+    from trainer.model.rng import RngStream
 
-    return Noise(seed=seed, step=tf.constant(1, tf.int64), rows_alike=True)
+    return RngStream(seed=seed, step=tf.constant(1, tf.int64), rows_alike=True)
 
 
 def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
@@ -128,7 +128,7 @@ def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
     from trainer.optim.adamw import AdamW
     from trainer.training import train_step as steps
 
-    steps.Noise = same_at_every_step
+    steps.RngStream = same_at_every_step
     model = make(way, size=size)
     # updates that are due to gradients alone, and gradients that stand in the moments as they are
     config = OptimizerConfig(learning_rate=2e-3, warmup_steps=0, weight_decay=0, clip_norm=1e9)

@@ -41,7 +41,7 @@ def read(data: str, strategy) -> list[dict]:
 
     from shared.dataset import Dataset
     from tests.trainer.batches import make_stream
-    from trainer.data.distributed_input import distribute, parts_of
+    from trainer.data.distributed_input import distribute, local_values
 
     stream, _, _ = make_stream(Dataset.open(data), chunk_bytes=900_000)
 
@@ -51,7 +51,7 @@ def read(data: str, strategy) -> list[dict]:
 
     lines = []
     for batch in distribute(stream, strategy):
-        if int(parts_of(batch["next"])[0][0]) == EPOCHS:
+        if int(local_values(batch["next"])[0][0]) == EPOCHS:
             break
         own = frames(batch)
         total = int(strategy.reduce(tf.distribute.ReduceOp.SUM, own, axis=None))

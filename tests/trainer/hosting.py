@@ -5,7 +5,7 @@
 reads lines of JSON: the arguments of `myxtts-train train`, further arguments for each host, the network (pico, the
 real model, or a toy, which compiles in a second), and how the second host is disturbed at which steps, or null: by a
 signal that it sends itself, or by "NaN" mels. For each line it prints the exit codes and the output of both hosts. Each
-host is forked before TensorFlow has any thread, which saves the imports. Noise is equal on all hosts.
+host is forked before TensorFlow has any thread, which saves the imports. RngStream is equal on all hosts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.trainer import toy
 from tests.trainer.models import NARROW, same_for_all
 from trainer import cli
 from trainer.config.model_sizes import SIZES
-from trainer.model.rng import Noise
+from trainer.model.rng import RngStream
 from trainer.training import components
 from trainer.training import train_step as step
 
@@ -44,7 +44,7 @@ class ToyStep(step.TrainStep):
         return batch, {"mel": frames}, tf.stack([frames, clips])
 
     def _differentiate(self, inputs: Any, counts: Any, replica: Any) -> Any:
-        noise = Noise(seed=self._seed, step=self._optimizer.iterations.value, rows_alike=True)
+        noise = RngStream(seed=self._seed, step=self._optimizer.iterations.value, rows_alike=True)
         own = tf.cast(tf.reduce_sum(inputs["frames"]), tf.float32) / counts["mel"]
         with tf.GradientTape() as tape:
             losses = {name: own * loss for name, loss in self._model.judge(inputs, noise).items()}
@@ -57,7 +57,7 @@ def put_in(network: str) -> None:
         toy.put_in(setattr, TrainStep=ToyStep)
     else:
         SIZES["pico"] = NARROW
-        step.Noise = same_for_all
+        step.RngStream = same_for_all
 
 
 def disturbed(kind: type, how: str, *, at: Sequence[int]) -> type:

@@ -11,16 +11,16 @@ import tensorflow as tf
 
 from trainer.config.loss_config import LossConfig
 from trainer.config.model_config import ModelConfig
-from trainer.config.model_sizes import SIZES, Size, Stack
+from trainer.config.model_sizes import SIZES, ModelDims, StackDims
 from trainer.model.decoder import Decoded
-from trainer.model.rng import Noise
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 from trainer.training.train_step import Losses, forward_loss, prepare_inputs
 
 M = 16
 VOCABULARY = 40
 SILENCE = float(np.log(1e-5))
-NARROW = Size(Stack(16, 1), Stack(16, 1), Stack(16, 1), 8, 8, 8)  # every part of a model, as small as possible
+NARROW = ModelDims(StackDims(16, 1), StackDims(16, 1), StackDims(16, 1), 8, 8, 8)  # the smallest model with every part
 
 
 def perturbed_pico(frames_per_step: int, **options: object) -> XTTS:
@@ -89,12 +89,12 @@ def decode(model: XTTS, batch: dict, *, crop: np.ndarray, crop_frames: list[int]
 
 
 def teacher_force(
-    model: XTTS, batch: dict, *, losses: LossConfig, step: tf.Tensor | None, noise: Noise | None
+    model: XTTS, batch: dict, *, losses: LossConfig, step: tf.Tensor | None, noise: RngStream | None
 ) -> tuple[Decoded, Losses]:
     """Run the model on a batch of the input stream with a reference crop per clip, and return the losses of `step`."""
     return forward_loss(model, prepare_inputs(model, batch, noise=noise), losses=losses, step=step, noise=noise)
 
 
-def same_for_all(*, place: object = 0, **source: object) -> Noise:
-    """A substitute for Noise: every row draws the same numbers, in any micro-batch and on any replica."""
-    return Noise(rows_alike=True, **source)
+def same_for_all(*, place: object = 0, **source: object) -> RngStream:
+    """A substitute for RngStream: every row draws the same numbers, in any micro-batch and on any replica."""
+    return RngStream(rows_alike=True, **source)

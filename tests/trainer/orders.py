@@ -10,19 +10,20 @@ import numpy as np
 import pyarrow as pa
 import tensorflow as tf
 
-from trainer.data.buckets import Bucket, assign
+from trainer.data.bucket_types import Bucket
+from trainer.data.buckets import assign_buckets
 from trainer.data.epoch_order import ChunkOrder, Epoch, EpochOrder
-from trainer.data.record_index import Blocks, Records, cut_blocks
+from trainer.data.record_index import Blocks, RecordIndex, cut_blocks
 
 
-def records_of(frames: np.ndarray, tokens: np.ndarray, *, shards: int, overhead_bytes: int = 300) -> Records:
+def records_of(frames: np.ndarray, tokens: np.ndarray, *, shards: int, overhead_bytes: int = 300) -> RecordIndex:
     """Records of float16 mels of 80 bands, in shards of nearly equally many."""
     rows = len(frames)
     file = np.arange(rows) * shards // max(rows, 1)
     length_bytes = frames * 160 + overhead_bytes
     ends = np.cumsum(length_bytes)
     first_of = np.searchsorted(file, file)
-    return Records(
+    return RecordIndex(
         files=tuple(Path(f"{number}.tfrecord") for number in range(shards)),
         file=file,
         offset_bytes=ends - length_bytes - (ends - length_bytes)[first_of],
@@ -45,7 +46,7 @@ class Order(NamedTuple):
     @classmethod
     def make(
         cls,
-        records: Records,
+        records: RecordIndex,
         buckets: tuple[Bucket, ...],
         *,
         chunk_bytes: int,
@@ -53,7 +54,7 @@ class Order(NamedTuple):
         seed: int | None = 1,
     ) -> Order:
         blocks = cut_blocks(records, chunk_bytes=chunk_bytes)
-        bucket = assign(buckets, records.frames, records.tokens)
+        bucket = assign_buckets(buckets, records.frames, records.tokens)
         weights = np.ones(len(bucket)) if weights is None else weights
         order = EpochOrder(blocks, bucket=bucket, weights=weights, buckets=buckets, chunk_bytes=chunk_bytes, seed=seed)
         return cls(order, blocks, bucket)

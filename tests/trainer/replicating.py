@@ -37,7 +37,7 @@ def main() -> None:
     from tests.trainer.models import same_for_all
     from trainer.training import train_step as steps
 
-    steps.Noise = same_for_all
+    steps.RngStream = same_for_all
     strategy = tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
     found = {
         "one": train(None),

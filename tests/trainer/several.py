@@ -30,7 +30,7 @@ def main() -> None:
     from trainer.training import train_step as step
 
     SIZES["pico"] = NARROW
-    step.Noise = same_for_all
+    step.RngStream = same_for_all
     if words[0] == "disturbed":
         components.TrainStep, words = disturbed(), words[1:]
     sys.argv = ["myxtts-train", *words]

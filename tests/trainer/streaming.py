@@ -26,12 +26,12 @@ CONTENT = ("mel", "frames", "tokens", "token_counts", "rows")
 
 def write_rows(data: str, out: str, until: str, settings: str, *position: str) -> None:
     from shared.dataset import Dataset
-    from tests.trainer.batches import DEVICE, as_numpy, make_stream
+    from tests.trainer.batches import as_numpy, make_stream, until_epoch
     from trainer.data.position import Position
 
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
     with Path(out).open("a", encoding="utf-8") as file:
-        for batch in as_numpy(stream.epochs(int(until), position=Position(*map(int, position)), device=DEVICE)):
+        for batch in as_numpy(until_epoch(stream, int(until), position=Position(*map(int, position)))):
             file.write(json.dumps([batch["next"].tolist(), batch["rows"].tolist(), digest(batch)]) + "\n")
             file.flush()
 
@@ -44,11 +44,11 @@ def digest(batch: dict) -> str:
 
 def print_memory(data: str, until: str, settings: str) -> None:
     from shared.dataset import Dataset
-    from tests.trainer.batches import DEVICE, make_stream
+    from tests.trainer.batches import make_stream, until_epoch
 
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
     epoch, most_mib = 0, 0.0
-    for batch in stream.epochs(int(until) + 1, device=DEVICE):
+    for batch in until_epoch(stream, int(until) + 1):
         if (number := int(batch["next"][0])) > epoch:
             print(most_mib, flush=True)
             epoch, most_mib = number, 0.0

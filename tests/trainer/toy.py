@@ -24,7 +24,7 @@ import keras
 import tensorflow as tf
 
 from trainer import cli
-from trainer.model.rng import Noise
+from trainer.model.rng import RngStream
 from trainer.training import components, validation
 
 TERMS = ("mel", "kl", "flux", "stop", "guided_attention")
@@ -45,7 +45,7 @@ class Toy(keras.Model):
     def set_statistics(self, *, mean: list[float], std: list[float]) -> None:
         self.bias.assign(mean)
 
-    def judge(self, batch: dict, noise: Noise | None) -> dict:
+    def judge(self, batch: dict, noise: RngStream | None) -> dict:
         mel = tf.cast(batch["mel"], tf.float32) / 10.0
         heard = mel if noise is None else mel + noise.normal(tf.shape(mel))
         valid = tf.cast(tf.sequence_mask(batch["frames"], mel.shape[1]), tf.float32)[:, :, None]
@@ -70,7 +70,7 @@ class TrainStep:
         return self._compiled.experimental_get_tracing_count()
 
     def _update(self, batch: dict) -> dict:
-        noise = Noise(seed=self._seed, step=self._optimizer.iterations.value)
+        noise = RngStream(seed=self._seed, step=self._optimizer.iterations.value)
         with tf.GradientTape() as tape:
             losses = self._model.judge(batch, noise)
         gradients = tape.gradient(losses["loss"], [one.value for one in self._model.trainable_variables])

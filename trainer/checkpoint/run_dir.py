@@ -18,8 +18,8 @@ from trainer.checkpoint.checkpoint import CheckpointFile, Progress, load_checkpo
 from trainer.config.model_config import CHANGEABLE
 from trainer.config.speech_bounds import MAX_TOKENS
 from trainer.config.train_config import TrainConfig
-from trainer.data.plan import Ceiling
-from trainer.data.reference_length import UNKNOWN_PACE, Lengths
+from trainer.data.plan import BucketLimit
+from trainer.data.reference_length import UNKNOWN_PACE, ReferenceLength
 from trainer.model.xtts import XTTS
 
 
@@ -32,9 +32,9 @@ class RunInfo(pydantic.BaseModel):
     planned_steps: int  # for which the buckets were chosen; raising `steps` later keeps the order of batches
     contract: Contract
     vocabulary_sha256: Sha256
-    ceilings: tuple[Ceiling, ...] = ()  # limits on buckets that did not fit into memory
+    ceilings: tuple[BucketLimit, ...] = ()  # limits on buckets that did not fit into memory
     devices: int = 1  # that shared each batch at the last start
-    lengths: Lengths = Lengths(tokens=MAX_TOKENS, frames_per_token=UNKNOWN_PACE)  # of runs that have not stored it
+    lengths: ReferenceLength = ReferenceLength(tokens=MAX_TOKENS, frames_per_token=UNKNOWN_PACE)  # default: not stored
 
     @classmethod
     def of(cls, config: TrainConfig, *, dataset: Dataset) -> RunInfo:
@@ -44,7 +44,7 @@ class RunInfo(pydantic.BaseModel):
             planned_steps=config.steps,
             contract=dataset.info.contract,
             vocabulary_sha256=dataset.info.vocabulary_sha256,
-            lengths=Lengths.of(dataset, max_frames=config.input.max_frames),
+            lengths=ReferenceLength.of(dataset, max_frames=config.input.max_frames),
         )
 
 
@@ -74,7 +74,7 @@ def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> Run
         old = read_run_info(run)
         _check_same(old, info, run=run, data=dataset.layout.root)
         kept = {"planned_steps": old.planned_steps, "ceilings": old.ceilings, "devices": old.devices}
-        info = info.model_copy(update=kept | {"lengths": info.lengths.with_older(old.lengths)})
+        info = info.model_copy(update=kept | {"lengths": info.lengths.merged_with(old.lengths)})
     return info
 
 
@@ -94,7 +94,7 @@ def write_run_files(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
         ) from error
 
 
-def add_bucket_limit(run: Path, ceiling: Ceiling) -> RunInfo:
+def add_bucket_limit(run: Path, ceiling: BucketLimit) -> RunInfo:
     """Store the limit of a bucket that did not fit into memory, so that later sessions use the same plan."""
     info = read_run_info(run)
     info = info.model_copy(update={"ceilings": (*info.ceilings, ceiling)})

@@ -213,7 +213,7 @@ class RunState:
 
     def _schedule_changes(self, before: int, *, now: int) -> list[str]:
         """Describe how another number of steps changes the learning rate, if it does."""
-        old, new = (self._optimizer.rate_over(steps) for steps in (before, now))
+        old, new = (self._optimizer.rate_with_steps(steps) for steps in (before, now))
         if np.isclose(old, new):
             return []
         return [f"the learning rate at {new:.2e}: its schedule spans {now:,} steps (with {before:,}: {old:.2e})"]

@@ -1,12 +1,12 @@
-"""The sizes of XTTS; heads are 64 wide, feed-forward layers four times the width."""
+"""The named sizes of XTTS: widths and depths of its networks; heads are 64 wide, feed-forward layers 4 · width."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 
-class Stack(NamedTuple):
-    """A stack of transformer blocks."""
+class StackDims(NamedTuple):
+    """Width and number of a stack of transformer blocks."""
 
     width: int
     layers: int
@@ -16,22 +16,26 @@ class Stack(NamedTuple):
         return max(1, self.width // 64)
 
 
-class Size(NamedTuple):
-    """Width and depth of the three networks, and the widths of speaker embedding, pre-net and post-net."""
+class ModelDims(NamedTuple):
+    """Dimensions of the three networks, and widths of speaker embedding, pre-net and post-net."""
 
-    text_encoder: Stack
-    audio_encoder: Stack
-    decoder: Stack
+    text_encoder: StackDims
+    reference_encoder: StackDims
+    decoder: StackDims
     speaker: int
     prenet: int
     postnet: int
 
 
 SIZES = {
-    "pico": Size(Stack(64, 2), Stack(64, 2), Stack(128, 2), 64, 64, 32),  # for tests: it compiles in seconds
-    "nano": Size(Stack(192, 3), Stack(128, 2), Stack(192, 4), 128, 192, 128),  # learns to speak on CPUs
-    "tiny": Size(Stack(256, 4), Stack(256, 4), Stack(768, 8), 256, 256, 256),
-    "small": Size(Stack(384, 6), Stack(512, 6), Stack(1024, 12), 320, 256, 512),
-    "normal": Size(Stack(512, 8), Stack(768, 8), Stack(1536, 16), 512, 256, 512),
-    "big": Size(Stack(768, 10), Stack(1024, 10), Stack(2048, 20), 640, 256, 512),
+    "pico": ModelDims(
+        StackDims(64, 2), StackDims(64, 2), StackDims(128, 2), 64, 64, 32
+    ),  # for tests: it compiles in seconds
+    "nano": ModelDims(
+        StackDims(192, 3), StackDims(128, 2), StackDims(192, 4), 128, 192, 128
+    ),  # learns to speak on CPUs
+    "tiny": ModelDims(StackDims(256, 4), StackDims(256, 4), StackDims(768, 8), 256, 256, 256),
+    "small": ModelDims(StackDims(384, 6), StackDims(512, 6), StackDims(1024, 12), 320, 256, 512),
+    "normal": ModelDims(StackDims(512, 8), StackDims(768, 8), StackDims(1536, 16), 512, 256, 512),
+    "big": ModelDims(StackDims(768, 10), StackDims(1024, 10), StackDims(2048, 20), 640, 256, 512),
 }

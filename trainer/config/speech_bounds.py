@@ -1,5 +1,5 @@
-"""What may be asked of speech."""
+"""Limits of a synthesis request: duration, text and reference."""
 
 MIN_SPEECH_S, MAX_SPEECH_S = 0.1, 600.0
-MAX_TOKENS = 10_000  # of a text; attention takes memory by its square
-MAX_REFERENCE_S = 600.0  # a reference longer than this is no clip; only a crop of it is heard
+MAX_TOKENS = 10_000  # of a text; attention needs memory quadratic in it
+MAX_REFERENCE_S = 600.0  # a longer file is not a clip of a voice; only a crop of a reference is used

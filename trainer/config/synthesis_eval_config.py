@@ -8,7 +8,7 @@ from shared.config import Config
 
 
 class SynthesisEvalConfig(Config):
-    """The section `free_running`."""
+    """The section `synthesis_eval`."""
 
     clips: int = pydantic.Field(4, ge=0, le=16)  # of the validation split; 0: no synthesis
     every: int = pydantic.Field(1, ge=1)  # validations

@@ -1,4 +1,4 @@
-"""Which records of a chunk are corrupt: read again outside the graph, which cannot say more than that one is."""
+"""Finds the corrupt records of a chunk by reading it again outside the graph, whose errors do not name the record."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import tensorflow as tf
 
 from shared.dataset import Contract
 from shared.errors import UserError
-from shared.storage_path import StoragePath
 from shared.records import MEL_DTYPES, decode, mel_rows
+from shared.storage_path import StoragePath
 from shared.tfrecord import CorruptTFRecord, read_framed_record
 from shared.vocabulary import NUM_NLLB_IDS
-from trainer.data.record_index import Records
 from trainer.data.epoch_order import EpochOrder
 from trainer.data.graph import HOST
 from trainer.data.position import Position
+from trainer.data.record_index import RecordIndex
+
+MAX_CHUNKS_READ_AHEAD = 3  # the chunk in which reading failed, and two that the graph reads ahead
 
 
-class Damage(NamedTuple):
-    """One record that cannot be trained on."""
+class CorruptRecord(NamedTuple):
+    """A record that cannot be trained on."""
 
     row: int
     shard: StoragePath
@@ -34,25 +36,28 @@ class Damage(NamedTuple):
         return f"{self.shard}: the record of {self.utterance_id} at byte {self.offset_bytes} is corrupt ({self.reason})"
 
 
-def first_damage(
-    order: EpochOrder, *, position: Position, known: Collection[int], records: Records, contract: Contract
-) -> list[Damage]:
-    """The corrupt records, but for `known` rows, of the first chunk with any from a position on, or of two after it.
+def find_corrupt_records(
+    order: EpochOrder, *, position: Position, known: Collection[int], records: RecordIndex, contract: Contract
+) -> list[CorruptRecord]:
+    """The corrupt records of the first chunk that has any, among the chunk at `position` and the two after it.
 
-    A stream gives batches up to the chunk that fails, and reads ahead of them.
+    A stream delivers batches up to the chunk that fails, and reads ahead of them.
+
+    Args:
+        known: rows that are left out already.
 
     Raises:
         UserError: a shard cannot be read at all.
     """
-    for rows in itertools.islice(_rows_from(position, order=order), 3):
-        fresh = [row for row in dict.fromkeys(rows) if row not in known]
-        if found := _corrupt_ones(fresh, records=records, contract=contract):
+    for rows in itertools.islice(_chunks_of_rows(position, order=order), MAX_CHUNKS_READ_AHEAD):
+        unchecked = [row for row in dict.fromkeys(rows) if row not in known]
+        if found := _corrupt_among(unchecked, records=records, contract=contract):
             return found
     return []
 
 
-def _rows_from(position: Position, *, order: EpochOrder) -> Iterator[list[int]]:
-    """The rows that the chunk of a position reads, then those of each after it."""
+def _chunks_of_rows(position: Position, *, order: EpochOrder) -> Iterator[list[int]]:
+    """The rows that are read for the chunk at a position, then the rows of each chunk after it."""
     number = position.chunk
     for epoch_number in itertools.count(position.epoch):
         with tf.device(HOST):
@@ -63,12 +68,8 @@ def _rows_from(position: Position, *, order: EpochOrder) -> Iterator[list[int]]:
         number = 0
 
 
-def _corrupt_ones(rows: Iterable[int], *, records: Records, contract: Contract) -> list[Damage]:
-    """The corrupt ones of some rows.
-
-    Raises:
-        UserError: a shard cannot be read at all.
-    """
+def _corrupt_among(rows: Iterable[int], *, records: RecordIndex, contract: Contract) -> list[CorruptRecord]:
+    """The corrupt ones of the rows; raises UserError if a shard cannot be read at all."""
     found = []
     for row in rows:
         shard, offset_bytes = records.files[records.file[row]], int(records.offset_bytes[row])
@@ -79,11 +80,12 @@ def _corrupt_ones(rows: Iterable[int], *, records: Records, contract: Contract) 
                 f"{shard}: a shard cannot be read ({error.strerror}); run `make validate DATA={shard.parent.parent}`"
             ) from error
         if reason is not None:
-            found.append(Damage(row, shard, offset_bytes, records.utterance_id[row].as_py(), reason))
+            found.append(CorruptRecord(row, shard, offset_bytes, records.utterance_id[row].as_py(), reason))
     return found
 
 
-def _why_corrupt(row: int, *, records: Records, contract: Contract) -> str | None:
+def _why_corrupt(row: int, *, records: RecordIndex, contract: Contract) -> str | None:
+    """The reason why a record cannot be read, or differs from the manifest; None for a valid record."""
     with records.files[records.file[row]].open("rb") as file:
         try:
             frame = read_framed_record(file, index=row, offset_bytes=int(records.offset_bytes[row]))
@@ -96,11 +98,11 @@ def _why_corrupt(row: int, *, records: Records, contract: Contract) -> str | Non
         return "the file ends before it"
     frames, tokens = int(records.frames[row]), np.array(features.get("tokens", []), np.uint64)
     row_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
-    wanted = {
+    expected = {
         "utterance_id": [records.utterance_id[row].as_py().encode()],
         "frames": [frames],
     }
-    for name, value in wanted.items():
+    for name, value in expected.items():
         if features.get(name) != value:
             return f"{name} is {_shown(features.get(name))}, the manifest says {_shown(value)}"
     if len(tokens) != records.tokens[row]:
@@ -108,9 +110,9 @@ def _why_corrupt(row: int, *, records: Records, contract: Contract) -> str | Non
     if (tokens >= NUM_NLLB_IDS).any():
         return f"token {tokens.max()} is none of NLLB's {NUM_NLLB_IDS}"
     sizes = [len(mel) for mel in features.get("mel", []) if isinstance(mel, bytes)]
-    wanted_bytes = mel_rows(frames, mel_dtype=contract.mel_dtype) * row_bytes
-    if sizes != [wanted_bytes]:
-        return f"a mel of {_shown(sizes)} bytes, wanted {wanted_bytes} for {frames} frames"
+    expected_bytes = mel_rows(frames, mel_dtype=contract.mel_dtype) * row_bytes
+    if sizes != [expected_bytes]:
+        return f"a mel of {_shown(sizes)} bytes, expected {expected_bytes} for {frames} frames"
     return None
 
 

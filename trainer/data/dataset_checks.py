@@ -1,5 +1,4 @@
-"""What training refuses to start with: Python in the graph, a folder that is no dataset, files that are not those that
-were published."""
+"""Checks before training starts: the folder is a published, unchanged dataset, and the input graph calls no Python."""
 
 from __future__ import annotations
 
@@ -12,17 +11,17 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
-from shared.storage_path import StoragePath
 from shared.publication import read_checksums
+from shared.storage_path import StoragePath
 
 PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc", "NumpyFunction")
 
 
 def graphs(dataset: tf.data.Dataset) -> Iterator[tf.compat.v1.GraphDef]:
-    """Those of all functions of the input, each with the functions within it.
+    """The graphs of all functions of an input pipeline, each with the functions within it.
 
-    A whole dataset's graph, as TensorFlow writes it down, holds every tensor that a function captured: columns of all
-    records, in a message that can hold 2 GiB.
+    The graph of the whole dataset is not used: TensorFlow serialises with it every captured tensor, here columns of all
+    records, into a message that can hold 2 GiB.
     """
     for function in dataset._functions():
         yield function.function.graph.as_graph_def()
@@ -31,7 +30,7 @@ def graphs(dataset: tf.data.Dataset) -> Iterator[tf.compat.v1.GraphDef]:
 
 
 def python_ops(dataset: tf.data.Dataset) -> list[str]:
-    """Names of the operations in the input's functions that would call back into Python."""
+    """Names of the operations in an input pipeline's functions that call Python."""
     nodes = (
         node
         for graph in graphs(dataset)
@@ -42,7 +41,7 @@ def python_ops(dataset: tf.data.Dataset) -> list[str]:
 
 
 def refuse_python_ops(dataset: tf.data.Dataset) -> None:
-    """Raises UserError where the graph would wait for Python's interpreter lock at each batch."""
+    """Raise UserError if the graph would wait for Python's interpreter lock at each batch."""
     if found := python_ops(dataset):
         raise UserError(
             f"the input graph calls Python in {', '.join(found)}; training does not start with such a graph"
@@ -50,11 +49,11 @@ def refuse_python_ops(dataset: tf.data.Dataset) -> None:
 
 
 def open_dataset(data: Path) -> Dataset:
-    """A dataset to train on.
+    """Open a dataset to train on.
 
     Raises:
-        UserError: there is none, it is one level down, shards of another one lie in it, it has nothing to train on, or
-            what describes it is not what was published.
+        UserError: there is none, it lies in a folder below, other shards lie in it, it has no training record, or its
+            metadata differs from what was published.
     """
     try:
         dataset = Dataset.open(data)
@@ -67,19 +66,19 @@ def open_dataset(data: Path) -> Dataset:
             f"{data}: a folder of {one} ({_some(below)}), none itself; train on one, DATA={data / below[0]}"
         ) from error
     _refuse_changes(dataset)
-    _refuse_strangers(dataset)
+    _refuse_unlisted_shards(dataset)
     if not any(shard.records for shard in dataset.info.shards_of("train")):
         raise UserError(
             f"{data}: no training record in {_count(len(dataset.info.shards), 'shard')}; "
-            "is validation_fraction too high, or were all rejected (`make report` tells)?"
+            "is validation_fraction too high, or were all rejected (`make report` shows the reasons)?"
         )
     return dataset
 
 
 def _refuse_changes(dataset: Dataset) -> None:
-    """Hold dataset.json against `_SUCCESS`, and vocabulary and manifests against dataset.json; shards by their size.
+    """Compare dataset.json with `_SUCCESS`, and vocabulary and manifests with dataset.json.
 
-    Training would go on with most changes: another number in the vocabulary gives a token another's embedding.
+    Training would not notice most changes: with another number in the vocabulary, a token gets another's embedding.
     """
     layout, info = dataset
     stated = read_checksums(layout.success).get(layout.info.name)
@@ -97,27 +96,29 @@ def _refuse_change(path: StoragePath, *, sha256: str, layout: Layout) -> None:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); {_remedy(layout)}") from error
     if found != sha256:
-        raise UserError(f"{path}: not the file that was published: sha256 {found}, wanted {sha256}; {_remedy(layout)}")
+        raise UserError(
+            f"{path}: not the file that was published: sha256 {found}, expected {sha256}; {_remedy(layout)}"
+        )
 
 
 def _remedy(layout: Layout) -> str:
     return f"run `make validate DATA={layout.root}`, then `make repair DATA={layout.root}`"
 
 
-def _refuse_strangers(dataset: Dataset) -> None:
-    """Training would pass over them in silence, where someone copied two datasets into one folder."""
+def _refuse_unlisted_shards(dataset: Dataset) -> None:
+    """Raise UserError if someone copied two datasets into one folder; training would ignore the second one."""
     known = {dataset.layout.shard(shard.name) for shard in dataset.info.shards}
-    strangers = sorted(path.name for path in (dataset.layout.root / "shards").glob("*.tfrecord") if path not in known)
-    if strangers:
+    unlisted = sorted(path.name for path in (dataset.layout.root / "shards").glob("*.tfrecord") if path not in known)
+    if unlisted:
         raise UserError(
-            f"{dataset.layout.root}: {_count(len(strangers), 'file')} in shards/ of another dataset "
-            f"({_some(strangers)}), which dataset.json does not list; move them away: two datasets are joined by "
+            f"{dataset.layout.root}: {_count(len(unlisted), 'file')} in shards/ of another dataset "
+            f"({_some(unlisted)}), which dataset.json does not list; move them away: two datasets are joined by "
             "naming both as sources of one build"
         )
 
 
 def refuse_missing_shards(dataset: Dataset, *, split: str) -> None:
-    """Raises UserError where a shard of the split is absent or has not the size that dataset.json gives it."""
+    """Raise UserError if a shard of the split is absent, or its size is not the one in dataset.json."""
     remedy = _remedy(dataset.layout)
     for shard in dataset.info.shards_of(split):
         path = dataset.layout.shard(shard.name)
@@ -126,7 +127,7 @@ def refuse_missing_shards(dataset: Dataset, *, split: str) -> None:
         except OSError as error:
             raise UserError(f"{path}: a shard cannot be read ({error.strerror}); {remedy}") from error
         if found != shard.bytes:
-            raise UserError(f"{path}: a shard of {found} bytes, wanted {shard.bytes}; {remedy}")
+            raise UserError(f"{path}: a shard of {found} bytes, expected {shard.bytes}; {remedy}")
 
 
 def _some(names: list[str]) -> str:

@@ -1,14 +1,14 @@
-"""The order of an epoch: which records it hears, how often, in which batches; computed before anything is read.
+"""The order of an epoch, computed before anything is read: which records it samples, how often, in which batches.
 
-Everything here is a function of the manifests, the settings, the seed and the epoch's number, in TensorFlow ops. So
-a position in the stream is entered without reading what lies before it, and neither the number of readers nor that
-of replicas can change the order.
+The order is a function of the manifests, the settings, the seed and the epoch's number, in TensorFlow ops. A stream can
+therefore start at any position without reading what precedes it, and neither the number of parallel reads nor the
+number of replicas changes the order.
 
-    weights ──► times that each row is heard ──► comings of blocks ──shuffle──► chunks of so many bytes
-    chunk ──► its rows by bucket, at random within each ──► slices, one for each batch ──shuffle──► batches
+    weights ──► samples of each row ──► occurrences of blocks ──shuffle──► chunks of `chunk_bytes`
+    chunk ──► its rows by bucket, shuffled within each ──► slices, one for each batch ──shuffle──► batches
 
-A bucket's left-over rows move up into the next larger bucket of the same chunk, so that only the last batch of a
-chunk can be partly empty, and no row waits for the next chunk.
+Rows that do not fill a batch of their bucket move up to the next larger bucket of the same chunk. Only the last batch
+of a chunk can therefore be partly empty, and no row waits for the next chunk.
 """
 
 from __future__ import annotations
@@ -18,35 +18,39 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from trainer.data.bucket_types import Bucket
 from trainer.data.record_index import Blocks
-from trainer.data.plan import Bucket
 
-# Of all that is decided here, to be raised with it: a position in one order means nothing in another.
+# Raise this with any change of the order: a position means nothing in another order.
 VERSION = 2
 
 
 class Epoch(NamedTuple):
-    """Blocks in the order in which they come, cut into chunks."""
+    """The blocks of an epoch in shuffled order, cut into chunks.
+
+    A block occurs as often as its most sampled row; each occurrence yields the rows that are sampled more often than
+    the block has occurred before.
+    """
 
     number: tf.Tensor  # [] int64
-    times: tf.Tensor  # [rows] int32, how often each is heard
-    blocks: tf.Tensor  # [comings] int32
-    comings: tf.Tensor  # [comings] int32, how often the block has come before
-    chunk_starts: tf.Tensor  # [chunks + 1] int64, first coming of each
+    times: tf.Tensor  # [rows] int32, how often each row is sampled
+    blocks: tf.Tensor  # [occurrences] int32
+    occurrences: tf.Tensor  # [occurrences] int32, how often the block has occurred before
+    chunk_starts: tf.Tensor  # [chunks + 1] int64, first occurrence of each chunk
 
 
 class ChunkOrder(NamedTuple):
-    """The blocks of a chunk, its rows sorted by bucket, and the slices of them that are its batches."""
+    """The blocks of a chunk, its sampled rows sorted by bucket, and the slices of these rows that are its batches."""
 
     blocks: tf.Tensor  # [n] int32, in the order in which they are read
     rows: tf.Tensor  # [R] int64
-    places: tf.Tensor  # [R] int32, of each row among all records of the blocks
-    starts: tf.Tensor  # [batches] int32, first of each batch in `rows`
+    places: tf.Tensor  # [R] int32, index of each row among all records of the blocks
+    starts: tf.Tensor  # [batches] int32, index in `rows` of each batch's first row
     buckets: tf.Tensor  # [batches] int32
 
 
 class EpochOrder:
-    """The orders of all epochs."""
+    """Computes the order of any epoch."""
 
     def __init__(
         self,
@@ -58,11 +62,11 @@ class EpochOrder:
         chunk_bytes: int,
         seed: int | None,
     ):
-        """Without a seed every row is heard once, in the order of the shards within each chunk and bucket.
-
+        """
         Args:
-            bucket: [rows] the bucket of each record; those that have none (len(buckets)) are left out.
-            weights: [rows] how often an epoch hears each, on average.
+            bucket: [rows] the bucket of each record; rows without one (len(buckets)) are left out.
+            weights: [rows] how often an epoch samples each row, on average.
+            seed: None: every row once, in the order of the shards within each chunk and bucket.
         """
         self._first, self._count = tf.constant(blocks.first, tf.int64), tf.constant(blocks.records, tf.int64)
         self._size_bytes = tf.constant(blocks.size_bytes, tf.int64)
@@ -74,28 +78,34 @@ class EpochOrder:
         self._seed = seed
 
     def epoch(self, number: tf.Tensor) -> Epoch:
-        """The comings of all blocks in epoch `number` [] int64."""
+        """The occurrences of all blocks in epoch `number` [] int64."""
         times = self._times(number)
         most = tf.math.segment_max(times, self._block_of)
         blocks = tf.repeat(tf.range(tf.size(most)), most)
-        comings = _ranges(tf.zeros_like(most), most)
+        occurrences = _ranges(tf.zeros_like(most), most)
         order = _permutation(tf.size(blocks), seed=self._fold_seed(number, 0))
-        blocks = tf.gather(blocks, order)
-        return Epoch(number, times, blocks, tf.gather(comings, order), self._cut(tf.gather(self._size_bytes, blocks)))
+        blocks, occurrences = tf.gather(blocks, order), tf.gather(occurrences, order)
+        return Epoch(number, times, blocks, occurrences, self._chunk_starts(tf.gather(self._size_bytes, blocks)))
 
     def _times(self, number: tf.Tensor) -> tf.Tensor:
-        """⌊w·(e + 1) + u⌋ − ⌊w·e + u⌋ for each row, where u is its block's own: after n epochs every row was heard
-        n·w times, give or take one, and the rows of a block that is read are mostly heard together."""
+        """How often an epoch samples each row: ⌊w·(e + 1) + u⌋ − ⌊w·e + u⌋, where u is one random offset per block.
+
+        After n epochs every row has been sampled n·w times, give or take one. Because rows of a block share u, most
+        rows of a block that is read are sampled together.
+        """
         if self._seed is None:
             return tf.cast(self._weights > 0, tf.int32)
         # float32: its sums with weights and epochs are exact in float64
-        lots = tf.random.stateless_uniform(tf.shape(self._first), [-1, self._seed])
-        lots = tf.gather(tf.cast(lots, tf.float64), self._block_of)
-        before, after = (tf.floor(self._weights * tf.cast(number + later, tf.float64) + lots) for later in (0, 1))
+        offsets = tf.random.stateless_uniform(tf.shape(self._first), [-1, self._seed])
+        offsets = tf.gather(tf.cast(offsets, tf.float64), self._block_of)
+        before, after = (tf.floor(self._weights * tf.cast(number + later, tf.float64) + offsets) for later in (0, 1))
         return tf.cast(after - before, tf.int32)
 
-    def _cut(self, sizes: tf.Tensor) -> tf.Tensor:
-        """Where chunks of nearly equal size begin, [chunks + 1]: none exceeds the limit unless one block does."""
+    def _chunk_starts(self, sizes: tf.Tensor) -> tf.Tensor:
+        """First occurrence of each chunk, [chunks + 1]: chunks of nearly equal bytes, within `chunk_bytes`.
+
+        Only a single block that is larger than `chunk_bytes` makes a chunk that exceeds it.
+        """
         total = tf.reduce_sum(sizes)
         chunks = tf.maximum(-(-total // self._window_bytes), 1)
         numbers = tf.cumsum(sizes, exclusive=True) // tf.maximum(-(-total // chunks), 1)
@@ -103,12 +113,12 @@ class EpochOrder:
         return tf.concat([tf.where(begins > 0)[:, 0], tf.size(sizes, tf.int64)[None]], 0)
 
     def chunk(self, epoch: Epoch, number: tf.Tensor) -> ChunkOrder:
-        """Chunk `number` [] int64 of an epoch."""
+        """The order of chunk `number` [] int64 of an epoch."""
         begin, end = epoch.chunk_starts[number], epoch.chunk_starts[number + 1]
         blocks = epoch.blocks[begin:end]
         rows, counts = self.rows_of(blocks), tf.gather(self._count, blocks)
-        heard = tf.gather(epoch.times, rows) > tf.repeat(epoch.comings[begin:end], counts)
-        places = tf.where(heard)[:, 0]
+        sampled = tf.gather(epoch.times, rows) > tf.repeat(epoch.occurrences[begin:end], counts)
+        places = tf.where(sampled)[:, 0]
         rows = tf.gather(rows, places)
         bucket = tf.gather(self._bucket, rows)
         order = _by_bucket(bucket, seed=self._fold_seed(epoch.number, 2 * number + 1))
@@ -127,7 +137,7 @@ class EpochOrder:
         return _ranges(tf.gather(self._first, blocks), tf.gather(self._count, blocks))
 
     def _slices(self, bucket: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Start and bucket of each batch over rows sorted by bucket; K is small, so this is unrolled."""
+        """Start and bucket of each batch over rows sorted by bucket; the loop is unrolled, as buckets are few."""
         size = len(self._clips)
         counts = tf.math.bincount(bucket, minlength=size, maxlength=size)
         starts, buckets, taken, waiting = [], [], tf.constant(0), tf.constant(0)
@@ -141,18 +151,19 @@ class EpochOrder:
         return tf.concat(starts, 0), tf.concat(buckets, 0)
 
     def _fold_seed(self, epoch: tf.Tensor, number: tf.Tensor | int) -> tf.Tensor | None:
-        """Of one draw of an epoch, each with a number of its own: 0 of its blocks, then two of each chunk."""
+        """The seed of random draw `number` of an epoch: draw 0 shuffles the blocks, two draws belong to each chunk."""
         if self._seed is None:
             return None
         return tf.stack([epoch * (1 << 32) + number, tf.constant(self._seed, tf.int64)])
 
 
 def _ranges(firsts: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
-    """first, first + 1, … of each, one behind another."""
+    """The ranges first, first + 1, …, one after another."""
     return tf.ragged.range(firsts, firsts + counts).values
 
 
 def _by_bucket(bucket: tf.Tensor, *, seed: tf.Tensor | None) -> tf.Tensor:
+    """A permutation that sorts rows by bucket, and shuffles within each bucket if there is a seed."""
     key = tf.cast(bucket, tf.float64)
     if seed is not None:
         key += tf.random.stateless_uniform(tf.shape(bucket), seed, dtype=tf.float64)

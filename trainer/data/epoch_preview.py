@@ -1,4 +1,4 @@
-"""What the first epoch puts into each bucket: with remainders moved up, and last batches partly empty."""
+"""Simulates the first epoch without reading records: batches and real padding of each bucket."""
 
 from __future__ import annotations
 
@@ -7,40 +7,44 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from trainer.data.bucket_types import Bucket, padding_share
 from trainer.data.epoch_order import EpochOrder
 from trainer.data.graph import HOST
-from trainer.data.buckets import Bucket, share_of_padding
 
 
-class Filled(NamedTuple):
-    """What an epoch puts into each bucket."""
+class EpochStats(NamedTuple):
+    """Batches, records and frames of an epoch in each bucket."""
 
     batches: np.ndarray  # [K] int64
     records: np.ndarray  # [K] int64
     frames: np.ndarray  # [K] int64, valid
 
     def padding(self, buckets: tuple[Bucket, ...]) -> np.ndarray:
-        """The share of the frames of a bucket's batches that is padding, empty rows too, [K]."""
-        return share_of_padding(self.frames, self.batches * [one.clips * one.frames for one in buckets])
+        """The share of the frames of each bucket's batches that is padding, empty rows included, [K]."""
+        return padding_share(self.frames, self.batches * [one.clips * one.frames for one in buckets])
 
     def total_padding(self, buckets: tuple[Bucket, ...]) -> float:
-        """The same of all buckets together."""
+        """The share of all frames that is padding, empty rows included."""
         padded = self.batches @ [one.clips * one.frames for one in buckets]
-        return float(share_of_padding(self.frames.sum(keepdims=True), np.array([padded]))[0])
+        return float(padding_share(self.frames.sum(keepdims=True), np.array([padded]))[0])
 
 
-def first_epoch(order: EpochOrder, *, frames: np.ndarray, buckets: tuple[Bucket, ...]) -> Filled:
-    """Epoch 0 of records of so many frames, [rows], by the order in which the stream gives them."""
+def first_epoch_stats(order: EpochOrder, *, frames: np.ndarray, buckets: tuple[Bucket, ...]) -> EpochStats:
+    """Batches and padding of epoch 0, in which remainders move to larger buckets and last batches are partly empty.
+
+    Args:
+        frames: [rows] length of each record.
+    """
     clips = np.array([one.clips for one in buckets])
-    filled = Filled(*np.zeros((3, len(buckets)), np.int64))
+    stats = EpochStats(*np.zeros((3, len(buckets)), np.int64))
     with tf.device(HOST):
         epoch = order.epoch(tf.constant(0, tf.int64))
         for number in range(len(epoch.chunk_starts) - 1):
             chunk = order.chunk(epoch, tf.constant(number, tf.int64))
             rows, starts, bucket = chunk.rows.numpy(), chunk.starts.numpy(), chunk.buckets.numpy()
             ends = np.minimum(starts + clips[bucket], len(rows))
-            heard = np.concatenate([[0], np.cumsum(frames[rows])])
-            added = np.ones_like(starts), ends - starts, heard[ends] - heard[starts]
-            for total, values in zip(filled, added, strict=True):
+            totals = np.concatenate([[0], np.cumsum(frames[rows])])
+            added = np.ones_like(starts), ends - starts, totals[ends] - totals[starts]
+            for total, values in zip(stats, added, strict=True):
                 np.add.at(total, bucket, values)
-    return filled
+    return stats

@@ -1,4 +1,4 @@
-"""The graph of batches: chunks of raw records read, parsed and cut, in TensorFlow alone."""
+"""The tf.data graph of batches: chunks of records are read, parsed and cut into batches in TensorFlow ops alone."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from trainer.data.record_index import Blocks, Records
-from trainer.data.epoch_order import Epoch, EpochOrder
 from trainer.data.dataset_checks import refuse_python_ops
-from trainer.data.parser import BatchParser, Loaded
+from trainer.data.epoch_order import Epoch, EpochOrder
+from trainer.data.parser import BatchParser, ParsedChunk
 from trainer.data.position import Position, Share
 from trainer.data.reader import BlockReader
+from trainer.data.record_index import Blocks, RecordIndex
 
 Batch = dict[str, tf.Tensor]
 
@@ -19,22 +19,41 @@ HOST = "/CPU:0"
 
 
 class BatchGraph:
-    """Makes the graph of a split's batches: in any order, from any position on, any share of each batch."""
+    """Builds the graph of a split's batches, for any order, start position, and part of each batch."""
 
-    def __init__(self, blocks: Blocks, *, records: Records, parser: BatchParser, readers: int, stores_mels: bool):
-        self._blocks, self._records, self._parser, self._readers = blocks, records, parser, readers
-        # computing mels is work for all cores, cutting stored ones is none
-        self._cuts_at_once = None if stores_mels else tf.data.AUTOTUNE
+    def __init__(
+        self,
+        blocks: Blocks,
+        *,
+        records: RecordIndex,
+        parser: BatchParser,
+        num_parallel_reads: int,
+        stores_mels: bool,
+    ):
+        self._blocks, self._records, self._parser = blocks, records, parser
+        self._num_parallel_reads = num_parallel_reads
+        # computing mels occupies all cores; cutting stored ones takes next to nothing
+        self._parallel_cuts = None if stores_mels else tf.data.AUTOTUNE
 
     def batches(
         self, order: EpochOrder, *, position: Position, until: int | None, share: Share, left_out: Collection[int]
     ) -> tf.data.Dataset:
-        """On the host; to the end of epoch `until - 1`, or endless. Rows that are `left_out` are not read.
+        """The batches from `position` on, on the host.
 
-        An element is a part of a batch; those of one batch that are in the share follow one another.
+        An element is a part of a batch, with `next`, the position after the batch; the parts of one batch that are in
+        the share follow one another.
+
+        Args:
+            until: the epoch before which the batches end; None: they do not end.
+            left_out: rows that are not read.
         """
         with tf.device(HOST):
-            reader = BlockReader(self._blocks, records=self._records, left_out=left_out, readers=self._readers)
+            reader = BlockReader(
+                self._blocks,
+                records=self._records,
+                left_out=left_out,
+                num_parallel_reads=self._num_parallel_reads,
+            )
             first = tf.constant(position, tf.int64)
 
         def chunks(number: tf.Tensor) -> tf.data.Dataset:
@@ -49,17 +68,17 @@ class BatchGraph:
             start = tf.where(tf.reduce_all(place == first[:2]), first[2], 0)
             read = order.rows_of(chunk.blocks)
             places = reader.places(read=read, rows=chunk.rows, places=chunk.places)
-            is_wanted = start < tf.size(chunk.starts, tf.int64)
-            raw = reader.read(chunk.blocks).take(tf.cast(is_wanted, tf.int64))
+            has_batches_left = start < tf.size(chunk.starts, tf.int64)
+            raw = reader.read(chunk.blocks).take(tf.cast(has_batches_left, tf.int64))
             rows = reader.readable(read)
             return raw.map(lambda raw: (place, start, self._parser.parse(raw, rows=rows, order=chunk, places=places)))
 
-        def cut(place: tf.Tensor, start: tf.Tensor, chunk: Loaded) -> tf.data.Dataset:
+        def cut(place: tf.Tensor, start: tf.Tensor, chunk: ParsedChunk) -> tf.data.Dataset:
             end = tf.size(chunk.order.starts, tf.int64)
             numbers = tf.data.Dataset.range(start * share.taken, end * share.taken)
-            return numbers.map(lambda number: cut_part(place, chunk, number), num_parallel_calls=self._cuts_at_once)
+            return numbers.map(lambda number: cut_part(place, chunk, number), num_parallel_calls=self._parallel_cuts)
 
-        def cut_part(place: tf.Tensor, chunk: Loaded, number: tf.Tensor) -> Batch:
+        def cut_part(place: tf.Tensor, chunk: ParsedChunk, number: tf.Tensor) -> Batch:
             batch, part = number // share.taken, share.first + number % share.taken
             content = self._parser.cut(
                 chunk, batch=tf.cast(batch, tf.int32), part=tf.cast(part, tf.int32), parts=share.parts
@@ -72,7 +91,7 @@ class BatchGraph:
         batches = numbers.flat_map(chunks).prefetch(1).flat_map(cut)
         options = tf.data.Options()
         options.deterministic = True
-        options.threading.max_intra_op_parallelism = 1  # sharing an operation of 3 MB out costs more than it saves
+        options.threading.max_intra_op_parallelism = 1  # splitting an operation of 3 MB costs more than it saves
         batches = batches.with_options(options)
         refuse_python_ops(batches)
         return batches

@@ -1,4 +1,4 @@
-"""What a run would be fed, from the manifests: shapes, batches, padding, shares; nothing is read from the shards."""
+"""Previews the input of a run from the manifests: batch shapes, batches, padding, shares; no shard is read."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ from shared.dataset import Contract, Dataset
 from shared.layout import SPLITS
 from shared.records import MEL_DTYPES
 from trainer.config.train_config import TrainConfig
-from trainer.data.record_index import cut_blocks, read_records
+from trainer.data.bucket_types import Bucket, padding_share
+from trainer.data.buckets import assign_buckets
 from trainer.data.epoch_order import EpochOrder
-from trainer.data.epoch_preview import Filled, first_epoch
+from trainer.data.epoch_preview import EpochStats, first_epoch_stats
+from trainer.data.manifest_rows import ManifestRows, read_manifest_rows
 from trainer.data.plan import Plan, plan_rows
-from trainer.data.manifest_rows import Rows, read_rows
-from trainer.data.buckets import Bucket, assign, share_of_padding
+from trainer.data.record_index import cut_blocks, read_record_index
 
 INT32_BYTES, INT64_BYTES = 4, 8
-
-
-SHOWN = 5  # of the longest clips
+SHOWN_LONGEST = 5
 
 
 class Inspection(NamedTuple):
-    """All that is shown."""
+    """The plan of a run's input, and statistics of it."""
 
     plan: Plan
-    rows: dict[str, Rows]
-    bucket: np.ndarray  # [rows] of each training record; K where it is left out
-    padding: np.ndarray  # [K] of the frames of each bucket, as planned
-    first_epoch: Filled
-    batch_bytes: tuple[int, ...]  # of each bucket, as it goes to the device
-    longest: list[tuple[str, int, int]]  # utterance, frames and tokens of those that are heard
+    rows: dict[str, ManifestRows]
+    bucket: np.ndarray  # [rows] of each training record; K: left out
+    padding: np.ndarray  # [K] planned share of the frames of each bucket
+    first_epoch: EpochStats
+    batch_bytes: tuple[int, ...]  # of each bucket's batches on the device
+    longest: list[tuple[str, int, int]]  # utterance, frames and tokens of the longest sampled clips
 
 
 def inspect_input(config: TrainConfig, *, dataset: Dataset) -> Inspection:
@@ -41,7 +40,7 @@ def inspect_input(config: TrainConfig, *, dataset: Dataset) -> Inspection:
     Raises:
         UserError: there is nothing to train on, or a manifest is damaged.
     """
-    rows = {split: read_rows(dataset, split=split) for split in SPLITS}
+    rows = {split: read_manifest_rows(dataset, split=split) for split in SPLITS}
     plan = plan_rows(
         rows,
         dataset=dataset,
@@ -50,16 +49,16 @@ def inspect_input(config: TrainConfig, *, dataset: Dataset) -> Inspection:
         steps=config.steps,
     )
     train, rates = rows["train"], plan.rates["train"]
-    bucket = np.where(rates > 0, assign(plan.buckets, train.frames, train.tokens), len(plan.buckets))
+    bucket = np.where(rates > 0, assign_buckets(plan.buckets, train.frames, train.tokens), len(plan.buckets))
     order = _order(dataset, plan=plan, bucket=bucket, config=config)
     return Inspection(
         plan,
         rows,
         bucket,
         _padding(train, plan=plan, bucket=bucket),
-        first_epoch(order, frames=train.frames, buckets=plan.buckets),
+        first_epoch_stats(order, frames=train.frames, buckets=plan.buckets),
         tuple(batch_bytes(one, contract=dataset.info.contract) for one in plan.buckets),
-        _longest(train, heard=rates > 0),
+        _longest(train, sampled=rates > 0),
     )
 
 
@@ -67,7 +66,7 @@ def _order(dataset: Dataset, *, plan: Plan, bucket: np.ndarray, config: TrainCon
     """The order of the training stream."""
     chunk_bytes = config.input.chunk_bytes
     return EpochOrder(
-        cut_blocks(read_records(dataset, split="train"), chunk_bytes=chunk_bytes),
+        cut_blocks(read_record_index(dataset, split="train"), chunk_bytes=chunk_bytes),
         bucket=bucket,
         weights=plan.rates["train"],
         buckets=plan.buckets,
@@ -77,17 +76,17 @@ def _order(dataset: Dataset, *, plan: Plan, bucket: np.ndarray, config: TrainCon
 
 
 def batch_bytes(bucket: Bucket, *, contract: Contract) -> int:
-    """A batch as it goes to the device: mel [B, F, M], tokens [B, T], frames, token_counts and rows [B]."""
+    """The size of a batch on the device: mel [B, F, M], tokens [B, T], frames, token_counts and rows [B]."""
     mel = bucket.frames * contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
     return bucket.clips * (mel + (bucket.tokens + 2) * INT32_BYTES + INT64_BYTES)
 
 
-def _padding(rows: Rows, *, plan: Plan, bucket: np.ndarray) -> np.ndarray:
+def _padding(rows: ManifestRows, *, plan: Plan, bucket: np.ndarray) -> np.ndarray:
     frames = np.bincount(bucket, plan.rates["train"] * rows.frames, len(plan.buckets) + 1)[:-1]
-    return share_of_padding(frames, plan.staircase.records * [one.frames for one in plan.buckets])
+    return padding_share(frames, plan.bucket_plan.records * [one.frames for one in plan.buckets])
 
 
-def _longest(rows: Rows, *, heard: np.ndarray) -> list[tuple[str, int, int]]:
-    places = np.nonzero(heard)[0]
-    order = places[np.argsort(-rows.frames[places], kind="stable")[:SHOWN]]
-    return [(rows.utterance_id[place].as_py(), int(rows.frames[place]), int(rows.tokens[place])) for place in order]
+def _longest(rows: ManifestRows, *, sampled: np.ndarray) -> list[tuple[str, int, int]]:
+    numbers = np.nonzero(sampled)[0]
+    order = numbers[np.argsort(-rows.frames[numbers], kind="stable")[:SHOWN_LONGEST]]
+    return [(rows.utterance_id[one].as_py(), int(rows.frames[one]), int(rows.tokens[one])) for one in order]

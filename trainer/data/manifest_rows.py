@@ -1,4 +1,4 @@
-"""What the manifests say of each record of a split, in arrays: planned with, mixed by, never read from the shards."""
+"""Manifest columns of a split as arrays, for planning: lengths, durations, language, source and speaker of each record."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ COLUMNS = ("shard", "utterance_id", "language", "speaker", "frames", "tokens", "
 
 
 class Column(NamedTuple):
-    """A column of few different values: `names[codes]` are the values."""
+    """A dictionary-encoded text column: `names[codes]` are its values."""
 
-    names: list[str]
+    names: list[str]  # sorted
     codes: np.ndarray  # [rows] int32
 
     @classmethod
     def of(cls, values: pa.ChunkedArray) -> Column:
-        """The values of a text column in sorted order, and each row's place among them."""
+        """Encode a text column."""
         names = sorted(values.unique().to_pylist())
         encoded = values.combine_chunks().dictionary_encode()
-        rank = {name: place for place, name in enumerate(names)}
-        places = np.array([rank[name] for name in encoded.dictionary.to_pylist()], np.int32)
-        return cls(names, places[encoded.indices.to_numpy()] if names else np.zeros(0, np.int32))
+        rank = {name: number for number, name in enumerate(names)}
+        ranks = np.array([rank[name] for name in encoded.dictionary.to_pylist()], np.int32)
+        return cls(names, ranks[encoded.indices.to_numpy()] if names else np.zeros(0, np.int32))
 
 
-class Rows(NamedTuple):
-    """The records of one split in the order of its manifests; a row is a record's number in it."""
+class ManifestRows(NamedTuple):
+    """The records of a split in the order of its manifests."""
 
     frames: np.ndarray  # [rows] int64
     tokens: np.ndarray  # [rows] int64
@@ -42,19 +42,19 @@ class Rows(NamedTuple):
     utterance_id: pa.ChunkedArray
 
 
-def read_rows(dataset: Dataset, *, split: str) -> Rows:
-    """The rows of a split.
+def read_manifest_rows(dataset: Dataset, *, split: str) -> ManifestRows:
+    """Read the manifests of a split.
 
     Raises:
         UserError: a manifest is absent or damaged.
     """
     try:
         table = dataset.manifest(split, columns=COLUMNS)
-    except (OSError, ValueError) as error:  # ValueError: Arrow's, of a damaged file
+    except (OSError, ValueError) as error:  # ValueError: Arrow's, for a damaged file
         raise UserError(f"{dataset.layout.root}: a manifest cannot be read ({error}); run `make validate`") from error
     shards = Column.of(table["shard"])
     sources = pa.array([ShardName.parse(name).source for name in shards.names], pa.string())
-    return Rows(
+    return ManifestRows(
         frames=table["frames"].to_numpy(),
         tokens=table["tokens"].to_numpy(),
         duration_s=table["duration_s"].to_numpy(),

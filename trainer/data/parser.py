@@ -1,8 +1,8 @@
-"""Raw records of a chunk into fields, and those of a batch into tensors of its planned shape.
+"""Parses the raw records of a chunk, and cuts batches of the planned shapes out of it.
 
-Whatever is done for a record by itself costs tf.data 15 to 30 µs, so a chunk is parsed and a batch is decoded in a few
+Any work for a single record costs tf.data 15 to 30 µs, so a whole chunk is parsed and a whole batch is decoded in a few
 vectorised operations. A mel is copied four times on its way: out of the file, out of its record, into its batch's
-strings, into its batch. Each copy takes 10 to 20 µs of CPU time a clip, so every one counts.
+strings, into its batch. Each copy takes 10 to 20 µs of CPU time per clip.
 """
 
 from __future__ import annotations
@@ -15,45 +15,44 @@ import tensorflow as tf
 from shared.dataset import Contract
 from shared.records import FIELDS, MEL_DTYPES
 from shared.vocabulary import PAD_ID, Vocabulary
-from trainer.data.record_index import Records
+from trainer.data.bucket_types import Bucket
 from trainer.data.epoch_order import ChunkOrder
-from trainer.data.plan import Bucket
-from trainer.data.recordings import ComputedMel
+from trainer.data.online_mel import OnlineMel
+from trainer.data.record_index import RecordIndex
 
-READ = ("frames", "tokens", "utterance_id", "mel")
+PARSED_FIELDS = ("frames", "tokens", "utterance_id", "mel")
 
-# A record without a field is refused by the checks: it is not the one that the manifest tells of.
-_PARSERS = {
+# A missing field gets a default, and the comparison with the manifest then refuses the record.
+_FEATURES = {
     "bytes": tf.io.FixedLenFeature([], tf.string, b""),
     "int64": tf.io.FixedLenFeature([], tf.int64, 0),
     "int64 list": tf.io.RaggedFeature(tf.int64),
 }
 
 
-# The rest of a record's bytes is passed over.
-SPEC = {field.name: _PARSERS[field.kind] for field in FIELDS if field.name in READ}
+SPEC = {field.name: _FEATURES[field.kind] for field in FIELDS if field.name in PARSED_FIELDS}
 
 
-class Loaded(NamedTuple):
-    """A chunk with its records, n of them in the order in which they were read."""
+class ParsedChunk(NamedTuple):
+    """The order of a chunk with its n records, in the order in which they were read."""
 
     order: ChunkOrder
-    places: tf.Tensor  # [R] int32, of each row of the order among the records; −1 for a row left out as corrupt
+    places: tf.Tensor  # [R] int32, index of each row of the order among the records; −1: left out as corrupt
     mel: tf.Tensor  # [n] string
     frames: tf.Tensor  # [n] int32
-    tokens: tf.Tensor  # int32 of the compact vocabulary, one record's behind another's
-    token_starts: tf.Tensor  # [n + 1] int64, of each record in `tokens`
+    tokens: tf.Tensor  # int32 of the compact vocabulary, of all records one after another
+    token_starts: tf.Tensor  # [n + 1] int64, start of each record in `tokens`
 
 
 class BatchParser:
     """Parses chunks, and cuts batches of the planned shapes out of them."""
 
-    def __init__(self, buckets: tuple[Bucket, ...], *, records: Records, contract: Contract, vocabulary: Vocabulary):
+    def __init__(
+        self, buckets: tuple[Bucket, ...], *, records: RecordIndex, contract: Contract, vocabulary: Vocabulary
+    ):
         self._clips, self._frames, self._tokens = (tf.constant(bound, tf.int32) for bound in zip(*buckets, strict=True))
         is_stored = contract.stores_mels
-        self._mel: StoredMel | ComputedMel = (
-            StoredMel(contract) if is_stored else ComputedMel(contract, records=records)
-        )
+        self._mel: StoredMel | OnlineMel = StoredMel(contract) if is_stored else OnlineMel(contract, records=records)
         self._row_frames, self._row_tokens = (
             tf.constant(column, tf.int32) for column in (records.frames, records.tokens)
         )
@@ -61,11 +60,16 @@ class BatchParser:
         self._vocabulary_table = tf.constant(vocabulary.table(), tf.int32)
         self._padding = int(vocabulary.table()[PAD_ID])
 
-    def parse(self, raw: tf.Tensor, *, rows: tf.Tensor, order: ChunkOrder, places: tf.Tensor) -> Loaded:
-        """The chunk of `order` with its records `raw` [n] string, which are those of `rows` [n] int64.
+    def parse(self, raw: tf.Tensor, *, rows: tf.Tensor, order: ChunkOrder, places: tf.Tensor) -> ParsedChunk:
+        """Parse the records of a chunk.
+
+        Args:
+            raw: [n] string, serialised records.
+            rows: [n] int64, the row of each record.
+            places: [R] int32, the index in `raw` of each row of `order`.
 
         Raises when run:
-            InvalidArgumentError: a record is not the one of the manifest, from which order and shapes were computed.
+            InvalidArgumentError: a record is not the manifest's, on which order and shapes are based.
         """
         parsed = tf.io.parse_example(raw, SPEC)
         frames, tokens = tf.cast(parsed["frames"], tf.int32), parsed["tokens"]
@@ -73,20 +77,21 @@ class BatchParser:
             (frames == tf.gather(self._row_frames, rows))
             & (tf.cast(tokens.row_lengths(), tf.int32) == tf.gather(self._row_tokens, rows))
             & (_hash(parsed["utterance_id"]) == tf.gather(self._row_names, rows))
-            & self._mel.are_whole(parsed["mel"], frames=frames)
+            & self._mel.is_valid(parsed["mel"], frames=frames)
         )
-        said = ["a record is not the one of the manifest"]
-        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(is_expected), said)]):
+        message = ["a record is not the one of the manifest"]
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(is_expected), message)]):
             compact = tf.gather(self._vocabulary_table, tokens.values)
-        return Loaded(order, places, parsed["mel"], frames, compact, tokens.row_splits)
+        return ParsedChunk(order, places, parsed["mel"], frames, compact, tokens.row_splits)
 
-    def cut(self, chunk: Loaded, *, batch: tf.Tensor, part: tf.Tensor, parts: int) -> dict[str, tf.Tensor]:
-        """Every `parts`-th row of batch number `batch` of the chunk from `part` on, all [].
+    def cut(self, chunk: ParsedChunk, *, batch: tf.Tensor, part: tf.Tensor, parts: int) -> dict[str, tf.Tensor]:
+        """Cut one part of a batch: every `parts`-th row of batch `batch` [], from row `part` [] on.
 
         Returns:
-            mel [B, F, M] as stored, or float32, frames [B], tokens [B, T], token_counts [B], rows [B]: the records'
-            numbers in the split; in int64, for TensorFlow would hold int32 in the host's memory. Rows past the last
-            record have no frames, no tokens and the number −1. Padding of mel is log-silence, of tokens 0.
+            mel [B, F, M] in the stored dtype or float32, frames [B], tokens [B, T], token_counts [B], rows [B]: the
+            records' numbers in the split. Integers are int64, because TensorFlow would keep int32 in the host's
+            memory. Empty rows have no frames, no tokens and the number −1. Padding is log-silence in mels and the
+            padding token in tokens.
         """
         bucket, start = chunk.order.buckets[batch], chunk.order.starts[batch]
         clips, num_frames, num_tokens = self._clips[bucket], self._frames[bucket], self._tokens[bucket]
@@ -110,30 +115,30 @@ class BatchParser:
 
 
 class StoredMel:
-    """The mels of a batch as they stand in the records."""
+    """Decodes the mels that the records store."""
 
     def __init__(self, contract: Contract):
         self._n_mels, self._dtype = contract.features.n_mels, tf.dtypes.as_dtype(contract.mel_dtype)
         self._frame_bytes = self._n_mels * self._dtype.size
         self._silence_word = silence_word(contract)
 
-    def are_whole(self, mel: tf.Tensor, *, frames: tf.Tensor) -> tf.Tensor:
-        """Whether the bytes [n] are mels of so many frames [n]."""
+    def is_valid(self, mel: tf.Tensor, *, frames: tf.Tensor) -> tf.Tensor:
+        """True for bytes [n] that are mels of `frames` [n] frames."""
         return tf.strings.length(mel) == frames * self._frame_bytes
 
     def __call__(self, mel: tf.Tensor, *, rows: tf.Tensor, frames: tf.Tensor, num_frames: tf.Tensor) -> tf.Tensor:
-        """[B, F, M], padded with log-silence.
+        """Decode a batch: [B, F, M], padded with log-silence.
 
-        Decoded as int64, several values in each, since the decoder is fastest on them. It pads with zeros; silence is
-        written over those in place: whatever passes over all frames to set a few costs as much as the decoder, and a
-        scatter that TensorFlow does in place where it may a tenth to a fifth of the whole stream's CPU time. Of equal
-        operations in one graph TensorFlow may make one, and two batches then share this memory: as `frames` are the
-        records' own, both are silenced alike.
+        Several values are decoded together as an int64, for which the decoder is fastest. It pads with zeros, which
+        are then overwritten with silence in place: a pass over all frames would cost as much as the decoder, and a
+        scatter, which TensorFlow does in place only sometimes, a tenth to a fifth of the whole stream's CPU time.
+        TensorFlow may merge equal operations of one graph, so that two batches share this memory; because `frames` are
+        the records' own, both get silence in the same places.
 
         Args:
-            mel: the records' bytes, of as many as there are, B at most.
-            rows: [B] the records' numbers, −1 where there is none.
-            frames: [B] their lengths, 0 where there is none.
+            mel: the records' bytes, at most B of them.
+            rows: [B] the records' numbers, −1 for empty rows.
+            frames: [B] lengths, 0 for empty rows.
             num_frames: [] F.
         """
         row_words = self._frame_bytes // tf.int64.size
@@ -146,7 +151,7 @@ class StoredMel:
 
 
 def silence_word(contract: Contract) -> int:
-    """64 bits full of log-silence in the stored dtype."""
+    """Log-silence in the stored dtype, repeated to 64 bits."""
     dtype = MEL_DTYPES[contract.mel_dtype]
     silence = np.full(8 // dtype.itemsize, contract.features.log_silence, dtype)
     return int(silence.view("<i8")[0])

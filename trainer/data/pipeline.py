@@ -1,4 +1,4 @@
-"""The stream of batches: from file names to tensors on the device, resumable anywhere."""
+"""The input stream: batches of one split, from shard files to the device, resumable at any batch."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
-from trainer.platform.tf_errors import is_collective_error, is_device_error
-from trainer.data.record_index import cut_blocks, read_records
 from trainer.config.data_config import InputConfig
-from trainer.data.corrupt_records import Damage, first_damage
-from trainer.data.epoch_order import EpochOrder, VERSION
-from trainer.data.graph import Batch, BatchGraph, HOST
+from trainer.data.buckets import assign_buckets
+from trainer.data.corrupt_records import CorruptRecord, find_corrupt_records
 from trainer.data.dataset_checks import refuse_missing_shards
-from trainer.data.epoch_preview import Filled, first_epoch
+from trainer.data.epoch_order import VERSION, EpochOrder
+from trainer.data.epoch_preview import EpochStats, first_epoch_stats
+from trainer.data.graph import HOST, Batch, BatchGraph
+from trainer.data.online_mel import recording_error
 from trainer.data.parser import BatchParser
 from trainer.data.plan import Plan
 from trainer.data.position import Position, Share
-from trainer.data.recordings import complaint
-from trainer.data.buckets import assign
+from trainer.data.record_index import cut_blocks, read_record_index
+from trainer.platform.tf_errors import is_collective_error, is_device_error
 
-# What reading raises where a record is corrupt, or a file cannot be read; anything else is a fault of ours.
+# Errors of reading: a corrupt record, or a file that cannot be read. Any other error is a bug.
 _UNREADABLE = (
-    tf.errors.AbortedError,  # ESTALE: of a file on the network
+    tf.errors.AbortedError,  # ESTALE, of a network file system
     tf.errors.DataLossError,
     tf.errors.DeadlineExceededError,  # ETIMEDOUT
     tf.errors.FailedPreconditionError,
@@ -40,26 +40,15 @@ _UNREADABLE = (
     tf.errors.PermissionDeniedError,
     tf.errors.UnavailableError,
     tf.errors.UnknownError,
-    UnicodeDecodeError,  # TensorFlow's own, from a message in which it quotes a record that is no text
+    UnicodeDecodeError,  # TensorFlow fails to decode its own message, which quotes a corrupt record
 )
 
 
 class Stream:
     """Batches of one split of a dataset."""
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        *,
-        split: str,
-        plan: Plan,
-        config: InputConfig,
-        seed: int,
-        weights: np.ndarray | None = None,
-    ):
-        """
-        Args:
-            weights: [rows] how often an epoch hears each record of the split, on average; as the plan says if None.
+    def __init__(self, dataset: Dataset, *, split: str, plan: Plan, config: InputConfig, seed: int):
+        """Read the manifests of the split and prepare the order of its epochs.
 
         Raises:
             UserError: a manifest or a shard is absent, or they do not belong together.
@@ -67,10 +56,10 @@ class Stream:
         refuse_missing_shards(dataset, split=split)
         self._split = split
         self.config, self._dataset, self._seed, self._buckets = config, dataset, seed, plan.buckets
-        self._records = read_records(dataset, split=split)
+        self._records = read_record_index(dataset, split=split)
         self._blocks = cut_blocks(self._records, chunk_bytes=config.chunk_bytes)
-        self._weights = plan.rates[split] if weights is None else weights
-        self._bucket = assign(plan.buckets, self._records.frames, self._records.tokens)
+        self._weights = plan.rates[split]  # [rows] how often an epoch samples each record, on average
+        self._bucket = assign_buckets(plan.buckets, self._records.frames, self._records.tokens)
         vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         contract = dataset.info.contract
         with tf.device(HOST):
@@ -80,15 +69,15 @@ class Stream:
             self._blocks,
             records=self._records,
             parser=parser,
-            readers=config.num_parallel_reads,
+            num_parallel_reads=config.num_parallel_reads,
             stores_mels=contract.stores_mels,
         )
-        self.damaged: list[Damage] = []  # records that were met and skipped
-        self._kept_graph: tuple[object, tf.data.Dataset] | None = None
+        self.corrupt_records: list[CorruptRecord] = []  # found and skipped so far
+        self._cached_graph: tuple[object, tf.data.Dataset] | None = None
 
     @property
     def fingerprint(self) -> str:
-        """Of everything that decides the order of batches; positions of another fingerprint mean other batches."""
+        """A hash of everything that decides the order of batches; positions are valid for one fingerprint only."""
         facts = {
             "version": VERSION,
             "shards": self._shards,
@@ -101,30 +90,31 @@ class Stream:
 
     @property
     def contents(self) -> str:
-        """A fingerprint of the records that are heard at all, in whatever order."""
-        return hashlib.blake2b(json.dumps(self._shards).encode() + self.heard.tobytes(), digest_size=16).hexdigest()
+        """A hash of the set of records that the stream samples, in whatever order."""
+        facts = json.dumps(self._shards).encode() + self.sampled_rows.tobytes()
+        return hashlib.blake2b(facts, digest_size=16).hexdigest()
 
     @property
     def _shards(self) -> list[tuple[str, str]]:
-        """Names and sums."""
+        """Names and sha256."""
         return [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)]
 
     @property
-    def heard(self) -> np.ndarray:
-        """The rows of those, in the manifest's order."""
+    def sampled_rows(self) -> np.ndarray:
+        """The rows that the stream samples at all, in the manifest's order."""
         return np.flatnonzero((self._bucket < len(self._buckets)) & (self._weights > 0))
 
     @property
     def element_spec(self) -> dict[str, tf.TensorSpec]:
-        """Kinds and what is known of the shapes of a batch's tensors."""
+        """Dtypes and partly known shapes of a batch's tensors."""
         return self.batches(Position()).element_spec
 
-    def first_epoch(self) -> Filled:
-        """What epoch 0 puts into each bucket."""
-        return first_epoch(self._order, frames=self._records.frames, buckets=self._buckets)
+    def first_epoch_stats(self) -> EpochStats:
+        """Batches and padding of epoch 0 in each bucket."""
+        return first_epoch_stats(self._order, frames=self._records.frames, buckets=self._buckets)
 
     def utterance_ids(self, rows: np.ndarray) -> list[str]:
-        """The names of a batch's records; of its empty rows, none."""
+        """The ids of a batch's records, without its empty rows."""
         return [self._records.utterance_id[int(row)].as_py() for row in rows if row >= 0]
 
     def endless(
@@ -132,76 +122,75 @@ class Stream:
         position: Position = Position(),  # noqa: B008 (immutable)
         *,
         device: str,
-        tell: Callable[[str], object] = warnings.warn,
+        log: Callable[[str], object] = warnings.warn,
     ) -> Iterator[Batch]:
-        """Epoch after epoch from `position` on, each in an order of its own; every batch says where the next one is.
+        """Batches of all epochs from `position` on, without end; each epoch has an order of its own.
 
-        The continuation from a position is the one that an undisturbed stream would have had, whatever `readers`
-        are. `tell` hears of each corrupt record that was skipped, where the settings allow any.
+        `next` of a batch is the position after it, [3] int64. A stream that starts there continues exactly as an
+        uninterrupted one, with any `num_parallel_reads`.
+
+        Args:
+            device: to which batches are copied ahead.
+            log: receives a line for each corrupt record that is skipped, if the settings allow any.
 
         Raises:
             UserError: a shard cannot be read, or more records are corrupt than the settings allow.
         """
-        return self.dealt(self._dealer(self._order, until=None, device=device), position=position, tell=tell)
+        make_batches = self._batch_maker(self._order, until=None, device=device)
+        return self.distributed(make_batches, position=position, log=log)
 
-    def dealt(
-        self, deal: Callable[[Position], Iterable[Batch]], *, position: Position, tell: Callable[[str], object]
+    def distributed(
+        self,
+        make_batches: Callable[[Position], Iterable[Batch]],
+        *,
+        position: Position,
+        log: Callable[[str], object],
     ) -> Iterator[Batch]:
-        """The same where `deal` brings the batches from a position on to devices, their `next` being one tensor."""
+        """`endless` with batches from `make_batches`, which copies them from a position on to several devices.
+
+        The `next` of each of its batches has to be a single tensor.
+        """
         if not (self._weights[self._bucket < len(self._buckets)] > 0).any():
             raise UserError(f"{self._dataset.layout.root}: no record fits a bucket and has a weight: nothing to stream")
-        return self._deliver(self._order, deal, position=position, tell=tell)
+        return self._deliver(self._order, make_batches, position=position, log=log)
 
-    def epochs(
-        self,
-        until: int,
-        *,
-        position: Position = Position(),  # noqa: B008 (immutable)
-        device: str,
-        tell: Callable[[str], object] = warnings.warn,
-    ) -> Iterator[Batch]:
-        """The same up to the end of epoch `until - 1`."""
-        deal = self._dealer(self._order, until=until, device=device)
-        return self._deliver(self._order, deal, position=position, tell=tell)
+    def once(self, *, device: str, log: Callable[[str], object] = warnings.warn) -> Iterator[Batch]:
+        """Every sampled record once, in the same order each time: by bucket within each chunk."""
+        order = self._unshuffled_order
+        make_batches = self._batch_maker(order, until=1, device=device)
 
-    def once(self, *, device: str, tell: Callable[[str], object] = warnings.warn) -> Iterator[Batch]:
-        """Every record that is not left out once, in the same order each time: by bucket within each chunk."""
-        order = self._order_of_all
-        deal = self._dealer(order, until=1, device=device)
+        def make_cached_batches(position: Position) -> Iterable[Batch]:
+            return make_batches(position) if position != Position() else self._cached(make_batches, device=device)
 
-        def deal_kept(position: Position) -> Iterable[Batch]:
-            return deal(position) if position != Position() else self._kept(deal, device=device)
-
-        for batch in self._deliver(order, deal_kept, position=Position(), tell=tell):
+        for batch in self._deliver(order, make_cached_batches, position=Position(), log=log):
             del batch["next"]
             yield batch
 
-    def _kept(self, deal: Callable[[Position], tf.data.Dataset], *, device: str) -> tf.data.Dataset:
-        """The graph from the start on, made once for all records that are left out: its functions are never freed."""
-        key = device, len(self.damaged)
-        if self._kept_graph is None or self._kept_graph[0] != key:
-            self._kept_graph = key, deal(Position())
-        return self._kept_graph[1]
+    def _cached(self, make_batches: Callable[[Position], tf.data.Dataset], *, device: str) -> tf.data.Dataset:
+        """The graph from the first batch on, built once per set of corrupt records: TensorFlow never frees functions."""
+        key = device, len(self.corrupt_records)
+        if self._cached_graph is None or self._cached_graph[0] != key:
+            self._cached_graph = key, make_batches(Position())
+        return self._cached_graph[1]
 
     def batches(
         self,
         position: Position,
         *,
-        until: int | None = None,
         share: Share = Share(),  # noqa: B008 (immutable)
     ) -> tf.data.Dataset:
-        """The graph of `endless` or `epochs` on the host, for who deals its batches to devices himself.
+        """The graph of `endless` on the host, for a caller that copies batches to devices itself.
 
-        An element is a part of a batch; those of one batch that are in the share follow one another.
+        An element is a part of a batch; the parts of one batch that are in the share follow one another.
         """
-        return self._batches(self._order, position, until=until, share=share)
+        return self._batches(self._order, position, until=None, share=share)
 
     def _batches(self, order: EpochOrder, position: Position, *, until: int | None, share: Share) -> tf.data.Dataset:
-        left_out = {damage.row for damage in self.damaged}
+        left_out = {record.row for record in self.corrupt_records}
         return self._graph.batches(order, position=position, until=until, share=share, left_out=left_out)
 
     @functools.cached_property
-    def _order_of_all(self) -> EpochOrder:
+    def _unshuffled_order(self) -> EpochOrder:
         with tf.device(HOST):
             return self._make_order(weights=(self._weights > 0).astype(np.float32), seed=None)
 
@@ -215,8 +204,10 @@ class Stream:
             seed=seed,
         )
 
-    def _dealer(self, order: EpochOrder, *, until: int | None, device: str) -> Callable[[Position], tf.data.Dataset]:
-        """What brings whole batches to one device."""
+    def _batch_maker(
+        self, order: EpochOrder, *, until: int | None, device: str
+    ) -> Callable[[Position], tf.data.Dataset]:
+        """A function from a position to the dataset of whole batches on one device."""
         return lambda position: self._to_device(
             self._batches(order, position, until=until, share=Share()), device=device
         )
@@ -224,48 +215,48 @@ class Stream:
     def _deliver(
         self,
         order: EpochOrder,
-        deal: Callable[[Position], Iterable[Batch]],
+        make_batches: Callable[[Position], Iterable[Batch]],
         *,
         position: Position,
-        tell: Callable[[str], object],
+        log: Callable[[str], object],
     ) -> Iterator[Batch]:
-        """Batches as they are dealt; after a corrupt record that may be skipped, a new graph without it goes on."""
+        """The batches; after a corrupt record that may be skipped, a new graph without it continues."""
         reached: Position | tf.Tensor = position
         while True:
             try:
-                for batch in deal(Position(*map(int, reached))):
+                for batch in make_batches(Position(*map(int, reached))):
                     reached = batch["next"]
                     yield batch
                 return
             except _UNREADABLE as error:
                 if is_device_error(error) or is_collective_error(error):
                     raise
-                self._skip_damage(error, order=order, position=Position(*map(int, reached)), tell=tell)
+                self._skip_corrupt(error, order=order, position=Position(*map(int, reached)), log=log)
 
     def _to_device(self, batches: tf.data.Dataset, *, device: str) -> tf.data.Dataset:
         return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self.config.prefetch_batches))
 
-    def _skip_damage(
+    def _skip_corrupt(
         self,
         error: tf.errors.OpError | UnicodeDecodeError,
         *,
         order: EpochOrder,
         position: Position,
-        tell: Callable[[str], object],
+        log: Callable[[str], object],
     ) -> None:
-        """Take the corrupt records out of those that are read from now on; their places in batches stay empty."""
-        computes = not self._dataset.info.contract.stores_mels
-        if computes and (said := complaint(error, records=self._records)):
+        """Find the corrupt records and leave them out from now on; their rows in batches stay empty."""
+        contract = self._dataset.info.contract
+        if not contract.stores_mels and (message := recording_error(error, records=self._records)):
             raise UserError(
-                f"{said}; put the file back that the dataset was built from, or run `make preprocess` again, which "
+                f"{message}; put the file back that the dataset was built from, or run `make preprocess` again, which "
                 "takes the recordings as they are now"
             ) from error
-        found = first_damage(
+        found = find_corrupt_records(
             order,
             position=position,
-            known={damage.row for damage in self.damaged},
+            known={record.row for record in self.corrupt_records},
             records=self._records,
-            contract=self._dataset.info.contract,
+            contract=contract,
         )
         root, allowed = self._dataset.layout.root, self.config.max_corrupt_records
         if not found:
@@ -274,12 +265,12 @@ class Stream:
                 f"{root}: reading failed ({reason}), yet every record there is whole when it is read again: the disk "
                 f"or the network may be failing; run the same command again, or `make validate DATA={root}`"
             ) from error
-        self.damaged += found
-        if len(self.damaged) > allowed:
+        self.corrupt_records += found
+        if len(self.corrupt_records) > allowed:
             near = f", and {len(found) - 1} near it" if found[1:] else ""
             raise UserError(
-                f"{found[0]}{near}; `make validate DATA={root}` finds all such, `make repair DATA={root}` mends them; "
-                f"input.max_corrupt_records, now {allowed}, skips so many"
+                f"{found[0]}{near}; `make validate DATA={root}` finds all corrupt records, `make repair DATA={root}` "
+                f"fixes them; input.max_corrupt_records, now {allowed}, is the number that training may skip"
             ) from error
-        for number, damage in enumerate(found, len(self.damaged) - len(found) + 1):
-            tell(f"{damage}; skipped, {number} of {allowed} that input.max_corrupt_records allows")
+        for number, record in enumerate(found, len(self.corrupt_records) - len(found) + 1):
+            log(f"{record}; skipped, {number} of {allowed} that input.max_corrupt_records allows")

@@ -1,4 +1,4 @@
-"""Where a stream stands, and which part of each batch is whose."""
+"""Two coordinates of the input stream: the position of the next batch, and a process's part of each batch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Position(NamedTuple):
-    """The next batch to come: its epoch, its chunk in the epoch, its place in the chunk."""
+    """The next batch: its epoch, its chunk in the epoch, its number in the chunk."""
 
     epoch: int = 0
     chunk: int = 0
@@ -14,7 +14,7 @@ class Position(NamedTuple):
 
 
 class Share(NamedTuple):
-    """Of `parts` equal parts of each batch, those that a process takes: `taken` from `first` on."""
+    """The parts of each batch that a process takes: `taken` of `parts` equal parts, from part `first` on."""
 
     first: int = 0
     taken: int = 1

@@ -1,4 +1,4 @@
-"""Blocks of records from the disk, several at a time, in an order that does not depend on how many."""
+"""Reads blocks of records with several parallel reads, in an order that does not depend on their number."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Collection
 import numpy as np
 import tensorflow as tf
 
-from trainer.data.record_index import Blocks, MAX_BLOCK_RECORDS, Records, readable_runs
+from trainer.data.record_index import MAX_BLOCK_RECORDS, Blocks, RecordIndex, readable_runs
 
 BUFFER_BYTES = 256 << 10
 
 
 class BlockReader:
-    """Reads the blocks of a chunk but for rows that were left out since they are corrupt."""
+    """Reads the blocks of a chunk, without rows that are left out because they are corrupt."""
 
-    def __init__(self, blocks: Blocks, *, records: Records, left_out: Collection[int], readers: int):
+    def __init__(self, blocks: Blocks, *, records: RecordIndex, left_out: Collection[int], num_parallel_reads: int):
         runs, first_run = readable_runs(blocks, records, left_out=left_out)
         self._files = tf.constant([str(file) for file in records.files], tf.string)
         self._file, self._offset_bytes, self._count = (
@@ -23,27 +23,28 @@ class BlockReader:
         )
         self._first_run = tf.constant(first_run, tf.int64)
         self._left_out = tf.constant(np.array(sorted(left_out)), tf.int64) if left_out else None
-        self._readers = readers
+        self._num_parallel_reads = num_parallel_reads
 
     def read(self, blocks: tf.Tensor) -> tf.data.Dataset:
         """The readable records of blocks [n] in their order, as one element [R] string.
 
         Raises when run:
             DataLossError: a record fails its checksum.
-            InvalidArgumentError: there are fewer records than the manifests tell of.
+            InvalidArgumentError: there are fewer records than the manifests list.
         """
         runs = tf.ragged.range(tf.gather(self._first_run, blocks), tf.gather(self._first_run, blocks + 1)).values
-        wanted = tf.reduce_sum(tf.gather(self._count, runs))
-        # A block is taken whole before the next one's turn comes.
+        expected = tf.reduce_sum(tf.gather(self._count, runs))
+        # the block length exceeds every run, so that one run is taken whole before the next
         records = tf.data.Dataset.from_tensor_slices(runs).interleave(
             self._read_run,
-            cycle_length=self._readers,
+            cycle_length=self._num_parallel_reads,
             block_length=MAX_BLOCK_RECORDS + 1,
-            num_parallel_calls=self._readers,
+            num_parallel_calls=self._num_parallel_reads,
             deterministic=True,
         )
         nothing = tf.data.Dataset.from_tensors(tf.zeros([0], tf.string))
-        return records.batch(tf.maximum(wanted, 1)).concatenate(nothing).take(1).map(lambda raw: _all(raw, wanted))
+        whole = records.batch(tf.maximum(expected, 1)).concatenate(nothing).take(1)
+        return whole.map(lambda raw: _check_count(raw, expected))
 
     def _read_run(self, run: tf.Tensor) -> tf.data.Dataset:
         records = tf.raw_ops.TFRecordDatasetV2(
@@ -55,27 +56,27 @@ class BlockReader:
         return tf.data.experimental.from_variant(records, tf.TensorSpec([], tf.string)).take(self._count[run])
 
     def readable(self, rows: tf.Tensor) -> tf.Tensor:
-        """Those of rows [n] that are not left out."""
+        """The rows of rows [n] that are not left out."""
         return rows if self._left_out is None else tf.boolean_mask(rows, ~self._is_left_out(rows))
 
     def places(self, *, read: tf.Tensor, rows: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
-        """Of `rows` [R], the places among what was read, [R] int32; −1 for those left out.
+        """The index of each of `rows` [R] among the records that were read, [R] int32; −1 for rows left out.
 
         Args:
             read: [n] all rows of the blocks, in their order.
-            places: [R] the places of `rows` among them.
+            places: [R] the index of each of `rows` in `read`.
         """
         if self._left_out is None:
             return places
-        there = tf.cast(~self._is_left_out(read), tf.int32)
-        found = tf.gather(tf.cumsum(there, exclusive=True), places)
+        is_read = tf.cast(~self._is_left_out(read), tf.int32)
+        found = tf.gather(tf.cumsum(is_read, exclusive=True), places)
         return tf.where(self._is_left_out(rows), -1, found)
 
     def _is_left_out(self, rows: tf.Tensor) -> tf.Tensor:
         return tf.reduce_any(rows[:, None] == self._left_out, axis=1)
 
 
-def _all(raw: tf.Tensor, wanted: tf.Tensor) -> tf.Tensor:
-    is_whole = tf.size(raw, tf.int64) == wanted
+def _check_count(raw: tf.Tensor, expected: tf.Tensor) -> tf.Tensor:
+    is_whole = tf.size(raw, tf.int64) == expected
     with tf.control_dependencies([tf.debugging.Assert(is_whole, ["a shard ends before its last record"])]):
         return tf.identity(raw)

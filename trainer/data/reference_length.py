@@ -1,4 +1,4 @@
-"""How long training's clips are for their texts, and so how much of a reference is heard for a text."""
+"""Chooses how many frames of a reference the model gets for a text, from the lengths of the training clips."""
 
 from __future__ import annotations
 
@@ -9,52 +9,53 @@ import pydantic
 import tensorflow as tf
 
 from shared.dataset import Dataset
-from trainer.model.reference_crop import SHORTEST
-from trainer.data.manifest_rows import read_rows
+from trainer.data.manifest_rows import read_manifest_rows
+from trainer.model.reference_crop import MIN_CROP_SHARE
 
-FAST = 0.1  # of the fastest language's clips say more in their time than the pace that is reckoned with
+FAST_QUANTILE = 0.1  # a tenth of the fastest language's clips are spoken faster than the assumed pace
 
-UNKNOWN_PACE = 1e4  # of a run that has noted none: references are heard whole
+UNKNOWN_PACE = 1e4  # frames per token of a run that has noted none: references are used whole
 
 
-class Lengths(pydantic.BaseModel):
-    """Of the clips that training hears; a longer text is new to the model."""
+class ReferenceLength(pydantic.BaseModel):
+    """Lengths of the clips that a run was trained on."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
-    tokens: int  # of the longest text
-    frames_per_token: float  # nine of ten clips of each language have more
+    tokens: int  # of the longest text; longer ones are new to the model
+    frames_per_token: float  # exceeded by nine of ten clips of each language
 
     @classmethod
-    def of(cls, dataset: Dataset, *, max_frames: int | None) -> Lengths:
-        """Of the training split's clips of at most so many frames.
+    def of(cls, dataset: Dataset, *, max_frames: int | None) -> ReferenceLength:
+        """Measure the training split's clips of at most `max_frames` frames.
 
         Raises:
             UserError: a manifest is absent or damaged.
         """
-        rows = read_rows(dataset, split="train")
-        heard = rows.frames <= (math.inf if max_frames is None else max_frames)
-        if not heard.any():
+        rows = read_manifest_rows(dataset, split="train")
+        kept = rows.frames <= (math.inf if max_frames is None else max_frames)
+        if not kept.any():
             return cls(tokens=0, frames_per_token=0.0)
-        tokens, languages = rows.tokens[heard], rows.language.codes[heard]
-        paces = rows.frames[heard] / np.maximum(tokens, 1)
-        fast = [np.quantile(paces[languages == language], FAST) for language in np.unique(languages)]
+        tokens, languages = rows.tokens[kept], rows.language.codes[kept]
+        paces = rows.frames[kept] / np.maximum(tokens, 1)
+        fast = [np.quantile(paces[languages == language], FAST_QUANTILE) for language in np.unique(languages)]
         return cls(tokens=int(tokens.max()), frames_per_token=float(min(fast)))
 
-    def with_older(self, older: Lengths) -> Lengths:
-        """Of these clips and of those that training heard before it was resumed with these."""
+    def merged_with(self, older: ReferenceLength) -> ReferenceLength:
+        """The lengths of these clips and of the clips that the run was trained on before it was resumed."""
         if older.frames_per_token in (0.0, UNKNOWN_PACE):
             return self
-        return Lengths(
+        return ReferenceLength(
             tokens=max(self.tokens, older.tokens),
             frames_per_token=min(self.frames_per_token, older.frames_per_token),
         )
 
-    def heard_frames(self, tokens: tf.Tensor | int, *, crop_frames: int) -> tf.Tensor:
-        """How much of a reference is heard for so many tokens, in frames, int32 of their shape.
+    def reference_frames(self, tokens: tf.Tensor | int, *, crop_frames: int) -> tf.Tensor:
+        """Frames of a reference to use for texts of `tokens` tokens, int32 of the same shape.
 
-        A clip of training shows its half at most, so a crop of C frames says that there are 2C to be spoken. No more
-        is heard of a reference than half of what the text takes where it is spoken fast, but training's shortest crop.
+        In training a crop shows at most half of its clip, so a crop of C frames tells the model to speak for at least
+        2C frames. A reference is therefore cut to half of the text's duration at a fast pace, but not below the
+        shortest crop of training.
         """
         half = self.frames_per_token / 2 * tf.cast(tokens, tf.float32)
-        return tf.clip_by_value(tf.cast(half, tf.int32), max(1, int(SHORTEST * crop_frames)), crop_frames)
+        return tf.clip_by_value(tf.cast(half, tf.int32), max(1, int(MIN_CROP_SHARE * crop_frames)), crop_frames)

@@ -1,14 +1,15 @@
-"""How often each record is heard: languages, sources and speakers evened out by temperatures.
+"""Sampling rates of records: temperatures balance languages, sources and speakers.
 
-With temperature T the probability of a group of n records goes from n / N to n^(1/T) / Σ n^(1/T): 1 leaves all as it
-is, a large one gives every group the same share. Groups lie one within another, and each temperature evens out those
-of one parent: languages; the sources of a language; the speakers of a source in a language. So
+With temperature T the probability of a group of n records changes from n / N to n^(1/T) / Σ n^(1/T): 1 changes
+nothing, a large T gives every group the same share. Groups are nested, and each temperature balances the groups of one
+parent: languages; the sources of a language; the speakers of a source in a language:
 
     p(record) = p(language) · p(source | language) · p(speaker | source, language) / records of that speaker there
 
-and a language that is one source gets its share once. This times the source's weight in the dataset is what a record
-is heard, scaled so that an epoch stays as long as the weights alone make it. Nothing is heard more than `max_repeats`
-times in an epoch, unless its source's weight says so; what is cut off there goes to the others in proportion.
+A language with a single source therefore gets its share once. The sampling rate of a record is this probability times
+the source's weight in the dataset, scaled so that an epoch stays as long as the weights alone make it. No record is
+sampled more than `max_repeats` times in an epoch, unless its source's weight asks for it; the excess is given to the
+other records in proportion.
 """
 
 from __future__ import annotations
@@ -18,27 +19,29 @@ from typing import NamedTuple
 import numpy as np
 
 from trainer.config.data_config import SamplingConfig
-from trainer.data.manifest_rows import Column, Rows
+from trainer.data.manifest_rows import Column, ManifestRows
 
 
-class Portion(NamedTuple):
-    """A language, a source or a speaker, and what an epoch hears of it."""
+class SamplingShare(NamedTuple):
+    """A language, a source or a speaker: its share of the dataset, and of an epoch."""
 
     name: str
     records: int
-    stored: float  # its share of the records
-    heard: float  # its share of an epoch
-    repeats: float  # times that an epoch hears one of its records, on average
+    stored: float  # share of the records
+    sampled: float  # share of an epoch's samples
+    repeats: float  # mean number of times that an epoch samples one of its records
     epoch_records: float
     epoch_hours: float
 
 
-def mixed_rates(rows: Rows, *, weights: dict[str, float], kept: np.ndarray, config: SamplingConfig) -> np.ndarray:
-    """Times that an epoch hears each row, [rows] float32; 0 for those that are not kept.
+def sampling_rates(
+    rows: ManifestRows, *, weights: dict[str, float], kept: np.ndarray, config: SamplingConfig
+) -> np.ndarray:
+    """How often an epoch samples each row, [rows] float32; 0 for rows that are not kept.
 
     Args:
         weights: of each source, from `dataset.json`.
-        kept: which rows take part, [rows] bool.
+        kept: [rows] bool, rows that take part.
     """
     rates = np.zeros(len(rows.frames), np.float32)
     base = np.array([weights[name] for name in rows.source.names])[rows.source.codes[kept]]
@@ -48,9 +51,9 @@ def mixed_rates(rows: Rows, *, weights: dict[str, float], kept: np.ndarray, conf
         (rows.source, config.source_temperature),
         (rows.speaker, config.speaker_temperature),
     ):
-        groups = _within(parents, column.codes[kept])
+        groups = _subgroups(parents, column.codes[kept])
         if temperature > 1:
-            factors *= _evened(groups, parents=parents, temperature=temperature)
+            factors *= _temperature_factors(groups, parents=parents, temperature=temperature)
         parents = groups
     if not (factors == 1).all():
         base = _scaled(base * factors, total=base.sum(), limits=np.maximum(base, config.max_repeats))
@@ -58,13 +61,13 @@ def mixed_rates(rows: Rows, *, weights: dict[str, float], kept: np.ndarray, conf
     return rates
 
 
-def _within(parents: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def _subgroups(parents: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """A number for each pair of a parent and a value that occurs, [R] int64."""
     return np.unique(parents * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
 
 
-def _evened(groups: np.ndarray, *, parents: np.ndarray, temperature: float) -> np.ndarray:
-    """What a temperature multiplies the rate of each record by, given its group and that one's parent, [R]."""
+def _temperature_factors(groups: np.ndarray, *, parents: np.ndarray, temperature: float) -> np.ndarray:
+    """The factor by which a temperature changes the rate of each record, [R], given its group and the group's parent."""
     records = np.bincount(groups)
     powers = records ** (1 / temperature)
     parent = np.zeros(len(records), np.int64)
@@ -74,10 +77,10 @@ def _evened(groups: np.ndarray, *, parents: np.ndarray, temperature: float) -> n
 
 
 def _scaled(rates: np.ndarray, *, total: float, limits: np.ndarray) -> np.ndarray:
-    """min(s · rates, limits) with s such that the sum is `total`, which the limits' sum is no less than.
+    """min(s · rates, limits) with the s for which the sum is `total`; the limits must sum to at least `total`.
 
-    Those with the lowest limits / rates reach their limit first, so s is the first one, in that order, with which no
-    later record reaches its own.
+    Records reach their limit in the order of limits / rates, so s is the first scale, in that order, at which no later
+    record reaches its own limit.
     """
     order = np.argsort(limits / rates, kind="stable")
     cut = np.concatenate([[0.0], np.cumsum(limits[order])])[:-1]
@@ -88,11 +91,11 @@ def _scaled(rates: np.ndarray, *, total: float, limits: np.ndarray) -> np.ndarra
     return np.minimum(rates * scales[np.argmax(free_at)], limits)
 
 
-def portions(rows: Rows, column: Column, *, rates: np.ndarray) -> list[Portion]:
-    """What an epoch hears of each value of a column, the largest first."""
+def sampling_shares(rows: ManifestRows, column: Column, *, rates: np.ndarray) -> list[SamplingShare]:
+    """The share of each value of a column in an epoch, the value with the most records first."""
     size = len(column.names)
-    records, heard = (np.bincount(column.codes, values, size) for values in (None, rates))
+    records, sampled = (np.bincount(column.codes, values, size) for values in (None, rates))
     hours = np.bincount(column.codes, rates * rows.duration_s, size) / 3600
-    figures = records, records / records.sum(), heard / heard.sum(), heard / records, heard, hours
-    table = [Portion(*row) for row in zip(column.names, *(one.tolist() for one in figures), strict=True)]
-    return sorted(table, key=lambda portion: -portion.records)
+    figures = records, records / records.sum(), sampled / sampled.sum(), sampled / records, sampled, hours
+    shares = [SamplingShare(*row) for row in zip(column.names, *(one.tolist() for one in figures), strict=True)]
+    return sorted(shares, key=lambda share: -share.records)

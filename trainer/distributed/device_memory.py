@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import tensorflow as tf
 
-from trainer.data.buckets import Bucket
-from trainer.data.distributed_input import parts_of
+from trainer.data.bucket_types import Bucket
+from trainer.data.distributed_input import local_values
 from trainer.platform.tf_errors import is_out_of_memory
 
 T = TypeVar("T")
@@ -59,8 +59,8 @@ def translate_oom_in_input(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 def bucket_of(batch: Batch) -> Bucket:
     """Return the shape of a batch, or of one device's part of a distributed batch."""
-    clips, frames, _ = parts_of(batch["mel"])[0].shape
-    return Bucket(clips, frames, parts_of(batch["tokens"])[0].shape[1])
+    clips, frames, _ = local_values(batch["mel"])[0].shape
+    return Bucket(clips, frames, local_values(batch["tokens"])[0].shape[1])
 
 
 def full_batch(bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:

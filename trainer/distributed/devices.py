@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from trainer.data import distributed_input as replicas
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.data.pipeline import Stream
 from trainer.data.position import Position
 from trainer.distributed.collectives import Hosts
@@ -59,8 +59,8 @@ class Devices:
     def batches(self, stream: Stream, position: Position, *, log: Callable[[str], object]) -> Iterator[Batch]:
         """Return the endless batches of a stream from a position, distributed to the devices; `log` gets warnings."""
         if self.strategy is None:
-            return stream.endless(position, device=self.first, tell=log)
-        return replicas.endless(stream, self.strategy, position=position, tell=log)
+            return stream.endless(position, device=self.first, log=log)
+        return replicas.endless(stream, self.strategy, position=position, log=log)
 
     def check_all_reduce(self) -> None:
         """Check that all-reduce still works; a failed collective may break it until the process restarts.
@@ -80,7 +80,7 @@ class Devices:
 
     def full_batch(self, bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:
         """Make a batch of a bucket's shape without padding, distributed to the devices."""
-        part = bucket.part(self.count)
+        part = bucket.per_device(self.count)
 
         def on_device(number: int) -> Batch:
             with tf.device(self._names[number]):

@@ -1,5 +1,5 @@
-"""XTTS: text encoder, audio encoder, autoregressive mel decoder.
+"""XTTS: text encoder, reference encoder and autoregressive mel decoder.
 
-Shapes: B batch, T tokens, F frames, N decoder steps (F = N · r), C frames of the conditioning crop,
-L Perceiver latents, M mel bands, D width, H heads.
+Shapes: B batch, T tokens, F frames, N decoder steps (F = N · r), C frames of the reference crop, L Perceiver latents,
+M mel bands, D width, H heads.
 """

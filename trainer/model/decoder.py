@@ -1,12 +1,11 @@
-"""Mel decoder: continuous frames, r at a step, in the manner of MELLE (Meng et al., 2024, arXiv:2407.08551).
+"""Mel decoder: autoregressive over continuous frames, r per step, after MELLE (Meng et al., 2024, arXiv:2407.08551).
 
     previous r frames ─ pre-net ─ transformer over the past ─┬─► μ, ln σ² ─► z = μ + σ ε ─► y' = z + MLP(z)
          text and latents ─┘ attended to                     └─► stop          y'' = y' + post-net(y')
 
-Mels are standardised per band by the corpus' statistics, here and in the losses: μ, z, y' and y'' have mean 0 and
-deviation 1 where the corpus has its own, so that a quiet band counts as much as a loud one.
-Everything is causal, the post-net too: an output depends on earlier frames only, so that teacher forcing
-leaks nothing through the post-net's convolutions, and speech can be streamed.
+Mels are standardised per band by the corpus' statistics, here and in the losses, so that a quiet band counts as much as
+a loud one. All layers are causal, the post-net included: an output depends on earlier frames only, so that teacher
+forcing leaks nothing through the post-net's convolutions, and speech can be streamed.
 """
 
 from __future__ import annotations
@@ -17,35 +16,35 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from trainer.config.model_sizes import Size
-from trainer.model.layers import KeysValues, MemoryBlock, Recipe, causal_mask, norm
+from trainer.config.model_sizes import ModelDims
+from trainer.model.layers import DecoderBlock, KeysValues, LayerConfig, causal_mask, norm
 from trainer.model.positions import Positions
-from trainer.model.rng import Noise
+from trainer.model.rng import RngStream
 
-PRENET_DROPOUT = 0.5  # also at inference, as in Tacotron 2 and MELLE: the pre-net must not be trusted
+PRENET_DROPOUT = 0.5  # also at inference, as in Tacotron 2 and MELLE, so that decoding relies on the text
 POSTNET_LAYERS = 5
 POSTNET_KERNEL = 5
 
-# of ln σ², so that σ² and its loss stay within reason
+# of ln σ², which bounds σ² and its loss
 LOG_VARIANCE_RANGE = (-10.0, 4.0)
 
-MIN_STD = 0.05  # of a band, ln magnitude: one that is always silent has no deviation
+MIN_STD = 0.05  # of a band, ln magnitude; a band that is always silent has no deviation
 MIN_TEXT_WEIGHT = 1e-6
 
 
 class Decoded(NamedTuple):
-    """What the decoder says of each frame and step; mels are standardised, but for the last."""
+    """Decoder outputs for each frame and step; all mels but the last are standardised."""
 
     mean: tf.Tensor  # μ [B, F, M]
     log_variance: tf.Tensor  # ln σ² [B, F, M]
     coarse: tf.Tensor  # y' [B, F, M]
     refined: tf.Tensor  # y'' [B, F, M]
     stop_logits: tf.Tensor  # [B, N]
-    alignment: tf.Tensor  # attention on the text, [B, N, T]: mean over blocks and heads, of those on the text
+    alignment: tf.Tensor  # attention on the text, [B, N, T], mean over blocks and heads
     mel: tf.Tensor  # y'' in ln magnitude [B, F, M]
 
 
-class Step(NamedTuple):
+class DecoderStep(NamedTuple):
     """One decoder step, before the post-net; mels are standardised."""
 
     mean: tf.Tensor  # [B, r, M]
@@ -54,22 +53,22 @@ class Step(NamedTuple):
     alignment: tf.Tensor  # [B, 1, T]
 
 
-class Memory(NamedTuple):
-    """What the decoder attends to: latents and text, projected once for each block."""
+class EncoderStates(NamedTuple):
+    """Encoder outputs that the decoder attends to: latents and text, projected once for each block."""
 
     projected: tuple[KeysValues, ...]
     mask: tf.Tensor  # [B, 1, 1, L + T]
     speaker: tf.Tensor  # [B, D]
-    spoken: tf.Tensor  # [B, T], True for tokens that are not padding
+    text_mask: tf.Tensor  # [B, T], False for padding
 
 
 class Decoder(keras.layers.Layer):
-    """The autoregressive decoder with its pre-net, latent sampling, post-net and stop prediction."""
+    """The decoder with its pre-net, latent sampling, post-net and stop prediction."""
 
-    def __init__(self, size: Size, recipe: Recipe, *, n_mels: int, frames_per_step: int):
-        # mels come in as float32 and stay so up to the pre-net: bfloat16 has steps of 0.06 at −11
-        super().__init__(name="decoder", dtype=recipe.dtype, autocast=False)
-        stack, dtype = size.decoder, recipe.dtype
+    def __init__(self, size: ModelDims, layer_config: LayerConfig, *, n_mels: int, frames_per_step: int):
+        # mels stay float32 up to the pre-net: bfloat16 has steps of 0.06 at −11
+        super().__init__(name="decoder", dtype=layer_config.dtype, autocast=False)
+        stack, dtype = size.decoder, layer_config.dtype
         self._n_mels, self._frames_per_step = n_mels, frames_per_step
         self._heads_count, self._head_width = stack.heads, stack.width // stack.heads
 
@@ -81,27 +80,28 @@ class Decoder(keras.layers.Layer):
         self._speaker_projection = dense(stack.width, "speaker_projection")
         self._prenet = [dense(size.prenet, f"prenet_{index}", activation="relu") for index in range(2)]
         self._input = dense(stack.width, "input")
-        self._positions = Positions(stack, rotary=recipe.rotary)
-        self._blocks = [MemoryBlock(stack, recipe, name=f"block_{index}") for index in range(stack.layers)]
+        self._positions = Positions(stack, rotary=layer_config.rotary)
+        self._blocks = [DecoderBlock(stack, layer_config, name=f"block_{index}") for index in range(stack.layers)]
         self._norm = norm("norm", dtype=dtype)
         # the distribution and everything after it stay in float32 (whose products GPUs round to TF32)
         self._distribution = keras.layers.Dense(2 * frames_per_step * n_mels, name="distribution", dtype="float32")
         self._stop = keras.layers.Dense(1, name="stop", dtype="float32")
-        self._refine = [
+        # named refine_*, which is part of the weights' names in checkpoints
+        self._latent_mlp = [
             keras.layers.Dense(size.prenet, activation="gelu", name="refine_0", dtype="float32"),
             keras.layers.Dense(n_mels, kernel_initializer="zeros", name="refine_1", dtype="float32"),
         ]
         self._postnet = PostNet(size.postnet, n_mels=n_mels, dtype=dtype)
 
     def build(self, *_: object) -> None:
-        """The corpus' statistics are weights, so that a checkpoint carries them; float32 in every precision."""
+        """Create the corpus' statistics as float32 weights, so that checkpoints contain them."""
         options = {"shape": [self._n_mels], "trainable": False, "autocast": False}
         self._mean = self.add_weight(initializer="zeros", name="mel_mean", **options)
         self._std = self.add_weight(initializer="ones", name="mel_std", **options)
 
     @property
     def last_shared(self) -> list[keras.Variable]:
-        """The last weights on the way to every output."""
+        """The last weights that all outputs depend on, for GradNorm."""
         return self._norm.trainable_variables
 
     def set_statistics(self, *, mean: list[float], std: list[float]) -> None:
@@ -110,23 +110,25 @@ class Decoder(keras.layers.Layer):
         self._std.assign(np.maximum(std, MIN_STD))
 
     def standardise(self, mel: tf.Tensor) -> tf.Tensor:
-        """A mel [..., M] in ln magnitude to bands of mean 0 and deviation 1."""
+        """Scale the bands of a mel [..., M] in ln magnitude to mean 0 and deviation 1."""
         return (tf.cast(mel, tf.float32) - self._mean) / self._std
 
     def unstandardise(self, mel: tf.Tensor) -> tf.Tensor:
-        """Back to ln magnitude."""
+        """The inverse of `standardise`."""
         return self._mean + self._std * mel
 
-    def remember(self, text: tf.Tensor, token_counts: tf.Tensor, latents: tf.Tensor, speaker: tf.Tensor) -> Memory:
-        """Project text [B, T, Dt], latents [B, L, Da] and speaker [B, S] for all steps."""
+    def encode_memory(
+        self, text: tf.Tensor, token_counts: tf.Tensor, latents: tf.Tensor, speaker: tf.Tensor
+    ) -> EncoderStates:
+        """Project text [B, T, Dt], latents [B, L, Da] and speaker [B, S] once for all steps."""
         memory = tf.concat([self._latent_projection(latents), self._text_projection(text)], 1)
-        spoken = tf.sequence_mask(token_counts, text.shape[1])
-        mask = tf.pad(spoken, [[0, 0], [latents.shape[1], 0]], constant_values=True)[:, None, None, :]
-        projected = tuple(block.remember(memory) for block in self._blocks)
-        return Memory(projected, mask, self._speaker_projection(speaker), spoken)
+        text_mask = tf.sequence_mask(token_counts, text.shape[1])
+        mask = tf.pad(text_mask, [[0, 0], [latents.shape[1], 0]], constant_values=True)[:, None, None, :]
+        projected = tuple(block.project_memory(memory) for block in self._blocks)
+        return EncoderStates(projected, mask, self._speaker_projection(speaker), text_mask)
 
-    def call(self, mel: tf.Tensor, memory: Memory, noise: Noise | None = None) -> Decoded:
-        """Teacher forcing over a standardised mel [B, F, M]; without noise z is μ and nothing is dropped."""
+    def call(self, mel: tf.Tensor, memory: EncoderStates, noise: RngStream | None = None) -> Decoded:
+        """Decode a standardised mel [B, F, M] with teacher forcing; without noise z is μ and there is no dropout."""
         batch, steps = tf.shape(mel)[0], mel.shape[1] // self._frames_per_step
         groups = tf.reshape(mel, [batch, steps, -1])
         x = self._embed(tf.pad(groups[:, :-1], [[0, 0], [1, 0], [0, 0]]), memory, noise)
@@ -136,24 +138,24 @@ class Decoder(keras.layers.Layer):
             x, block_weights = block(x, causal_mask(steps), projected, memory.mask, rotation=rotation, noise=noise)
             weights.append(block_weights)
         mean, log_variance, stop_logits = self._predict(self._norm(x))
-        coarse, refined = self.refine(mean if noise is None else self.draw(mean, log_variance, noise=noise))
-        alignment = text_alignment(weights, text_size=memory.spoken.shape[1])
+        coarse, refined = self.postnet(mean if noise is None else self.sample(mean, log_variance, noise=noise))
+        alignment = text_alignment(weights, text_size=memory.text_mask.shape[1])
         return Decoded(mean, log_variance, coarse, refined, stop_logits, alignment, self.unstandardise(refined))
 
     def empty_cache(self, batch: int | tf.Tensor, *, steps: int) -> tuple[KeysValues, ...]:
-        """A cache for so many steps; each block has its own."""
+        """A cache of `steps` steps for each block."""
         empty = tf.zeros([batch, steps, self._heads_count, self._head_width], self.compute_dtype)
         return tuple(KeysValues(empty, empty) for _ in self._blocks)
 
     def step(
         self,
         previous: tf.Tensor,
-        memory: Memory,
+        memory: EncoderStates,
         cache: tuple[KeysValues, ...],
         position: tf.Tensor,
-        noise: Noise | None = None,
-    ) -> tuple[Step, tuple[KeysValues, ...]]:
-        """Step number `position` after the r previous frames [B, r, M], standardised; zeros before the first."""
+        noise: RngStream | None = None,
+    ) -> tuple[DecoderStep, tuple[KeysValues, ...]]:
+        """Decode step `position` after the r previous standardised frames [B, r, M]; zeros for the first."""
         group = tf.reshape(previous, [tf.shape(previous)[0], 1, -1])
         x = self._positions.added(self._embed(group, memory, noise), position[None])
         rotation, grown, weights = self._positions.rotation(position[None]), [], []
@@ -163,25 +165,25 @@ class Decoder(keras.layers.Layer):
             )
             grown.append(block_cache)
             weights.append(block_weights)
-        alignment = text_alignment(weights, text_size=memory.spoken.shape[1])
-        return Step(*self._predict(self._norm(x)), alignment), tuple(grown)
+        alignment = text_alignment(weights, text_size=memory.text_mask.shape[1])
+        return DecoderStep(*self._predict(self._norm(x)), alignment), tuple(grown)
 
-    def draw(self, mean: tf.Tensor, log_variance: tf.Tensor, *, noise: Noise) -> tf.Tensor:
-        """z = μ + σ ε, [B, F, M]."""
+    def sample(self, mean: tf.Tensor, log_variance: tf.Tensor, *, noise: RngStream) -> tf.Tensor:
+        """Sample z = μ + σ ε, [B, F, M]."""
         return mean + tf.exp(0.5 * log_variance) * noise.normal(tf.shape(mean))
 
-    def refine(self, drawn: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """y' and y'' of z [B, F, M]."""
-        coarse = self.sharpen(drawn)
+    def postnet(self, latent: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """The coarse mel y' and the refined mel y'' from z [B, F, M]."""
+        coarse = self.latent_mlp(latent)
         return coarse, coarse + tf.cast(self._postnet(coarse), tf.float32)
 
-    def sharpen(self, drawn: tf.Tensor) -> tf.Tensor:
-        """y' = z + MLP(z), frame by frame: this is what the next step hears."""
-        hidden, output = self._refine
-        return drawn + output(hidden(drawn))
+    def latent_mlp(self, latent: tf.Tensor) -> tf.Tensor:
+        """y' = z + MLP(z), frame by frame; the input of the next step."""
+        hidden, output = self._latent_mlp
+        return latent + output(hidden(latent))
 
-    def _embed(self, groups: tf.Tensor, memory: Memory, noise: Noise | None) -> tf.Tensor:
-        """Pre-net over standardised frames [B, N, r M], plus the speaker: [B, N, D]."""
+    def _embed(self, groups: tf.Tensor, memory: EncoderStates, noise: RngStream | None) -> tf.Tensor:
+        """Pre-net over standardised frames [B, N, r M], input projection, plus the speaker: [B, N, D]."""
         x = tf.cast(groups, self.compute_dtype)
         for layer in self._prenet:
             x = layer(x)
@@ -192,18 +194,19 @@ class Decoder(keras.layers.Layer):
         """μ and ln σ² of [B, F, M] and stop logits [B, N] from x [B, N, D]."""
         mean, log_variance = tf.split(self._distribution(x), 2, axis=-1)
         shape = [tf.shape(x)[0], x.shape[1] * self._frames_per_step, self._n_mels]
-        log_variance = within(tf.reshape(log_variance, shape), *LOG_VARIANCE_RANGE)
+        log_variance = soft_clamp(tf.reshape(log_variance, shape), *LOG_VARIANCE_RANGE)
         return tf.reshape(mean, shape), log_variance, tf.squeeze(self._stop(x), -1)
 
 
-def within(values: tf.Tensor, low: float, high: float) -> tf.Tensor:
-    """Values bent into a range by softplus at both ends: unlike those of a clip, gradients lead back into it."""
+def soft_clamp(values: tf.Tensor, low: float, high: float) -> tf.Tensor:
+    """Bend values into a range by softplus at both ends; unlike clipping, it has gradients outside the range."""
     return low + tf.nn.softplus(high - low - tf.nn.softplus(high - values))
 
 
 def text_alignment(weights: list[tf.Tensor], *, text_size: int) -> tf.Tensor:
-    """Where the text is attended to, [B, N, T]: of each block's weights [B, H, N, L + T] those on the text, which come
-    last, in proportion to their sum, and of all heads and blocks the mean.
+    """Attention on the text, [B, N, T]: mean over heads and blocks of attention weights [B, H, N, L + T].
+
+    The text comes last among the keys; its weights are normalised to sum to 1.
     """
     shares = []
     for block_weights in weights:
@@ -213,7 +216,7 @@ def text_alignment(weights: list[tf.Tensor], *, text_size: int) -> tf.Tensor:
 
 
 class PostNet(keras.layers.Layer):
-    """Residual convolutions of Tacotron 2 (Shen et al., 2018), causal, with layer norm in place of batch norm."""
+    """The residual convolutions of Tacotron 2 (Shen et al., 2018), but causal and with layer norm."""
 
     def __init__(self, width: int, *, n_mels: int, dtype: keras.DTypePolicy):
         super().__init__(name="postnet", dtype=dtype)
@@ -227,7 +230,7 @@ class PostNet(keras.layers.Layer):
         )
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        """The correction to a normalised mel [B, F, M]."""
+        """The correction to a standardised mel [B, F, M]."""
         for convolution, layer_norm in zip(self._convolutions, self._norms, strict=True):
             x = tf.tanh(layer_norm(convolution(x)))
         return self._output(x)

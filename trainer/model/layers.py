@@ -1,4 +1,4 @@
-"""Attention, feed-forward and the pre-norm blocks made of them.
+"""Transformer layers: attention, feed-forward, pre-norm encoder and decoder blocks, masks.
 
 Masks are True where attention is allowed, and broadcast to [B, 1, queries, keys].
 """
@@ -11,44 +11,44 @@ from typing import NamedTuple, ParamSpec, TypeVar
 import keras
 import tensorflow as tf
 
-from trainer.config.model_sizes import Stack
-from trainer.model.positions import Positions, turned
-from trainer.model.rng import Branch, Noise
+from trainer.config.model_sizes import StackDims
+from trainer.model.positions import Positions, apply_rotary
+from trainer.model.rng import RngFork, RngStream
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 # The scores of forbidden keys; large, yet finite, so that a query without any allowed key gives some average and
-# not NaN. Scores are masked in float32 in every precision: float16 ends at 65,504.
+# not NaN. Scores are masked in float32 in every precision, because float16 ends at 65,504.
 FORBIDDEN = -1e9
 
 
 class KeysValues(NamedTuple):
-    """Projected memory, [B, keys, H, D / H] each."""
+    """Projected keys and values, [B, keys, H, D / H] each."""
 
     keys: tf.Tensor
     values: tf.Tensor
 
 
-class Recipe(NamedTuple):
-    """What the blocks of all stacks have in common."""
+class LayerConfig(NamedTuple):
+    """Settings that the blocks of all stacks share."""
 
     dropout: float
     dtype: keras.DTypePolicy
     rotary: bool = False
-    rematerialise: bool = False  # what a block computes between its input and output is computed again for gradients
+    rematerialise: bool = False  # recompute a block's activations in the backward pass
 
 
 class Attention(keras.layers.Layer):
     """Multi-head scaled dot-product attention (Vaswani et al., 2017), softmax in float32.
 
-    Written out because under TensorFlow Keras has no other: `keras.ops.dot_product_attention` refuses
-    flash_attention=True there and computes these same products. XLA fuses scale, mask and softmax. The
-    weights are wanted too, for guided attention. What long clips then take of memory, rematerialisation gives back.
+    Written out because Keras has no faster one under TensorFlow: there, `keras.ops.dot_product_attention` refuses
+    flash_attention=True and computes these same products. XLA fuses scale, mask and softmax. The weights are needed
+    for guided attention; rematerialisation saves the memory that they take in long clips.
     """
 
-    def __init__(self, stack: Stack, *, name: str, dtype: keras.DTypePolicy):
-        super().__init__(name=name, dtype=dtype, autocast=False)  # rotations stay float32
+    def __init__(self, stack: StackDims, *, name: str, dtype: keras.DTypePolicy):
+        super().__init__(name=name, dtype=dtype, autocast=False)  # autocasting would round rotations
         self._heads, self._width = stack.heads, stack.width
         self._query, self._key, self._value, self._output = (
             keras.layers.Dense(stack.width, use_bias=False, name=part, dtype=dtype)
@@ -56,9 +56,9 @@ class Attention(keras.layers.Layer):
         )
 
     def project(self, memory: tf.Tensor, rotation: tf.Tensor | None = None) -> KeysValues:
-        """Keys and values of a memory [B, keys, D']."""
-        with keras.name_scope(self.name):  # a weight's name is made of the scopes it was built in
-            return KeysValues(turned(self._split(self._key(memory)), rotation), self._split(self._value(memory)))
+        """Keys and values of an encoder's output `memory` [B, keys, D']."""
+        with keras.name_scope(self.name):  # weights are named after the scopes in which they are built
+            return KeysValues(apply_rotary(self._split(self._key(memory)), rotation), self._split(self._value(memory)))
 
     def call(
         self, x: tf.Tensor, memory: KeysValues, mask: tf.Tensor, rotation: tf.Tensor | None = None
@@ -68,7 +68,7 @@ class Attention(keras.layers.Layer):
         Returns:
             [B, queries, D] and the weights [B, H, queries, keys] float32.
         """
-        query = turned(self._split(self._query(x)), rotation) * (self._width // self._heads) ** -0.5
+        query = apply_rotary(self._split(self._query(x)), rotation) * (self._width // self._heads) ** -0.5
         scores = tf.cast(tf.einsum("bqhd,bkhd->bhqk", query, memory.keys), tf.float32)
         weights = tf.nn.softmax(tf.where(mask, scores, FORBIDDEN))
         mixed = tf.einsum("bhqk,bkhd->bqhd", tf.cast(weights, memory.values.dtype), memory.values)
@@ -91,18 +91,18 @@ class FeedForward(keras.layers.Layer):
 
 
 class _Block(keras.layers.Layer):
-    """What both kinds of block have: self-attention and feed-forward, each after a norm."""
+    """Base of both kinds of block: self-attention and feed-forward, each after a norm."""
 
-    def __init__(self, stack: Stack, recipe: Recipe, *, name: str):
-        super().__init__(name=name, dtype=recipe.dtype, autocast=False)
-        self._recipe, dtype = recipe, recipe.dtype
+    def __init__(self, stack: StackDims, layer_config: LayerConfig, *, name: str):
+        super().__init__(name=name, dtype=layer_config.dtype, autocast=False)
+        self._layer_config, dtype = layer_config, layer_config.dtype
         self._self_attention = Attention(stack, name="self_attention", dtype=dtype)
         self._self_norm = norm("self_norm", dtype=dtype)
         self._feed_forward = FeedForward(stack.width, name="feed_forward", dtype=dtype)
         self._feed_forward_norm = norm("feed_forward_norm", dtype=dtype)
 
-    def _attend_itself(
-        self, x: tf.Tensor, mask: tf.Tensor, rotation: tf.Tensor | None, noise: Noise | None
+    def _self_attend(
+        self, x: tf.Tensor, mask: tf.Tensor, rotation: tf.Tensor | None, noise: RngStream | None
     ) -> tf.Tensor:
         normed = self._self_norm(x)
         attended, _ = self._self_attention(
@@ -110,39 +110,42 @@ class _Block(keras.layers.Layer):
         )
         return x + self._drop(attended, noise)
 
-    def _feed(self, x: tf.Tensor, noise: Noise | None) -> tf.Tensor:
+    def _feed(self, x: tf.Tensor, noise: RngStream | None) -> tf.Tensor:
         return x + self._drop(self._feed_forward(self._feed_forward_norm(x)), noise)
 
-    def _drop(self, x: tf.Tensor, noise: Noise | None) -> tf.Tensor:
-        return x if noise is None else noise.dropout(x, rate=self._recipe.dropout)
+    def _drop(self, x: tf.Tensor, noise: RngStream | None) -> tf.Tensor:
+        return x if noise is None else noise.dropout(x, rate=self._layer_config.dropout)
 
-    def _computed_again(self, body: Callable[P, R]) -> Callable[P, R]:
-        return keras.remat(body) if self._recipe.rematerialise else body
+    def _rematerialised(self, body: Callable[P, R]) -> Callable[P, R]:
+        return keras.remat(body) if self._layer_config.rematerialise else body
 
 
 class Block(_Block):
     """Pre-norm residual block of an encoder."""
 
     def call(
-        self, x: tf.Tensor, mask: tf.Tensor, *, rotation: tf.Tensor | None, noise: Noise | None = None
+        self, x: tf.Tensor, mask: tf.Tensor, *, rotation: tf.Tensor | None, noise: RngStream | None = None
     ) -> tf.Tensor:
-        """x [B, queries, D] over itself under `mask`."""
-        branch = Branch(noise)
+        """Self-attention of x [B, queries, D] under `mask`, then feed-forward."""
+        fork = RngFork(noise)
 
         def body(x: tf.Tensor) -> tf.Tensor:
-            draws = branch.begin()
-            return self._feed(self._attend_itself(x, mask, rotation, draws), draws)
+            rng = fork.begin()
+            return self._feed(self._self_attend(x, mask, rotation, rng), rng)
 
-        return self._computed_again(body)(x)
+        return self._rematerialised(body)(x)
 
 
-class MemoryBlock(_Block):
-    """Pre-norm residual block of a decoder, which attends to a memory between the two."""
+class DecoderBlock(_Block):
+    """Pre-norm residual block of a decoder: self-attention, attention to encoder outputs, feed-forward.
 
-    def __init__(self, stack: Stack, recipe: Recipe, *, name: str):
-        super().__init__(stack, recipe, name=name)
-        self.memory_attention = Attention(stack, name="memory_attention", dtype=recipe.dtype)
-        self._memory_norm = norm("memory_norm", dtype=recipe.dtype)
+    The layers are named memory_attention and memory_norm, which is part of the weights' names in checkpoints.
+    """
+
+    def __init__(self, stack: StackDims, layer_config: LayerConfig, *, name: str):
+        super().__init__(stack, layer_config, name=name)
+        self.memory_attention = Attention(stack, name="memory_attention", dtype=layer_config.dtype)
+        self._memory_norm = norm("memory_norm", dtype=layer_config.dtype)
 
     def call(
         self,
@@ -152,20 +155,24 @@ class MemoryBlock(_Block):
         memory_mask: tf.Tensor,
         *,
         rotation: tf.Tensor | None,
-        noise: Noise | None = None,
+        noise: RngStream | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """x [B, queries, D] over itself under `mask` and over the memory; also the weights on the memory."""
-        branch = Branch(noise)
+        """Decode x [B, queries, D] under `mask`.
+
+        Returns:
+            [B, queries, D], and the attention on the memory, [B, H, queries, keys] float32.
+        """
+        fork = RngFork(noise)
 
         def body(x: tf.Tensor, keys: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-            draws = branch.begin()
-            x = self._attend_itself(x, mask, rotation, draws)
-            return self._rest(x, KeysValues(keys, values), memory_mask, draws)
+            rng = fork.begin()
+            x = self._self_attend(x, mask, rotation, rng)
+            return self._attend_and_feed(x, KeysValues(keys, values), memory_mask, rng)
 
-        return self._computed_again(body)(x, *memory)
+        return self._rematerialised(body)(x, *memory)
 
-    def remember(self, memory: tf.Tensor) -> KeysValues:
-        """Project a memory [B, keys, D] for all steps."""
+    def project_memory(self, memory: tf.Tensor) -> KeysValues:
+        """Project encoder outputs `memory` [B, keys, D] once for all steps."""
         with keras.name_scope(self.name):
             return self.memory_attention.project(memory)
 
@@ -179,35 +186,39 @@ class MemoryBlock(_Block):
         *,
         rotation: tf.Tensor | None,
     ) -> tuple[tf.Tensor, KeysValues, tf.Tensor]:
-        """One new position x [B, 1, D] after those in the cache [B, N, H, D / H]."""
+        """Decode a new position x [B, 1, D] after those in the cache [B, N, H, D / H].
+
+        Returns:
+            [B, 1, D], the grown cache, and the attention on the memory.
+        """
         normed = self._self_norm(x)
         new = self._self_attention.project(normed, rotation)
         numbers = tf.range(tf.shape(cache.keys)[1])
-        here = (numbers == position)[None, :, None, None]
-        cache = KeysValues(*(tf.where(here, one, old) for one, old in zip(new, cache, strict=True)))
+        is_new = (numbers == position)[None, :, None, None]
+        cache = KeysValues(*(tf.where(is_new, one, old) for one, old in zip(new, cache, strict=True)))
         seen = (numbers <= position)[None, None, None, :]
         attended, _ = self._self_attention(normed, cache, seen, rotation=rotation)
-        x, weights = self._rest(x + attended, memory, memory_mask, None)
+        x, weights = self._attend_and_feed(x + attended, memory, memory_mask, None)
         return x, cache, weights
 
-    def _rest(
-        self, x: tf.Tensor, memory: KeysValues, memory_mask: tf.Tensor, noise: Noise | None
+    def _attend_and_feed(
+        self, x: tf.Tensor, memory: KeysValues, memory_mask: tf.Tensor, noise: RngStream | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
         attended, weights = self.memory_attention(self._memory_norm(x), memory, memory_mask)
         return self._feed(x + self._drop(attended, noise), noise), weights
 
 
 class Encoder(keras.layers.Layer):
-    """A stack of blocks over a sequence of which all is seen, and a norm."""
+    """A stack of bidirectional blocks, and a final norm."""
 
-    def __init__(self, stack: Stack, recipe: Recipe, *, name: str):
-        super().__init__(name=name, dtype=recipe.dtype, autocast=False)
-        self._positions = Positions(stack, rotary=recipe.rotary)
-        self._blocks = [Block(stack, recipe, name=f"block_{index}") for index in range(stack.layers)]
-        self._norm = norm("norm", dtype=recipe.dtype)
+    def __init__(self, stack: StackDims, layer_config: LayerConfig, *, name: str):
+        super().__init__(name=name, dtype=layer_config.dtype, autocast=False)
+        self._positions = Positions(stack, rotary=layer_config.rotary)
+        self._blocks = [Block(stack, layer_config, name=f"block_{index}") for index in range(stack.layers)]
+        self._norm = norm("norm", dtype=layer_config.dtype)
 
-    def call(self, x: tf.Tensor, mask: tf.Tensor, noise: Noise | None = None) -> tf.Tensor:
-        """x [B, N, D] with keys allowed by `mask`."""
+    def call(self, x: tf.Tensor, mask: tf.Tensor, noise: RngStream | None = None) -> tf.Tensor:
+        """Encode x [B, N, D], attending to the keys that `mask` allows."""
         numbers = tf.range(x.shape[1])
         x, rotation = self._positions.added(x, numbers), self._positions.rotation(numbers)
         for block in self._blocks:
@@ -221,11 +232,11 @@ def norm(name: str, *, dtype: keras.DTypePolicy) -> keras.layers.LayerNormalizat
 
 
 def key_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:
-    """[B, 1, 1, size]: keys within their lengths [B]."""
+    """True for the first `lengths` [B] keys, [B, 1, 1, size]."""
     return tf.sequence_mask(lengths, size)[:, None, None, :]
 
 
 def causal_mask(size: tf.Tensor | int) -> tf.Tensor:
-    """[1, 1, size, size]: each query sees itself and what came before."""
+    """True for keys up to the query's own position, [1, 1, size, size]."""
     numbers = tf.range(size)
     return (numbers[:, None] >= numbers[None, :])[None, None]

@@ -1,30 +1,30 @@
-"""Where in a sequence a vector stands: sinusoids that are added, or rotations of queries and keys."""
+"""Positions of a sequence: sinusoids that are added to the input, or rotary embeddings of queries and keys."""
 
 from __future__ import annotations
 
 import numpy as np
 import tensorflow as tf
 
-from trainer.config.model_sizes import Stack
+from trainer.config.model_sizes import StackDims
 
 
 class Positions:
-    """Positions of a stack of blocks.
+    """The positions of a stack of blocks.
 
-    Sinusoidal ones (Vaswani et al., 2017, section 3.5) are added to the input of the first block, and so reach the
-    attention from decoder to text. Rotary ones (Su et al., 2021, arXiv:2104.09864) turn queries and keys of
-    self-attention by their distance, in every block; the text is then found by what it says alone.
+    Sinusoidal positions (Vaswani et al., 2017, section 3.5) are added to the input of the first block, and so also
+    reach the attention from decoder to text. Rotary positions (Su et al., 2021, arXiv:2104.09864) rotate queries and
+    keys of self-attention in every block; attention to the text then goes by content alone.
     """
 
-    def __init__(self, stack: Stack, *, rotary: bool):
+    def __init__(self, stack: StackDims, *, rotary: bool):
         self._width, self._head_width, self._rotary = stack.width, stack.width // stack.heads, rotary
 
     def added(self, x: tf.Tensor, numbers: tf.Tensor) -> tf.Tensor:
-        """x [B, N, D] at positions numbers [N]; as it is where positions are rotary."""
+        """x [B, N, D] with sinusoids of the positions `numbers` [N] added; unchanged if positions are rotary."""
         return x if self._rotary else x + tf.cast(sinusoids(numbers, self._width), x.dtype)
 
     def rotation(self, numbers: tf.Tensor) -> tf.Tensor | None:
-        """Sines and cosines that `turned` takes, [N, D / H]; None where positions are added."""
+        """Sines and cosines for `apply_rotary`, [N, D / H]; None if positions are sinusoidal."""
         return sinusoids(numbers, self._head_width) if self._rotary else None
 
 
@@ -35,8 +35,8 @@ def sinusoids(numbers: tf.Tensor, width: int) -> tf.Tensor:
     return tf.concat([tf.sin(angles), tf.cos(angles)], 1)
 
 
-def turned(x: tf.Tensor, rotation: tf.Tensor | None) -> tf.Tensor:
-    """Queries or keys [B, N, H, D / H], each pair (i, i + D / 2H) turned by its angle; float32 on the way."""
+def apply_rotary(x: tf.Tensor, rotation: tf.Tensor | None) -> tf.Tensor:
+    """Rotate queries or keys [B, N, H, D / H]: each pair (i, i + D / 2H) by its angle, computed in float32."""
     if rotation is None:
         return x
     sine, cosine = tf.split(rotation[None, :, None, :], 2, axis=-1)

@@ -1,4 +1,4 @@
-"""The conditioning crop of a training clip, chosen so that it cannot leak into the loss."""
+"""Reference crops: a random crop of each training clip, excluded from its loss; the loudest part of a reference."""
 
 from __future__ import annotations
 
@@ -7,59 +7,62 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from trainer.model.rng import Noise
+from trainer.model.rng import RngStream
 
-SHORTEST = 1 / 8  # of the longest crop
-SHARED_FRAMES = 3  # on either side of a frame, those that have samples in common with it: n_fft / hop − 1
+MIN_CROP_SHARE = 1 / 8  # of the longest crop
+SHARED_FRAMES = 3  # frames on either side of a frame that have samples in common with it: n_fft / hop − 1
 
 
 class Crop(NamedTuple):
     """Part of each clip, as a reference of its voice."""
 
     mel: tf.Tensor  # [B, C, M], zeros past its length
-    frames: tf.Tensor  # [B] int32, 0 where there is no reference
-    heard: tf.Tensor  # [B, F], True for the frames that the crop shows, in full or in part
+    frames: tf.Tensor  # [B] int32, 0: no reference
+    reference_mask: tf.Tensor  # [B, F], True for the clip's frames that the crop shows, in full or in part
 
 
-def choose_crop(mel: tf.Tensor, frames: tf.Tensor, *, crop_frames: int, dropped: float, noise: Noise | None) -> Crop:
-    """A piece of each clip of random length at a random place; without noise the longest at its start.
+def choose_crop(
+    mel: tf.Tensor, frames: tf.Tensor, *, crop_frames: int, dropped: float, noise: RngStream | None
+) -> Crop:
+    """Choose a crop of random length at a random place in each clip; without noise, the longest one at its start.
 
-    The caller leaves the heard frames out of its loss, as XTTS does (Casanova et al., 2024): what the crop says of
-    the words is of no use then, what it says of the voice is. Its length is drawn, up to `crop_frames` and to half of
-    the clip: a crop that always was the half of a short clip would tell when to stop.
+    The caller excludes the frames of `reference_mask` from its loss, as XTTS does (Casanova et al., 2024): the crop
+    then helps with the voice and not with the words. Its length is random, up to `crop_frames` and to half of the clip:
+    a crop that was always half of a short clip would reveal where speech ends.
 
     Args:
         mel: [B, F, M] ln magnitude.
         frames: [B] int32, valid frames.
-        dropped: share of the clips that get no crop, so that the model learns to speak without one (classifier-free
-            dropout, Ho & Salimans, 2022); none where the noise is not that of training.
+        dropped: share of the clips that get no crop in training, so that the model learns to speak without one
+            (classifier-free guidance, Ho & Salimans, 2022).
     """
     length, place = tf.minimum(frames // 2, crop_frames), tf.zeros(tf.shape(frames))
     if noise is not None:
         size, lot, place = (noise.uniform(tf.shape(frames)) for _ in range(3))
-        least = tf.minimum(length, max(1, int(SHORTEST * crop_frames)))
-        length = least + _drawn(length - least + 1, size)
+        least = tf.minimum(length, max(1, int(MIN_CROP_SHARE * crop_frames)))
+        length = least + _uniform_int(length - least + 1, size)
         length = tf.where((lot < dropped) & noise.trains, 0, length)
-    start = _drawn(frames - length + 1, place)
+    start = _uniform_int(frames - length + 1, place)
     numbers = tf.range(min(crop_frames, mel.shape[1]))[None, :]
-    within = numbers < length[:, None]
+    is_valid = numbers < length[:, None]
     cropped = tf.gather(mel, tf.minimum(start[:, None] + numbers, mel.shape[1] - 1), batch_dims=1)
     positions = tf.range(mel.shape[1])[None, :]
     first, end = start - SHARED_FRAMES, start + length + SHARED_FRAMES
-    heard = (positions >= first[:, None]) & (positions < end[:, None])
-    heard &= tf.sequence_mask(tf.where(length > 0, frames, 0), mel.shape[1])
-    return Crop(tf.where(within[:, :, None], cropped, 0.0), length, heard)
+    mask = (positions >= first[:, None]) & (positions < end[:, None])
+    mask &= tf.sequence_mask(tf.where(length > 0, frames, 0), mel.shape[1])
+    return Crop(tf.where(is_valid[:, :, None], cropped, 0.0), length, mask)
 
 
-def unheard_part(mel: tf.Tensor, frames: tf.Tensor, *, crop: Crop) -> tuple[tf.Tensor, tf.Tensor]:
-    """Of mels [B, F, M] with so many frames [B] a piece that the crop does not show, no longer than crops are.
+def uncropped_part(mel: tf.Tensor, frames: tf.Tensor, *, crop: Crop) -> tuple[tf.Tensor, tf.Tensor]:
+    """A piece of each mel [B, F, M] with `frames` [B] that its crop does not show, no longer than crops are.
 
-    It is from the longer of the two sides of the crop, next to it: [B, C, M], zeros past its length, and that [B].
+    Returns:
+        The piece next to the crop on its longer side, [B, C, M], zeros past its length; and the length, [B].
     """
     size, most = mel.shape[1], crop.mel.shape[1]
     numbers = tf.range(size)[None, :]
-    first = tf.reduce_min(tf.where(crop.heard, numbers, size), 1)
-    end = tf.reduce_max(tf.where(crop.heard, numbers + 1, 0), 1)
+    first = tf.reduce_min(tf.where(crop.reference_mask, numbers, size), 1)
+    end = tf.reduce_max(tf.where(crop.reference_mask, numbers + 1, 0), 1)
     before = tf.minimum(first, frames)
     is_after = frames - end >= before
     length = tf.minimum(tf.where(is_after, frames - end, before), most)
@@ -69,13 +72,13 @@ def unheard_part(mel: tf.Tensor, frames: tf.Tensor, *, crop: Crop) -> tuple[tf.T
     return tf.where(tf.sequence_mask(length, most)[:, :, None], piece, 0.0), length
 
 
-def _drawn(count: tf.Tensor, lot: tf.Tensor) -> tf.Tensor:
-    """One of the numbers from 0 to count − 1, by a lot in [0, 1)."""
-    return tf.cast(lot * tf.cast(count, tf.float32), tf.int32)
+def _uniform_int(count: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
+    """A number from 0 to count − 1, from a uniform one in [0, 1)."""
+    return tf.cast(uniform * tf.cast(count, tf.float32), tf.int32)
 
 
 def loudest_part(mel: tf.Tensor | np.ndarray, *, frames: tf.Tensor | int) -> tf.Tensor:
-    """What is heard of a reference [F, M] that is longer than so many frames, [C, M]: pauses tell of no voice."""
+    """The `frames` consecutive frames of a reference [F, M] with the most energy, [C, M]; pauses carry no voice."""
     mel = tf.convert_to_tensor(mel)
     sums = tf.pad(tf.cumsum(tf.reduce_mean(tf.cast(mel, tf.float64), 1)), [(1, 0)])
     length = tf.minimum(frames, tf.shape(mel)[0])

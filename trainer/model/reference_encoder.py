@@ -1,10 +1,10 @@
-"""Audio encoder: a mel crop of a voice to Perceiver latents and a speaker embedding.
+"""Reference encoder: a mel crop of a voice to Perceiver latents and a speaker embedding.
 
     crop [B, C, M] ─ conv, stride 2 ─ transformer ─┬─ Perceiver resampler ─► latents [B, L, D]
                                                    └─ masked mean ─┬─ dense ──► speaker [B, S]
                                                                    └─ style tokens (option) ─► one more latent
 
-A crop of no frames is no reference: latents and speaker are then learned ones, the same for all such clips.
+Without a reference (a crop of no frames), latents and speaker are learned ones, the same for all such clips.
 The resampler is Flamingo's (Alayrac et al., 2022), as in XTTS-v2 with 32 latents and two layers.
 """
 
@@ -15,9 +15,9 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from trainer.config.model_sizes import Size, Stack
-from trainer.model.layers import Attention, Encoder, FeedForward, Recipe, key_mask, norm
-from trainer.model.rng import Noise
+from trainer.config.model_sizes import ModelDims, StackDims
+from trainer.model.layers import Attention, Encoder, FeedForward, LayerConfig, key_mask, norm
+from trainer.model.rng import RngStream
 
 CROP_KERNEL, CROP_STRIDE = 3, 2
 NUM_LATENTS = 32
@@ -26,23 +26,23 @@ STYLE_WIDTH = 256  # of a style token, four heads
 
 
 class Conditioning(NamedTuple):
-    """What the decoder knows of a voice."""
+    """The representation of a voice that the decoder is conditioned on."""
 
-    latents: tf.Tensor  # [B, L, D], L is one more with style tokens
+    latents: tf.Tensor  # [B, L, D], L is larger by one with style tokens
     speaker: tf.Tensor  # [B, S]
 
 
-class AudioEncoder(keras.layers.Layer):
-    """The conditioning encoder."""
+class ReferenceEncoder(keras.layers.Layer):
+    """The conditioning encoder; the layer is named audio_encoder, as in the weights' names in checkpoints."""
 
-    def __init__(self, size: Size, recipe: Recipe, *, style_tokens: int):
-        super().__init__(name="audio_encoder", dtype=recipe.dtype)
-        stack, dtype = size.audio_encoder, recipe.dtype
+    def __init__(self, size: ModelDims, layer_config: LayerConfig, *, style_tokens: int):
+        super().__init__(name="audio_encoder", dtype=layer_config.dtype)
+        stack, dtype = size.reference_encoder, layer_config.dtype
         self._width = stack.width
         self._convolution = keras.layers.Conv1D(
             stack.width, CROP_KERNEL, strides=CROP_STRIDE, activation="gelu", name="convolution", dtype=dtype
         )
-        self._encoder = Encoder(stack, recipe, name="encoder")
+        self._encoder = Encoder(stack, layer_config, name="encoder")
         self._resampler = Resampler(stack, name="resampler", dtype=dtype)
         self._style = StyleTokens(stack, count=style_tokens, name="style", dtype=dtype) if style_tokens else None
         self._speaker = keras.layers.Dense(size.speaker, name="speaker", dtype=dtype)
@@ -53,10 +53,10 @@ class AudioEncoder(keras.layers.Layer):
         self._no_latents = self.add_weight(shape=(count, self._width), initializer=initializer, name="no_latents")
         self._no_speaker = self.add_weight(shape=(self._speaker.units,), initializer=initializer, name="no_speaker")
 
-    def call(self, crop: tf.Tensor, crop_frames: tf.Tensor, noise: Noise | None = None) -> Conditioning:
+    def call(self, crop: tf.Tensor, crop_frames: tf.Tensor, noise: RngStream | None = None) -> Conditioning:
         """Encode a standardised crop [B, C, M] with crop_frames [B] valid frames."""
         crop = tf.where(tf.sequence_mask(crop_frames, crop.shape[1])[:, :, None], crop, 0)
-        # one zero on either side: frame i of the output sees frames 2i - 1, 2i, 2i + 1, however long the padding
+        # one zero on either side: output frame i depends on frames 2i - 1, 2i, 2i + 1, however long the padding
         x = self._convolution(tf.pad(crop, [[0, 0], [1, 1], [0, 0]]))
         lengths = (crop_frames + 1) // 2
         mask = key_mask(lengths, x.shape[1])
@@ -64,11 +64,11 @@ class AudioEncoder(keras.layers.Layer):
         latents, pooled = self._resampler(x, mask), masked_mean(x, lengths)
         if self._style is not None:
             latents = tf.concat([latents, self._style(pooled)], 1)
-        return self._or_nobody(Conditioning(latents, self._speaker(pooled)), crop_frames > 0)
+        return self._with_null(Conditioning(latents, self._speaker(pooled)), crop_frames > 0)
 
-    def _or_nobody(self, heard: Conditioning, given: tf.Tensor) -> Conditioning:
-        """What was heard where a reference was given, [B]."""
-        latents, speaker = heard
+    def _with_null(self, conditioning: Conditioning, given: tf.Tensor) -> Conditioning:
+        """The conditioning for clips whose reference is given, [B], the learned null conditioning for the others."""
+        latents, speaker = conditioning
         return Conditioning(
             tf.where(given[:, None, None], latents, tf.cast(self._no_latents, latents.dtype)),
             tf.where(given[:, None], speaker, tf.cast(self._no_speaker, speaker.dtype)),
@@ -76,16 +76,16 @@ class AudioEncoder(keras.layers.Layer):
 
 
 class StyleTokens(keras.layers.Layer):
-    """Global style tokens (Wang et al., 2018, arXiv:1803.09017): how it is said as a mixture of few learned manners.
+    """Global style tokens (Wang et al., 2018, arXiv:1803.09017): style as a mixture of a few learned tokens.
 
-    As there, keys and values are tanh of the tokens. The query is the pooled reference, which the paper gets from
-    convolutions and a GRU; the mixture becomes one more latent, where the paper adds it to the text.
+    Keys and values are tanh of the tokens, as in the paper. The query is the pooled reference (there, convolutions and
+    a GRU); the mixture becomes one more latent (there, it is added to the text).
     """
 
-    def __init__(self, stack: Stack, *, count: int, name: str, dtype: keras.DTypePolicy):
+    def __init__(self, stack: StackDims, *, count: int, name: str, dtype: keras.DTypePolicy):
         super().__init__(name=name, dtype=dtype)
         self._count = count
-        self._attention = Attention(Stack(STYLE_WIDTH, 1), name="attention", dtype=dtype)
+        self._attention = Attention(StackDims(STYLE_WIDTH, 1), name="attention", dtype=dtype)
         self._query = keras.layers.Dense(STYLE_WIDTH, name="query", dtype=dtype)
         self._output = keras.layers.Dense(stack.width, name="output", dtype=dtype)
 
@@ -103,7 +103,7 @@ class StyleTokens(keras.layers.Layer):
 class Resampler(keras.layers.Layer):
     """Learned latents that attend to the encoded frames and to each other."""
 
-    def __init__(self, stack: Stack, *, name: str, dtype: keras.DTypePolicy):
+    def __init__(self, stack: StackDims, *, name: str, dtype: keras.DTypePolicy):
         super().__init__(name=name, dtype=dtype)
         self._width = stack.width
         self._layers_ = [
@@ -134,7 +134,7 @@ class Resampler(keras.layers.Layer):
 
 
 def masked_mean(x: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """Mean of x [B, C, D] over its first lengths [B] positions: [B, D]; zero where there is none. Summed in float32."""
+    """Mean of x [B, C, D] over its first lengths [B] positions, [B, D]; 0 for none. Summed in float32."""
     weights = tf.sequence_mask(lengths, x.shape[1], dtype=tf.float32)[:, :, None]
     total = tf.reduce_sum(tf.cast(x, tf.float32) * weights, 1)
     return tf.cast(total / tf.cast(tf.maximum(lengths, 1), tf.float32)[:, None], x.dtype)

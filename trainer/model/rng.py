@@ -1,7 +1,7 @@
-"""Random numbers that depend on nothing but a seed and the place that asks.
+"""Random numbers for dropout and sampling that depend only on a seed, a step number and the order of the draws.
 
-A training step draws from (run's seed, step number), so that a resumed run draws what an undisturbed one
-would have drawn, without a generator's state in the checkpoint.
+A training step draws from (run's seed, step number). A resumed run therefore draws the numbers that an uninterrupted
+run would have drawn, and a checkpoint needs no generator state.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ import copy
 
 import tensorflow as tf
 
-# named, since TensorFlow would otherwise choose by device
+# fixed, since TensorFlow would otherwise choose by device
 ALGORITHM = "philox"
 
-MAX_DRAWS = 1 << 16  # of one source
-BRANCH_DRAWS = 16  # set aside for a branch
+MAX_DRAWS = 1 << 16  # of one stream
+FORK_DRAWS = 16  # reserved for a fork
 MAX_STEPS = 1 << 40
 
-HALVES = 1 << 16  # numbers that half of a drawn one can be: rates are rounded to so many parts
+UINT16_VALUES = 1 << 16  # dropout rates are rounded to multiples of one over this
 
 
-class Noise:
-    """A source of independent draws, numbered in the order of tracing."""
+class RngStream:
+    """A stream of independent draws, numbered in the order of tracing."""
 
     def __init__(
         self,
@@ -32,10 +32,12 @@ class Noise:
         rows_alike: bool = False,
         trains: bool = True,
     ):
-        """Another seed, another step [] or another place [] in the step's work gives other numbers.
-
-        With rows_alike a draw has one row, for all rows of a batch: each then gets what it would get alone. Where it
-        does not train, nothing is dropped but what always is.
+        """
+        Args:
+            seed, step, place: a stream with another seed, step [] or place [] (a part of the step's batch) has other
+                numbers.
+            rows_alike: draw one row for all rows of a batch, so that each row gets what it would get alone.
+            trains: False disables all dropout except the pre-net's, and the dropout of references.
         """
         self._seed, self._draws = tf.cast(seed, tf.int64), 0
         self._step = tf.cast(step, tf.int64) + MAX_STEPS * tf.cast(place, tf.int64)
@@ -45,27 +47,28 @@ class Noise:
         return tf.concat([[1], shape[1:]], 0) if self._rows_alike else shape
 
     def _next_seed(self) -> tf.Tensor:
-        """[2] int64; the generator scrambles it, so neighbours are independent."""
+        """The seed of the next draw, [2] int64; the generator scrambles it, so neighbours are independent."""
         self._draws += 1
         return tf.stack([self._seed * MAX_DRAWS + self._draws, self._step])
 
     def normal(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
-        """Standard normal."""
+        """Standard normal numbers."""
         return tf.random.stateless_normal(self._shape(shape), self._next_seed(), alg=ALGORITHM)
 
     def uniform(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
-        """Uniform in [0, 1)."""
+        """Uniform numbers in [0, 1)."""
         return tf.random.stateless_uniform(self._shape(shape), self._next_seed(), alg=ALGORITHM)
 
     def dropout(self, values: tf.Tensor, *, rate: float, always: bool = False) -> tf.Tensor:
-        """The values, a share `rate` of them zero and the others scaled up: in training, or always."""
+        """Set a share `rate` of the values to zero and scale up the others: in training, or `always`."""
         if rate == 0.0 or not (self.trains or always):
             return values
-        kept = self.halves(tf.shape(values)) >= tf.constant(min(round(rate * HALVES), HALVES - 1), tf.uint16)
+        threshold = min(round(rate * UINT16_VALUES), UINT16_VALUES - 1)
+        kept = self.uniform_uint16(tf.shape(values)) >= tf.constant(threshold, tf.uint16)
         return tf.where(kept, values / (1.0 - rate), tf.zeros_like(values))
 
-    def halves(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
-        """Uniform among the uint16; two are made of each number drawn, for drawing is what dropout costs on a CPU."""
+    def uniform_uint16(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
+        """Uniform uint16 numbers, two from each number drawn: on a CPU, drawing is the cost of dropout."""
         shape = self._shape(shape)
         size = tf.reduce_prod(shape)
         words = tf.random.stateless_uniform(
@@ -73,26 +76,26 @@ class Noise:
         )
         return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
 
-    def advanced(self, draws: int) -> Noise:
-        """A source that goes on so many draws from here."""
+    def advanced(self, draws: int) -> RngStream:
+        """A copy of this stream, `draws` draws ahead."""
         other = copy.copy(self)
         other._draws += draws
         return other
 
     def skip(self, draws: int) -> None:
-        """Leave out so many draws."""
+        """Leave out `draws` draws."""
         self._draws += draws
 
 
-class Branch:
-    """Draws set aside for a part of the graph that may be traced twice, and must then draw the same numbers."""
+class RngFork:
+    """Draws reserved for a part of the graph that may be traced twice, and must then draw the same numbers."""
 
-    def __init__(self, noise: Noise | None):
-        """Without noise there is nothing to draw."""
+    def __init__(self, noise: RngStream | None):
+        """Reserve the next draws of `noise`; without it, `begin` returns None."""
         self._start = noise and noise.advanced(0)
         if noise is not None:
-            noise.skip(BRANCH_DRAWS)
+            noise.skip(FORK_DRAWS)
 
-    def begin(self) -> Noise | None:
-        """The source, at the beginning of its draws."""
+    def begin(self) -> RngStream | None:
+        """A stream at the first reserved draw."""
         return self._start and self._start.advanced(0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 
 
 class CompilationLogger:

@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from trainer.config.train_config import TrainConfig
-from trainer.data.bucket_count import Choice, seconds_in_words
+from trainer.data.bucket_count import BucketCountOption, format_seconds
 from trainer.data.inspection import Inspection
-from trainer.data.sampling import Portion
+from trainer.data.sampling import SamplingShare
 
 WIDTH = 80
 MAX_NAME = 18
@@ -25,7 +25,7 @@ def inspection_tables(inspection: Inspection, *, config: TrainConfig) -> Group:
     return Group(*_parts(inspection, config=config))
 
 
-def sampling_line(mix: dict[str, list[Portion]]) -> str | None:
+def sampling_line(mix: dict[str, list[SamplingShare]]) -> str | None:
     """How often an epoch repeats the records of each group, in one line; None if there is one group of each kind."""
     ranges = [
         f"{kind} {min(one.repeats for one in groups):.2f} to {max(one.repeats for one in groups):.2f}"
@@ -39,21 +39,21 @@ def _parts(inspection: Inspection, *, config: TrainConfig) -> Iterator[Renderabl
     plan = inspection.plan
     yield _buckets(inspection)
     yield Text()
-    yield Text("\n".join([_epochs(inspection, config=config), *plan.staircase.coarseness, ""]))
+    yield Text("\n".join([_epochs(inspection, config=config), *plan.bucket_plan.coarseness, ""]))
     yield _choices(plan.choices, chosen=len(plan.buckets), epochs=plan.epochs)
     yield Text(
         plan.explanation
         if config.input.buckets is None
         else f"input.buckets={config.input.buckets} is set; without it: {plan.explanation}"
     )
-    yield from (Text(), _mix(plan.mix))
+    yield from (Text(), _mix(plan.sampling_shares))
     yield from (Text(), _longest(inspection))
-    yield from map(Text, [*plan.left_out_lines, *plan.sampled_lines])
+    yield from map(Text, [*plan.excluded_lines, *plan.validation_subset_lines])
 
 
 def _buckets(inspection: Inspection) -> Table:
     plan, epoch = inspection.plan, inspection.first_epoch
-    real, records = epoch.padding(plan.buckets), plan.staircase.records
+    real, records = epoch.padding(plan.buckets), plan.bucket_plan.records
     table = _table("Batches", "clips", "frames", "tokens", "MiB")
     for name in ("records\nplanned", "padding\nplanned", "records\nepoch 0", "batches\nepoch 0", "padding\nepoch 0"):
         table.add_column(name, justify="right")
@@ -69,7 +69,7 @@ def _buckets(inspection: Inspection) -> Table:
         )
     table.add_section()
     table.add_row(
-        *("all", "", "", "", f"{records.sum():,.0f}", f"{plan.staircase.padding:.1%}"),
+        *("all", "", "", "", f"{records.sum():,.0f}", f"{plan.bucket_plan.padding:.1%}"),
         *(f"{epoch.records.sum():,}", f"{epoch.batches.sum():,}", f"{epoch.total_padding(plan.buckets):.1%}"),
     )
     return table
@@ -84,7 +84,7 @@ def _epochs(inspection: Inspection, *, config: TrainConfig) -> str:
     )
 
 
-def _choices(choices: tuple[Choice, ...], *, chosen: int, epochs: float) -> Table:
+def _choices(choices: tuple[BucketCountOption, ...], *, chosen: int, epochs: float) -> Table:
     title = f"Number of shapes: seconds of {epochs:,.1f} epochs, the most that the steps can hold"
     table = _table(title, "shapes", "padding", "padding, an epoch", "padding, the run", "compilation", "sum", "")
     near = {chosen - 1, chosen, chosen + 1}
@@ -92,11 +92,11 @@ def _choices(choices: tuple[Choice, ...], *, chosen: int, epochs: float) -> Tabl
         if one.shapes in SHOWN_SHAPES or one.shapes in near or one is choices[-1]:
             seconds = (one.epoch_s, one.run_s, one.compile_s, one.total_s)
             marks = "◄" if one.shapes == chosen else ""
-            table.add_row(f"{one.shapes}", f"{one.padding:.1%}", *map(seconds_in_words, seconds), marks)
+            table.add_row(f"{one.shapes}", f"{one.padding:.1%}", *map(format_seconds, seconds), marks)
     return table
 
 
-def _mix(mix: dict[str, list[Portion]]) -> Table:
+def _mix(mix: dict[str, list[SamplingShare]]) -> Table:
     names = ("records\nstored", "share\nstored", "share\nheard", "times\nheard", "records\nan epoch", "hours\nan epoch")
     table = _table("Sampling: an epoch of training on average", "", "", *names)
     for column in table.columns[:2]:
@@ -109,25 +109,25 @@ def _mix(mix: dict[str, list[Portion]]) -> Table:
     return table
 
 
-def _portion_words(one: Portion) -> tuple[str, ...]:
+def _portion_words(one: SamplingShare) -> tuple[str, ...]:
     return (
         _shortened(one.name),
         f"{one.records:,}",
         f"{one.stored:.1%}",
-        f"{one.heard:.1%}",
+        f"{one.sampled:.1%}",
         f"{one.repeats:.2f}",
         f"{one.epoch_records:,.0f}",
         f"{one.epoch_hours:,.2f}",
     )
 
 
-def _together(rest: list[Portion]) -> Portion:
+def _together(rest: list[SamplingShare]) -> SamplingShare:
     records, epoch_records = sum(one.records for one in rest), sum(one.epoch_records for one in rest)
-    return Portion(
+    return SamplingShare(
         f"{len(rest):,} more",
         records,
         sum(one.stored for one in rest),
-        sum(one.heard for one in rest),
+        sum(one.sampled for one in rest),
         epoch_records / max(records, 1),
         epoch_records,
         sum(one.epoch_hours for one in rest),

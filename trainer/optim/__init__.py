@@ -1,1 +1,1 @@
-"""How weights are updated: schedules of the learning rate, and AdamW as part of the compiled step."""
+"""Optimizer: AdamW in the compiled step, learning-rate schedules, weight averaging, loss scaling, plateaus."""

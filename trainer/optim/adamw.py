@@ -1,7 +1,7 @@
-"""AdamW: clipping by the global norm, weight decay on matrices only, steps that are no numbers left out.
+"""AdamW with clipping by the global norm, weight decay on matrices only, and no update by non-finite gradients.
 
-Written out because it is part of the compiled step: Keras' AdamW computes schedule and bias correction anew for
-each variable, which for the pico model is 9,000 of the graph's 13,900 nodes.
+Written out because it is part of the compiled step: Keras' AdamW computes schedule and bias correction again for each
+variable, which for the pico model is 9,000 of the graph's 13,900 nodes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from trainer.optim.loss_scale import LossScale
 from trainer.optim.schedules import scheduled_fraction
 
 _COUNTERS = (
-    "iterations",  # steps, whatever became of them
-    "updates",  # those that changed the weights
-    "skipped",  # those that did not, their loss or a gradient being no number
+    "iterations",  # all steps
+    "updates",  # steps that changed the weights
+    "skipped",  # steps without an update, because the loss or a gradient was not finite
     "skipped_in_row",
-    "schedule_start",  # the step at which the schedule began, or began anew
+    "schedule_start",  # step at which the schedule started or was restarted
 )
-_QUARTERS = 4  # of a gradient's rows
+_QUARTERS = 4  # of a gradient's rows, summed first
 
 
 class AdamW:
@@ -35,7 +35,7 @@ class AdamW:
     def __init__(
         self, config: OptimizerConfig, *, steps: int, variables: Sequence[keras.Variable], scales_loss: bool = False
     ):
-        """`scales_loss` where gradients come in float16."""
+        """`scales_loss` is for gradients in float16."""
         self._config, self._steps, self._targets = config, steps, variables
         self._counters = {name: _counter(name) for name in _COUNTERS}
         self.iterations = self._counters["iterations"]
@@ -46,7 +46,7 @@ class AdamW:
         self._velocities = [_zeros_like(variable, name="velocity") for variable in variables]
 
     def state(self) -> dict[str, keras.Variable]:
-        """Everything but the weights, by name."""
+        """The variables that a checkpoint needs besides the weights, by name."""
         named = {**self._counters, "rate_scale": self.rate_scale}
         named |= self.loss_scale.state() if self.loss_scale else {}
         named |= self._average.state() if self._average else {}
@@ -55,44 +55,44 @@ class AdamW:
         return named
 
     @property
-    def steering(self) -> list[keras.Variable]:
-        """What `scale_rate` and `restart_schedule` set."""
+    def schedule_variables(self) -> list[keras.Variable]:
+        """The variables that `scale_rate` and `restart_schedule` set."""
         return [self.rate_scale, self._counters["schedule_start"]]
 
     @property
     def skipped_in_row(self) -> int:
-        """Steps without an update that came last."""
+        """The number of latest consecutive steps without an update."""
         return int(self._counters["skipped_in_row"].numpy())
 
     @property
     def schedule(self) -> Schedule:
-        """Of the learning rate."""
+        """The learning-rate schedule."""
         return self._config.schedule
 
-    def rate_over(self, steps: int) -> float:
-        """The learning rate of the coming update, were the schedule laid over so many steps."""
+    def rate_with_steps(self, steps: int) -> float:
+        """The learning rate of the next update if the run had `steps` steps."""
         return float(self._rate(steps))
 
     def scale_rate(self, factor: float) -> None:
-        """Multiply the learning rate from now on."""
+        """Multiply the learning rate of all later steps."""
         self.rate_scale.assign(self.rate_scale * factor)
 
     def restart_schedule(self) -> None:
-        """Begin the schedule anew with the next step, its warm-up included; what of it lies ahead is shorter."""
+        """Restart the schedule at the next step, warm-up included; it is compressed into the remaining steps."""
         self._counters["schedule_start"].assign(self.iterations)
 
     def averaged(self) -> contextlib.AbstractContextManager[None]:
-        """Within it the variables hold the moving average of the weights, where there is one."""
+        """A context in which the variables hold the moving average of the weights, if there is one."""
         return self._average.in_use() if self._average else contextlib.nullcontext()
 
-    def scaled(self, loss: tf.Tensor) -> tf.Tensor:
-        """What to differentiate: the loss, times its scale where there is one."""
+    def scale_loss(self, loss: tf.Tensor) -> tf.Tensor:
+        """The loss to differentiate: multiplied by the loss scale, if there is one."""
         return loss * self.loss_scale.factor.value if self.loss_scale else loss
 
     def apply(
         self, gradients: Sequence[tf.Tensor], *, loss: tf.Tensor, norm: tf.Tensor | None = None
     ) -> dict[str, tf.Tensor]:
-        """Update the variables, or leave all but the counters as they are where `loss` or a gradient is no number.
+        """Update the variables; if `loss` or a gradient is not finite, change only the counters.
 
         Args:
             gradients: of the scaled loss.
@@ -100,11 +100,11 @@ class AdamW:
             norm: of the gradients, by `norm_of`, where they come from a program that has worked it out.
 
         Returns:
-            The gradients' norm before clipping, the learning rate, `applied`: 1 for an update and 0 for none,
-            `skipped`: 1 where the reason is not the loss scale, which then is lowered; the scale where there is one.
+            float32 scalars: `gradient_norm` before clipping, `learning_rate`, `applied` (1: the weights changed),
+            `skipped` (1: no update, for another reason than the loss scale), `loss_scale` if there is one.
         """
         unscale = 1.0 / self.loss_scale.factor.value if self.loss_scale else 1.0
-        norm = unscale * (norm_of(gradients) if norm is None else norm)
+        norm = unscale * (global_norm(gradients) if norm is None else norm)
         is_loss_finite = tf.math.is_finite(loss)
         is_finite = tf.math.is_finite(norm) & is_loss_finite
         rate = self._rate(self._steps)
@@ -114,11 +114,11 @@ class AdamW:
         figures = {"gradient_norm": norm, "learning_rate": rate, "applied": is_finite, "skipped": is_lost}
         if self.loss_scale:
             figures["loss_scale"] = tf.identity(self.loss_scale.factor.value)  # read before it is adapted
-            self.loss_scale.adapt(is_finite, is_loss_finite=is_loss_finite)
+            self.loss_scale.update(is_finite, is_loss_finite=is_loss_finite)
         return {name: tf.cast(value, tf.float32) for name, value in figures.items()}
 
     def _rate(self, steps: int) -> tf.Tensor:
-        """The learning rate of the coming update, the schedule being laid over `steps`."""
+        """The learning rate of the next update, for a schedule over `steps` steps."""
         start = self._counters["schedule_start"].value
         fraction = scheduled_fraction(
             self._config.schedule,
@@ -129,7 +129,7 @@ class AdamW:
         return self._config.learning_rate * self.rate_scale.value * fraction
 
     def _update(self, gradients: Sequence[tf.Tensor], *, rate: tf.Tensor, is_finite: tf.Tensor) -> None:
-        """All variables and moments by gradients that are clipped."""
+        """Update all variables and moments by clipped gradients."""
         config, count = self._config, tf.cast(self._counters["updates"].value + 1, tf.float32)
         # √(1 − β₂ᵗ) / (1 − β₁ᵗ) on the rate corrects both moments' bias at once; ε is scaled along
         root = tf.sqrt(1.0 - config.beta_2**count)
@@ -144,8 +144,8 @@ class AdamW:
             self._targets, self._momenta, self._velocities, averages, gradients, strict=True
         ):
             weight, first, second = (tf.convert_to_tensor(one.value) for one in (variable, momentum, velocity))
-            # what is kept, rather than what grows, goes on into the next, or XLA computes it once for each of its uses,
-            # and then copies each variable before it is written
+            # the selected value, not the candidate, is used below; otherwise XLA computes it once for each use, and
+            # copies each variable before it is written
             first = tf.where(is_finite, first + new_1 * (gradient - first), first)
             second = tf.where(is_finite, second + new_2 * (tf.square(gradient) - second), second)
             update = corrected * first / (tf.sqrt(second) + epsilon)
@@ -158,10 +158,10 @@ class AdamW:
                 assign(average, tf.where(is_finite, self._average.moved(mean, towards=weight, updates=count), mean))
 
     def _count(self, is_finite: tf.Tensor, *, is_loss_finite: tf.Tensor) -> tf.Tensor:
-        """Advance the counters; whether the step was lost for another reason than the loss scale."""
+        """Advance the counters; return True if the step was lost for another reason than the loss scale."""
         is_lost = ~is_finite
         if self.loss_scale:
-            is_lost &= ~(is_loss_finite & self.loss_scale.is_to_blame())
+            is_lost &= ~(is_loss_finite & self.loss_scale.can_shrink())
         lost, counters = tf.cast(is_lost, tf.int64), self._counters
         in_row = counters["skipped_in_row"].value + lost
         assign(counters["iterations"], counters["iterations"].value + 1)
@@ -171,12 +171,12 @@ class AdamW:
         return is_lost
 
 
-def norm_of(gradients: Sequence[tf.Tensor]) -> tf.Tensor:
+def global_norm(gradients: Sequence[tf.Tensor]) -> tf.Tensor:
     """The square root of the sum of all squares.
 
-    XLA adds number to number on a CPU, each sum waiting for the one before. So rows are added first, which makes many
-    sums of one, and their quarters to each other before, which makes the waits fewer: 2 ms for 5.4 million numbers,
-    where `tf.linalg.global_norm` takes 5.
+    On a CPU, XLA adds numbers one by one, each addition waiting for the one before. Adding rows first gives many
+    independent sums, and adding quarters of the rows before that shortens each sum: 2 ms for 5.4 million numbers, where
+    `tf.linalg.global_norm` takes 5.
     """
     columns = [_sum_of_rows(tf.square(one)) for one in gradients]
     return tf.sqrt(tf.reduce_sum(tf.concat([tf.reshape(one, [-1]) for one in columns], 0)))

@@ -1,4 +1,4 @@
-"""Assignment of variables inside a compiled step, on one device or on the many of a strategy."""
+"""Assignment of variables inside a compiled step, on a single device or on a replica of a strategy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import tensorflow as tf
 
 
 def assign(variable: keras.Variable, value: tf.Tensor) -> None:
-    """Set a variable on the device that computes.
+    """Set a variable on the computing device.
 
-    Each replica of a `MirroredStrategy` sets its own copy, and by the same numbers, for gradients are summed before.
-    TensorFlow's own assignment would leave the compiled program to ask the other replicas.
+    Each replica of a `MirroredStrategy` sets its own copy, to the same numbers, because gradients are summed before.
+    TensorFlow's own assignment would synchronise replicas outside the compiled program.
     """
     held = variable.value
     if isinstance(held, tf.distribute.DistributedValues):

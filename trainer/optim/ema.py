@@ -1,4 +1,4 @@
-"""A moving average of the weights, which validation, export and synthesis use in their place."""
+"""Exponential moving average of the weights, for validation, export and synthesis."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import tensorflow as tf
 
 
 class MovingAverage:
-    """An exponential moving average, young at first: its decay after n updates is at most (1 + n) / (10 + n).
+    """An exponential moving average whose decay after n updates is at most (1 + n) / (10 + n).
 
-    That is TensorFlow's `ExponentialMovingAverage` with `num_updates`; without it the start would be remembered long.
+    The limit is that of TensorFlow's `ExponentialMovingAverage` with `num_updates`; without it the average would keep
+    the initial weights for long.
     """
 
     def __init__(self, decay: float, *, variables: Sequence[keras.Variable]):
@@ -27,13 +28,19 @@ class MovingAverage:
         return {average_name(target.path): value for target, value in pairs}
 
     def moved(self, value: tf.Tensor, *, towards: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
-        """The next average after the update that made a weight what it is."""
+        """The average of a weight after an update.
+
+        Args:
+            value: the average before it.
+            towards: the updated weight.
+            updates: number of updates, this one included.
+        """
         decay = tf.minimum(self._decay, (1.0 + updates) / (10.0 + updates))
         return value + (1.0 - decay) * (towards - value)
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
-        """The variables hold their averages meanwhile, and afterwards what they held before."""
+        """A context in which the variables hold their averages."""
         self._exchange()
         try:
             yield
@@ -41,7 +48,7 @@ class MovingAverage:
             self._exchange()
 
     def _exchange(self) -> None:
-        """All of them or, where one fails for want of memory, none: half of each would be weights of no model."""
+        """Exchange all weights with their averages; if one fails for lack of memory, undo the others."""
         with contextlib.ExitStack() as undone:
             for target, average in zip(self._targets, self.values, strict=True):
                 _exchange_pair(target, average)
@@ -60,5 +67,5 @@ def _exchange_pair(target: keras.Variable, average: keras.Variable) -> None:
 
 
 def average_name(path: str) -> str:
-    """How the average of the weight of this path is called among the optimizer's state."""
+    """The name of a weight's average in the optimizer's state, from the weight's path."""
     return f"{path}/average"

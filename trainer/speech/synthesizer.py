@@ -163,7 +163,7 @@ def _crop(
     """The part of the reference that the model hears for a text of this many tokens: [C, M] float32, C may be 0."""
     if request.reference is not None:
         mel = _reference_mel(request.reference, contract=info.contract)
-        most = info.lengths.heard_frames(tokens, crop_frames=info.config.model.crop_frames)
+        most = info.lengths.reference_frames(tokens, crop_frames=info.config.model.crop_frames)
         heard = loudest_part(mel, frames=most).numpy()
         if len(heard) < len(mel):
             rate = info.contract.features.frames_per_second

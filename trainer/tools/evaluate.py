@@ -24,7 +24,7 @@ from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
 from trainer.checkpoint.run_dir import RunInfo, load_trained_model, prepare_run_info, read_run_info
 from trainer.config.loss_config import LossConfig
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.data.dataset_checks import open_dataset
 from trainer.data.pipeline import Stream
 from trainer.distributed.collectives import Hosts
@@ -73,13 +73,13 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
             model, config=speaks, dataset=dataset, lengths=trained.lengths, seed=config.seed, xla=config.xla
         )
         step = EvalStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
-        for line in feed.validation_plan.sampled_lines:
+        for line in feed.validation_plan.validation_subset_lines:
             _log(line)
         compilations = CompilationLogger(_log, xla=config.xla)
         losses = _losses(
             stream, buckets=buckets, step=step, running=running, losses=config.loss, compilations=compilations
         )
-        clips = len({*stream.heard.tolist()} - {one.row for one in stream.damaged})
+        clips = len({*stream.sampled_rows.tolist()} - {one.row for one in stream.corrupt_records})
         if speaks.clips:
             _log(f"synthesizing {min(speaks.clips, clips)} of the clips")
         return EvalResult(saved._replace(step=progress.step), clips, losses, _spoken(running))
@@ -110,9 +110,9 @@ def _losses(
     losses: LossConfig,
     compilations: CompilationLogger,
 ) -> dict[str, float]:
-    stored = translate_oom_in_input(stream.once(device=Devices(Hosts()).first, tell=_log))
+    stored = translate_oom_in_input(stream.once(device=Devices(Hosts()).first, log=_log))
     batches = _log_compilations(stored, buckets=buckets, compilations=compilations)
-    shown = _show_progress(running.collect_clips(batches, stream=stream), clips=len(stream.heard))
+    shown = _show_progress(running.collect_clips(batches, stream=stream), clips=len(stream.sampled_rows))
     try:
         validated = evaluate_batches(shown, step=lambda batch: translate_oom(step, batch), losses=losses)
     except OutOfMemory as event:

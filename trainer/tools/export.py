@@ -22,7 +22,7 @@ from shared.errors import UserError
 from shared.files import fsync_path, remove_tree, temporary_files_of, temporary_path, write_bytes, write_json
 from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint, has_ema_weights, named_variables
 from trainer.checkpoint.run_dir import load_trained_model, read_run_info
-from trainer.data.reference_length import Lengths
+from trainer.data.reference_length import ReferenceLength
 from trainer.model.reference_crop import loudest_part
 from trainer.model.xtts import XTTS
 
@@ -126,7 +126,7 @@ def _new_folder(out: Path) -> Iterator[Path]:
                 remove_tree(folder)
 
 
-def synthesizer(model: XTTS, *, lengths: Lengths, n_mels: int, max_tokens: int, max_steps: int) -> tf.Module:
+def synthesizer(model: XTTS, *, lengths: ReferenceLength, n_mels: int, max_tokens: int, max_steps: int) -> tf.Module:
     """A module with a function `synthesize`; it pads inputs to the limits, because its shapes are static inside.
 
     The module holds the variables of the model and not the model itself, which Keras would save in its own format.
@@ -142,7 +142,7 @@ def synthesizer(model: XTTS, *, lengths: Lengths, n_mels: int, max_tokens: int, 
             mel [1, F, M]; steps [1]; stopped [1], whether the model predicted the end; alignment [1, N, T].
         """
         token_counts = tf.shape(tokens)[1]
-        heard = lengths.heard_frames(token_counts, crop_frames=limit)
+        heard = lengths.reference_frames(token_counts, crop_frames=limit)
         crop = loudest_part(crop[0], frames=heard)[None]
         crop_frames = tf.shape(crop)[1]
         padded = tf.pad(tokens, [[0, 0], [0, max_tokens - token_counts]])

@@ -10,8 +10,8 @@ Padding is counted, because it is computed; so are all N² scores of causal atte
 from __future__ import annotations
 
 from trainer.config.model_config import ModelConfig
-from trainer.config.model_sizes import SIZES, Size, Stack
-from trainer.data.buckets import Bucket
+from trainer.config.model_sizes import SIZES, ModelDims, StackDims
+from trainer.data.bucket_types import Bucket
 from trainer.model.decoder import POSTNET_KERNEL, POSTNET_LAYERS
 from trainer.model.reference_encoder import CROP_KERNEL, CROP_STRIDE, NUM_LATENTS, RESAMPLER_LAYERS, STYLE_WIDTH
 
@@ -21,12 +21,12 @@ def step_flops(config: ModelConfig, bucket: Bucket, *, n_mels: int) -> int:
     size, r = SIZES[config.size], config.frames_per_step
     crop = (min(config.crop_frames, bucket.frames) - 1) // CROP_STRIDE + 1
     latents = NUM_LATENTS + (config.style_tokens > 0)
-    crop_conv = crop * CROP_KERNEL * n_mels * size.audio_encoder.width
+    crop_conv = crop * CROP_KERNEL * n_mels * size.reference_encoder.width
     prenet = bucket.frames // r * r * n_mels * size.prenet
     forward = (
         _encoder(size.text_encoder, bucket.tokens)
         + crop_conv
-        + _audio_encoder(size, crop, style_tokens=config.style_tokens)
+        + _reference_encoder(size, crop, style_tokens=config.style_tokens)
         + _memory(size, latents=latents, tokens=bucket.tokens)
         + prenet
         + _decoder(size, bucket.frames // r, memory=latents + bucket.tokens, outputs=2 * r * n_mels)
@@ -35,32 +35,32 @@ def step_flops(config: ModelConfig, bucket: Bucket, *, n_mels: int) -> int:
     return 2 * bucket.clips * (3 * forward - crop_conv - prenet)
 
 
-def _encoder(stack: Stack, positions: int) -> int:
+def _encoder(stack: StackDims, positions: int) -> int:
     """Multiply-adds of transformer blocks: four projections, scores, weighted sum, and a feed-forward layer of 4 D."""
     return stack.layers * (12 * positions * stack.width**2 + 2 * positions**2 * stack.width)
 
 
-def _audio_encoder(size: Size, positions: int, *, style_tokens: int) -> int:
+def _reference_encoder(size: ModelDims, positions: int, *, style_tokens: int) -> int:
     """Multiply-adds after the convolution: blocks, resampler, speaker embedding and style tokens, if any."""
-    width, keys = size.audio_encoder.width, positions + NUM_LATENTS
+    width, keys = size.reference_encoder.width, positions + NUM_LATENTS
     resampled = 10 * NUM_LATENTS * width**2 + 2 * keys * width**2 + 2 * NUM_LATENTS * keys * width
     style = 2 * width * STYLE_WIDTH + 2 * (1 + style_tokens) * STYLE_WIDTH**2 + 2 * style_tokens * STYLE_WIDTH
     return (
-        _encoder(size.audio_encoder, positions)
+        _encoder(size.reference_encoder, positions)
         + RESAMPLER_LAYERS * resampled
         + width * size.speaker
         + (style if style_tokens else 0)
     )
 
 
-def _memory(size: Size, *, latents: int, tokens: int) -> int:
+def _memory(size: ModelDims, *, latents: int, tokens: int) -> int:
     """Multiply-adds that project the encoder states once, then to keys and values of each decoder block."""
     width = size.decoder.width
-    projected = latents * size.audio_encoder.width + tokens * size.text_encoder.width + size.speaker
+    projected = latents * size.reference_encoder.width + tokens * size.text_encoder.width + size.speaker
     return projected * width + size.decoder.layers * 2 * (latents + tokens) * width**2
 
 
-def _decoder(size: Size, steps: int, *, memory: int, outputs: int) -> int:
+def _decoder(size: ModelDims, steps: int, *, memory: int, outputs: int) -> int:
     """Multiply-adds from the second layer of the pre-net to the distribution and the stop logit."""
     width = size.decoder.width
     attended = size.decoder.layers * (2 * steps * width**2 + 2 * steps * memory * width)
@@ -68,7 +68,7 @@ def _decoder(size: Size, steps: int, *, memory: int, outputs: int) -> int:
     return _encoder(size.decoder, steps) + attended + steps * around
 
 
-def _frames(size: Size, frames: int, *, n_mels: int) -> int:
+def _frames(size: ModelDims, frames: int, *, n_mels: int) -> int:
     """Multiply-adds per frame: the MLP on the latents, and the post-net."""
     postnet = 2 * n_mels * size.postnet + (POSTNET_LAYERS - 2) * size.postnet**2
     return frames * (2 * n_mels * size.prenet + POSTNET_KERNEL * postnet)

@@ -72,7 +72,7 @@ def _draw_buckets(axes: Axes, inspection: Inspection) -> None:
     """Padding of each bucket as planned and in epoch 0."""
     plan, epoch = inspection.plan, inspection.first_epoch
     places = np.arange(len(plan.buckets))
-    axes.bar(places - 0.2, 100 * inspection.padding, 0.4, color=_PLAN, label=f"planned: {plan.staircase.padding:.1%}")
+    axes.bar(places - 0.2, 100 * inspection.padding, 0.4, color=_PLAN, label=f"planned: {plan.bucket_plan.padding:.1%}")
     real = 100 * epoch.padding(plan.buckets)
     axes.bar(places + 0.2, real, 0.4, color=_EPOCH, label=f"epoch 0: {epoch.total_padding(plan.buckets):.1%}")
     axes.set_xticks(places, [f"{one.frames}×{one.tokens}" for one in plan.buckets], rotation=45, ha="right", fontsize=8)

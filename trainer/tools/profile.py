@@ -24,8 +24,8 @@ from shared.errors import UserError
 from trainer.checkpoint.checkpoint import copy_to_host, named_variables
 from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.train_config import TrainConfig
-from trainer.data.buckets import Bucket
-from trainer.data.distributed_input import parts_of
+from trainer.data.bucket_types import Bucket
+from trainer.data.distributed_input import local_values
 from trainer.data.position import Position
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import OutOfMemory, bucket_of, full_batch, translate_oom, translate_oom_in_input
@@ -155,7 +155,7 @@ class Profiler:
         _start_compiler(xla=self._config.xla)
         state = named_variables(self._components.model, self._components.optimizer)
         before = copy_to_host(state)
-        trained, judged = (stream.first_epoch().batches for stream in (self._feed.train, self._feed.validation))
+        trained, judged = (stream.first_epoch_stats().batches for stream in (self._feed.train, self._feed.validation))
         for number, bucket in enumerate(self._feed.plan.buckets):
             log(f"shape {number + 1} of {len(trained)}, {bucket} (clips×frames×tokens): compiling, {steps} steps")
             cost = ShapeCost(bucket, 0, fits=False)
@@ -178,7 +178,7 @@ class Profiler:
 
     def _validation_compile_s(self, bucket: Bucket) -> float:
         with tf.device(self._devices.first):
-            batch = full_batch(bucket.part(self._devices.count), like=self._specs[1])
+            batch = full_batch(bucket.per_device(self._devices.count), like=self._specs[1])
 
         def judge() -> None:
             translate_oom(self._evaluation, batch).terms["mel"].numpy()
@@ -201,7 +201,7 @@ class Profiler:
         batches = self._batches(log=log)
         chunk, computed_s, start_s = None, 0.0, 0.0
         for batch in batches:
-            parts_of(batch["frames"])[0].numpy()  # blocks until the batch is on the device
+            local_values(batch["frames"])[0].numpy()  # blocks until the batch is on the device
             if chunk is None:
                 start_s = time.perf_counter()
             elapsed_s = time.perf_counter() - start_s

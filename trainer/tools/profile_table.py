@@ -10,7 +10,7 @@ from rich.table import Table
 from shared.errors import UserError
 from shared.files import write_json
 from trainer.config.train_config import TrainConfig
-from trainer.data.bucket_count import seconds_in_words
+from trainer.data.bucket_count import format_seconds
 from trainer.tools.profile import Profile, ShapeCost
 
 NARROW_INPUT = 1.5  # times as fast as the steps; training needs cores for other work too
@@ -33,7 +33,7 @@ def _measured(one: ShapeCost) -> Iterator[str]:
     if not one.fits:
         yield "–"
         return
-    yield seconds_in_words(one.compile_s)
+    yield format_seconds(one.compile_s)
     yield f"{1000 * one.step_s:,.0f}" if one.step_s >= 0.1 else f"{1000 * one.step_s:.1f}"
     yield f"{one.bucket.clips * one.bucket.frames / one.step_s:,.0f}"
     yield f"{1e-9 * one.flops_per_s:,.0f}"
@@ -60,7 +60,7 @@ def profile_lines(profile: Profile) -> Iterator[str]:
 
 
 def _what_training_does(one: ShapeCost, *, devices: int) -> str:
-    if one.bucket.part(devices).clips > 1:
+    if one.bucket.per_device(devices).clips > 1:
         return "training would put fewer clips into its batches"
     return "training would end; lower input.max_frames or model.size, or free the device"
 
@@ -77,7 +77,7 @@ def _advice(profile: Profile) -> str:
 def _duration(seconds: float) -> str:
     """Seconds, minutes from 10 on, or hours from 10 on."""
     if seconds < 600:
-        return f"{seconds_in_words(seconds)} s"
+        return f"{format_seconds(seconds)} s"
     return f"{seconds / 60:,.0f} min" if seconds < 600 * 60 else f"{seconds / 3600:,.0f} h"
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shared.errors import UserError
 from trainer.checkpoint.run_state import RunState
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.data.position import Position
 from trainer.distributed.collectives import Hosts
 from trainer.training.components import TrainComponents
@@ -59,7 +59,7 @@ class ChiefSync:
         A validation may have changed the variables that control the learning rate; then they are broadcast first.
         """
         if validated:
-            self._hosts.broadcast_variables(self._components.optimizer.steering)
+            self._hosts.broadcast_variables(self._components.optimizer.schedule_variables)
         received, _ = self._hosts.sync_stop(received=signals.received, is_over=self._state.is_over)
         return None if received is None else signal.Signals(received)
 

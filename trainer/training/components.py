@@ -13,7 +13,7 @@ from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import named_variables
 from trainer.checkpoint.run_dir import RunInfo, build_model
 from trainer.config.train_config import TrainConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import translate_oom
 from trainer.distributed.devices import Batch, Devices

@@ -8,9 +8,9 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from trainer.checkpoint.run_dir import RunInfo, add_bucket_limit
 from trainer.config.train_config import TrainConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.data.pipeline import Stream
-from trainer.data.plan import Ceiling, Plan, plan_dataset
+from trainer.data.plan import BucketLimit, Plan, plan_dataset
 from trainer.monitoring.input_tables import sampling_line
 
 MAX_EXCESS_PADDING = 0.01  # share of padding above the planned one that is worth a log line
@@ -29,10 +29,10 @@ class DataModule:
         self._full_plan = plan_dataset(
             dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=info.planned_steps
         )
-        self._set_plan(self._full_plan.below(info.ceilings, devices=devices))
+        self._set_plan(self._full_plan.with_limits(info.ceilings, devices=devices))
 
     def _set_plan(self, plan: Plan) -> None:
-        self.plan, self.validation_plan = plan, plan.part(self._devices)
+        self.plan, self.validation_plan = plan, plan.per_device(self._devices)
         self.train, self.validation = (
             Stream(self._dataset, split=split, plan=plan, config=self._config.input, seed=self._config.seed)
             for split, plan in (("train", self.plan), ("validation", self.validation_plan))
@@ -46,11 +46,11 @@ class DataModule:
     def summary_lines(self) -> list[str]:
         """Return the plan, padding and sampling shares as lines for the log."""
         plan = self.plan.lines(config=self._config.input, steps=self._config.steps)
-        return [*plan, *self._padding_lines(), *filter(None, [sampling_line(self.plan.mix)])]
+        return [*plan, *self._padding_lines(), *filter(None, [sampling_line(self.plan.sampling_shares)])]
 
     def _padding_lines(self) -> list[str]:
         """Return a line if an epoch has more padding than planned: each chunk ends in batches that are not full."""
-        planned, real = self.plan.staircase.padding, self.train.first_epoch().total_padding(self.plan.buckets)
+        planned, real = self.plan.bucket_plan.padding, self.train.first_epoch_stats().total_padding(self.plan.buckets)
         if real <= planned + MAX_EXCESS_PADDING:
             return []
         return [
@@ -71,14 +71,15 @@ class DataModule:
         Raises:
             UserError: a device already gets a single clip of the bucket.
         """
-        clips = bucket.part(self._devices).clips
+        clips = bucket.per_device(self._devices).clips
         if clips == 1:
             raise UserError(
                 f"out of memory: a single clip of {bucket.frames} frames and {bucket.tokens} tokens does not fit; "
                 "lower input.max_frames or model.size, or free the device"
             )
-        ceiling = Ceiling(max(1, int(REDUCTION * clips)), bucket.frames, bucket.tokens)
-        damaged = self.train.damaged, self.validation.damaged
-        self._set_plan(self._full_plan.below(add_bucket_limit(self._run, ceiling).ceilings, devices=self._devices))
-        self.train.damaged, self.validation.damaged = damaged
+        ceiling = BucketLimit(max(1, int(REDUCTION * clips)), bucket.frames, bucket.tokens)
+        damaged = self.train.corrupt_records, self.validation.corrupt_records
+        limits = add_bucket_limit(self._run, ceiling).ceilings
+        self._set_plan(self._full_plan.with_limits(limits, devices=self._devices))
+        self.train.corrupt_records, self.validation.corrupt_records = damaged
         return self._devices * ceiling.clips

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from shared.dataset import Dataset
 from shared.hashing import stable_hash
-from trainer.data.reference_length import Lengths
+from trainer.data.reference_length import ReferenceLength
 from trainer.model.reference_crop import loudest_part
 
 
@@ -75,7 +75,7 @@ def _reference_of(table: pa.Table, row: dict) -> str | None:
 
 
 def reference_crops(
-    clips: Sequence[Clip], *, references: Sequence[Clip | None], lengths: Lengths, crop_frames: int
+    clips: Sequence[Clip], *, references: Sequence[Clip | None], lengths: ReferenceLength, crop_frames: int
 ) -> list[np.ndarray]:
     """Return a reference crop [C, M] for each clip.
 
@@ -85,7 +85,7 @@ def reference_crops(
     """
     alone = [len(clip.mel) // 2 for clip, reference in zip(clips, references, strict=True) if reference is None]
     own_frames = min([crop_frames, *alone])
-    heard = lengths.heard_frames([len(clip.tokens) for clip in clips], crop_frames=crop_frames).numpy()
+    heard = lengths.reference_frames([len(clip.tokens) for clip in clips], crop_frames=crop_frames).numpy()
     return [
         clip.mel[:own_frames] if reference is None else loudest_part(reference.mel, frames=frames).numpy()
         for clip, reference, frames in zip(clips, references, heard, strict=True)

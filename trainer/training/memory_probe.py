@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from trainer.checkpoint.checkpoint import NamedVariables, copy_to_host
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.distributed.device_memory import OutOfMemory, translate_oom
 from trainer.distributed.devices import Devices
 from trainer.training.data_module import DataModule
@@ -32,7 +32,7 @@ def probe_memory(
         announce: called before each compilation.
     """
     before, like = copy_to_host(variables), data.train.element_spec
-    parts = [bucket.part(devices.count) for bucket in data.plan.buckets]
+    parts = [bucket.per_device(devices.count) for bucket in data.plan.buckets]
     for number in order_by_memory(parts, frames_per_step=frames_per_step):
         planned = data.plan.buckets[number]
         while True:

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from trainer.checkpoint.run_state import RunState
 from trainer.config.recovery_config import RecoveryConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.distributed.collectives import Hosts
 from trainer.monitoring.logger import RunLogger
 from trainer.training.data_module import DataModule

@@ -17,7 +17,7 @@ from shared.dataset import Dataset
 from shared.features import FeatureSpec
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
-from trainer.data.reference_length import Lengths
+from trainer.data.reference_length import ReferenceLength
 from trainer.model.xtts import XTTS, Generated
 from trainer.monitoring.samples import Sample
 from trainer.speech.griffin_lim import griffin_lim
@@ -40,7 +40,7 @@ class SynthesisEval:
         *,
         config: SynthesisEvalConfig,
         dataset: Dataset,
-        lengths: Lengths,
+        lengths: ReferenceLength,
         seed: int,
         xla: bool = True,
     ):
@@ -62,7 +62,7 @@ class SynthesisEval:
     def collect_clips(self, batches: Iterable[Batch], *, stream: Stream) -> Iterator[Batch]:
         """Yield the batches of the validation stream unchanged; the first pass keeps the clips to synthesize."""
         if self._count and self._prompts is None:
-            heard = stream.utterance_ids(stream.heard)
+            heard = stream.utterance_ids(stream.sampled_rows)
             self._prompts = choose_prompts(self._dataset, heard=heard, count=self._count, seed=self._seed)
         for batch in batches:
             if self._prompts is not None and not self._inputs:

@@ -11,8 +11,8 @@ import tensorflow as tf
 from shared.errors import UserError
 from trainer.checkpoint.run_state import RunState
 from trainer.config.train_config import TrainConfig
-from trainer.data.buckets import Bucket
-from trainer.data.distributed_input import parts_of
+from trainer.data.bucket_types import Bucket
+from trainer.data.distributed_input import local_values
 from trainer.distributed.device_memory import OutOfMemory, bucket_of, translate_oom_in_input
 from trainer.distributed.devices import Batch
 from trainer.monitoring.logger import RunLogger
@@ -122,7 +122,7 @@ class TrainLoop:
             programs = self._components.programs
             values = self._train_on(batch)
             self._timer.record_step(values.pop("counts"), compiled=self._components.programs > programs)
-            self._recovery.record(step, values, rows=parts_of(batch["rows"]))
+            self._recovery.record(step, values, rows=local_values(batch["rows"]))
             state.advance(step, position=position)
             self._logger.advance(step)
             if (

@@ -23,10 +23,10 @@ import tensorflow as tf
 from shared.errors import UserError
 from trainer.config.loss_config import LossConfig
 from trainer.model.decoder import Decoded
-from trainer.model.reference_crop import Crop, choose_crop, unheard_part
-from trainer.model.rng import Noise
+from trainer.model.reference_crop import Crop, choose_crop, uncropped_part
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
-from trainer.optim.adamw import AdamW, norm_of
+from trainer.optim.adamw import AdamW, global_norm
 from trainer.training.gradnorm import BALANCED_TERMS, balance_weights, poison_gradient
 from trainer.training.losses import SpeakerEmbeddings, Target, loss_terms, loss_weights, term_counts, weighted_sum
 
@@ -111,7 +111,7 @@ class TrainStep:
         """Return gradients, losses, gradient norm, and counts [2] of frames and clips."""
         inputs, counts, sizes = self._prepare(batch, 0)
         gradients, losses = self._differentiate(inputs, counts, 0)
-        return gradients, losses, norm_of(gradients), sizes
+        return gradients, losses, global_norm(gradients), sizes
 
     def _on_replicas(self, batch: Batch) -> Losses:
         def on_each(part: Batch) -> Losses:
@@ -127,10 +127,10 @@ class TrainStep:
         values = self._strategy.run(on_each, args=(batch,))
         return {name: self._strategy.experimental_local_results(value)[0] for name, value in values.items()}
 
-    def _noise(self, replica: tf.Tensor | int, place: tf.Tensor | int) -> Noise:
+    def _noise(self, replica: tf.Tensor | int, place: tf.Tensor | int) -> RngStream:
         """Return the random source of a replica: place 0 for crops, places from 1 for micro-batches."""
         place = replica * (self._parts + 1) + place
-        return Noise(seed=self._seed, step=self._optimizer.iterations.value, place=place)
+        return RngStream(seed=self._seed, step=self._optimizer.iterations.value, place=place)
 
     def _prepare(self, batch: Batch, replica: tf.Tensor | int) -> tuple[StepInputs, Losses, tf.Tensor]:
         """Return a replica's inputs, the element counts of its losses, and its counts [2] of frames and clips."""
@@ -156,10 +156,12 @@ class TrainStep:
         _, sums = tf.while_loop(lambda number, _: number < self._parts, add, (tf.constant(0), nothing))
         return sums
 
-    def _differentiate_part(self, inputs: StepInputs, counts: Losses, noise: Noise) -> tuple[list[tf.Tensor], Losses]:
+    def _differentiate_part(
+        self, inputs: StepInputs, counts: Losses, noise: RngStream
+    ) -> tuple[list[tf.Tensor], Losses]:
         with tf.GradientTape() as tape:
             step = self._optimizer.iterations.value
-            scale = self._optimizer.scaled
+            scale = self._optimizer.scale_loss
             _, losses = forward_loss(
                 self._model, inputs, losses=self._losses, step=step, noise=noise, of=counts, scaled=scale
             )
@@ -197,14 +199,14 @@ class EvalStep:
         return self._compiled.experimental_get_tracing_count()
 
     def _evaluate(self, batch: Batch) -> EvalOutput:
-        noise = Noise(seed=self._seed, step=tf.constant(0), trains=False)
+        noise = RngStream(seed=self._seed, step=tf.constant(0), trains=False)
         inputs = prepare_inputs(self._model, batch, noise=noise)
         counts = count_terms(self._model, inputs, losses=self._losses)
         decoded, terms = _forward_terms(self._model, inputs, losses=self._losses, noise=noise, of=None)
         return EvalOutput(terms, counts, decoded)
 
 
-def prepare_inputs(model: XTTS, batch: Batch, *, noise: Noise | None) -> StepInputs:
+def prepare_inputs(model: XTTS, batch: Batch, *, noise: RngStream | None) -> StepInputs:
     """Cast a batch of the input stream, and choose a reference crop of each clip."""
     mel, config = tf.cast(batch["mel"], tf.float32), model.config
     frames, tokens, token_counts = (tf.cast(batch[name], tf.int32) for name in ("frames", "tokens", "token_counts"))
@@ -215,7 +217,9 @@ def prepare_inputs(model: XTTS, batch: Batch, *, noise: Noise | None) -> StepInp
 def count_terms(model: XTTS, inputs: StepInputs, *, losses: LossConfig) -> Losses:
     """Return the number of elements over which each loss term averages."""
     crop, frames_per_step = inputs.crop, model.config.frames_per_step
-    return term_counts(inputs.frames, crop.heard, crop.frames > 0, frames_per_step=frames_per_step, config=losses)
+    return term_counts(
+        inputs.frames, crop.reference_mask, crop.frames > 0, frames_per_step=frames_per_step, config=losses
+    )
 
 
 def forward_loss(
@@ -224,7 +228,7 @@ def forward_loss(
     *,
     losses: LossConfig,
     step: tf.Tensor | None,
-    noise: Noise | None,
+    noise: RngStream | None,
     of: Losses | None = None,
     scaled: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
 ) -> tuple[Decoded, Losses]:
@@ -255,7 +259,7 @@ def forward_loss(
 
 
 def _forward_terms(
-    model: XTTS, inputs: StepInputs, *, losses: LossConfig, noise: Noise | None, of: Losses | None
+    model: XTTS, inputs: StepInputs, *, losses: LossConfig, noise: RngStream | None, of: Losses | None
 ) -> tuple[Decoded, Losses]:
     """Return the decoder's output, and each unweighted loss term."""
     crop, frames = inputs.crop, inputs.frames
@@ -269,10 +273,10 @@ def _forward_terms(
     )
     voices = None
     if losses.voice:
-        unheard = unheard_part(decoded.mel, frames, crop=crop)
-        output, reference = (model.recognise(*one) for one in (unheard, (crop.mel, crop.frames)))
+        unheard = uncropped_part(decoded.mel, frames, crop=crop)
+        output, reference = (model.speaker_embedding(*one) for one in (unheard, (crop.mel, crop.frames)))
         voices = SpeakerEmbeddings(output, reference, crop.frames > 0)
-    target = Target(model.decoder.standardise(inputs.mel), frames, inputs.token_counts, crop.heard)
+    target = Target(model.decoder.standardise(inputs.mel), frames, inputs.token_counts, crop.reference_mask)
     terms = loss_terms(decoded, target=target, voices=voices, config=losses)
     if of is None:
         return decoded, terms

@@ -19,7 +19,7 @@ from trainer.monitoring.html_report import write_html_report
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.session import Session
 from trainer.monitoring.summary import CompiledPrograms, Summary, write_summary
-from trainer.optim.plateau import WAY_ON
+from trainer.optim.plateau import HOW_TO_CONTINUE
 from trainer.platform.gpu_precision import slow_precision_warning
 from trainer.training.chief_sync import ChiefSync
 from trainer.training.components import TrainComponents
@@ -160,7 +160,7 @@ class Trainer:
             log(line)
 
     def _how_to_continue(self) -> str:
-        return f"a plateau ended the run; {WAY_ON}" if self._state.is_over else "raise steps to train on"
+        return f"a plateau ended the run; {HOW_TO_CONTINUE}" if self._state.is_over else "raise steps to train on"
 
     def _outcome(self, summary: Summary, *, loss: float | None) -> str:
         if summary.last_step < summary.first_step:

@@ -16,9 +16,9 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from trainer.config.loss_config import LossConfig
 from trainer.config.train_config import TrainConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.data.pipeline import Stream
-from trainer.data.reference_length import Lengths
+from trainer.data.reference_length import ReferenceLength
 from trainer.distributed.device_memory import bucket_of, translate_oom, translate_oom_in_input
 from trainer.model.decoder import Decoded
 from trainer.model.xtts import XTTS
@@ -43,7 +43,7 @@ class Validation:
         *,
         config: TrainConfig,
         dataset: Dataset,
-        lengths: Lengths,
+        lengths: ReferenceLength,
         run: Path,
         incidents: IncidentLog,
     ):
@@ -85,7 +85,7 @@ class Validation:
             logger.log_compilation("validation", bucket_of(batch), of=buckets)
             return translate_oom(self.eval_step, batch)
 
-        batches = translate_oom_in_input(stream.once(device=device, tell=log_corrupt_record))
+        batches = translate_oom_in_input(stream.once(device=device, log=log_corrupt_record))
         batches = self.synthesis.collect_clips(batches, stream=stream)
         batches = itertools.takewhile(lambda _: not should_stop(), batches)
         with self._optimizer.averaged():

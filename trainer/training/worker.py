@@ -13,8 +13,8 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.train_config import TrainConfig
-from trainer.data.buckets import Bucket
-from trainer.data.distributed_input import parts_of
+from trainer.data.bucket_types import Bucket
+from trainer.data.distributed_input import local_values
 from trainer.data.position import Position
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import OutOfMemory, translate_oom_in_input
@@ -84,7 +84,7 @@ class Worker:
             range(self._progress.step + 1, self._config.steps + 1), translate_oom_in_input(batches), strict=False
         ):
             position = batch.pop("next")
-            skipped.record(step, self._components.train_on(batch), rows=parts_of(batch["rows"]))
+            skipped.record(step, self._components.train_on(batch), rows=local_values(batch["rows"]))
             self._progress = self._progress._replace(step=step, position=position)
             if not (self._config.is_due(step, *self._config.intervals) or skipped.is_full):
                 continue
@@ -104,7 +104,7 @@ class Worker:
             Interrupted: one of the hosts received a signal.
         """
         if validated:
-            self._hosts.broadcast_variables(self._components.optimizer.steering)
+            self._hosts.broadcast_variables(self._components.optimizer.schedule_variables)
         received, is_over = self._hosts.sync_stop(received=signals.received)
         self._progress = self._progress._replace(validation_pending=False, is_over=is_over)
         if received is not None:

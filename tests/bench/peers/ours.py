@@ -29,6 +29,7 @@ def prepare(folder: Path, corpus: Corpus) -> None:
 def batches(folder: Path, corpus: Corpus, *, epochs: int | None) -> Iterator[Batch]:
     dataset = corpus.dataset
     stream = Stream(dataset, split="train", plan=plan(dataset), config=INPUTS, seed=SEED)
-    read = stream.endless(device="/CPU:0") if epochs is None else stream.epochs(epochs, device="/CPU:0")
-    for batch in read:
+    for batch in stream.endless(device="/CPU:0"):
+        if epochs is not None and int(batch["next"][0]) >= epochs:
+            return
         yield Batch(*(view(batch[name]) for name in ("mel", "frames", "tokens", "token_counts")))

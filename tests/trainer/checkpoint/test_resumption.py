@@ -67,7 +67,7 @@ def rates(optimizer: AdamW, *, after: list[int]) -> list[float]:
     start, found = int(optimizer.iterations.numpy()), []
     for steps in after:
         optimizer.iterations.assign(start + steps)
-        found.append(optimizer.rate_over(optimizer._steps))
+        found.append(optimizer.rate_with_steps(optimizer._steps))
     optimizer.iterations.assign(start)
     return found
 

@@ -112,7 +112,7 @@ def test_a_run_that_noted_no_lengths_goes_on_and_hears_whole_crops_until_it_does
     document = json.loads((run / "run.json").read_text())
     noted = document.pop("lengths")
     (run / "run.json").write_text(json.dumps(document))
-    assert read_run_info(run).lengths.heard_frames([1, 9_000], crop_frames=256).numpy().tolist() == [256, 256]
+    assert read_run_info(run).lengths.reference_frames([1, 9_000], crop_frames=256).numpy().tolist() == [256, 256]
     assert enter(run, config=CONFIG, dataset=dataset).lengths.model_dump() == noted
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.trainer.models import perturbed_pico
 from trainer.config.model_config import ModelConfig
-from trainer.config.model_sizes import SIZES, Size, Stack
+from trainer.config.model_sizes import SIZES, ModelDims, StackDims
 from trainer.model.xtts import XTTS
 
 
@@ -29,10 +29,10 @@ COUNTS = {
     "big": 1_583_067_937,
 }
 # no two widths or depths are alike, nor a width as the bands or the vocabulary: one in another's place would show
-UNEVEN = Size(Stack(24, 3), Stack(36, 1), Stack(28, 2), speaker=12, prenet=20, postnet=44)
+UNEVEN = ModelDims(StackDims(24, 3), StackDims(36, 1), StackDims(28, 2), speaker=12, prenet=20, postnet=44)
 
 
-def counted(size: Size, *, vocabulary: int, bands: int, r: int, style_tokens: int = 0) -> int:
+def counted(size: ModelDims, *, vocabulary: int, bands: int, r: int, style_tokens: int = 0) -> int:
     """Weights by the layers' widths alone: nothing is built, so a billion of them cost nothing."""
 
     def dense(inputs: int, outputs: int) -> int:
@@ -44,13 +44,13 @@ def counted(size: Size, *, vocabulary: int, bands: int, r: int, style_tokens: in
     def feed_forward(width: int) -> int:
         return dense(width, 4 * width) + dense(4 * width, width)
 
-    def encoder(stack: Stack) -> int:
+    def encoder(stack: StackDims) -> int:
         d = stack.width
         return stack.layers * (attention(d, d) + feed_forward(d) + 4 * d) + 2 * d
 
-    text, audio, d = size.text_encoder.width, size.audio_encoder.width, size.decoder.width
+    text, audio, d = size.text_encoder.width, size.reference_encoder.width, size.decoder.width
     resampler = LATENTS * audio + 2 * (attention(audio, audio) + feed_forward(audio) + 4 * audio) + 2 * audio
-    voice = dense(3 * bands, audio) + encoder(size.audio_encoder) + resampler + dense(audio, size.speaker)
+    voice = dense(3 * bands, audio) + encoder(size.reference_encoder) + resampler + dense(audio, size.speaker)
     voice += LATENTS * audio + size.speaker
     if style_tokens:
         voice += style_tokens * STYLE + 4 * STYLE**2 + dense(audio, STYLE) + dense(STYLE, audio) + audio
@@ -87,7 +87,7 @@ def test_the_documentation_says_how_many_parameters_a_size_has() -> None:
 
 def test_the_sizes_are_those_of_the_design() -> None:
     found = {
-        name: (*size.text_encoder, *size.audio_encoder, *size.decoder, size.speaker) for name, size in SIZES.items()
+        name: (*size.text_encoder, *size.reference_encoder, *size.decoder, size.speaker) for name, size in SIZES.items()
     }
     found.pop("pico")
     found.pop("nano")
@@ -99,5 +99,5 @@ def test_the_sizes_are_those_of_the_design() -> None:
     }
     assert ModelConfig().size == "normal"
     for size in SIZES.values():
-        for stack in (size.text_encoder, size.audio_encoder, size.decoder):
+        for stack in (size.text_encoder, size.reference_encoder, size.decoder):
             assert stack.heads * 64 == stack.width

@@ -58,7 +58,7 @@ def loaded(preset: str, *, size: str) -> TrainConfig:
     return TrainConfig.model_validate({"preset": preset, "model": {"size": size}})
 
 
-def told() -> dict[str, list[str]]:
+def messages() -> dict[str, list[str]]:
     """Rate, clipping and way of each preset in the documentation's table."""
     rows = re.findall(r"^\| `(\w+)` \|(.*)\|$", DOCUMENTATION.read_text(encoding="utf-8"), re.MULTILINE)
     return {preset: [cell.strip() for cell in cells.split("|")[:3]] for preset, cells in rows}
@@ -111,7 +111,7 @@ def test_the_plateau_breaker_halves_the_rate_four_times_and_then_ends_the_run() 
 
 @pytest.mark.parametrize("preset", PEAKS)
 def test_the_documentation_says_the_same_of_a_preset(preset: str) -> None:
-    rates, clips, words = told()[preset]
+    rates, clips, words = messages()[preset]
     by_size = peaks_told(rates, clips)
     assert by_size == {size: PEAKS[preset][size] for size in by_size}
     assert set(SIZES) - set(by_size) <= {"pico", "nano"}
@@ -119,7 +119,7 @@ def test_the_documentation_says_the_same_of_a_preset(preset: str) -> None:
 
 
 def test_the_documentation_names_the_levels_that_seek_plateaus() -> None:
-    assert list(told()) == list(PEAKS)
+    assert list(messages()) == list(PEAKS)
     (named,) = re.findall(r"^- `plateau`: .*?((?:`\w+`, )*`\w+`) has it on\.$", paragraphs(), re.MULTILINE)
     assert re.findall(r"\w+", named) == [preset for preset, way in WAYS.items() if way.seeks_plateaus]
 
@@ -128,5 +128,5 @@ def test_the_documentation_says_what_is_done_without_a_level() -> None:
     config = TrainConfig()
     assert "Without a preset: 3e-4, clipping at 1.0, one cosine to 5 % at the run's last step." in paragraphs()
     assert (config.optimizer.learning_rate, config.optimizer.clip_norm, config.plateau) == (3e-4, 1.0, None)
-    wanted = {"kind": "cosine", "steps": None, "final_fraction": 0.05}
-    assert config.optimizer.schedule.model_dump() == wanted
+    expected = {"kind": "cosine", "steps": None, "final_fraction": 0.05}
+    assert config.optimizer.schedule.model_dump() == expected

@@ -8,7 +8,7 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies
 
-from trainer.data.bucket_search import Chain, cheapest_chains
+from trainer.data.bucket_search import BucketBounds, search_bucket_bounds
 
 RECORDS = strategies.lists(
     strategies.tuples(strategies.integers(1, 12), strategies.integers(1, 6), strategies.sampled_from([0.5, 1.0, 3.0])),
@@ -36,7 +36,7 @@ def every_chain(records: list[tuple[int, int, float]], *, shapes: int, last: tup
     return [chain for chain in chains if all(a[1] <= b[1] for a, b in itertools.pairwise(chain))]
 
 
-def as_shapes(chain: Chain) -> list[tuple[int, int]]:
+def as_shapes(chain: BucketBounds) -> list[tuple[int, int]]:
     return list(zip(chain.frames.tolist(), chain.tokens.tolist(), strict=True))
 
 
@@ -45,12 +45,12 @@ def test_no_other_chain_is_cheaper(
     records: list[tuple[int, int, float]], token_frames: float, frames: int, tokens: int
 ) -> None:
     columns = [np.array(column) for column in zip(*records, strict=True)]
-    found = cheapest_chains(
+    found = search_bucket_bounds(
         columns[0], columns[1], weights=columns[2], shapes=3, token_frames=token_frames, at_least=(frames, tokens)
     )
     assert found.strides == (1, 1)
     last = max(frames, *columns[0]), max(tokens, *columns[1])
-    for shapes, chain in enumerate(found.of, start=1):
+    for shapes, chain in enumerate(found.bounds, start=1):
         assert len(chain.frames) <= shapes
         assert as_shapes(chain)[-1] == last
         cheapest = min(
@@ -66,7 +66,7 @@ def test_shapes_rise_and_more_of_them_are_never_dearer(
     records: list[tuple[int, int, float]], token_frames: float
 ) -> None:
     columns = [np.array(column) for column in zip(*records, strict=True)]
-    chains = cheapest_chains(columns[0], columns[1], weights=columns[2], shapes=6, token_frames=token_frames).of
+    chains = search_bucket_bounds(columns[0], columns[1], weights=columns[2], shapes=6, token_frames=token_frames).of
     for chain in chains:
         for below, above in itertools.pairwise(as_shapes(chain)):
             assert below != above
@@ -82,10 +82,10 @@ def test_a_coarser_grid_is_said_and_costs_little() -> None:
     frames = -(-(duration_s * 86).astype(int) // 8) * 8
     tokens = -(-(duration_s * random.normal(4.5, 1.0, 20_000)).astype(int).clip(2, 200) // 8) * 8
     options = {"weights": np.ones(len(frames)), "shapes": 12, "token_frames": 0.8}
-    exact, coarse = (cheapest_chains(frames, tokens, **options, max_points=most) for most in (6_000, 800))
+    exact, coarse = (search_bucket_bounds(frames, tokens, **options, max_points=most) for most in (6_000, 800))
     assert exact.strides == (1, 1)
     assert coarse.strides != (1, 1)
-    for fine, rough in zip(exact.of, coarse.of, strict=True):
+    for fine, rough in zip(exact.bounds, coarse.bounds, strict=True):
         assert fine.cost <= rough.cost <= 1.005 * fine.cost
         held = np.maximum(np.searchsorted(rough.frames, frames), np.searchsorted(rough.tokens, tokens))
         assert held.max() < len(rough.frames)

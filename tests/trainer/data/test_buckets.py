@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies
 
-from trainer.data.bucket_search import cheapest_chains
-from trainer.data.buckets import Limits, Staircase, TOKEN_POSITIONS, assign, measure_lengths, plan_staircases
+from trainer.data.bucket_search import search_bucket_bounds
+from trainer.data.bucket_types import BatchLimits, BucketPlan
+from trainer.data.buckets import TOKEN_POSITIONS, assign_buckets, length_histogram, plan_buckets
 from trainer.config.model_sizes import SIZES
 
 LENGTHS = strategies.lists(strategies.tuples(strategies.integers(1, 400), strategies.integers(2, 90)), min_size=1)
@@ -29,11 +30,11 @@ def planned(
     frames_per_batch: int = 900,
     frames_per_step: int = 4,
     at_least: tuple[int, int] = (0, 0),
-) -> Staircase:
+) -> BucketPlan:
     frames, tokens = np.array(lengths).T
-    return plan_staircases(
-        measure_lengths(frames, tokens, frames_per_step=frames_per_step),
-        limits=Limits(frames_per_batch, max_clips=6, at_least=at_least),
+    return plan_buckets(
+        length_histogram(frames, tokens, frames_per_step=frames_per_step),
+        limits=BatchLimits(frames_per_batch, max_clips=6, at_least=at_least),
         shapes=shapes,
         frames_per_step=frames_per_step,
     )[-1]
@@ -45,7 +46,7 @@ def test_every_record_fits_its_bucket_and_no_smaller_one(
 ) -> None:
     plan = planned(lengths, shapes=shapes, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
     held = [0] * len(plan.buckets)
-    for (frames, tokens), index in zip(lengths, assign(plan.buckets, *np.array(lengths).T), strict=True):
+    for (frames, tokens), index in zip(lengths, assign_buckets(plan.buckets, *np.array(lengths).T), strict=True):
         fitting = [k for k, bucket in enumerate(plan.buckets) if bucket.frames >= frames and bucket.tokens >= tokens]
         assert index == fitting[0]
         held[index] += 1
@@ -88,7 +89,7 @@ def test_every_planned_bucket_is_filled_by_an_epoch_in_one_chunk(
     waiting = 0
     for index, bucket in enumerate(plan.buckets):
         waiting += sum(
-            assign(plan.buckets, np.array([frames]), np.array([tokens]))[0] == index for frames, tokens in lengths
+            assign_buckets(plan.buckets, np.array([frames]), np.array([tokens]))[0] == index for frames, tokens in lengths
         )
         batches = waiting // bucket.clips if index < len(plan.buckets) - 1 else math.ceil(waiting / bucket.clips)
         assert batches >= 1, (plan.buckets, index)
@@ -108,8 +109,8 @@ def test_a_record_heard_twice_counts_as_two(lengths: list[tuple[int, int]], data
         data.draw(strategies.lists(strategies.integers(0, 3), min_size=len(lengths), max_size=len(lengths)))
     )
     hypothesis.assume(times.any())
-    weighted = measure_lengths(frames, tokens, rates=times.astype(np.float32), frames_per_step=4)
-    repeated = measure_lengths(np.repeat(frames, times), np.repeat(tokens, times), frames_per_step=4)
+    weighted = length_histogram(frames, tokens, rates=times.astype(np.float32), frames_per_step=4)
+    repeated = length_histogram(np.repeat(frames, times), np.repeat(tokens, times), frames_per_step=4)
     for one, other in zip(weighted, repeated, strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -129,26 +130,26 @@ def padding(bounds: np.ndarray, frames: np.ndarray) -> float:
 
 
 def test_frames_alone_unaligned_reach_the_optimum_on_ljspeech(ljspeech: tuple[np.ndarray, np.ndarray]) -> None:
-    chains = cheapest_chains(*ljspeech, weights=np.ones(13_100), shapes=16, token_frames=0.0)
+    chains = search_bucket_bounds(*ljspeech, weights=np.ones(13_100), shapes=16, token_frames=0.0)
     assert chains.strides == (1, 1)
     for shapes, optimum in OPTIMUM.items():
-        assert padding(chains.of[shapes - 1].frames, ljspeech[0]) == pytest.approx(optimum, abs=0.0005)
+        assert padding(chains.bounds[shapes - 1].frames, ljspeech[0]) == pytest.approx(optimum, abs=0.0005)
 
 
 def test_the_plan_is_within_two_tenths_of_a_point_of_the_optimum_on_ljspeech(
     ljspeech: tuple[np.ndarray, np.ndarray],
 ) -> None:
     """Alignment to 8 costs up to 0.1 points of frames; what tokens cost too takes another 0.05."""
-    lengths = measure_lengths(*ljspeech, frames_per_step=4)
-    staircases = plan_staircases(lengths, limits=Limits(16_000, 64), shapes=16, frames_per_step=4)
-    aligned = cheapest_chains(lengths.frames, lengths.tokens, weights=lengths.records, shapes=16, token_frames=0.0)
+    lengths = length_histogram(*ljspeech, frames_per_step=4)
+    bucket_plans = plan_buckets(lengths, limits=BatchLimits(16_000, 64), shapes=16, frames_per_step=4)
+    aligned = search_bucket_bounds(lengths.frames, lengths.tokens, weights=lengths.records, shapes=16, token_frames=0.0)
     for shapes, optimum in OPTIMUM.items():
-        plan = staircases[shapes - 1]
+        plan = bucket_plans[shapes - 1]
         print(plan)
         assert len(plan.buckets) == shapes
         assert plan.padding <= optimum + 0.002
-        assert padding(aligned.of[shapes - 1].frames, ljspeech[0]) <= optimum + 0.0012
-        chosen = assign(plan.buckets, *ljspeech)
+        assert padding(aligned.bounds[shapes - 1].frames, ljspeech[0]) <= optimum + 0.0012
+        chosen = assign_buckets(plan.buckets, *ljspeech)
         padded = np.array([bucket.frames for bucket in plan.buckets])[chosen].sum()
         assert plan.padding == pytest.approx(1 - ljspeech[0].sum() / padded, abs=1e-9)
 

@@ -14,9 +14,9 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.tfrecord import HEADER_BYTES, frame_record, unframe
-from tests.trainer.batches import DEVICE, as_numpy, epochs, make_stream
+from tests.trainer.batches import until_epoch, DEVICE, as_numpy, epochs, make_stream
 from trainer.data import pipeline as stream_module
-from trainer.data.corrupt_records import Damage, first_damage
+from trainer.data.corrupt_records import CorruptRecord, find_corrupt_records
 from trainer.data.pipeline import Stream
 
 VICTIM = 20  # a row of the training split that is neither the first nor the last of its shard
@@ -155,8 +155,8 @@ def test_a_corrupt_record_within_the_budget_leaves_its_place_empty_and_changes_n
     whole = epochs(make_stream(copy.dataset, **SETTINGS)[0], until=2)
     stream, _, _ = make_stream(copy.dataset, max_corrupt_records=1, **SETTINGS)
     spoil(copy)
-    told: list[str] = []
-    found = list(as_numpy(stream.epochs(2, device=DEVICE, tell=told.append)))
+    messages: list[str] = []
+    found = list(as_numpy(until_epoch(stream, 2, log=messages.append)))
     assert [batch["next"].tolist() for batch in found] == [batch["next"].tolist() for batch in whole]
     for ours, theirs in zip(found, whole, strict=True):
         kept = (theirs["rows"] != VICTIM) & (theirs["rows"] >= 0)
@@ -166,8 +166,8 @@ def test_a_corrupt_record_within_the_budget_leaves_its_place_empty_and_changes_n
         for name in ("mel", "frames", "tokens", "token_counts", "rows"):
             assert ours[name][filled].tobytes() == theirs[name][kept].tobytes(), name
         assert (ours["frames"][~filled] == 0).all()
-    assert [(damage.row, damage.utterance_id) for damage in stream.damaged] == [(VICTIM, copy.utterance_id)]
-    (line,) = told
+    assert [(damage.row, damage.utterance_id) for damage in stream.corrupt_records] == [(VICTIM, copy.utterance_id)]
+    (line,) = messages
     assert copy.utterance_id in line
     assert "skipped, 1 of 1" in line
 
@@ -177,10 +177,10 @@ def test_one_corrupt_record_more_than_the_budget_ends_the_run(copy: Copy) -> Non
     flip_a_byte_of_the_mel(copy)
     offsets = copy.dataset.manifest("train")["offset_bytes"].to_pylist()
     copy.flip(offsets[VICTIM - 1] - copy.offset_bytes + HEADER_BYTES + 50)
-    told: list[str] = []
-    with pytest.raises(UserError, match=r"is corrupt \(.*input\.corrupt_records, now 1"):
-        list(stream.epochs(1, device=DEVICE, tell=told.append))
-    assert len(stream.damaged) == 2
+    messages: list[str] = []
+    with pytest.raises(UserError, match=r"is corrupt \(.*input\.max_corrupt_records, now 1"):
+        list(until_epoch(stream, 1, log=messages.append))
+    assert len(stream.corrupt_records) == 2
 
 
 @pytest.mark.slow
@@ -232,10 +232,10 @@ def test_reading_that_fails_where_every_record_is_whole_is_blamed_on_no_record(
     content = copy.shard.read_bytes()
     flip_a_byte_of_the_mel(copy)
 
-    def healed(*args: object, **facts: object) -> list[Damage]:
+    def healed(*args: object, **facts: object) -> list[CorruptRecord]:
         copy.shard.write_bytes(content)
-        return first_damage(*args, **facts)
+        return find_corrupt_records(*args, **facts)
 
-    monkeypatch.setattr(stream_module, "first_damage", healed)
+    monkeypatch.setattr(stream_module, "find_corrupt_records", healed)
     with pytest.raises(UserError, match=r"reading failed \(.*\), yet every record there is whole"):
         epochs(stream, until=1)

@@ -32,10 +32,10 @@ def test_the_walk_reaches_every_operation_and_copies_no_tensor_that_was_captured
     both = tf.data.Dataset.zip(values, tf.data.Dataset.range(9).map(tf.math.square)).with_options(tf.data.Options())
     whole = tf.compat.v1.GraphDef.FromString(both._as_serialized_graph().numpy())
     walked = list(graphs(both))
-    wanted = {node.op for function in whole.library.function for node in function.node_def}
-    assert {"GatherV2", "RangeDataset", "Greater", "Square", "AddV2"} <= wanted
+    expected = {node.op for function in whole.library.function for node in function.node_def}
+    assert {"GatherV2", "RangeDataset", "Greater", "Square", "AddV2"} <= expected
     inner = {node.op for graph in walked for function in graph.library.function for node in function.node_def}
-    assert wanted <= inner | {node.op for graph in walked for node in graph.node}
+    assert expected <= inner | {node.op for graph in walked for node in graph.node}
     assert whole.ByteSize() > 4 << 20 > 100 * sum(graph.ByteSize() for graph in walked)
 
 

@@ -16,7 +16,8 @@ from hypothesis import strategies
 from tests.trainer.orders import Order, batches, records_of
 from trainer.data.record_index import MAX_BLOCK_RECORDS
 from trainer.config.data_config import InputConfig
-from trainer.data.buckets import Bucket, Limits, measure_lengths, plan_staircases
+from trainer.data.bucket_types import Bucket, BatchLimits
+from trainer.data.buckets import length_histogram, plan_buckets
 
 BUCKETS = (Bucket(3, 100, 20), Bucket(2, 200, 30), Bucket(2, 300, 60))
 
@@ -50,11 +51,11 @@ def test_each_block_comes_as_often_as_its_most_heard_row_with_the_rows_due(
     order, weights = made(rows, shards=shards, chunk_bytes=chunk_bytes)
     epoch, chunks = order.chunks(number)
     assert (np.abs(epoch.times - weights) < 1).all()
-    wanted, found = collections.Counter(), collections.Counter()
+    expected, found = collections.Counter(), collections.Counter()
     for block, (first, count) in enumerate(zip(order.blocks.first, order.blocks.records, strict=True)):
         rows_of_block = range(first, first + count)
         for coming in range(max(epoch.times[row] for row in rows_of_block)):
-            wanted[block, tuple(row for row in rows_of_block if epoch.times[row] > coming)] += 1
+            expected[block, tuple(row for row in rows_of_block if epoch.times[row] > coming)] += 1
     for chunk in chunks:
         members = [(block, row) for block in chunk.blocks for row in rows_in(order, block)]
         coming_of = np.repeat(np.arange(len(chunk.blocks)), order.blocks.records[chunk.blocks])
@@ -64,7 +65,7 @@ def test_each_block_comes_as_often_as_its_most_heard_row_with_the_rows_due(
             heard[int(coming_of[place])].append(int(row))
         for coming, rows_heard in heard.items():
             found[int(chunk.blocks[coming]), tuple(sorted(rows_heard))] += 1
-    assert found == wanted
+    assert found == expected
 
 
 def rows_in(order: Order, block: int) -> range:
@@ -78,15 +79,15 @@ def test_batches_are_filled_from_the_smallest_bucket_up_and_only_the_last_is_par
 ) -> None:
     order, _ = made(rows, shards=shards, chunk_bytes=chunk_bytes)
     for chunk in order.chunks(0)[1]:
-        waiting, wanted = 0, []
+        waiting, expected = 0, []
         for k, bucket in enumerate(BUCKETS):
             waiting += int(np.sum(order.bucket[chunk.rows] == k))
             is_last = k == len(BUCKETS) - 1
             while waiting >= bucket.clips or (is_last and waiting > 0):
-                wanted.append((k, min(waiting, bucket.clips)))
+                expected.append((k, min(waiting, bucket.clips)))
                 waiting -= min(waiting, bucket.clips)
         cut = list(batches(chunk, BUCKETS))
-        assert sorted((bucket, len(members)) for bucket, members in cut) == sorted(wanted)
+        assert sorted((bucket, len(members)) for bucket, members in cut) == sorted(expected)
         assert sorted(row for _, members in cut for row in members) == sorted(chunk.rows.tolist())
         for bucket, members in cut:
             assert all(order.bucket[row] <= bucket for row in members)
@@ -161,8 +162,8 @@ def test_a_real_epoch_of_ljspeech_wastes_at_most_a_point_more_than_the_plan(refe
     with (reference / "ljspeech_lengths.csv").open(encoding="utf-8", newline="") as file:
         lengths = [(int(row["frames"]), int(row["tokens"])) for row in csv.DictReader(file)]
     frames, tokens = np.array(lengths).T
-    measured = measure_lengths(frames, tokens, frames_per_step=4)
-    plan = plan_staircases(measured, limits=Limits(16_000, 64), shapes=shapes, frames_per_step=4)[-1]
+    measured = length_histogram(frames, tokens, frames_per_step=4)
+    plan = plan_buckets(measured, limits=BatchLimits(16_000, 64), shapes=shapes, frames_per_step=4)[-1]
     order = Order.make(records_of(frames, tokens, shards=25), plan.buckets, chunk_bytes=InputConfig().chunk_bytes)
     for number in range(3):
         padded, heard = 0, []

@@ -13,10 +13,10 @@ import pytest
 from shared.config import load_config
 from shared.dataset import Dataset
 from tests.commands import Outcome
-from tests.trainer.batches import DEVICE
+from tests.trainer.batches import until_epoch, DEVICE
 from trainer.config.train_config import TrainConfig
 from trainer.data.inspection import inspect_input
-from trainer.data.epoch_preview import Filled
+from trainer.data.epoch_preview import EpochStats
 from trainer.data.pipeline import Stream
 
 CONFIG = "configs/train_sample.yaml"
@@ -54,14 +54,14 @@ def test_every_number_is_that_of_the_manifests(dataset: Dataset) -> None:
     for place, bucket in enumerate(inspection.plan.buckets):
         own = [row for row, chosen in zip(table, inspection.bucket, strict=True) if chosen == place]
         assert all(row["frames"] <= bucket.frames and row["tokens"] <= bucket.tokens for row in own)
-        assert inspection.plan.staircase.records[place] == len(own)
+        assert inspection.plan.bucket_plan.records[place] == len(own)
         padding = 1 - sum(row["frames"] for row in own) / (len(own) * bucket.frames)
         assert inspection.padding[place] == pytest.approx(padding)
         mel, tokens, numbers = bucket.frames * 80 * 2, bucket.tokens * 4, 2 * 4 + 8
         assert inspection.batch_bytes[place] == bucket.clips * (mel + tokens + numbers)
     longest = sorted(table, key=lambda row: -row["frames"])[:5]
     assert [frames for _, frames, _ in inspection.longest] == [row["frames"] for row in longest]
-    for share in inspection.plan.mix["language"]:
+    for share in inspection.plan.sampling_shares["language"]:
         assert share.records == sum(row["language"] == share.name for row in table)
         assert share.epoch_hours == pytest.approx(
             sum(row["duration_s"] for row in table if row["language"] == share.name) / 3600
@@ -76,7 +76,7 @@ def test_the_first_epoch_is_the_one_that_the_stream_gives(many_shards: Dataset) 
     plan = inspection.plan
     stream = Stream(many_shards, split="train", plan=plan, config=config.input, seed=config.seed)
     batches, records, frames = ([0] * len(plan.buckets) for _ in range(3))
-    for batch in stream.epochs(1, device=DEVICE):
+    for batch in until_epoch(stream, 1):
         shape = (*batch["mel"].shape[:2], batch["tokens"].shape[1])
         place = plan.buckets.index(shape)
         batches[place] += 1
@@ -91,7 +91,7 @@ def test_the_first_epoch_is_the_one_that_the_stream_gives(many_shards: Dataset) 
 def test_an_epoch_in_which_nothing_is_heard_has_no_padding(dataset: Dataset) -> None:
     config = load_config(CONFIG, of=TrainConfig)
     plan = inspect_input(config, dataset=dataset).plan
-    nothing = Filled(*np.zeros((3, len(plan.buckets)), np.int64))
+    nothing = EpochStats(*np.zeros((3, len(plan.buckets)), np.int64))
     assert nothing.total_padding(plan.buckets) == 0.0
     assert nothing.padding(plan.buckets).tolist() == [0.0] * len(plan.buckets)
 
@@ -113,13 +113,13 @@ def test_the_picture_is_one(inspect: Callable[..., Outcome], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("input.gif", "wanted one that ends in .png"), ("no/input.png", "no folder")]
+    ("name", "messages"), [("input.gif", "wanted one that ends in .png"), ("no/input.png", "no folder")]
 )
 def test_a_picture_that_cannot_be_is_told_before_any_work(
-    inspect: Callable[..., Outcome], tmp_path: Path, name: str, told: str
+    inspect: Callable[..., Outcome], tmp_path: Path, name: str, messages: str
 ) -> None:
     outcome = inspect("--out", tmp_path / name)
     assert outcome.code == 2
     assert outcome.out == ""
-    assert told in outcome.err
+    assert messages in outcome.err
     assert "Traceback" not in outcome.err

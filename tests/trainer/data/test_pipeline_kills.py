@@ -1,4 +1,4 @@
-"""Streams that are killed, entered deep inside, and left running for epochs."""
+"""Input streams that are killed and resumed, that start deep in an epoch, and that run for many epochs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from tests.trainer.crowds import crowd
 from trainer.data.position import Position
 
 SETTINGS = {"chunk_bytes": 900_000, "global_frames_per_batch": 1000}
-EPOCHS = 40
-KILLS = 20
 TIMEOUT_S = 300
 
 
@@ -40,19 +38,23 @@ def written(path: Path) -> list[list]:
 
 
 @pytest.mark.slow
-def test_a_stream_killed_twenty_times_goes_on_as_if_undisturbed(many_shards: Dataset, tmp_path: Path) -> None:
-    """kill -9 after a random number of batches; each life has another number of readers."""
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.soak)])
+def test_a_stream_that_is_killed_again_and_again_continues_as_if_undisturbed(
+    many_shards: Dataset, tmp_path: Path, kills: int
+) -> None:
+    """kill -9 after a random number of batches; each process has another number of parallel reads."""
+    epochs = 2 * kills  # more than the killed processes can reach
     data, out = many_shards.layout.root, tmp_path / "killed"
     chance = random.Random(9)
-    undisturbed = start("rows", data, tmp_path / "whole", EPOCHS, settings=SETTINGS)
+    undisturbed = start("rows", data, tmp_path / "whole", epochs, settings=SETTINGS)
     found: list[list] = []
-    for _ in range(KILLS):
+    for _ in range(kills):
         out.unlink(missing_ok=True)
         position = found[-1][0] if found else [0, 0, 0]
         settings = {**SETTINGS, "num_parallel_reads": chance.randint(1, 9)}
-        process = start("rows", data, out, EPOCHS, *position, settings=settings)
-        wanted, deadline_s = chance.randint(1, 25), time.monotonic() + TIMEOUT_S
-        while len(written(out)) < wanted and process.poll() is None and time.monotonic() < deadline_s:
+        process = start("rows", data, out, epochs, *position, settings=settings)
+        expected, deadline_s = chance.randint(1, 25), time.monotonic() + TIMEOUT_S
+        while len(written(out)) < expected and process.poll() is None and time.monotonic() < deadline_s:
             time.sleep(0.002)
         process.kill()
         _, stderr = process.communicate()
@@ -61,7 +63,7 @@ def test_a_stream_killed_twenty_times_goes_on_as_if_undisturbed(many_shards: Dat
     _, stderr = undisturbed.communicate(timeout=TIMEOUT_S)
     assert undisturbed.returncode == 0, stderr
     whole = written(tmp_path / "whole")
-    assert KILLS <= len(found) < len(whole)
+    assert kills <= len(found) < len(whole)
     assert found == whole[: len(found)]
 
 

@@ -16,16 +16,16 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.data.test_sampling import rows_of
 from trainer.config.data_config import InputConfig
-from trainer.data.bucket_count import Choice, cheapest
+from trainer.data.bucket_count import BucketCountOption, cheapest_option
 from trainer.data.plan import Plan, plan_dataset, plan_rows
-from trainer.data.manifest_rows import Rows
+from trainer.data.manifest_rows import ManifestRows
 
 LENGTHS = strategies.lists(strategies.integers(1, 300), min_size=1, max_size=60)
 
 
 def planned(
     frames: list[int], *, validation: list[int] | None = None, steps: int = 1000, **settings: Any
-) -> tuple[Plan, dict[str, Rows]]:
+) -> tuple[Plan, dict[str, ManifestRows]]:
     """A plan of one source's records of 9 tokens each."""
     rows = {
         split: rows_of([("a", "x", "1")] * len(lengths), frames=lengths)
@@ -41,17 +41,17 @@ def test_longer_clips_than_max_frames_are_left_out_of_both_splits_and_named() ->
     assert plan.rates["train"].tolist() == [1, 0, 1, 0, 1]
     assert plan.rates["validation"].tolist() == [0, 1]
     assert plan.buckets[-1].frames == 216
-    train, validation = plan.left_out["train"], plan.left_out["validation"]
+    train, validation = plan.excluded["train"], plan.excluded["validation"]
     assert (train.records, train.share, train.hours) == (2, 0.4, pytest.approx(18.5 / 3600))
     assert train.longest == (("id3", 950), ("id1", 900))
     assert validation.longest == (("id0", 1000),)
-    assert "left out of train" in plan.left_out_lines[0]
-    assert "id3 (950 frames), id1 (900 frames)" in plan.left_out_lines[0]
+    assert "left out of train" in plan.excluded_lines[0]
+    assert "id3 (950 frames), id1 (900 frames)" in plan.excluded_lines[0]
 
 
 def test_without_max_frames_nothing_is_left_out_and_validation_fits() -> None:
     plan, _ = planned([100, 900], validation=[1000, 50])
-    assert plan.left_out == {}
+    assert plan.excluded == {}
     assert plan.buckets[-1].frames >= 1000
 
 
@@ -79,9 +79,9 @@ def test_no_other_number_of_shapes_would_take_a_run_less_time(
     most = max(choice.shapes for choice in plan.choices)
     for shapes in range(1, most + 1):
         other, _ = planned(frames, steps=steps, costs=costs, buckets=shapes)
-        spent_s = len(other.buckets) * compile_s + plan.epochs * other.staircase.padding_cost / 1000 * frames_s
-        assert cheapest(plan.choices).total_s <= spent_s + 1e-6
-    assert len(plan.buckets) == cheapest(plan.choices).shapes
+        spent_s = len(other.buckets) * compile_s + plan.epochs * other.bucket_plan.padding_cost / 1000 * frames_s
+        assert cheapest_option(plan.choices).total_s <= spent_s + 1e-6
+    assert len(plan.buckets) == cheapest_option(plan.choices).shapes
 
 
 def test_a_longer_run_affords_more_shapes() -> None:
@@ -115,7 +115,7 @@ def test_a_run_that_became_longer_is_told_what_more_shapes_would_save() -> None:
 
 
 def test_of_choices_that_cost_the_same_the_one_with_fewer_shapes_is_taken() -> None:
-    assert cheapest((Choice(1, 0.2, 0.0, 0.0, 0.0), Choice(2, 0.1, 0.0, 0.0, 0.0))).shapes == 1
+    assert cheapest_option((BucketCountOption(1, 0.2, 0.0, 0.0, 0.0), BucketCountOption(2, 0.1, 0.0, 0.0, 0.0))).shapes == 1
 
 
 def test_a_million_records_are_planned_in_seconds() -> None:
@@ -124,7 +124,7 @@ def test_a_million_records_are_planned_in_seconds() -> None:
     _, rows = planned([100])
     one = rows["train"]
     frames = (duration_s * 100).astype(np.int64)
-    million = Rows(
+    million = ManifestRows(
         *(frames, np.clip((duration_s * random.normal(4.5, 1.2, len(frames))).astype(np.int64), 2, 400)),
         duration_s,
         *(column._replace(codes=np.zeros(len(frames), np.int32)) for column in (one.language, one.source, one.speaker)),
@@ -135,8 +135,8 @@ def test_a_million_records_are_planned_in_seconds() -> None:
     started_s = time.process_time()
     plan = plan_rows(rows, dataset=dataset, config=InputConfig(buckets=28), frames_per_step=4, steps=200_000)
     assert time.process_time() - started_s < 10
-    assert plan.staircase.padding < 0.06
-    assert plan.staircase.coarseness
+    assert plan.bucket_plan.padding < 0.06
+    assert plan.bucket_plan.coarseness
     for smaller, larger in itertools.pairwise(plan.buckets):
         assert smaller.frames <= larger.frames
 
@@ -145,8 +145,8 @@ def test_no_more_clips_judge_than_asked_for_and_clips_too_long_are_none_of_them(
     lengths = [100, 900, 200, 110, 120]
     plan, _ = planned([100, 200], validation=lengths, max_frames=300, validation_clips=2)
     assert plan.rates["validation"].tolist() == [1, 0, 1, 0, 0]
-    told = "validations judge by 2 of 4 clips, of each source its share (input.validation_clips)"
-    assert told in plan.lines(config=InputConfig(), steps=1000)
+    messages = "validation uses 2 of 4 clips, a proportional share of each source (input.validation_clips)"
+    assert messages in plan.lines(config=InputConfig(), steps=1000)
     for clips in (4, 5, None):
         plan, _ = planned([100, 200], validation=lengths, max_frames=300, validation_clips=clips)
         assert plan.rates["validation"].tolist() == [1, 0, 1, 1, 1]

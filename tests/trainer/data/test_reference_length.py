@@ -13,8 +13,8 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.models import random_mel
 from trainer.model.reference_crop import choose_crop, loudest_part
-from trainer.data.reference_length import Lengths
-from trainer.model.rng import Noise
+from trainer.data.reference_length import ReferenceLength
+from trainer.model.rng import RngStream
 from trainer.checkpoint.run_dir import RunInfo
 
 
@@ -22,7 +22,7 @@ from trainer.checkpoint.run_dir import RunInfo
 def test_lengths_are_those_of_the_clips_that_training_hears(dataset: Dataset, max_frames: int | None) -> None:
     rows = [row for row in dataset.manifest("train").to_pylist() if max_frames is None or row["frames"] <= max_frames]
     assert 0 < len(rows) <= len(dataset.manifest("train"))
-    lengths = Lengths.of(dataset, max_frames=max_frames)
+    lengths = ReferenceLength.of(dataset, max_frames=max_frames)
     assert lengths.tokens == max(row["tokens"] for row in rows)
     paces: dict[str, list[float]] = {}
     for row in rows:
@@ -37,14 +37,14 @@ def test_a_fast_language_that_few_clips_are_in_has_its_due(dataset: Dataset, mon
     lengths = {"frames": [180] * 38 + [120, 121], "tokens": [10] * 40}
     table = pa.table({"language": languages, "utterance_id": names, **lengths, **others})
     monkeypatch.setattr(Dataset, "manifest", lambda *_, columns: table.select(columns))
-    assert Lengths.of(dataset, max_frames=None).frames_per_token == pytest.approx(12.01)
+    assert ReferenceLength.of(dataset, max_frames=None).frames_per_token == pytest.approx(12.01)
 
 
 def test_a_text_without_a_token_is_no_pace(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     table = dataset.manifest("train")
     empty = table.set_column(table.column_names.index("tokens"), "tokens", pa.array([0] * len(table), pa.int32()))
     monkeypatch.setattr(Dataset, "manifest", lambda *_, columns: empty.select(columns))
-    lengths = Lengths.of(dataset, max_frames=None)
+    lengths = ReferenceLength.of(dataset, max_frames=None)
     assert lengths.tokens == 0
     assert np.isfinite(lengths.frames_per_token)
 
@@ -55,25 +55,25 @@ def test_a_manifest_that_is_damaged_is_a_line(dataset: Dataset, monkeypatch: pyt
 
     monkeypatch.setattr(Dataset, "manifest", damaged)
     with pytest.raises(UserError, match="a manifest cannot be read"):
-        Lengths.of(dataset, max_frames=None)
+        ReferenceLength.of(dataset, max_frames=None)
 
 
 def test_a_run_that_goes_on_with_other_clips_has_heard_both() -> None:
     unknown = RunInfo.model_fields["lengths"].default
-    one, other = Lengths(tokens=50, frames_per_token=16.0), Lengths(tokens=20, frames_per_token=18.0)
-    assert one.with_older(other) == other.with_older(one) == one
-    assert other.with_older(unknown) == other.with_older(Lengths(tokens=0, frames_per_token=0.0)) == other
-    assert unknown.heard_frames(1, crop_frames=256) == 256
+    one, other = ReferenceLength(tokens=50, frames_per_token=16.0), ReferenceLength(tokens=20, frames_per_token=18.0)
+    assert one.merged_with(other) == other.merged_with(one) == one
+    assert other.merged_with(unknown) == other.merged_with(ReferenceLength(tokens=0, frames_per_token=0.0)) == other
+    assert unknown.reference_frames(1, crop_frames=256) == 256
 
 
 def test_of_clips_that_are_all_left_out_there_are_no_lengths(dataset: Dataset) -> None:
     """What else there is to say of them is said where batches are planned."""
-    assert Lengths.of(dataset, max_frames=1) == Lengths(tokens=0, frames_per_token=0.0)
+    assert ReferenceLength.of(dataset, max_frames=1) == ReferenceLength(tokens=0, frames_per_token=0.0)
 
 
 def test_nine_of_ten_clips_could_have_shown_as_much_of_themselves_as_is_heard_for_their_texts(dataset: Dataset) -> None:
-    rows, lengths = dataset.manifest("train").to_pylist(), Lengths.of(dataset, max_frames=None)
-    heard = lengths.heard_frames([row["tokens"] for row in rows], crop_frames=256).numpy()
+    rows, lengths = dataset.manifest("train").to_pylist(), ReferenceLength.of(dataset, max_frames=None)
+    heard = lengths.reference_frames([row["tokens"] for row in rows], crop_frames=256).numpy()
     could = [frames <= max(32, row["frames"] // 2) for frames, row in zip(heard, rows, strict=True)]
     assert np.mean(could) >= 0.9
     assert np.mean(heard > 32) > 0.5
@@ -82,25 +82,25 @@ def test_nine_of_ten_clips_could_have_shown_as_much_of_themselves_as_is_heard_fo
 @given(tokens=st.integers(1, 500), pace=st.floats(1.0, 60.0), crop_frames=st.integers(1, 400))
 def test_what_is_heard_is_a_crop_of_training(tokens: int, pace: float, crop_frames: int) -> None:
     """These are of 1/8 of crop_frames at least, where the clip has twice as many."""
-    heard = int(Lengths(tokens=1, frames_per_token=pace).heard_frames(tokens, crop_frames=crop_frames))
+    heard = int(ReferenceLength(tokens=1, frames_per_token=pace).reference_frames(tokens, crop_frames=crop_frames))
     shortest = max(1, crop_frames // 8)
     assert shortest <= heard <= crop_frames
     assert heard == shortest or 2 * heard <= 1.0001 * tokens * pace
 
 
 def test_each_text_of_a_batch_hears_as_much_as_goes_with_it() -> None:
-    lengths = Lengths(tokens=50, frames_per_token=16.0)
-    assert lengths.heard_frames([3, 10, 30, 300], crop_frames=256).numpy().tolist() == [32, 80, 240, 256]
+    lengths = ReferenceLength(tokens=50, frames_per_token=16.0)
+    assert lengths.reference_frames([3, 10, 30, 300], crop_frames=256).numpy().tolist() == [32, 80, 240, 256]
 
 
 def test_training_shows_such_texts_crops_that_are_as_long_and_longer_ones() -> None:
     """Of clips a quarter slower than the pace that is reckoned with; drawn 4,000 times."""
-    lengths = Lengths(tokens=50, frames_per_token=16.0)
+    lengths = ReferenceLength(tokens=50, frames_per_token=16.0)
     for tokens in (5, 10, 20):
-        clips, noise = np.full(4_000, tokens * 20, np.int32), Noise(seed=1, step=tf.constant(0))
+        clips, noise = np.full(4_000, tokens * 20, np.int32), RngStream(seed=1, step=tf.constant(0))
         mels = random_mel(1, tokens * 20).repeat(4_000, 0)
         drawn = choose_crop(mels, clips, crop_frames=256, dropped=0.0, noise=noise).frames.numpy()
-        heard = int(lengths.heard_frames(tokens, crop_frames=256))
+        heard = int(lengths.reference_frames(tokens, crop_frames=256))
         assert (drawn >= heard).mean() > 0.1
         assert (drawn <= heard).mean() > 0.0
 

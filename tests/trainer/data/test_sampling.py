@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies
 
-from trainer.data.sampling import mixed_rates, portions
+from trainer.data.sampling import sampling_rates, sampling_shares
 from trainer.config.data_config import SamplingConfig
-from trainer.data.manifest_rows import Column, Rows
+from trainer.data.manifest_rows import Column, ManifestRows
 
 RECORDS = strategies.lists(
     strategies.tuples(strategies.sampled_from("ab"), strategies.sampled_from("xyz"), strategies.sampled_from("1234")),
@@ -28,11 +28,11 @@ def column(values: Sequence[str]) -> Column:
     return Column.of(pa.chunked_array([pa.array(values, pa.string())]))
 
 
-def rows_of(records: list[tuple[str, str, str]], *, frames: list[int] | None = None) -> Rows:
+def rows_of(records: list[tuple[str, str, str]], *, frames: list[int] | None = None) -> ManifestRows:
     """Rows of (language, source, speaker)."""
     languages, sources, speakers = zip(*records, strict=True)
     lengths = np.array(frames or [100] * len(records))
-    return Rows(
+    return ManifestRows(
         frames=lengths,
         tokens=np.full(len(records), 9),
         duration_s=lengths * 0.01,
@@ -79,7 +79,7 @@ def test_rates_are_those_of_a_sum_over_all_records(
 ) -> None:
     config = SamplingConfig(language_temperature=languages, source_temperature=sources, speaker_temperature=speakers, max_repeats=most)
     kept = np.ones(len(records), bool)
-    rates = mixed_rates(rows_of(records), weights=weights, kept=kept, config=config)
+    rates = sampling_rates(rows_of(records), weights=weights, kept=kept, config=config)
     assert rates.dtype == np.float32
     wanted = expected(records, weights=weights, temperatures=(languages, sources, speakers), most=most)
     np.testing.assert_allclose(rates, wanted, rtol=1e-4)
@@ -90,14 +90,14 @@ def test_rates_are_those_of_a_sum_over_all_records(
 def test_temperatures_of_1_leave_the_sources_weights_to_the_bit(
     records: list[tuple[str, str, str]], weights: dict[str, float]
 ) -> None:
-    rates = mixed_rates(rows_of(records), weights=weights, kept=np.ones(len(records), bool), config=SamplingConfig())
+    rates = sampling_rates(rows_of(records), weights=weights, kept=np.ones(len(records), bool), config=SamplingConfig())
     assert rates.tolist() == [weights[source] for _, source, _ in records]
 
 
 def test_a_great_temperature_gives_every_language_the_same_share() -> None:
     records = [("a", "x", "1")] * 90 + [("b", "x", "2")] * 10
     config = SamplingConfig(language_temperature=1e9, max_repeats=100)
-    rates = mixed_rates(rows_of(records), weights={"x": 1.0}, kept=np.ones(100, bool), config=config)
+    rates = sampling_rates(rows_of(records), weights={"x": 1.0}, kept=np.ones(100, bool), config=config)
     assert rates[:90].sum() == pytest.approx(50, abs=1e-3)
     assert rates[90:].sum() == pytest.approx(50, abs=1e-3)
 
@@ -107,7 +107,7 @@ def test_a_great_temperature_gives_every_language_the_same_share() -> None:
 def test_a_language_that_is_one_source_and_one_speaker_is_evened_out_once(sources: float, speakers: float) -> None:
     records = [("a", "x", "1")] * 10_000 + [("b", "y", "2")] * 1_000
     config = SamplingConfig(language_temperature=5.0, source_temperature=sources, speaker_temperature=speakers, max_repeats=100)
-    rates = mixed_rates(rows_of(records), weights={"x": 1.0, "y": 1.0}, kept=np.ones(11_000, bool), config=config)
+    rates = sampling_rates(rows_of(records), weights={"x": 1.0, "y": 1.0}, kept=np.ones(11_000, bool), config=config)
     small = 1_000**0.2 / (1_000**0.2 + 10_000**0.2)
     assert rates[10_000:].sum() / rates.sum() == pytest.approx(small, rel=1e-5)  # 38.7 %
 
@@ -119,7 +119,7 @@ def test_every_temperature_evens_out_the_groups_of_a_parent_whatever_the_others_
     config = SamplingConfig(language_temperature=languages, source_temperature=sources, speaker_temperature=speakers, max_repeats=1e9)
     kept, weights = np.ones(len(records), bool), dict.fromkeys("xyz", 1.0)
     heard = collections.Counter[tuple[str, ...]]()
-    rates = mixed_rates(rows_of(records), weights=weights, kept=kept, config=config)
+    rates = sampling_rates(rows_of(records), weights=weights, kept=kept, config=config)
     for record, rate in zip(records, rates, strict=True):
         for depth in range(4):
             heard[record[:depth]] += float(rate)
@@ -134,7 +134,7 @@ def test_every_temperature_evens_out_the_groups_of_a_parent_whatever_the_others_
 def test_nothing_is_repeated_more_often_than_the_limit_and_the_rest_takes_its_place() -> None:
     records = [("a", "x", "1")] * 99 + [("b", "x", "2")]
     config = SamplingConfig(language_temperature=1e9)
-    rates = mixed_rates(rows_of(records), weights={"x": 1.0}, kept=np.ones(100, bool), config=config)
+    rates = sampling_rates(rows_of(records), weights={"x": 1.0}, kept=np.ones(100, bool), config=config)
     assert rates[99] == 8
     assert rates.sum() == pytest.approx(100, rel=1e-6)
 
@@ -143,9 +143,9 @@ def test_rows_that_are_left_out_are_never_heard_and_count_for_nothing() -> None:
     records = [("a", "x", "1")] * 60 + [("b", "x", "2")] * 40
     kept = np.arange(100) % 2 == 0
     config = SamplingConfig(language_temperature=2.0)
-    rates = mixed_rates(rows_of(records), weights={"x": 1.0}, kept=kept, config=config)
+    rates = sampling_rates(rows_of(records), weights={"x": 1.0}, kept=kept, config=config)
     assert (rates[~kept] == 0).all()
-    half = mixed_rates(
+    half = sampling_rates(
         rows_of([record for record, keep in zip(records, kept, strict=True) if keep]),
         weights={"x": 1.0},
         kept=np.ones(50, bool),
@@ -157,6 +157,6 @@ def test_rows_that_are_left_out_are_never_heard_and_count_for_nothing() -> None:
 def test_shares_say_what_is_stored_and_what_is_heard() -> None:
     records = [("a", "x", "1")] * 3 + [("b", "y", "2")]
     rows = rows_of(records, frames=[360_000] * 4)  # an hour each
-    first, second = portions(rows, rows.language, rates=np.array([1.0, 1.0, 1.0, 3.0], np.float32))
+    first, second = sampling_shares(rows, rows.language, rates=np.array([1.0, 1.0, 1.0, 3.0], np.float32))
     assert first == ("a", 3, 0.75, 0.5, 1.0, 3.0, 3.0)
     assert second == ("b", 1, 0.25, 0.5, 3.0, 3.0, 3.0)

@@ -122,8 +122,8 @@ def is_accepted(file: bytes) -> bool:
 def test_wavs_are_read_as_libsndfile_reads_them() -> None:
     read = read_all(list(GOOD.values()), num_samples=[SAMPLES] * len(GOOD))
     for name, samples in zip(GOOD, read, strict=True):
-        wanted = soundfile.read(io.BytesIO(GOOD[name]), dtype="float32", always_2d=True)[0].mean(axis=1)
-        np.testing.assert_array_equal(samples, wanted, err_msg=name)
+        expected = soundfile.read(io.BytesIO(GOOD[name]), dtype="float32", always_2d=True)[0].mean(axis=1)
+        np.testing.assert_array_equal(samples, expected, err_msg=name)
         assert is_accepted(GOOD[name]), name
 
 
@@ -179,9 +179,9 @@ def wavs(draw: st.DrawFn) -> bytes:
 @given(file=wavs())
 def test_whatever_preparation_accepts_the_graph_reads_to_the_same_samples(file: bytes) -> None:
     if is_accepted(file):
-        wanted = decode_audio(file, max_duration_s=10).samples
-        (found,) = read_all([file], num_samples=[len(wanted)])
-        np.testing.assert_allclose(found, wanted, atol=1e-7, rtol=0)
+        expected = decode_audio(file, max_duration_s=10).samples
+        (found,) = read_all([file], num_samples=[len(expected)])
+        np.testing.assert_allclose(found, expected, atol=1e-7, rtol=0)
 
 
 @given(file=st.one_of(wavs(), st.binary(max_size=80), st.binary(max_size=80).map(lambda data: riff(form(), data))))

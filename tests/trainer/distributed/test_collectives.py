@@ -13,7 +13,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.train_config import TrainConfig
-from trainer.data.plan import Ceiling
+from trainer.data.plan import BucketLimit
 from trainer.distributed.collectives import Hosts, _join, check_equal_gpus
 from trainer.distributed.tf_config import Cluster
 from trainer.training.run_spec import RunSpec, broadcast_run_spec
@@ -140,7 +140,7 @@ def run_spec(dataset: Dataset, **changes: Any) -> RunSpec:
 
 def test_workers_take_the_run_info_of_the_chief(dataset: Dataset) -> None:
     first = run_spec(dataset)
-    ceilings = (Ceiling(3, 400, 40),)
+    ceilings = (BucketLimit(3, 400, 40),)
     first = first.model_copy(update={"info": first.info.model_copy(update={"planned_steps": 7, "ceilings": ceilings})})
     info = broadcast_run_spec(Worker(first.model_dump_json().encode()), run_spec(dataset))
     assert info == first.info

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.config.model_sizes import Stack
+from trainer.config.model_sizes import StackDims
 from trainer.model.decoder import text_alignment
 from trainer.model.layers import Attention, causal_mask, key_mask
 
@@ -37,7 +37,7 @@ def test_a_query_attends_to_the_allowed_keys_and_to_no_other(kind: str) -> None:
     else:
         mask = key_mask(tf.constant(lengths), Q)
         allowed = np.array([[[key < length for key in range(Q)]] * Q for length in lengths])
-    attention = Attention(Stack(D, 1), name="attention", dtype=keras.DTypePolicy("float32"))
+    attention = Attention(StackDims(D, 1), name="attention", dtype=keras.DTypePolicy("float32"))
     x = np.random.default_rng(1).normal(size=[B, Q, D]).astype(np.float32)
     attended, weights = attention(x, attention.project(x), mask)
     expected, expected_weights = by_loops(attention, x.astype(np.float64), allowed=allowed)
@@ -46,7 +46,7 @@ def test_a_query_attends_to_the_allowed_keys_and_to_no_other(kind: str) -> None:
 
 
 def test_a_query_without_any_key_gives_numbers() -> None:
-    attention = Attention(Stack(D, 1), name="attention", dtype=keras.DTypePolicy("mixed_bfloat16"))
+    attention = Attention(StackDims(D, 1), name="attention", dtype=keras.DTypePolicy("mixed_bfloat16"))
     x = tf.random.stateless_normal([B, Q, D], [1, 2])
     attended, weights = attention(x, attention.project(x), key_mask(tf.constant([0, 0]), Q))
     assert np.isfinite(tf.cast(attended, tf.float32)).all()

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import decode, random_batch, random_mel
-from trainer.model.rng import Noise
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 
 F, T, C = 24, 10, 12
@@ -32,8 +32,10 @@ def test_a_changed_frame_changes_outputs_of_later_steps_only(
 
     def outputs(mel: np.ndarray) -> dict[str, np.ndarray]:
         mel = model.decoder.standardise(mel)
-        memory = model.remember(given["tokens"], given["token_counts"], model.listen(crop, tf.constant([C, C, C])))
-        noise = Noise(seed=3, step=tf.constant(7)) if random else None
+        memory = model.encode_memory(
+            given["tokens"], given["token_counts"], model.encode_reference(crop, tf.constant([C, C, C]))
+        )
+        noise = RngStream(seed=3, step=tf.constant(7)) if random else None
         return {name: value.numpy() for name, value in model.decoder(mel, memory, noise=noise)._asdict().items()}
 
     before, after = outputs(given["mel"].numpy()), outputs(changed)
@@ -58,11 +60,13 @@ def test_the_text_encoder_does_not_see_padding(models: Callable[..., XTTS], posi
 
 
 @pytest.mark.parametrize("frames", [1, 2, 11, 12])
-def test_the_audio_encoder_does_not_see_padding(models: Callable[..., XTTS], frames: int) -> None:
+def test_the_reference_encoder_does_not_see_padding(models: Callable[..., XTTS], frames: int) -> None:
     model, crop = models(4), random_mel(1, frames)
     padded = np.concatenate([crop, random_mel(1, 7, seed=9)], axis=1)
     for plain, other in zip(
-        model.listen(crop, tf.constant([frames])), model.listen(padded, tf.constant([frames])), strict=True
+        model.encode_reference(crop, tf.constant([frames])),
+        model.encode_reference(padded, tf.constant([frames])),
+        strict=True,
     ):
         np.testing.assert_allclose(other, plain, atol=1e-5)
 
@@ -70,8 +74,8 @@ def test_the_audio_encoder_does_not_see_padding(models: Callable[..., XTTS], fra
 def test_without_a_frame_a_voice_is_the_learned_one_whatever_stands_in_the_crop(models: Callable[..., XTTS]) -> None:
     model = models(4)
     alone, beside = (
-        model.listen(random_mel(1, 8), tf.constant([0])),
-        model.listen(random_mel(2, 8), tf.constant([8, 0])),
+        model.encode_reference(random_mel(1, 8), tf.constant([0])),
+        model.encode_reference(random_mel(2, 8), tf.constant([8, 0])),
     )
     for one, two in zip(alone, beside, strict=True):
         np.testing.assert_array_equal(one[0], two[1])

@@ -14,22 +14,22 @@ import tensorflow as tf
 
 from tests.trainer.models import SILENCE, VOCABULARY, M, decode, disturbable, random_batch, random_mel
 from trainer.config.model_config import ModelConfig
-from trainer.config.model_sizes import Stack
+from trainer.config.model_sizes import StackDims
 from trainer.model.decoder import MIN_STD
-from trainer.model.layers import Block, MemoryBlock, Recipe, causal_mask, key_mask
-from trainer.model.rng import Noise
+from trainer.model.layers import Block, DecoderBlock, LayerConfig, causal_mask, key_mask
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 
 R, C = 4, 12
 
 
-def noise(step: int) -> Noise:
-    return Noise(seed=1, step=tf.constant(step))
+def noise(step: int) -> RngStream:
+    return RngStream(seed=1, step=tf.constant(step))
 
 
 def test_drawn_frames_have_the_mean_and_deviation_that_were_predicted(models: Callable[..., XTTS]) -> None:
     mean, log_variance = tf.fill([1, 20_000, M], 2.0), tf.fill([1, 20_000, M], -1.4)
-    drawn = models(R).decoder.draw(mean, log_variance, noise=noise(1)).numpy()
+    drawn = models(R).decoder.sample(mean, log_variance, noise=noise(1)).numpy()
     assert drawn.mean() == pytest.approx(2.0, abs=0.01)
     assert drawn.std() == pytest.approx(np.exp(-0.7), rel=0.01)
 
@@ -53,7 +53,7 @@ def test_the_postnet_corrects_what_it_hears_and_does_not_replace_it(models: Call
             if "postnet/output/" in variable.path or "refine_1/" in variable.path:
                 variable.assign(tf.zeros_like(variable))
         drawn = tf.constant(random_mel(2, 9))
-        for refined in model.decoder.refine(drawn):
+        for refined in model.decoder.postnet(drawn):
             np.testing.assert_array_equal(refined, drawn)
 
 
@@ -61,7 +61,9 @@ def test_the_prenet_drops_half_of_what_it_hears_in_speaking_too(models: Callable
     """Tacotron 2's and MELLE's way to diversity: the mean itself, before any sampling, is another at each seed."""
     model = models(R, dropout=0.0)
     given = random_batch(frames=[24], token_counts=[10], width=24, tokens=10)
-    memory = model.remember(given["tokens"], given["token_counts"], model.listen(random_mel(1, C), tf.constant([C])))
+    memory = model.encode_memory(
+        given["tokens"], given["token_counts"], model.encode_reference(random_mel(1, C), tf.constant([C]))
+    )
     previous, cache = tf.constant(random_mel(1, R)), model.decoder.empty_cache(1, steps=3)
     means = [
         model.decoder.step(previous, memory, cache, tf.constant(0), draws)[0].mean.numpy()
@@ -74,15 +76,18 @@ def test_the_prenet_drops_half_of_what_it_hears_in_speaking_too(models: Callable
 
 def test_a_block_of_which_everything_is_dropped_passes_on_what_it_was_given() -> None:
     """Each branch of a block is dropped, and none without noise."""
-    recipe = Recipe(1.0 - 1e-7, keras.DTypePolicy("float32"))
+    layer_config = LayerConfig(1.0 - 1e-7, keras.DTypePolicy("float32"))
     x, memory = (tf.constant(random_mel(2, size, seed=size)) for size in (7, 5))
-    encoder, decoder = Block(Stack(M, 1), recipe, name="a"), MemoryBlock(Stack(M, 1), recipe, name="b")
+    encoder, decoder = (
+        Block(StackDims(M, 1), layer_config, name="a"),
+        DecoderBlock(StackDims(M, 1), layer_config, name="b"),
+    )
     mask, memory_mask = causal_mask(7), key_mask(tf.constant([5, 3]), 5)
 
-    def outputs(draws: Noise | None) -> list[tf.Tensor]:
+    def outputs(draws: RngStream | None) -> list[tf.Tensor]:
         return [
             encoder(x, mask, rotation=None, noise=draws),
-            decoder(x, mask, decoder.remember(memory), memory_mask, rotation=None, noise=draws)[0],
+            decoder(x, mask, decoder.project_memory(memory), memory_mask, rotation=None, noise=draws)[0],
         ]
 
     for output in outputs(noise(1)):
@@ -103,9 +108,9 @@ def test_a_band_that_is_always_silent_is_not_divided_by_nothing(models: Callable
 @pytest.mark.parametrize("frames", [1, 2, 11, 12])
 def test_every_frame_of_a_reference_is_heard(models: Callable[..., XTTS], frames: int) -> None:
     crop = random_mel(1, 12)
-    plain = models(R).listen(crop, tf.constant([frames]))
+    plain = models(R).encode_reference(crop, tf.constant([frames]))
     for frame in range(frames):
         changed = crop.copy()
         changed[:, frame] += 3.0
-        for part, other in zip(plain, models(R).listen(changed, tf.constant([frames])), strict=True):
+        for part, other in zip(plain, models(R).encode_reference(changed, tf.constant([frames])), strict=True):
             assert np.abs(part - other).max() > 1e-4, frame

@@ -9,13 +9,13 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.models import M, disturbable, random_batch, random_mel
-from trainer.model.decoder import Memory
+from trainer.model.decoder import EncoderStates
 from trainer.model.xtts import XTTS
 
 F, T, C = 24, 10, 12
 
 
-def by_steps(model: XTTS, mel: np.ndarray, *, memory: Memory, r: int) -> tuple[np.ndarray, ...]:
+def by_steps(model: XTTS, mel: np.ndarray, *, memory: EncoderStates, r: int) -> tuple[np.ndarray, ...]:
     """Mean, stop and alignment, each step fed with the true frames before it; mel [B, F, M] standardised."""
     steps = mel.shape[1] // r
     cache = model.decoder.empty_cache(len(mel), steps=steps)
@@ -36,8 +36,8 @@ def by_steps(model: XTTS, mel: np.ndarray, *, memory: Memory, r: int) -> tuple[n
 )
 def test_cached_decoding_equals_teacher_forcing(models: Callable[..., XTTS], r: int, options: dict) -> None:
     model, given = models(r, **options), random_batch(frames=[F, F], token_counts=[T, 4], width=F, tokens=T)
-    memory = model.remember(
-        given["tokens"], given["token_counts"], model.listen(random_mel(2, C, seed=1), tf.constant([C, 5]))
+    memory = model.encode_memory(
+        given["tokens"], given["token_counts"], model.encode_reference(random_mel(2, C, seed=1), tf.constant([C, 5]))
     )
     mel = model.decoder.standardise(given["mel"])
     forced = model.decoder(mel, memory)
@@ -56,8 +56,8 @@ def test_in_bfloat16_mels_and_their_statistics_keep_all_their_bits(models: Calla
         mean = np.linspace(-9.123, -3.777, M).astype(np.float32)
         model.decoder.set_statistics(mean=list(mean), std=[1.937] * M)
         given = random_batch(frames=[F], token_counts=[T], width=F, tokens=T)
-        voice = model.listen(random_mel(1, C), tf.constant([C]))
-        memory = model.remember(given["tokens"], given["token_counts"], voice)
+        voice = model.encode_reference(random_mel(1, C), tf.constant([C]))
+        memory = model.encode_memory(given["tokens"], given["token_counts"], voice)
         mel = model.decoder.standardise(given["mel"])
         forced, stepped = model.decoder(mel, memory).mean, by_steps(model, mel.numpy(), memory=memory, r=4)[0]
         for standardised in (forced, stepped):
@@ -67,7 +67,9 @@ def test_in_bfloat16_mels_and_their_statistics_keep_all_their_bits(models: Calla
 def test_in_bfloat16_cached_decoding_is_close_to_teacher_forcing(models: Callable[..., XTTS]) -> None:
     model = models(4, precision="bfloat16")
     given = random_batch(frames=[F], token_counts=[T], width=F, tokens=T)
-    memory = model.remember(given["tokens"], given["token_counts"], model.listen(random_mel(1, C), tf.constant([C])))
+    memory = model.encode_memory(
+        given["tokens"], given["token_counts"], model.encode_reference(random_mel(1, C), tf.constant([C]))
+    )
     mel = model.decoder.standardise(given["mel"])
     forced = model.decoder(mel, memory).mean.numpy()
     stepped, _, _ = by_steps(model, mel.numpy(), memory=memory, r=4)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import SILENCE, M, random_mel, random_tokens
-from trainer.model.rng import Noise
+from tests.trainer.models import SILENCE, M, random_mel, random_tokens, smallest
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS, Generated
 
 B, T, C, R = 3, 8, 12, 4
@@ -19,18 +19,18 @@ TOLERANCES = {"float32": (2e-3, 1e-4), "bfloat16": (0.3, 0.01)}
 COUNTS = [T, 3, 5]
 
 
-class Stacked(Noise):
+class Stacked(RngStream):
     """The draws of decoding step by step, for all steps at once: [1, N, ...] of [1, 1, ...] each."""
 
     trains = True
 
     def __init__(self, steps: int, *, seed: int):
-        self._steps = [Noise(seed=seed, step=tf.constant(step), rows_alike=True) for step in range(steps)]
+        self._steps = [RngStream(seed=seed, step=tf.constant(step), rows_alike=True) for step in range(steps)]
 
-    def _each(self, draw: Callable[[Noise], tf.Tensor]) -> tf.Tensor:
+    def _each(self, draw: Callable[[RngStream], tf.Tensor]) -> tf.Tensor:
         return tf.concat([draw(noise) for noise in self._steps], 1)
 
-    def advanced(self, _: int) -> Noise:
+    def advanced(self, _: int) -> RngStream:
         return self
 
     def skip(self, _: int) -> None:
@@ -39,8 +39,8 @@ class Stacked(Noise):
     def uniform(self, shape: tf.Tensor) -> tf.Tensor:
         return self._each(lambda noise: noise.uniform([1, 1, *shape[2:]]))
 
-    def halves(self, shape: tf.Tensor) -> tf.Tensor:
-        return self._each(lambda noise: noise.halves([1, 1, *shape[2:]]))
+    def uniform_uint16(self, shape: tf.Tensor) -> tf.Tensor:
+        return self._each(lambda noise: noise.uniform_uint16([1, 1, *shape[2:]]))
 
     def normal(self, shape: tf.Tensor) -> tf.Tensor:
         return self._each(lambda noise: noise.normal([1, shape[1] // len(self._steps), *shape[2:]]))
@@ -95,7 +95,9 @@ def threshold_that_separates(model: XTTS) -> float:
 def uncached(model: XTTS, rows: list[int]) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Mel, stop logits and alignment of so many steps, the whole past decoded anew for each."""
     given = inputs(rows)
-    memory = model.remember(given["tokens"], given["token_counts"], model.listen(given["crop"], given["crop_frames"]))
+    memory = model.encode_memory(
+        given["tokens"], given["token_counts"], model.encode_reference(given["crop"], given["crop_frames"])
+    )
     spoken = np.zeros([len(rows), MAX_STEPS * R, M], np.float32)
     for step in range(MAX_STEPS):
         decoded = model.decoder(tf.constant(spoken), memory, noise=Stacked(MAX_STEPS, seed=3))
@@ -178,9 +180,11 @@ def test_without_a_reference_the_crop_does_not_matter_and_speech_is_another(mode
 
 
 @pytest.mark.slow
-def test_compiled_generation_stops_where_eager_generation_does(precise: XTTS) -> None:
-    """By thresholds that no random number moves; XLA draws other numbers than eager execution."""
-    compiled = tf.function(lambda threshold: generate(precise, [0, 1], threshold=threshold), jit_compile=True)
+@pytest.mark.parametrize("precision", TOLERANCES)
+def test_compiled_generation_stops_where_eager_generation_does(precision: str) -> None:
+    """At thresholds that no random number crosses, since XLA draws other numbers than eager execution."""
+    model = smallest(dropout=0.0, precision=precision)
+    compiled = tf.function(lambda threshold: generate(model, [0, 1], threshold=threshold), jit_compile=True)
     for threshold, steps in ((0.0, 1), (1.0, MAX_STEPS)):
         spoken = compiled(tf.constant(threshold))
         assert spoken.steps.numpy().tolist() == [steps, steps]

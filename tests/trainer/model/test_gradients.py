@@ -11,7 +11,7 @@ import tensorflow as tf
 from tests.trainer.models import random_batch, random_mel, teacher_force
 from trainer.config.loss_config import LossConfig
 from trainer.config.model_sizes import SIZES
-from trainer.model.rng import Noise
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 
 F, T = 24, 10
@@ -21,8 +21,8 @@ def batch() -> dict:
     return random_batch(frames=[F, 17, 9, 0], token_counts=[T, 4, 7, 0], width=F, tokens=T)
 
 
-def noise() -> Noise:
-    return Noise(seed=1, step=tf.constant(2))
+def noise() -> RngStream:
+    return RngStream(seed=1, step=tf.constant(2))
 
 
 def gradients(model: XTTS) -> dict[str, np.ndarray]:

@@ -11,8 +11,8 @@ import tensorflow as tf
 from shared.features import PRESETS
 from tests.trainer.models import M, random_mel
 from trainer.config.model_config import ModelConfig
-from trainer.model.reference_crop import SHARED_FRAMES, Crop, choose_crop, unheard_part
-from trainer.model.rng import Noise
+from trainer.model.reference_crop import SHARED_FRAMES, Crop, choose_crop, uncropped_part
+from trainer.model.rng import RngStream
 from trainer.training.train_step import prepare_inputs
 
 FRAMES = [40, 39, 17, 3, 2, 1, 0]
@@ -20,7 +20,7 @@ F = 40
 
 
 def chosen(frames: list[int], *, crop_frames: int, seed: int | None, size: int = F, trains: bool = True) -> Crop:
-    noise = None if seed is None else Noise(seed=seed, step=tf.constant(seed), trains=trains)
+    noise = None if seed is None else RngStream(seed=seed, step=tf.constant(seed), trains=trains)
     mel = tf.constant(random_mel(len(frames), size))
     return choose_crop(mel, tf.constant(frames), crop_frames=crop_frames, dropped=0.0, noise=noise)
 
@@ -39,9 +39,9 @@ def test_the_crop_is_a_piece_of_the_clip_and_heard_marks_it_and_what_shares_samp
             pieces = np.lib.stride_tricks.sliding_window_view(mel[row, :frames], length, axis=0)
             (start,) = np.flatnonzero((np.moveaxis(pieces, -1, 1) == crop.mel[row, :length].numpy()).all((1, 2)))
             near = [place for place in range(frames) if start - 3 <= place < start + length + 3]
-            assert np.flatnonzero(crop.heard[row]).tolist() == near
+            assert np.flatnonzero(crop.reference_mask[row]).tolist() == near
         else:
-            assert not crop.heard[row].numpy().any()
+            assert not crop.reference_mask[row].numpy().any()
     assert crop.mel.shape == (len(FRAMES), min(crop_frames, F), M)
 
 
@@ -53,7 +53,7 @@ def test_no_frame_further_away_has_a_sample_in_common_with_the_crop(name: str) -
 
 def test_without_noise_the_crop_is_the_beginning() -> None:
     crop = chosen([F], crop_frames=8, seed=None)
-    assert np.flatnonzero(crop.heard[0]).tolist() == list(range(8 + 3))
+    assert np.flatnonzero(crop.reference_mask[0]).tolist() == list(range(8 + 3))
 
 
 def test_the_length_of_a_crop_says_nothing_of_that_of_its_clip_beyond_its_half() -> None:
@@ -67,7 +67,7 @@ def test_the_length_of_a_crop_says_nothing_of_that_of_its_clip_beyond_its_half()
 def test_every_place_of_the_clip_is_chosen_about_equally_often() -> None:
     clips = 4000
     crop = chosen([12] * clips, crop_frames=1, seed=1, size=12)
-    ends = np.bincount(12 - np.argmax(crop.heard.numpy()[:, ::-1], axis=1), minlength=13)
+    ends = np.bincount(12 - np.argmax(crop.reference_mask.numpy()[:, ::-1], axis=1), minlength=13)
     # ends three frames after the crop, where there are so many
     assert np.abs(ends[4:12] - clips / 12).max() < 5 * np.sqrt(clips / 12)
     assert ends[12] == pytest.approx(4 * clips / 12, abs=5 * np.sqrt(clips / 3))
@@ -76,9 +76,9 @@ def test_every_place_of_the_clip_is_chosen_about_equally_often() -> None:
 @pytest.mark.parametrize("seed", [None, 1, 2, 3, 4])
 def test_the_unheard_part_is_next_to_the_crop_and_as_long_as_there_is_room(seed: int | None) -> None:
     mel, crop = random_mel(len(FRAMES), F), chosen(FRAMES, crop_frames=15, seed=seed)
-    part, lengths = unheard_part(tf.constant(mel), tf.constant(FRAMES), crop=crop)
+    part, lengths = uncropped_part(tf.constant(mel), tf.constant(FRAMES), crop=crop)
     for row, frames in enumerate(FRAMES):
-        runs = "".join("x" if heard else "." for heard in crop.heard[row, :frames].numpy())
+        runs = "".join("x" if heard else "." for heard in crop.reference_mask[row, :frames].numpy())
         longest = max(map(len, runs.split("x")), default=0)
         assert lengths[row] == min(longest, 15)
         length = int(lengths[row])
@@ -86,9 +86,9 @@ def test_the_unheard_part_is_next_to_the_crop_and_as_long_as_there_is_room(seed:
         found = length and int(crop.frames[row])
         places = [place for place in range(frames) if found and (mel[row, place] == part[row, 0].numpy()).all()]
         for start in places:
-            assert not crop.heard[row, start : start + length].numpy().any()
+            assert not crop.reference_mask[row, start : start + length].numpy().any()
             np.testing.assert_array_equal(part[row, :length], mel[row, start : start + length])
-            assert crop.heard[row].numpy()[[max(start - 1, 0), min(start + length, frames - 1)]].any()
+            assert crop.reference_mask[row].numpy()[[max(start - 1, 0), min(start + length, frames - 1)]].any()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2])
@@ -101,7 +101,7 @@ def test_so_many_clips_are_trained_without_a_reference_as_the_model_is_told(shar
         "token_counts": tf.ones([clips], tf.int32),
     }
     config = ModelConfig(size="pico", crop_frames=8, reference_dropout=share)
-    inputs = prepare_inputs(SimpleNamespace(config=config), batch, noise=Noise(seed=1, step=tf.constant(1)))  # type: ignore[arg-type]
+    inputs = prepare_inputs(SimpleNamespace(config=config), batch, noise=RngStream(seed=1, step=tf.constant(1)))  # type: ignore[arg-type]
     found = np.mean(inputs.crop.frames.numpy() == 0)
     assert found == pytest.approx(share, abs=5 * np.sqrt(share * (1 - share) / clips))
 
@@ -115,11 +115,11 @@ def test_its_share_of_clips_gets_no_crop_and_hears_nothing() -> None:
     mel = tf.ones([clips, 12, 1])
     crop, kept = (
         choose_crop(mel, tf.fill([clips], 12), crop_frames=4, dropped=0.2, noise=noise)
-        for noise in (Noise(seed=1, step=tf.constant(1), trains=trains) for trains in (True, False))
+        for noise in (RngStream(seed=1, step=tf.constant(1), trains=trains) for trains in (True, False))
     )
     without = crop.frames.numpy() == 0
     assert np.mean(without) == pytest.approx(0.2, abs=5 * np.sqrt(0.2 * 0.8 / clips))
-    assert not crop.heard.numpy()[without].any()
+    assert not crop.reference_mask.numpy()[without].any()
     assert (crop.mel.numpy()[without] == 0).all()
     assert (crop.frames.numpy()[~without] > 0).all()
     assert (kept.frames.numpy() > 0).all()

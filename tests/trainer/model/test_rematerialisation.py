@@ -11,19 +11,19 @@ import tensorflow as tf
 
 from tests.trainer.models import random_batch, teacher_force
 from trainer.config.loss_config import LossConfig
-from trainer.config.model_sizes import Stack
-from trainer.model.layers import Encoder, KeysValues, MemoryBlock, Recipe, causal_mask, key_mask
-from trainer.model.rng import Noise
+from trainer.config.model_sizes import StackDims
+from trainer.model.layers import DecoderBlock, Encoder, KeysValues, LayerConfig, causal_mask, key_mask
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 
 B, N, LAYERS = 3, 7, 2
-STACK = Stack(64, LAYERS)
+STACK = StackDims(64, LAYERS)
 
 
 def loss_and_gradients(model: XTTS, losses: LossConfig) -> tuple[float, dict[str, np.ndarray]]:
     given = random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10)
     with tf.GradientTape() as tape:
-        noise = Noise(seed=1, step=tf.constant(2))
+        noise = RngStream(seed=1, step=tf.constant(2))
         _, terms = teacher_force(model, given, losses=losses, step=tf.constant(0), noise=noise)
     variables = model.trainable_variables
     found = tape.gradient(terms["loss"], [variable.value for variable in variables])
@@ -43,20 +43,20 @@ def test_rematerialisation_changes_neither_loss_nor_gradients(models: Callable[.
         np.testing.assert_allclose(others[path], gradient, rtol=1e-4, atol=1e-5 * np.abs(gradient).max(), err_msg=path)
 
 
-def encoding(recipe: Recipe) -> tuple[list[keras.Layer], Callable[[tf.Tensor], tf.Tensor]]:
+def encoding(layer_config: LayerConfig) -> tuple[list[keras.Layer], Callable[[tf.Tensor], tf.Tensor]]:
     """A stack of the encoder's blocks."""
-    encoder, mask = Encoder(STACK, recipe, name="encoder"), key_mask(tf.constant([7, 3, 5]), N)
-    return [encoder], lambda x: encoder(x, mask, noise=Noise(seed=1, step=tf.constant(2)))
+    encoder, mask = Encoder(STACK, layer_config, name="encoder"), key_mask(tf.constant([7, 3, 5]), N)
+    return [encoder], lambda x: encoder(x, mask, noise=RngStream(seed=1, step=tf.constant(2)))
 
 
-def decoding(recipe: Recipe) -> tuple[list[keras.Layer], Callable[[tf.Tensor], tf.Tensor]]:
+def decoding(layer_config: LayerConfig) -> tuple[list[keras.Layer], Callable[[tf.Tensor], tf.Tensor]]:
     """The decoder's blocks, one after another, over a memory that is given."""
-    blocks = [MemoryBlock(STACK, recipe, name=f"block_{index}") for index in range(LAYERS)]
+    blocks = [DecoderBlock(STACK, layer_config, name=f"block_{index}") for index in range(LAYERS)]
     memory = KeysValues(*tf.unstack(tf.random.stateless_normal([2, B, N, 1, 64], [3, 4])))
     mask = key_mask(tf.constant([7, 3, 5]), N)
 
     def decode(x: tf.Tensor) -> tf.Tensor:
-        noise = Noise(seed=1, step=tf.constant(2))
+        noise = RngStream(seed=1, step=tf.constant(2))
         for block in blocks:
             x, _ = block(x, causal_mask(N), memory, mask, rotation=None, noise=noise)
         return x
@@ -69,8 +69,8 @@ STACKS = {"encoder": encoding, "decoder": decoding}
 
 def compiled_products(stack: str, *, rematerialise: bool) -> int:
     """Matrix products in XLA's program for the gradients of a stack of blocks."""
-    recipe = Recipe(0.1, keras.DTypePolicy("float32"), rematerialise=rematerialise)
-    layers, forward = STACKS[stack](recipe)
+    layer_config = LayerConfig(0.1, keras.DTypePolicy("float32"), rematerialise=rematerialise)
+    layers, forward = STACKS[stack](layer_config)
     x = tf.random.stateless_normal([B, N, 64], [1, 2])
     forward(x)
 

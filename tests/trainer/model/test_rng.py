@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from trainer.model.rng import Branch, Noise
+from trainer.model.rng import RngFork, RngStream
 
 N = 50_000
 
 
 def draws(*, seed: int, step: int) -> list[np.ndarray]:
-    noise = Noise(seed=seed, step=tf.constant(step, tf.int64))
+    noise = RngStream(seed=seed, step=tf.constant(step, tf.int64))
     return [noise.normal([N]).numpy() for _ in range(2)]
 
 
 @tf.function(jit_compile=True)
 def compiled_draws(seed: tf.Tensor, step: tf.Tensor) -> list[tf.Tensor]:
-    noise = Noise(seed=seed, step=step)
+    noise = RngStream(seed=seed, step=step)
     return [noise.normal([N]) for _ in range(2)]
 
 
@@ -49,25 +49,25 @@ def test_normal_draws_are_standard_normal() -> None:
 
 def test_draws_of_other_places_are_uncorrelated() -> None:
     places = list(itertools.product((0, 1, 200_000), (0, 1, 2, 63)))
-    found = [Noise(seed=1, step=tf.constant(step), place=place).normal([N]).numpy() for step, place in places]
+    found = [RngStream(seed=1, step=tf.constant(step), place=place).normal([N]).numpy() for step, place in places]
     for first, second in itertools.combinations(found, 2):
         assert abs(np.corrcoef(first, second)[0, 1]) < 6 / np.sqrt(N)
 
 
 def test_a_branch_draws_the_same_each_time_it_begins_and_what_nobody_draws_after_it() -> None:
-    noise = Noise(seed=1, step=tf.constant(2))
-    branch, other = Branch(noise), Branch(noise)
+    noise = RngStream(seed=1, step=tf.constant(2))
+    branch, other = RngFork(noise), RngFork(noise)
     first, again, beside = (one.begin() for one in (branch, branch, other))
     after = noise.normal([8]).numpy()
     one, two = ([draw.normal([8]).numpy() for _ in range(3)] for draw in (first, again))
     np.testing.assert_array_equal(one, two)
     others = [*one, *(beside.normal([8]).numpy() for _ in range(3)), after]
     assert len({values.tobytes() for values in others}) == len(others)
-    assert Branch(None).begin() is None
+    assert RngFork(None).begin() is None
 
 
 def three(step: tf.Tensor) -> list[tf.Tensor]:
-    noise = Noise(seed=3, step=step)
+    noise = RngStream(seed=3, step=step)
     return [noise.normal([1000]), noise.uniform([1000]), noise.dropout(tf.ones([1000]), rate=0.3)]
 
 
@@ -93,7 +93,7 @@ def test_two_compiled_programs_draw_the_same_numbers() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_dropout_drops_its_share_and_keeps_the_mean(rate: float, dtype: str) -> None:
     values = tf.ones([N], dtype)
-    dropped = tf.cast(Noise(seed=1, step=tf.constant(1)).dropout(values, rate=rate), tf.float32).numpy()
+    dropped = tf.cast(RngStream(seed=1, step=tf.constant(1)).dropout(values, rate=rate), tf.float32).numpy()
     assert np.mean(dropped == 0) == pytest.approx(rate, abs=0.01)
     assert np.unique(dropped[dropped != 0]) == pytest.approx([1 / (1 - rate)], rel=1e-2)
     assert dropped.mean() == pytest.approx(1.0, abs=0.05)
@@ -101,15 +101,15 @@ def test_dropout_drops_its_share_and_keeps_the_mean(rate: float, dtype: str) -> 
 
 @pytest.mark.parametrize("shape", [[1], [3, 5, 7], [4, 5]])
 def test_dropout_of_an_odd_number_of_values_draws_for_each(shape: list[int]) -> None:
-    drawn = [Noise(seed=1, step=tf.constant(step)).dropout(tf.ones(shape), rate=0.5).numpy() for step in range(100)]
+    drawn = [RngStream(seed=1, step=tf.constant(step)).dropout(tf.ones(shape), rate=0.5).numpy() for step in range(100)]
     np.testing.assert_allclose(np.mean(drawn, 0), 1.0, atol=0.6)
 
 
 def test_neighbours_are_dropped_independently() -> None:
-    dropped = Noise(seed=1, step=tf.constant(1)).dropout(tf.ones([N]), rate=0.3).numpy() == 0
+    dropped = RngStream(seed=1, step=tf.constant(1)).dropout(tf.ones([N]), rate=0.3).numpy() == 0
     assert abs(np.corrcoef(dropped[::2], dropped[1::2])[0, 1]) < 6 / np.sqrt(N / 2)
 
 
 def test_no_dropout_is_the_same_values() -> None:
     values = tf.random.stateless_normal([10], [1, 2])
-    np.testing.assert_array_equal(Noise(seed=1, step=tf.constant(1)).dropout(values, rate=0.0), values)
+    np.testing.assert_array_equal(RngStream(seed=1, step=tf.constant(1)).dropout(values, rate=0.0), values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.monitoring.compilation import CompilationLogger
 
 BUCKETS = (Bucket(8, 100, 20), Bucket(4, 200, 40), Bucket(2, 400, 80))

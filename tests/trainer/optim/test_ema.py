@@ -31,12 +31,12 @@ def update(optimizer: AdamW, *, seed: int) -> None:
 
 def test_the_average_is_young_at_first_and_has_its_decay_later(variables: list[keras.Variable]) -> None:
     optimizer = optimizer_of(variables)
-    wanted = [variable.numpy().astype(np.float64) for variable in variables]
+    expected = [variable.numpy().astype(np.float64) for variable in variables]
     for number in range(1, 60):
         update(optimizer, seed=number)
         decay = min(DECAY, (1 + number) / (10 + number))
-        wanted = [decay * mean + (1 - decay) * one.numpy() for mean, one in zip(wanted, variables, strict=True)]
-    for variable, mean in zip(variables, wanted, strict=True):
+        expected = [decay * mean + (1 - decay) * one.numpy() for mean, one in zip(expected, variables, strict=True)]
+    for variable, mean in zip(variables, expected, strict=True):
         average = optimizer.state()[f"{variable.path}/average"]
         np.testing.assert_allclose(average.numpy(), mean, rtol=1e-4, atol=1e-5)
         assert np.abs(average.numpy() - variable.numpy()).max() > 0.01

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from trainer.config.optim_config import OptimizerConfig
 from trainer.optim.adamw import AdamW
-from trainer.optim.loss_scale import INITIAL, MOST, UPDATES_TO_GROWTH, LossScale
+from trainer.optim.loss_scale import INITIAL, MAX_SCALE, UPDATES_TO_GROWTH, LossScale
 
 LARGEST = 65_504.0  # float16's
 
@@ -26,7 +26,7 @@ def stepping(optimizer: AdamW, variable: keras.Variable, *, half: bool):
     def step(size: tf.Tensor) -> dict[str, tf.Tensor]:
         with tf.GradientTape() as tape:
             loss = size * tf.reduce_sum(tf.square(variable.value))
-            scaled = optimizer.scaled(loss)
+            scaled = optimizer.scale_loss(loss)
         gradient = tape.gradient(scaled, variable.value)
         gradient = tf.cast(tf.cast(gradient, tf.float16), tf.float32) if half else gradient
         return optimizer.apply([gradient], loss=loss)
@@ -83,7 +83,7 @@ def test_a_loss_that_is_no_number_is_a_skipped_step_at_any_scale() -> None:
 
 def test_a_loss_that_is_no_number_does_not_put_the_growth_of_the_scale_off() -> None:
     scale = LossScale()
-    adapt = tf.function(scale.adapt)
+    adapt = tf.function(scale.update)
     for number in range(UPDATES_TO_GROWTH + 1):
         is_number = tf.constant(number != 7)
         adapt(is_number, is_loss_finite=is_number)
@@ -92,7 +92,7 @@ def test_a_loss_that_is_no_number_does_not_put_the_growth_of_the_scale_off() -> 
 
 def test_the_scale_doubles_after_so_many_updates_in_a_row_and_stays_bounded() -> None:
     scale = LossScale()
-    adapt = tf.function(scale.adapt)
+    adapt = tf.function(scale.update)
     seen = []
     for number in range(3 * UPDATES_TO_GROWTH):
         adapt(tf.constant(number != 10), is_loss_finite=tf.constant(True))
@@ -100,7 +100,7 @@ def test_the_scale_doubles_after_so_many_updates_in_a_row_and_stays_bounded() ->
     assert seen[9:12] == [INITIAL, INITIAL / 2, INITIAL / 2]
     grown = np.flatnonzero(np.diff(seen) > 0) + 1
     assert grown.tolist() == [10 + UPDATES_TO_GROWTH, 10 + 2 * UPDATES_TO_GROWTH]
-    scale.factor.assign(MOST)
+    scale.factor.assign(MAX_SCALE)
     for _ in range(UPDATES_TO_GROWTH):
         adapt(tf.constant(True), is_loss_finite=tf.constant(True))
-    assert float(scale.factor.value) == MOST
+    assert float(scale.factor.value) == MAX_SCALE

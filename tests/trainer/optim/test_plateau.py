@@ -16,16 +16,16 @@ CONFIG = PlateauConfig(patience=3, cooldown=1, max_reductions=2, factor=0.5, min
 
 
 def watched(losses: list[float], config: PlateauConfig = CONFIG) -> list[LrAction | None]:
-    """The remedy after each loss; the state goes through JSON in between, as through a checkpoint."""
+    """The action after each loss; the state goes through JSON in between, as through a checkpoint."""
     state, found = PlateauState(), []
     for loss in losses:
-        state, remedy = watch_plateau(PlateauState(*json.loads(json.dumps(state))), loss, config=config)
-        found.append(remedy)
+        state, action = watch_plateau(PlateauState(*json.loads(json.dumps(state))), loss, config=config)
+        found.append(action)
     return found
 
 
 def kinds(losses: list[float], config: PlateauConfig = CONFIG) -> dict[int, str]:
-    return {number: remedy.kind for number, remedy in enumerate(watched(losses, config)) if remedy}
+    return {number: action.kind for number, action in enumerate(watched(losses, config)) if action}
 
 
 def test_a_flat_loss_is_acted_on_after_its_patience_then_after_settling_and_ends_the_run() -> None:
@@ -58,11 +58,11 @@ def test_losses_that_are_no_numbers_are_no_gains() -> None:
 
 
 def test_a_restart_says_so_and_why() -> None:
-    remedy = watched([2.0] * 4, CONFIG.model_copy(update={"action": "restart"}))[-1]
-    assert remedy is not None
-    assert (remedy.kind, remedy.factor) == ("restart", 0.5)
-    assert "in 3 validations no loss 1.0% below the best, 2.0000" in remedy.reason
-    assert "remedy 1 of 2" in remedy.reason
+    action = watched([2.0] * 4, CONFIG.model_copy(update={"action": "restart"}))[-1]
+    assert action is not None
+    assert (action.kind, action.factor) == ("restart", 0.5)
+    assert "in 3 validations no loss 1.0% below the best, 2.0000" in action.reason
+    assert "action 1 of 2" in action.reason
 
 
 def test_without_any_actions_the_first_plateau_ends_the_run() -> None:
@@ -70,17 +70,17 @@ def test_without_any_actions_the_first_plateau_ends_the_run() -> None:
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=60), st.integers(1, 5), st.integers(0, 3))
-def test_there_is_never_a_remedy_within_the_patience_of_a_gain(losses: list[float], patience: int, most: int) -> None:
+def test_there_is_never_an_action_within_the_patience_of_a_gain(losses: list[float], patience: int, most: int) -> None:
     config = PlateauConfig(patience=patience, cooldown=0, max_reductions=most, min_delta=0.0)
     found = watched(losses, config)
     best, gained = float("inf"), 0
-    for number, (loss, remedy) in enumerate(zip(losses, found, strict=True)):
+    for number, (loss, action) in enumerate(zip(losses, found, strict=True)):
         if loss < best:
             best, gained = loss, number
-        if remedy:
+        if action:
             assert number - gained >= patience
             assert (number - gained) % patience == 0
-    acted = [remedy.kind for remedy in found if remedy]
+    acted = [action.kind for action in found if action]
     assert acted[:most] == ["lower"] * len(acted[:most])
     assert set(acted[most:]) <= {"stop"}
 

@@ -104,8 +104,8 @@ def test_rates_jump_at_restarts_alone(preset: str) -> None:
     """From step to step by no more than the warm-up's; the root of a cooldown is steep in its first steps."""
     config = TrainConfig.model_validate({"preset": preset, "model": {"size": "normal"}}).optimizer
     jumps = np.flatnonzero(np.abs(np.diff(rates(config))) > config.learning_rate / 500)
-    wanted = {"enhanced": 2_000 + 8_000 * np.arange(1, 25) - 1, "experimental": 160_400 + np.arange(2)}
-    assert jumps.tolist() == list(wanted.get(preset, []))
+    expected = {"enhanced": 2_000 + 8_000 * np.arange(1, 25) - 1, "experimental": 160_400 + np.arange(2)}
+    assert jumps.tolist() == list(expected.get(preset, []))
     if preset == "experimental":
         assert np.abs(np.diff(rates(config))).max() < 1.01 * config.learning_rate / math.sqrt(39_600)
 
@@ -160,8 +160,8 @@ def test_what_a_config_says_wins_over_its_level_field_by_field(tmp_path: Path) -
     assert (plain.learning_rate, plain.clip_norm, plain.schedule.steps) == (5e-5, 0.7, 7_000)
     document = {"preset": "enhanced", "model": {"size": "small"}, "optimizer": {"schedule": {"amplitude": 0.5}}}
     changed = read(tmp_path, document, "optimizer.clip_norm=0.6").optimizer
-    wanted = plain.schedule.model_copy(update={"amplitude": 0.5})
-    assert changed == plain.model_copy(update={"clip_norm": 0.6, "schedule": wanted})
+    expected = plain.schedule.model_copy(update={"amplitude": 0.5})
+    assert changed == plain.model_copy(update={"clip_norm": 0.6, "schedule": expected})
     other = read(tmp_path, document | {"optimizer": {"schedule": {"kind": "constant"}}}).optimizer
     assert other == plain.model_copy(update={"schedule": schedule(kind="constant")})
 
@@ -174,10 +174,10 @@ def test_a_preset_that_is_asked_for_wins_over_what_the_config_says(path: Path, p
     bare = TrainConfig.model_validate({"preset": preset, "model": {"size": given.model.size}})
     assert asked.preset == preset
     assert asked.optimizer.schedule.kind == bare.optimizer.schedule.kind
-    told = preset_settings(preset, size=given.model.size)
-    for name in told["optimizer"].keys() - {"schedule"}:
-        assert getattr(asked.optimizer, name) == getattr(bare.optimizer, name) == told["optimizer"][name]
-    for name, value in told["optimizer"]["schedule"].items():
+    messages = preset_settings(preset, size=given.model.size)
+    for name in messages["optimizer"].keys() - {"schedule"}:
+        assert getattr(asked.optimizer, name) == getattr(bare.optimizer, name) == messages["optimizer"][name]
+    for name, value in messages["optimizer"]["schedule"].items():
         assert getattr(asked.optimizer.schedule, name) == value
     assert asked.plateau == (bare.plateau or given.plateau)
     assert asked.optimizer.epsilon == 1e-9
@@ -200,15 +200,15 @@ def test_other_words_win_over_a_preset_that_is_asked_for_wherever_they_stand(tmp
 def test_a_schedule_of_another_kind_than_that_of_a_preset_takes_nothing_of_it(
     tmp_path: Path, preset: Preset, kind: str
 ) -> None:
-    told = preset_settings(preset, size="tiny")["optimizer"]["schedule"]
-    wanted = schedule(**told) if told["kind"] == kind else schedule(kind=kind)
+    messages = preset_settings(preset, size="tiny")["optimizer"]["schedule"]
+    expected = schedule(**messages) if messages["kind"] == kind else schedule(kind=kind)
     for document in ({}, {"optimizer": {"schedule": {"kind": "cosine", "final_fraction": 0.2}}}):
         asked = read(
             tmp_path, document | {"model": {"size": "tiny"}}, f"preset={preset}", f"optimizer.schedule.kind={kind}"
         )
         assert asked.optimizer.schedule.kind == kind
-        if not document or told["kind"] != "cosine":
-            assert asked.optimizer.schedule == wanted
+        if not document or messages["kind"] != "cosine":
+            assert asked.optimizer.schedule == expected
 
 
 def test_a_config_that_was_written_down_with_its_level_reads_as_the_same() -> None:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.batches import DEVICE, make_stream
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.data.pipeline import Stream
 from trainer.distributed.device_memory import OutOfMemory, translate_oom_in_input
 from trainer.platform.tf_errors import (

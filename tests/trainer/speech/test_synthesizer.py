@@ -184,7 +184,7 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
     pieces = Tokenizer(str(TOKENIZER)).encode_pieces("The kettle is singing.", language="eng_Latn")
     assert tokens.tolist() == [vocabulary.encode(pieces)]  # as an export takes them
     whole = log_mel(soundfile.read(REFERENCE, dtype="float32")[0], spec=info.contract.features)
-    most = int(info.lengths.heard_frames(len(pieces), crop_frames=info.config.model.crop_frames))
+    most = int(info.lengths.reference_frames(len(pieces), crop_frames=info.config.model.crop_frames))
     start = np.argmax([whole[start : start + most].mean() for start in range(len(whole) - most + 1)])
     np.testing.assert_allclose(crop, whole[None, start : start + most], atol=1e-4)
     assert (

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Even though the")
 @pytest.fixture
 def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model and the noise of those runs."""
-    monkeypatch.setattr(step, "Noise", same_for_all)
+    monkeypatch.setattr(step, "RngStream", same_for_all)
     monkeypatch.setitem(SIZES, "pico", NARROW)
 
 

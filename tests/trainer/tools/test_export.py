@@ -24,7 +24,7 @@ from trainer.checkpoint.run_dir import build_model, prepare_run_info, write_run_
 from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.position import Position
-from trainer.data.reference_length import Lengths
+from trainer.data.reference_length import ReferenceLength
 from trainer.model.xtts import XTTS, Generated
 from trainer.optim.ema import average_name
 from trainer.tools.export import LEFTOVER_S, _check_replaceable, _new_folder, synthesizer
@@ -83,14 +83,14 @@ class Mirror:
 
 
 @pytest.mark.parametrize(("tokens", "heard_frames"), [(1, 3), (3, 7), (9, 22), (10, 24)])
-def test_an_export_hears_as_much_of_a_voice_as_goes_with_the_text(tokens: int, heard_frames: int) -> None:
-    lengths = Lengths(tokens=10, frames_per_token=5.0)
+def test_an_export_hears_as_much_of_a_voice_as_goes_with_the_text(tokens: int, reference_frames: int) -> None:
+    lengths = ReferenceLength(tokens=10, frames_per_token=5.0)
     module = synthesizer(Mirror(), lengths=lengths, n_mels=2, max_tokens=10, max_steps=6)  # type: ignore[arg-type]
     crop = np.random.default_rng(1).normal(-5.0, 2.0, [1, 40, 2]).astype(np.float32)
     said = module.synthesize(tf.ones([1, tokens], tf.int32), crop, 1)["mel"].numpy()[0]
-    start = np.argmax([crop[0, start : start + heard_frames].mean() for start in range(41 - heard_frames)])
-    np.testing.assert_array_equal(said[:heard_frames], crop[0, start : start + heard_frames])
-    assert not said[heard_frames:].any()
+    start = np.argmax([crop[0, start : start + reference_frames].mean() for start in range(41 - reference_frames)])
+    np.testing.assert_array_equal(said[:reference_frames], crop[0, start : start + reference_frames])
+    assert not said[reference_frames:].any()
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from trainer.config.loss_config import LossConfig
 from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
 from trainer.config.optim_config import OptimizerConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.optim.adamw import AdamW
 from trainer.tools.flops import step_flops
 from trainer.training.train_step import TrainStep

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.tools.inspection_plot import _draw_buckets
 
 
@@ -16,7 +16,7 @@ def test_the_legend_covers_no_bar() -> None:
     buckets = tuple(Bucket(8, 100 * number, 20 * number) for number in range(1, 9))
     padding = np.linspace(0.1, 0.4, len(buckets))
     inspection = SimpleNamespace(
-        plan=SimpleNamespace(buckets=buckets, staircase=SimpleNamespace(padding=0.25)),
+        plan=SimpleNamespace(buckets=buckets, bucket_plan=SimpleNamespace(padding=0.25)),
         first_epoch=SimpleNamespace(padding=lambda _: padding[::-1], total_padding=lambda _: 0.3),
         padding=padding,
     )

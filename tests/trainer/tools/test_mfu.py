@@ -18,7 +18,7 @@ from tests.trainer.models import NARROW
 from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
 from trainer.config.train_config import TrainConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.distributed.device_memory import OutOfMemory
 from trainer.monitoring.gpu_stats import GpuStats
 from trainer.monitoring.step_timer import ExcludedTime

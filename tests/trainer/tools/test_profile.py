@@ -23,7 +23,7 @@ from tests.trainer.conftest import built
 from tests.trainer.models import NARROW
 from trainer.config.model_sizes import SIZES
 from trainer.config.train_config import TrainConfig
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.data.inspection import inspect_input
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import OutOfMemory, bucket_of

@@ -17,7 +17,7 @@ import tensorflow as tf
 
 from tests.bench import step
 from tests.trainer.models import NARROW
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.config.model_sizes import SIZES
 from trainer.training.train_step import TrainStep
 

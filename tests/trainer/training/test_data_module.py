@@ -8,9 +8,10 @@ import pytest
 
 from shared.dataset import Dataset
 from shared.errors import UserError
+from tests.trainer.batches import until_epoch
 from trainer.checkpoint.run_dir import prepare_run_info, read_run_info, write_run_files
 from trainer.config.train_config import TrainConfig
-from trainer.data.corrupt_records import Damage
+from trainer.data.corrupt_records import CorruptRecord
 from trainer.training.data_module import REDUCTION, DataModule
 
 DEVICES = 3
@@ -29,7 +30,7 @@ def feed(dataset: Dataset, tmp_path: Path) -> DataModule:
 def test_a_batch_of_validation_is_no_larger_than_the_part_of_a_device(feed: DataModule) -> None:
     parts = {bucket[1:]: -(-bucket.clips // DEVICES) for bucket in feed.plan.buckets}
     assert any(bucket.clips > parts[bucket[1:]] for bucket in feed.plan.buckets)
-    for batch in feed.validation.once(device="/CPU:0", tell=print):
+    for batch in feed.validation.once(device="/CPU:0", log=print):
         clips, frames, _ = batch["mel"].shape
         assert clips == parts[frames, batch["tokens"].shape[1]]
 
@@ -59,9 +60,9 @@ def test_more_padding_than_planned_is_logged_for_small_chunks(dataset: Dataset, 
         return feed, [line for line in feed.summary_lines() if line.startswith("padding of epoch 0")]
 
     feed, (line,) = told(200_000)
-    batches = list(feed.train.epochs(1, device="/CPU:0"))
+    batches = list(until_epoch(feed.train, 1))
     heard, held = (sum(sizes) for sizes in zip(*map(sizes_of, batches), strict=True))
-    assert line.startswith(f"padding of epoch 0: {1 - heard / held:.1%}, planned {feed.plan.staircase.padding:.1%}; ")
+    assert line.startswith(f"padding of epoch 0: {1 - heard / held:.1%}, planned {feed.plan.bucket_plan.padding:.1%}; ")
 
 
 def sizes_of(batch: dict) -> tuple[int, int]:
@@ -70,10 +71,10 @@ def sizes_of(batch: dict) -> tuple[int, int]:
 
 
 def test_corrupt_records_that_were_skipped_stay_known_after_a_bucket_was_lowered(feed: DataModule) -> None:
-    feed.train.damaged.append(damage := Damage(0, Path("shard"), 0, "a/b", "spoiled"))
+    feed.train.corrupt_records.append(damage := CorruptRecord(0, Path("shard"), 0, "a/b", "spoiled"))
     feed.reduce_bucket(max(feed.plan.buckets))
-    assert feed.train.damaged == [damage]
-    assert feed.validation.damaged == []
+    assert feed.train.corrupt_records == [damage]
+    assert feed.validation.corrupt_records == []
 
 
 def test_what_one_device_holds_at_most_is_the_same_on_more_and_on_fewer_of_them(

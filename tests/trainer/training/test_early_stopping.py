@@ -37,8 +37,8 @@ def test_a_run_lowers_its_rate_at_a_plateau_and_ends_at_the_last_also_when_it_wa
     assert "plateau" not in train(2)  # the best one and one after it
     said = train(9)
     assert "step 3: plateau: in 2 validations no loss 0.2% below the best, 1.0000 (the last one 1.0000)" in said
-    assert "the rate is lowered to 0.25 of what it was (remedy 1 of 1)" in said
-    assert "after 1 remedies: the run ends" in said
+    assert "the learning rate is lowered to 0.25 of what it was (action 1 of 1)" in said
+    assert "after 1 actions: the run ends" in said
     saved = list_checkpoints(tmp_path)[-1]
     assert saved.step == 5
     arrays = safetensors.numpy.load_file(saved.path)

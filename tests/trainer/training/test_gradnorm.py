@@ -11,7 +11,7 @@ import tensorflow as tf
 from tests.trainer.models import random_batch, smallest, teacher_force
 from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
-from trainer.model.rng import Noise
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.training.gradnorm import MAX_RATIO, balance_weights
@@ -84,7 +84,7 @@ def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, di
     given = random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10)
     losses = LossConfig(voice=0.3, adaptive=adaptive)
     with tf.GradientTape() as tape:
-        noise = Noise(seed=1, step=tf.constant(2))
+        noise = RngStream(seed=1, step=tf.constant(2))
         _, figures = teacher_force(model, given, losses=losses, step=tf.constant(0), noise=noise)
     found = tape.gradient(figures[name], [variable.value for variable in model.decoder.last_shared])
     return np.concatenate([np.ravel(one) for one in found]), {key: float(value) for key, value in figures.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainer.data.buckets import Bucket
+from trainer.data.bucket_types import Bucket
 from trainer.training.memory_probe import order_by_memory
 
 BUCKETS = [Bucket(64, 200, 24), Bucket(32, 400, 48), Bucket(4, 900, 96), Bucket(4, 1600, 176)]

@@ -37,7 +37,7 @@ def outcome(parts: int) -> Outcome:
 @pytest.fixture(scope="module")
 def whole() -> Outcome:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "Noise", same_for_all)
+        patch.setattr(steps, "RngStream", same_for_all)
         return outcome(1)
 
 
@@ -47,7 +47,7 @@ def test_parts_add_up_to_the_losses_and_gradients_of_the_whole(
     whole: Outcome, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With clips of unequal lengths, the mean of the parts' means would differ."""
-    monkeypatch.setattr(steps, "Noise", same_for_all)
+    monkeypatch.setattr(steps, "RngStream", same_for_all)
     (values, gradients), (wanted_values, wanted) = outcome(parts), whole
     for name, value in wanted_values.items():
         np.testing.assert_allclose(values[name], value, rtol=1e-5, err_msg=name)

@@ -112,7 +112,7 @@ def test_a_plateau_found_by_a_pending_validation_ends_the_run_without_another_st
     assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 3]}
     outcome = train(*settings)
     assert outcome.code == 0, outcome.err
-    assert "remedies: the run ends; plateau=null, other settings" in " ".join(outcome.err.split())
+    assert "actions: the run ends; plateau=null, other settings" in " ".join(outcome.err.split())
     assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 3, 4]}
     assert "nothing left to do: a plateau ended the run; plateau=null, other settings" in train(*settings).out
     assert train("steps=5").code == 0

@@ -15,7 +15,7 @@ from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.conftest import built
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
-from trainer.data.reference_length import Lengths
+from trainer.data.reference_length import ReferenceLength
 from trainer.model.xtts import Generated
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.samples import Sample, Samples, read_samples, write_samples
@@ -61,7 +61,7 @@ def validation(dataset: Dataset, *, frames: int) -> Stream:
 
 
 def echoing(dataset: Dataset, *, stops_after: int, clips: int) -> SynthesisEval:
-    lengths, config = Lengths.of(dataset, max_frames=None), SynthesisEvalConfig(clips=clips)
+    lengths, config = ReferenceLength.of(dataset, max_frames=None), SynthesisEvalConfig(clips=clips)
     return SynthesisEval(Echo(stops_after=stops_after), config=config, dataset=dataset, lengths=lengths, seed=1)  # type: ignore[arg-type]
 
 
@@ -89,7 +89,7 @@ def test_the_same_clips_are_spoken_whatever_their_batches_and_as_the_manifest_te
 
 def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dataset: Dataset) -> None:
     stream = validation(dataset, frames=1500)
-    choice = choose_prompts(dataset, heard=stream.utterance_ids(stream.heard), count=16, seed=1)
+    choice = choose_prompts(dataset, heard=stream.utterance_ids(stream.sampled_rows), count=16, seed=1)
     rows = {row["utterance_id"]: row for row in dataset.manifest("validation").to_pylist()}
     for name, reference in choice.references.items():
         others = {
@@ -154,7 +154,7 @@ def test_clips_of_speakers_without_another_lend_themselves_equally_long_first_pa
     clips = [
         Clip(str(frames), np.full((frames, 2), frames, np.float32), np.ones(3, np.int32)) for frames in (30, 50, 9)
     ]
-    lengths = Lengths(tokens=3, frames_per_token=99.0)
+    lengths = ReferenceLength(tokens=3, frames_per_token=99.0)
     crops = reference_crops(clips, references=[None, clips[2], None], lengths=lengths, crop_frames=12)
     assert [crop[:, 0].tolist() for crop in crops] == [[30.0] * 4, [9.0] * 9, [9.0] * 4]
 

@@ -14,7 +14,7 @@ from shared.errors import UserError
 from tests.trainer.models import random_batch, smallest, teacher_force
 from trainer.config.loss_config import GuidedAttentionConfig, LossConfig
 from trainer.config.optim_config import OptimizerConfig
-from trainer.model.rng import HALVES, Noise
+from trainer.model.rng import UINT16_VALUES, RngStream
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.training import train_step as steps
@@ -44,8 +44,8 @@ def test_every_step_seed_replica_and_part_has_draws_of_its_own() -> None:
         assert np.abs(one - other).max() > 1e-3
 
 
-class Placed(Noise):
-    """Noise whose values show the place that drew them."""
+class Placed(RngStream):
+    """RngStream whose values show the place that drew them."""
 
     trains = True
 
@@ -55,13 +55,13 @@ class Placed(Noise):
     def uniform(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         return tf.fill(shape, self._value)
 
-    def halves(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
-        return tf.cast(tf.fill(shape, tf.cast(HALVES * self._value, tf.int32)), tf.uint16)
+    def uniform_uint16(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
+        return tf.cast(tf.fill(shape, tf.cast(UINT16_VALUES * self._value, tf.int32)), tf.uint16)
 
     def normal(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         return tf.fill(shape, self._value)
 
-    def advanced(self, _: int) -> Noise:
+    def advanced(self, _: int) -> RngStream:
         return self
 
     def skip(self, _: int) -> None:
@@ -71,7 +71,7 @@ class Placed(Noise):
 @pytest.mark.slow
 def test_each_part_of_a_batch_is_judged_by_its_own_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare with each part alone; the whole batch's crop comes from place 0, the parts from places 1 and 2."""
-    monkeypatch.setattr(steps, "Noise", Placed)
+    monkeypatch.setattr(steps, "RngStream", Placed)
     model, losses, given = smallest(), LossConfig(), batch()
     found = stepping(model, parts=2)(given)
     inputs = prepare_inputs(model, given, noise=Placed(place=0))
@@ -129,7 +129,7 @@ def test_the_voice_is_that_of_frames_that_the_crop_does_not_show(models: Callabl
         begin = heard + 3  # samples in common
         said = decoded.mel[row, begin : min(frames, begin + crop_frames)].numpy()
         one, other = (
-            model.recognise(tf.constant(mel[None]), tf.constant([len(mel)])).numpy()[0]
+            model.speaker_embedding(tf.constant(mel[None]), tf.constant([len(mel)])).numpy()[0]
             for mel in (said, given["mel"][row, :heard].numpy())
         )
         distances.append(1 - one @ other / np.linalg.norm(one) / np.linalg.norm(other))

@@ -20,8 +20,8 @@ from tests.trainer.models import random_batch, smallest, teacher_force
 from trainer.config.loss_config import LossConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.pipeline import Stream
-from trainer.data.reference_length import Lengths
-from trainer.model.decoder import LOG_VARIANCE_RANGE, within
+from trainer.data.reference_length import ReferenceLength
+from trainer.model.decoder import LOG_VARIANCE_RANGE, soft_clamp
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.plots import mel_comparison_image
 from trainer.monitoring.samples import Sample
@@ -132,7 +132,7 @@ def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **confi
         average,  # type: ignore[arg-type]
         config=TrainConfig.model_validate(config),
         dataset=dataset,
-        lengths=Lengths.of(dataset, max_frames=None),
+        lengths=ReferenceLength.of(dataset, max_frames=None),
         run=run,
         incidents=IncidentLog(run),
     )
@@ -220,7 +220,7 @@ def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
             None,  # type: ignore[arg-type]
             config=settings,
             dataset=dataset,
-            lengths=Lengths.of(dataset, max_frames=None),
+            lengths=ReferenceLength.of(dataset, max_frames=None),
             run=tmp_path,
             incidents=IncidentLog(tmp_path),
         )
@@ -247,7 +247,7 @@ def test_a_log_variance_out_of_its_range_is_led_back_into_it() -> None:
     values = tf.constant([-40.0, low - 1.0, -3.0, 0.0, 1.0, high + 1.0, 40.0])
     with tf.GradientTape() as tape:
         tape.watch(values)
-        bent = within(values, low, high)
+        bent = soft_clamp(values, low, high)
     slopes = tape.gradient(bent, values).numpy()
     assert (bent.numpy() >= low).all()
     assert (bent.numpy() <= high).all()

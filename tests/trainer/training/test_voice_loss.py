@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from tests.trainer.models import random_batch, random_mel, teacher_force
 from trainer.config.loss_config import LossConfig
-from trainer.model.rng import Noise
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 
 
@@ -17,7 +17,7 @@ def gradients_of_voice(model: XTTS) -> dict[str, float]:
     """Return the gradient norms of the voice loss alone, by path; 0 for None."""
     given = random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10)
     with tf.GradientTape() as tape:
-        noise = Noise(seed=1, step=tf.constant(2))
+        noise = RngStream(seed=1, step=tf.constant(2))
         _, losses = teacher_force(model, given, losses=LossConfig(voice=1.0), step=tf.constant(0), noise=noise)
     variables = model.trainable_variables
     found = tape.gradient(losses["voice"], [variable.value for variable in variables])
@@ -39,9 +39,9 @@ def test_recognising_a_voice_teaches_the_encoder_nothing_and_the_mel_all(models:
     given = tf.constant(random_mel(2, 12))
     with tf.GradientTape() as tape:
         tape.watch(given)
-        speaker = model.recognise(given, tf.constant([12, 7]))
+        speaker = model.speaker_embedding(given, tf.constant([12, 7]))
         total = tf.reduce_sum(tf.square(speaker))
-    weights = [variable.value for variable in model.audio_encoder.trainable_variables]
+    weights = [variable.value for variable in model.reference_encoder.trainable_variables]
     *of_weights, of_mel = tape.gradient(total, [*weights, given])
     assert of_weights == [None] * len(weights)
     assert np.abs(of_mel[0]).max() > 0
@@ -50,7 +50,9 @@ def test_recognising_a_voice_teaches_the_encoder_nothing_and_the_mel_all(models:
 
 def test_a_voice_is_recognised_as_what_the_decoder_is_told_of_it(models: Callable[..., XTTS]) -> None:
     model, mel, frames = models(4), tf.constant(random_mel(2, 12)), tf.constant([12, 7])
-    np.testing.assert_allclose(model.recognise(mel, frames), model.listen(mel, frames).speaker, atol=1e-5)
+    np.testing.assert_allclose(
+        model.speaker_embedding(mel, frames), model.encode_reference(mel, frames).speaker, atol=1e-5
+    )
 
 
 def test_without_a_weight_no_voice_is_recognised(models: Callable[..., XTTS]) -> None:
