@@ -13,6 +13,7 @@ import pytest
 
 from docs.generator import tables
 from docs.generator.comments import field_comments
+from docs.generator.diagrams import DIAGRAMS, draw
 from docs.generator.hooks import MARKER, filled, generators
 from docs.generator.settings import missing_meanings, sections
 from pipelines.config import BuildConfig
@@ -114,3 +115,29 @@ def test_the_floors_are_those_that_the_rooms_are_held_to(page: str) -> None:
     for text, room in ((trainer, "trainer"), (pipelines, "pipelines")):
         named = [name.strip().split(",")[0] for name in text.removeprefix("trainer").replace("\n", " ").split(">")]
         assert named[1:] == list(FLOORS[room][1:]), room
+
+
+NAMED = re.compile(
+    r"(?<![\w./*])((?:shared|preprocess|pipelines|trainer|tests|configs|docker|docs)/[\w/.-]*\w)(?![\w*…-])"
+)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: page.stem)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    paths = {Path(name) for name in NAMED.findall(text) if "gpu.md" not in name}
+    modules = {Path(f"{name.replace('.', '/')}.py") for name in re.findall(r"(?:-m |`)(tests\.[a-z_.]+[a-z_])", text)}
+    assert [path for path in paths | modules if not (ROOT / path).exists()] == []
+
+
+def test_every_module_of_a_diagram_exists() -> None:
+    for name, boxes in DIAGRAMS.items():
+        for module in (part for box in boxes if "/" in box.module for part in box.module.split(", ")):
+            folder = next(box.module for box in boxes if module in box.module).rpartition("/")[0]
+            assert (ROOT / (module if "/" in module else f"{folder.split(',')[0]}/{module}")).exists(), (name, module)
+
+
+def test_the_diagrams_are_those_of_the_code() -> None:
+    for name, boxes in DIAGRAMS.items():
+        committed = (ROOT / "docs" / "images" / f"{name}.svg").read_text(encoding="utf-8")
+        assert committed == draw(boxes), f"{name}: draw it again with `make diagrams`"
