@@ -66,16 +66,16 @@ class SynthesisEval:
             self._prompts = choose_prompts(self._dataset, heard=heard, count=self._count, seed=self._seed)
         for batch in batches:
             if self._prompts is not None and not self._inputs:
-                self._keep(batch, names=stream.utterance_ids, wanted=self._prompts.utterance_ids)
+                self._keep(batch, names=stream.utterance_ids, needed=self._prompts.utterance_ids)
             yield batch
         if self._prompts is not None and not self._inputs:
             self._prepare(self._prompts)
 
-    def _keep(self, batch: Batch, *, names: Callable[[np.ndarray], list[str]], wanted: set[str]) -> None:
+    def _keep(self, batch: Batch, *, names: Callable[[np.ndarray], list[str]], needed: set[str]) -> None:
         rows = batch["rows"].numpy()
         (places,) = np.nonzero(rows >= 0)
         for place, name in zip(places, names(rows), strict=True):
-            if name in wanted:
+            if name in needed:
                 frames, tokens = int(batch["frames"][place]), int(batch["token_counts"][place])
                 mel = batch["mel"][place, :frames].numpy().astype(np.float32)
                 self._found[name] = Clip(name, mel, batch["tokens"][place, :tokens].numpy())

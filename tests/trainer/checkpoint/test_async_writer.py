@@ -60,7 +60,7 @@ def test_training_goes_on_while_a_checkpoint_is_written_and_the_end_waits_for_it
     assert [saved.step for saved in list_checkpoints(tmp_path)] == [1]
 
 
-def test_there_is_one_copy_at_most(disk: Disk, tmp_path: Path) -> None:
+def test_at_most_one_copy_of_the_state_exists(disk: Disk, tmp_path: Path) -> None:
     with AsyncCheckpointWriter(tmp_path, contract="c", max_to_keep=3) as saver:
         saver.save(state(), progress=progress(1))
         second = threading.Thread(target=saver.save, args=(state(),), kwargs={"progress": progress(2)})
@@ -93,7 +93,7 @@ def test_a_full_disk_is_reported_at_the_end(disk: Disk, tmp_path: Path) -> None:
         saver.__exit__(None, None, None)
 
 
-def test_a_full_disk_does_not_hide_why_a_run_ended(disk: Disk, tmp_path: Path) -> None:
+def test_a_full_disk_does_not_hide_the_reason_for_the_end(disk: Disk, tmp_path: Path) -> None:
     disk.is_full = True
     saver = AsyncCheckpointWriter(tmp_path, contract="c", max_to_keep=3)
     saver.save(state(), progress=progress(1))
@@ -125,7 +125,7 @@ except UserError as error:
 
 
 @pytest.mark.slow
-def test_a_file_that_the_system_refuses_to_let_grow_costs_nothing_of_the_one_before(tmp_path: Path) -> None:
+def test_a_file_size_limit_leaves_the_previous_checkpoint_intact(tmp_path: Path) -> None:
     """The operating system's real limit, reached in the middle of a write."""
     ended = subprocess.run([sys.executable, "-c", LIMITED, str(tmp_path)], capture_output=True, text=True, check=True)
     assert "step-00000002.safetensors: cannot be written (File too large)" in ended.stdout

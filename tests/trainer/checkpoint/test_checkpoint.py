@@ -76,7 +76,7 @@ def run(pair: tuple[XTTS, AdamW], tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_all_state_comes_back_bit_for_bit(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+def test_all_state_is_restored_bit_for_bit(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
     model, optimizer = pair
     randomise(model, optimizer, seed=1)
     before = everything(model, optimizer)
@@ -109,16 +109,14 @@ def test_the_last_checkpoints_are_kept(pair: tuple[XTTS, AdamW], tmp_path: Path)
     assert len(list((tmp_path / "checkpoints").iterdir())) == 2
 
 
-def test_the_best_checkpoint_outlives_the_last_ones(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+def test_the_best_checkpoint_is_kept_beside_the_last_ones(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
     for step, best_step in ((9, 9), (10, 10), (11, 10), (12, 10)):
         save(tmp_path, pair, progress=PROGRESS._replace(step=step, best_step=best_step), max_to_keep=1)
     assert [saved.step for saved in list_checkpoints(tmp_path)] == [12]
     assert load(tmp_path / "checkpoints" / "best.safetensors", *pair).step == 10
 
 
-def test_the_best_checkpoint_is_the_one_to_speak_with_and_any_other_may_be_asked_for(
-    pair: tuple[XTTS, AdamW], tmp_path: Path
-) -> None:
+def test_the_best_checkpoint_is_the_default_and_others_can_be_chosen(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no checkpoint yet"):
         find_checkpoint(tmp_path, None)
     save(tmp_path, pair, progress=PROGRESS._replace(step=8))
@@ -161,7 +159,7 @@ def test_an_old_checkpoint_that_cannot_be_removed_is_removed_after_the_next(
     assert [saved.step for saved in list_checkpoints(tmp_path)] == [10]
 
 
-def test_a_loss_scale_and_averages_that_a_checkpoint_lacks_begin_as_in_a_fresh_run_and_at_the_weights(
+def test_a_loss_scale_and_ema_that_a_checkpoint_lacks_start_fresh_and_at_the_weights(
     pair: tuple[XTTS, AdamW], tmp_path: Path
 ) -> None:
     model, plain = pair
@@ -182,7 +180,7 @@ def test_a_loss_scale_and_averages_that_a_checkpoint_lacks_begin_as_in_a_fresh_r
     assert everything(model, plain) == before
 
 
-def test_a_loss_scale_goes_on_from_what_the_checkpoint_holds(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
+def test_a_loss_scale_continues_from_the_checkpoint(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
     model, _ = pair
     scaling = AdamW(OptimizerConfig(), steps=100, variables=model.trainable_variables, scales_loss=True)
     variables = [scaling.state()[name] for name in LossScale.NAMES]
@@ -195,7 +193,7 @@ def test_a_loss_scale_goes_on_from_what_the_checkpoint_holds(pair: tuple[XTTS, A
     assert [float(variable.numpy()) for variable in variables] == [64.0, 65.0]
 
 
-def test_what_a_doubtful_checkpoint_left_over_goes_before_the_next_is_written(
+def test_surplus_checkpoints_are_removed_before_the_next_is_written(
     pair: tuple[XTTS, AdamW], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At most `max_to_keep` + 2 files exist, and the newest remain even if the disk is full."""
@@ -212,7 +210,7 @@ def test_what_a_doubtful_checkpoint_left_over_goes_before_the_next_is_written(
     assert [saved.step for saved in list_checkpoints(tmp_path)] == [8, 9]
 
 
-def test_later_steps_leave_a_copy_as_it_was(pair: tuple[XTTS, AdamW]) -> None:
+def test_later_steps_do_not_change_a_copy(pair: tuple[XTTS, AdamW]) -> None:
     """Otherwise the writing thread would mix the values of two steps."""
     randomise(*pair, seed=4)
     copied = copy_to_host(named_variables(*pair))
@@ -223,7 +221,7 @@ def test_later_steps_leave_a_copy_as_it_was(pair: tuple[XTTS, AdamW]) -> None:
 
 
 @pytest.mark.parametrize("failure", [errno.ENOSPC, errno.EIO])
-def test_a_full_disk_leaves_the_checkpoint_before_and_no_temporary_file(
+def test_a_full_disk_leaves_the_previous_checkpoint_and_no_temporary_file(
     pair: tuple[XTTS, AdamW], run: Path, failure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (before,) = list_checkpoints(run)
@@ -249,7 +247,7 @@ class Bomb:
         return (Path.touch, (self._target,))
 
 
-def test_a_pickle_in_its_place_runs_no_code(pair: tuple[XTTS, AdamW], run: Path) -> None:
+def test_a_pickle_in_place_of_a_checkpoint_runs_no_code(pair: tuple[XTTS, AdamW], run: Path) -> None:
     path = list_checkpoints(run)[-1].path
     path.write_bytes(pickle.dumps(Bomb(run / "exploded")))
     with pytest.raises(UserError, match=path.name):
@@ -317,7 +315,7 @@ def test_a_checkpoint_of_another_contract_is_refused_with_both(pair: tuple[XTTS,
         load_checkpoint(list_checkpoints(run)[-1].path, model=pair[0], contract="other")
 
 
-def test_what_a_kill_left_half_written_is_removed_and_nothing_else(run: Path) -> None:
+def test_temporary_files_of_a_killed_process_are_removed_and_nothing_else(run: Path) -> None:
     before = sorted((run / "checkpoints").iterdir())
     for name in (".step-00000009.safetensors.1f.tmp", ".best.safetensors.1f.tmp"):
         (run / "checkpoints" / name).write_bytes(b"half")
@@ -326,14 +324,14 @@ def test_what_a_kill_left_half_written_is_removed_and_nothing_else(run: Path) ->
     remove_leftovers(run / "nowhere")
 
 
-def test_other_files_in_the_folder_are_no_checkpoints(run: Path) -> None:
+def test_other_files_in_the_folder_are_not_listed(run: Path) -> None:
     for name in (".step-00000009.safetensors.1.tmp", "step-9.safetensors", "step-00000009.safetensors.bak"):
         (run / "checkpoints" / name).touch()
     assert [saved.step for saved in list_checkpoints(run)] == [7]
     assert list_checkpoints(run / "nowhere") == []
 
 
-def test_two_weights_never_share_a_name(models: Callable[..., XTTS]) -> None:
+def test_two_weights_with_one_name_are_refused(models: Callable[..., XTTS]) -> None:
     for r in (1, 4):
         names = [variable.path for variable in models(r).variables]
         assert len(set(names)) == len(names)

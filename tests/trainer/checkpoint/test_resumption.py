@@ -76,7 +76,7 @@ class Killed(BaseException):
     """Simulate kill -9: no clean-up runs."""
 
 
-def test_a_best_checkpoint_whose_name_a_kill_forestalled_has_it_after_a_resumption(
+def test_a_resumption_marks_the_best_checkpoint_if_a_kill_prevented_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def die(*_: object) -> None:
@@ -97,7 +97,7 @@ def test_a_best_checkpoint_whose_name_a_kill_forestalled_has_it_after_a_resumpti
     assert find_checkpoint(tmp_path, "best").step == 2
 
 
-def test_another_level_begins_its_schedule_at_its_beginning_once(tmp_path: Path) -> None:
+def test_another_preset_restarts_the_schedule_once(tmp_path: Path) -> None:
     state = make_state(tmp_path, preset="enhanced")
     state._optimizer.scale_rate(0.25)
     save_at(state, 100_000)
@@ -132,7 +132,7 @@ def test_a_restarted_schedule_has_all_plateau_actions_left_and_its_warm_up_is_no
 @pytest.mark.parametrize(
     "changed", [{"optimizer": {"learning_rate": 1e-5}}, {"plateau": STILL}, {"optimizer": {"clip_norm": 0.1}}]
 )
-def test_other_settings_leave_the_schedule_where_it_was(tmp_path: Path, changed: dict) -> None:
+def test_other_settings_do_not_restart_the_schedule(tmp_path: Path, changed: dict) -> None:
     state = make_state(tmp_path)
     state._optimizer.scale_rate(0.25)
     save_at(state, 100_000)
@@ -142,7 +142,7 @@ def test_other_settings_leave_the_schedule_where_it_was(tmp_path: Path, changed:
     assert int(state._optimizer.state()["schedule_start"].numpy()) == 0
 
 
-def test_a_longer_run_says_to_what_its_learning_rate_jumps(tmp_path: Path) -> None:
+def test_a_longer_run_logs_the_jump_of_its_learning_rate(tmp_path: Path) -> None:
     """A finished cosine schedule, stretched to twice the steps, raises the rate to half-way."""
     asked = {"optimizer": {"learning_rate": 1e-3, "schedule": {"kind": "cosine", "final_fraction": 0.05}}}
     asked["optimizer"]["warmup_steps"] = 0
@@ -188,7 +188,7 @@ def test_a_restart_after_a_plateau_restarts_the_schedule_at_a_lower_rate(tmp_pat
     assert rates(state._optimizer, after=moments[3:]) < [0.5 * one for one in fresh[3:]]
 
 
-def test_what_speaks_is_the_average_of_the_weights_and_what_trains_on_is_the_weights(tmp_path: Path) -> None:
+def test_synthesis_loads_the_ema_weights_and_training_the_raw_weights(tmp_path: Path) -> None:
     asked = {"optimizer": {"ema_decay": 0.9}}
     state = make_state(tmp_path, **asked)
     state._model.variables[0].assign(1.0)
@@ -232,7 +232,7 @@ def test_a_plateau_ends_a_run_until_it_has_another_schedule(tmp_path: Path) -> N
     assert not state.is_over
 
 
-def test_the_best_checkpoint_is_not_replaced_by_another_of_its_step_after_the_run_went_back(tmp_path: Path) -> None:
+def test_after_a_rollback_the_best_checkpoint_is_not_replaced_by_another_of_its_step(tmp_path: Path) -> None:
     state = make_state(tmp_path)
     save_at(state, 2)
     save_at(state, 4, loss=1.0)
@@ -247,7 +247,7 @@ def test_the_best_checkpoint_is_not_replaced_by_another_of_its_step_after_the_ru
     assert find_checkpoint(tmp_path, "best").step == 5
 
 
-def test_a_run_that_goes_back_beyond_a_change_keeps_it(tmp_path: Path) -> None:
+def test_a_rollback_past_a_change_of_settings_keeps_the_change(tmp_path: Path) -> None:
     """A position in the old order would be invalid, and the schedule is the one configured now."""
     save_at(make_state(tmp_path), 4)
     state, _ = resumed(tmp_path, order="another", preset="basic")

@@ -39,14 +39,14 @@ def with_info(dataset: Dataset, **changed: object) -> Dataset:
     return dataset._replace(info=dataset.info.model_copy(update=changed))
 
 
-def test_a_run_remembers_what_its_weights_belong_to(run: Path, dataset: Dataset) -> None:
+def test_a_run_stores_its_config_contract_and_vocabulary(run: Path, dataset: Dataset) -> None:
     info = read_run_info(run)
     assert info.config == CONFIG
     assert info.contract == dataset.info.contract
     assert (run / "vocab.json").read_bytes() == dataset.layout.vocabulary.read_bytes()
 
 
-def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> None:
+def test_a_run_may_be_resumed_with_other_training_settings(run: Path, dataset: Dataset) -> None:
     changeable = {"precision": "float32", "dropout": 0.3, "crop_frames": 100, "rematerialise": True}
     model = ModelConfig.model_validate({"size": "pico", "reference_dropout": 0.3, **changeable})
     changed = CONFIG.model_copy(update={"steps": 5, "model": model})
@@ -54,7 +54,7 @@ def test_other_settings_of_training_may_go_on(run: Path, dataset: Dataset) -> No
     assert read_run_info(run).config == changed
 
 
-def test_more_steps_do_not_change_what_the_shapes_were_chosen_for(run: Path, dataset: Dataset) -> None:
+def test_more_steps_do_not_change_the_buckets(run: Path, dataset: Dataset) -> None:
     """The buckets determine the order of batches, so they stay when `steps` is raised."""
     longer = CONFIG.model_copy(update={"steps": 10 * CONFIG.steps})
     info = enter(run, config=longer, dataset=dataset)
@@ -101,14 +101,14 @@ def test_a_damaged_description_is_named_and_not_overwritten(run: Path, dataset: 
     assert (run / "run.json").read_bytes() == content
 
 
-def test_a_key_of_another_version_is_named_damage(run: Path) -> None:
+def test_a_key_of_another_version_is_reported_as_damage(run: Path) -> None:
     document = json.loads((run / "run.json").read_text())
     (run / "run.json").write_text(json.dumps({**document, "new": 1}))
     with pytest.raises(UserError, match=r"run\.json: damaged"):
         read_run_info(run)
 
 
-def test_a_run_that_noted_no_lengths_goes_on_and_hears_whole_crops_until_it_does(run: Path, dataset: Dataset) -> None:
+def test_a_run_without_stored_lengths_uses_whole_crops(run: Path, dataset: Dataset) -> None:
     document = json.loads((run / "run.json").read_text())
     noted = document.pop("lengths")
     (run / "run.json").write_text(json.dumps(document))
@@ -116,7 +116,7 @@ def test_a_run_that_noted_no_lengths_goes_on_and_hears_whole_crops_until_it_does
     assert enter(run, config=CONFIG, dataset=dataset).lengths.model_dump() == noted
 
 
-def test_a_run_that_goes_on_with_shorter_clips_keeps_the_lengths_that_it_has_heard(run: Path, dataset: Dataset) -> None:
+def test_a_run_resumed_with_shorter_clips_keeps_its_lengths(run: Path, dataset: Dataset) -> None:
     noted = read_run_info(run).lengths
     shorter = CONFIG.model_copy(update={"input": CONFIG.input.model_copy(update={"max_frames": 150})})
     assert RunInfo.of(shorter, dataset=dataset).lengths.tokens < noted.tokens
@@ -144,7 +144,7 @@ with training_lock(Path(sys.argv[1]), break_lock=False):
 """
 
 
-def test_two_processes_do_not_train_into_one_folder_and_a_killed_one_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_two_processes_cannot_train_in_one_folder_and_a_killed_one_does_not_block_it(tmp_path: Path) -> None:
     words = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as holder:
         assert holder.stdout is not None
@@ -159,7 +159,7 @@ def test_two_processes_do_not_train_into_one_folder_and_a_killed_one_is_in_nobod
         assert not half.exists()
 
 
-def test_a_run_may_go_on_on_another_machine_than_the_one_that_died(tmp_path: Path) -> None:
+def test_a_run_may_be_resumed_on_another_machine(tmp_path: Path) -> None:
     """A cluster may restart a job on another machine, or in a container with another name."""
     owner = LockHolder.of_this_process("train").model_copy(update={"host": "another"})
     (tmp_path / ".lock").write_text(owner.model_dump_json())

@@ -42,7 +42,7 @@ def of_two(number: int, chief: bool = False) -> Hosts:
     return hosts
 
 
-def test_a_host_alone_agrees_with_itself() -> None:
+def test_a_single_host_needs_no_communication() -> None:
     hosts = Hosts()
     assert (hosts.count, hosts.is_chief, hosts.strategy) == (1, True, None)
     assert hosts.gather([3, 4]).tolist() == [[3, 4]]
@@ -55,7 +55,7 @@ def test_a_host_alone_agrees_with_itself() -> None:
     assert variable.numpy().tolist() == [0, 1, 2]
 
 
-def test_what_each_host_works_out_for_itself_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fingerprints_of_the_hosts_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     Hosts().check_equal("00ff" * 8, what="the order")
     hosts = of_two(0)
     for ours, theirs, is_same in (("ab" * 16, "ab" * 16, True), ("ab" * 16, "ab" * 15 + "aa", False)):

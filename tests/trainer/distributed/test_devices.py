@@ -57,7 +57,7 @@ def test_both_devices_hold_the_same_weights_and_state_bit_for_bit(found: dict, h
 
 
 @pytest.mark.parametrize("way", ["one", "two", "one compiled", "two compiled"])
-def test_what_is_no_number_on_one_device_is_skipped_on_both(found: dict, way: str) -> None:
+def test_a_nonfinite_step_on_one_device_is_skipped_on_both(found: dict, way: str) -> None:
     applied = [values["applied"] for values in found[way]["values"]]
     assert applied == [1.0] * (STEPS - 1) + [0.0]
     assert found[way]["sums"]["skipped"] == 1
@@ -78,13 +78,13 @@ def test_each_shape_is_traced_once(found: dict) -> None:
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])
-def test_all_that_a_step_is_made_of_is_compiled_where_that_is_wanted(found: dict, is_compiled: bool) -> None:
+def test_every_part_of_a_step_is_compiled_with_xla(found: dict, is_compiled: bool) -> None:
     alone, shared = (found[f"{way}{' compiled' * is_compiled}"]["is_compiled"] for way in ("one", "two"))
     assert alone == dict.fromkeys(("program", "update"), is_compiled)
     assert shared == dict.fromkeys(("prepare", "differentiate", "update"), is_compiled)
 
 
-def test_devices_that_no_longer_add_up_end_the_run_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_all_reduce_ends_the_run_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def aborted() -> None:
         raise tf.errors.InternalError(None, None, "Collective ops is aborted by: out of memory\nmore")
 

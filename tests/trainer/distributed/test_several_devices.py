@@ -52,7 +52,7 @@ def check_saved(one: Path, two: Path) -> None:
         assert float(apart.max()) <= 1e-4 * float(np.abs(value).max()), name
 
 
-def test_two_compiled_devices_train_validate_and_speak_as_one(data: Path, tmp_path: Path) -> None:
+def test_two_compiled_devices_train_validate_and_synthesize_as_one(data: Path, tmp_path: Path) -> None:
     """Both are compiled: XLA draws other numbers than a graph does. What is spoken is the same mel, value by value."""
     one, two = tmp_path / "one", tmp_path / "two"
     begun = [
@@ -79,13 +79,13 @@ def check_losses(one: Path, two: Path) -> None:
                 assert second[name] == pytest.approx(first[name], rel=1e-5), (kind, first["step"], name)
 
 
-def test_a_run_on_two_devices_goes_on_where_it_was_left(on_devices: Runs) -> None:
+def test_a_run_on_two_devices_resumes_where_it_stopped(on_devices: Runs) -> None:
     assert "/CPU:0, /CPU:1, " in on_devices.said
     assert f"resuming after step {2 * STEPS // 3}, epoch 0" in on_devices.said
     assert not (on_devices.two / "incidents.jsonl").exists()
 
 
-def test_what_fails_on_one_of_two_devices_is_named_and_got_over(data: Path, tmp_path: Path) -> None:
+def test_a_failure_on_one_of_two_devices_is_logged_and_survived(data: Path, tmp_path: Path) -> None:
     """The first batch is no number on the second device, the second does not fit into the first one.
 
     Which weights a step that failed has changed is not known: the run goes on from its checkpoint, that of step 0.

@@ -47,7 +47,7 @@ def faults(setting: str, *, blocks: int, size_bytes: int) -> int:
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are glibc's")
 @pytest.mark.parametrize(("blocks", "size_bytes"), [(4, 8 << 20), (1, 240 << 20)])
-def test_large_blocks_are_used_again_without_a_page_fault(blocks: int, size_bytes: int) -> None:
+def test_large_blocks_are_reused_without_a_page_fault(blocks: int, size_bytes: int) -> None:
     pages = CYCLES * blocks * size_bytes // PAGE_BYTES
     plain, tuned = (faults(setting, blocks=blocks, size_bytes=size_bytes) for setting in ("plain", "tuned"))
     print(f"page faults for {pages} pages written: {plain} plain, {tuned} tuned")

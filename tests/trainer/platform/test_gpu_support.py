@@ -41,5 +41,5 @@ def test_a_gpu_newer_than_the_cuda_of_tensorflow_is_named_before_anything_is_com
         ("12.5.1", []),
     ],
 )
-def test_others_are_not(built: str | None, cards: list[dict], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_supported_gpus_are_accepted(built: str | None, cards: list[dict], monkeypatch: pytest.MonkeyPatch) -> None:
     check(built, *cards, monkeypatch=monkeypatch)

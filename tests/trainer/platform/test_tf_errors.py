@@ -67,7 +67,7 @@ def test_a_full_or_failed_device_is_reported_in_one_line(error: Exception, told:
     assert "\n" not in str(found.value)
 
 
-def test_other_errors_stay_what_they_are() -> None:
+def test_other_errors_are_raised_unchanged() -> None:
     with pytest.raises(tf.errors.DataLossError), translate_errors():
         raise CORRUPT
 
@@ -129,7 +129,7 @@ def failing(after: int, error: Exception) -> Iterator[dict[str, tf.Tensor]]:
 
 
 @pytest.mark.parametrize("error", [FULL, UNCOPIED])
-def test_a_batch_that_finds_no_room_beside_the_one_at_work_lowers_that_ones_bucket(error: Exception) -> None:
+def test_a_batch_that_does_not_fit_beside_the_current_one_reports_the_current_bucket(error: Exception) -> None:
     with pytest.raises(OutOfMemory) as found:
         for _ in translate_oom_in_input(failing(3, error)):
             pass

@@ -33,12 +33,12 @@ def said(end: str) -> tuple[int, str]:
     return ended.returncode, ended.stderr
 
 
-def test_all_but_the_known_notes_is_passed_on_in_order() -> None:
+def test_everything_but_the_known_notes_passes_the_filter_in_order() -> None:
     words = "W0000 gpu_device.cc] Cannot dlopen some GPU libraries\nF0000 cuda_driver.cc] all is lost"
     assert said("pass") == (0, f"{words}after\n")
 
 
-def test_the_last_words_before_an_abort_are_read() -> None:
+def test_the_message_of_an_abort_passes_the_filter() -> None:
     code, text = said("os.abort()")
     assert code == -6
     assert "Cannot dlopen some GPU libraries" in text
@@ -67,13 +67,13 @@ def test_memory_is_taken_as_needed_where_that_is_asked_for_before_the_gpu_is_ent
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
 
 
-def test_a_training_takes_it_whole(growing: list) -> None:
+def test_training_takes_the_whole_gpu_memory(growing: list) -> None:
     start_tensorflow()
     assert growing == [("listed", True)]
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
 
 
-def test_what_needs_no_gpu_does_not_see_it(growing: list) -> None:
+def test_commands_without_gpu_do_not_see_it(growing: list) -> None:
     start_tensorflow(gpus="hidden")
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "-1"
 
@@ -97,7 +97,7 @@ def test_a_busy_gpu_is_reported_in_one_line(growing: list, monkeypatch: pytest.M
         (["export", "--out", "a"], "hidden"),
     ],
 )
-def test_speaking_and_exporting_leave_a_running_training_its_gpu(
+def test_synthesis_and_export_leave_gpu_memory_to_a_running_training(
     command: Callable, monkeypatch: pytest.MonkeyPatch, words: list[str], gpus: str
 ) -> None:
     asked = []

@@ -27,7 +27,7 @@ def feed(dataset: Dataset, tmp_path: Path) -> DataModule:
     return DataModule(CONFIG, dataset=dataset, run=tmp_path, info=info, devices=DEVICES)
 
 
-def test_a_batch_of_validation_is_no_larger_than_the_part_of_a_device(feed: DataModule) -> None:
+def test_a_validation_batch_is_no_larger_than_the_part_of_one_device(feed: DataModule) -> None:
     parts = {bucket[1:]: -(-bucket.clips // DEVICES) for bucket in feed.plan.buckets}
     assert any(bucket.clips > parts[bucket[1:]] for bucket in feed.plan.buckets)
     for batch in feed.validation.once(device="/CPU:0", log=print):
@@ -35,9 +35,7 @@ def test_a_batch_of_validation_is_no_larger_than_the_part_of_a_device(feed: Data
         assert clips == parts[frames, batch["tokens"].shape[1]]
 
 
-def test_a_bucket_that_does_not_fit_is_lowered_by_what_each_device_gets_down_to_one_clip(
-    feed: DataModule, tmp_path: Path
-) -> None:
+def test_a_bucket_that_does_not_fit_is_reduced_down_to_one_clip_per_device(feed: DataModule, tmp_path: Path) -> None:
     bucket = max(feed.plan.buckets)
     while (part := -(-bucket.clips // DEVICES)) > 1:
         assert feed.reduce_bucket(bucket) == DEVICES * int(REDUCTION * part)
@@ -70,14 +68,14 @@ def sizes_of(batch: dict) -> tuple[int, int]:
     return int(batch["frames"].numpy().sum()), clips * frames
 
 
-def test_corrupt_records_that_were_skipped_stay_known_after_a_bucket_was_lowered(feed: DataModule) -> None:
+def test_skipped_corrupt_records_are_remembered_after_a_bucket_was_reduced(feed: DataModule) -> None:
     feed.train.corrupt_records.append(damage := CorruptRecord(0, Path("shard"), 0, "a/b", "spoiled"))
     feed.reduce_bucket(max(feed.plan.buckets))
     assert feed.train.corrupt_records == [damage]
     assert feed.validation.corrupt_records == []
 
 
-def test_what_one_device_holds_at_most_is_the_same_on_more_and_on_fewer_of_them(
+def test_the_limit_of_one_device_is_the_same_on_more_and_fewer_devices(
     feed: DataModule, dataset: Dataset, tmp_path: Path
 ) -> None:
     """A limit found on one or on several devices reduces each device's part, and no more."""

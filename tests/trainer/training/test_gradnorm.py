@@ -39,17 +39,17 @@ def test_weighted_gradients_have_norms_in_the_ratios_of_the_weights_and_the_same
     assert found["guided_attention"] == 5.0
 
 
-def test_terms_that_pull_alike_keep_their_weights() -> None:
+def test_terms_with_equal_gradient_norms_keep_their_weights() -> None:
     assert balanced(WEIGHTS, dict.fromkeys(LENGTHS, 7.0)) == pytest.approx(WEIGHTS, rel=1e-5)
 
 
-def test_a_term_that_is_learned_or_left_out_is_not_blown_up() -> None:
+def test_the_weight_of_a_term_with_a_tiny_gradient_is_limited() -> None:
     found = balanced({**WEIGHTS, "kl": 0.0}, {**LENGTHS, "stop": 0.0})
     assert found["kl"] == 0.0
     assert found["stop"] == pytest.approx(MAX_RATIO * 0.5)
 
 
-def test_gradients_that_overflow_leave_the_weights_as_given() -> None:
+def test_gradients_that_overflow_leave_the_configured_weights() -> None:
     """A NaN weight would make the loss NaN, and the loss scale would not be lowered."""
     assert balanced(WEIGHTS, {**LENGTHS, "kl": np.inf}) == pytest.approx(WEIGHTS, rel=1e-6)
     assert balanced(WEIGHTS, {**LENGTHS, "kl": np.nan}) == pytest.approx(WEIGHTS, rel=1e-6)
@@ -90,7 +90,7 @@ def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, di
     return np.concatenate([np.ravel(one) for one in found]), {key: float(value) for key, value in figures.items()}
 
 
-def test_in_a_step_each_term_pulls_as_its_weight_says(models: Callable[..., XTTS]) -> None:
+def test_in_a_step_gradient_norms_have_the_ratios_of_the_weights(models: Callable[..., XTTS]) -> None:
     model, given = models(4), {"mel": 1.0, "kl": 0.1, "flux": 0.02, "stop": 0.5, "voice": 0.3}
     of_loss, figures = gradients(model, "loss", adaptive=True)
     by_term = {name: gradients(model, name, adaptive=False)[0] for name in given}
@@ -101,7 +101,7 @@ def test_in_a_step_each_term_pulls_as_its_weight_says(models: Callable[..., XTTS
     np.testing.assert_allclose(of_loss, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
 
 
-def test_raw_terms_are_shown_as_they_are(models: Callable[..., XTTS]) -> None:
+def test_unweighted_terms_are_logged_unchanged(models: Callable[..., XTTS]) -> None:
     model = models(4)
     (_, adapted), (_, plain) = (gradients(model, "loss", adaptive=adaptive) for adaptive in (True, False))
     for name in ("mel", "kl", "flux", "stop", "guided_attention", "voice"):

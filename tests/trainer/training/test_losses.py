@@ -88,7 +88,7 @@ def test_voice_loss_is_one_minus_the_cosine_where_a_reference_was_given() -> Non
     assert float(voice_loss(voices._replace(output=voices.reference))) == pytest.approx(0.0, abs=1e-6)
 
 
-def test_the_voice_that_is_wanted_learns_nothing_from_the_loss() -> None:
+def test_the_reference_embedding_gets_no_gradient() -> None:
     spoken, wanted = (tf.constant(one) for one in RANDOM.normal(size=(2, B, 8)).astype(np.float32))
     with tf.GradientTape() as tape:
         tape.watch([spoken, wanted])
@@ -165,7 +165,7 @@ def test_guided_attention_is_small_on_the_diagonal_and_nearly_1_in_the_wrong_cor
     assert guided(wrong, width=0.05) > 0.7
 
 
-def test_guidance_stays_falls_and_ends() -> None:
+def test_the_guided_attention_weight_stays_falls_and_ends() -> None:
     config = GuidedAttentionConfig(weight=4.0, full_steps=100, decay_steps=200)
     found = [
         float(guided_attention_weight(config, step=tf.constant(step, tf.int64)))
@@ -175,7 +175,7 @@ def test_guidance_stays_falls_and_ends() -> None:
     assert float(guided_attention_weight(config, step=None)) == 0.0
 
 
-def test_in_validation_the_guidance_is_shown_and_not_counted() -> None:
+def test_validation_logs_guided_attention_with_weight_zero() -> None:
     early, late = (loss_weights(LossConfig(), step=step) for step in (tf.constant(0), None))
     assert (float(early.pop("guided_attention")), float(late.pop("guided_attention"))) == (5.0, 0.0)
     assert early == late

@@ -11,7 +11,7 @@ BUCKETS = [Bucket(64, 200, 24), Bucket(32, 400, 48), Bucket(4, 900, 96), Bucket(
 
 
 @pytest.mark.parametrize(("frames_per_step", "order"), [(4, [1, 0, 3, 2]), (1, [3, 1, 0, 2])])
-def test_buckets_stand_by_their_activations_in_which_attention_grows_with_the_square(
+def test_buckets_are_ordered_by_activation_memory_with_quadratic_attention(
     frames_per_step: int, order: list[int]
 ) -> None:
     """The expected order differs from those by clips, by frames and by their product."""

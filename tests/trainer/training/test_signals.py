@@ -24,7 +24,7 @@ with SignalHandler(lambda line: print(line, flush=True), stop_point="soon"):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_first_signal_is_noted_and_the_handlers_are_put_back(number: signal.Signals) -> None:
+def test_the_first_signal_is_recorded_and_the_handlers_are_restored(number: signal.Signals) -> None:
     before, said = signal.getsignal(number), []
     with SignalHandler(said.append, stop_point="soon") as signals:
         assert signals.received is None

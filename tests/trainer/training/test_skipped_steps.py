@@ -69,7 +69,7 @@ def test_a_skipped_step_leaves_weights_moments_and_averages_bit_for_bit_as_they_
     assert counters(optimizer) == [2, 1, 1]
 
 
-def test_skipped_steps_are_counted_in_all_and_in_a_row() -> None:
+def test_skipped_steps_are_counted_in_total_and_consecutively() -> None:
     optimizer, _ = optimizer_of()
     seen = []
     for is_good in (True, False, False, True, False):
@@ -120,7 +120,7 @@ def test_a_batch_with_a_nan_is_skipped_inside_the_compiled_step(models: Callable
         assert step.programs == 1
 
 
-def test_figures_are_looked_at_before_too_many_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_are_read_before_too_many_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skipped_steps, "MAX_UNREAD", 2)
     steps, found = SkippedStepTracker(consecutive=0), []
     for step in range(1, 6):
@@ -131,7 +131,7 @@ def test_figures_are_looked_at_before_too_many_are_held(monkeypatch: pytest.Monk
     assert found == [False, True, False, True, False]
 
 
-def test_the_steps_that_are_named_are_those_that_were_skipped_and_no_others() -> None:
+def test_exactly_the_skipped_steps_are_returned() -> None:
     steps = SkippedStepTracker(consecutive=0)
     for step, skipped in enumerate([0.0, 1.0, 0.0, 1.0, 1.0], 1):
         figures = {"skipped": skipped, "loss": float("nan") if skipped else 0.5, "gradient_norm": 1.0}

@@ -166,7 +166,7 @@ def test_fewer_clips_than_are_wanted_are_all_spoken_and_none_where_none_is_wante
     assert none.programs == 0
 
 
-def test_nothing_is_spoken_after_a_validation_that_was_cut_short(dataset: Dataset) -> None:
+def test_nothing_is_synthesized_after_an_interrupted_validation(dataset: Dataset) -> None:
     stream = validation(dataset, frames=800)
     running = echoing(dataset, stops_after=9, clips=2)
     batches: Iterator = running.collect_clips(stream.once(device=DEVICE), stream=stream)
@@ -209,7 +209,7 @@ def test_moves_of_no_to_two_tokens_count_as_forward() -> None:
     assert monotonic_share(np.eye(20)[:1]) == 1.0
 
 
-def test_speech_that_is_no_number_is_judged_as_none(dataset: Dataset) -> None:
+def test_nonfinite_speech_gives_nonfinite_metrics(dataset: Dataset) -> None:
     lost = [one._replace(spoken=np.full_like(one.spoken, np.nan)) for one in heard(dataset).synthesize()]
     assert np.isnan(synthesis_metrics(lost)["free_mel_distance_db"])
 
