@@ -48,7 +48,7 @@ def overlay(before: np.ndarray, after: np.ndarray, *, drift: Drift) -> Overlay:
     most = max(float(shares_a.max()), float(shares_b.max()), 1e-6)
     step = round_step(most, at_most=4)
     ticks = [number * step for number in range(math.ceil(most / step - 1e-9) + 1)]
-    axes = Axes(bins, most=ticks[-1])
+    axes = Axes(bins, y_max=ticks[-1])
     edges = [axes.x(edge) for edge in bins.edges]
     middle = len(drift.quantiles[0]) // 2
     return Overlay(

@@ -99,12 +99,12 @@ class Axes:
     """From values to places.
 
     Args:
-        most: the value at the top of the y axis.
-        top: where that is, in the drawing.
+        y_max: the value at the top of the y axis.
+        top: the y coordinate of `y_max`.
     """
 
-    def __init__(self, bins: Bins, *, most: float, top: float = VIEW_BOX.top):
-        self.bins, self._most, self._top = bins, most, top
+    def __init__(self, bins: Bins, *, y_max: float, top: float = VIEW_BOX.top):
+        self.bins, self._y_max, self._top = bins, y_max, top
         self.low, self.high = float(bins.edges[0]), float(bins.edges[-1])
 
     def x(self, value: float) -> float:
@@ -113,7 +113,7 @@ class Axes:
 
     def y(self, value: float) -> float:
         return round(
-            VIEW_BOX.height - VIEW_BOX.bottom - value / self._most * (VIEW_BOX.height - VIEW_BOX.bottom - self._top), 2
+            VIEW_BOX.height - VIEW_BOX.bottom - value / self._y_max * (VIEW_BOX.height - VIEW_BOX.bottom - self._top), 2
         )
 
     def x_ticks(self) -> list[Tick]:

@@ -26,7 +26,6 @@ class Clip(NamedTuple):
 
     label: str
     row: dict[str, Any]  # the manifest row
-    file: str  # path of the manifest within the dataset
     mel: np.ndarray | None  # [F, M]
     audio: str | None  # data URI
     error: str  # why the mel or the sound is missing; empty if both are there
@@ -51,7 +50,7 @@ class AudioChanged(Exception):
     """The audio file is not the file that the record was made from."""
 
 
-def make_clip(row: dict[str, Any], *, path: StoragePath, label: str, file: str, contract: Contract) -> Clip:
+def make_clip(row: dict[str, Any], *, path: StoragePath, label: str, contract: Contract) -> Clip:
     """Read the mel of a record and the source audio; what cannot be read is reported in `Clip.error`.
 
     If the dataset stores no mels, the mel is computed from the source audio.
@@ -59,7 +58,6 @@ def make_clip(row: dict[str, Any], *, path: StoragePath, label: str, file: str, 
     Args:
         row: the manifest row of the record.
         path: the TFRecord file that holds the record.
-        file: path of the manifest, shown on the page.
     """
     errors, mel, audio = [], None, None
     try:
@@ -72,7 +70,7 @@ def make_clip(row: dict[str, Any], *, path: StoragePath, label: str, file: str, 
         mel = mel if contract.stores_mels else log_mel(original.samples, spec=contract.features)
     except (OSError, Rejected, AudioChanged) as error:
         errors.append(f"No sound: {error}.")
-    return Clip(label, row, file, mel, audio, " ".join(errors))
+    return Clip(label, row, mel, audio, " ".join(errors))
 
 
 def read_mel(path: StoragePath, *, row: dict[str, Any], contract: Contract) -> np.ndarray:

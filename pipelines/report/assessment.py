@@ -1,6 +1,6 @@
-"""Is this dataset good? What speaks for it and against it, one line each.
+"""The assessment at the head of the report: one line per aspect of the dataset, and one sentence over all of them.
 
-The limits here decide only the tone of the page; what is kept was decided by the thresholds of the build.
+The limits in this file decide only how the page words an aspect. The thresholds of the build decide what is kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pydantic
 from pipelines.html.numbers import format_percent
 from pipelines.report.rejections import ReasonTotals
 from pipelines.report.text_issues import RepetitionTotals, TextIssues
-from pipelines.report.totals import SourceTotals, SplitTotals
+from pipelines.report.totals import LanguageTotals, SourceTotals, SplitTotals
 from pipelines.tables.columns import DatasetRows
 from pipelines.validation.findings import ValidationReport
 from shared.dataset import Dataset
@@ -26,86 +26,103 @@ FEW_UNKNOWN = 1e-4  # of the tokens
 GOOD_SNR_DB = 20.0  # the median
 FULL_BANDWIDTH = 0.75  # of the mel's highest frequency
 FEW_NARROW = 0.05
+# Below this a language is called small. LJSpeech, the usual corpus of one voice, has 24 hours.
+ENOUGH_SPEECH_S = 3600.0
+SHOWN_LANGUAGES = 3
 
-GOOD, OPEN, LOOK, BAD = "good", "open", "look", "bad"
+OK, UNKNOWN, WARNING, ERROR = "ok", "unknown", "warning", "error"
 
 
-class Note(NamedTuple):
+class Aspect(NamedTuple):
     """One thing to know before training."""
 
     level: str
     title: str
     detail: str
-    origin: str  # file and column
 
 
 class Assessment(NamedTuple):
     level: str
     sentence: str
-    notes: list[Note]
+    aspects: list[Aspect]  # errors first, then warnings, then what was not checked
 
 
-def assess_dataset(
-    dataset: Dataset,
-    *,
-    kept: DatasetRows,
-    sources: Sequence[SourceTotals],
-    splits: Sequence[SplitTotals],
-    reasons: Sequence[ReasonTotals],
-    texts: Sequence[TextIssues],
-    repetitions: RepetitionTotals,
-) -> Assessment:
-    """All notes, and a sentence over them."""
-    notes = [
+class Totals(NamedTuple):
+    """The tables of the page that the assessment is made from."""
+
+    sources: Sequence[SourceTotals]
+    splits: Sequence[SplitTotals]
+    languages: Sequence[LanguageTotals]
+    reasons: Sequence[ReasonTotals]
+    texts: Sequence[TextIssues]
+    repetitions: RepetitionTotals
+
+
+def assess_dataset(dataset: Dataset, *, kept: DatasetRows, totals: Totals) -> Assessment:
+    """Assess every aspect and summarise them in one sentence."""
+    aspects = [
         _validation(dataset),
-        _rejected(reasons, read=sum(source.read for source in sources)),
-        _splits(splits),
-        _leaks(repetitions),
-        _copies(repetitions),
-        _unknown(texts),
-        *_unread(texts),
+        *_amount(totals.languages),
+        _rejected(totals.reasons, read=sum(source.read for source in totals.sources)),
+        _splits(totals.splits),
+        *_languages_without_validation(totals),
+        _leaks(totals.repetitions),
+        _copies(totals.repetitions, sources=len(totals.sources)),
+        _unknown_tokens(totals.texts),
+        *_unread_numbers(totals.texts),
         _noise(kept),
         _bandwidth(kept, fmax_hz=dataset.info.contract.features.fmax_hz),
+        *_speaking_rate(dataset, totals.languages),
     ]
-    # what asks for attention comes first
-    return Assessment(*_sentence(notes), sorted(notes, key=lambda note: (BAD, LOOK, OPEN, GOOD).index(note.level)))
+    ordered = sorted(aspects, key=lambda aspect: (ERROR, WARNING, UNKNOWN, OK).index(aspect.level))
+    return Assessment(*summarise(ordered), ordered)
 
 
-def _sentence(notes: Sequence[Note]) -> tuple[str, str]:
-    bad = [note.title for note in notes if note.level == BAD]
-    look = sum(note.level == LOOK for note in notes)
-    if bad:
-        return BAD, f"Not ready: {bad[0][0].lower()}{bad[0][1:]}"
-    if look:
-        return LOOK, f"Usable, with {look} thing{'s' * (look > 1)} to look at"
-    return GOOD, "Good: nothing stands in the way of training"
+def summarise(aspects: Sequence[Aspect]) -> tuple[str, str]:
+    """The level and the sentence of the whole; "ready" only if every aspect was checked and is fine."""
+    errors = [aspect.title for aspect in aspects if aspect.level == ERROR]
+    warnings = sum(aspect.level == WARNING for aspect in aspects)
+    unknown = sum(aspect.level == UNKNOWN for aspect in aspects)
+    not_checked = f"{_count(unknown, 'aspect')} {'were' if unknown > 1 else 'was'} not checked"
+    if errors:
+        return ERROR, f"Not ready: {errors[0][0].lower()}{errors[0][1:]}"
+    if warnings:
+        return WARNING, f"Usable, with {_count(warnings, 'warning')}" + f"; {not_checked}" * bool(unknown)
+    if unknown:
+        return UNKNOWN, f"No problem found, but {not_checked}"
+    return OK, "Ready for training: every aspect was checked and is fine"
 
 
-def _validation(dataset: Dataset) -> Note:
-    report, origin = latest_validation(dataset), "validation/*.json · findings"
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def _validation(dataset: Dataset) -> Aspect:
+    report = latest_validation(dataset)
     if report is None:
-        return Note(OPEN, "Not validated since it was built", "run make validate", origin)
+        return Aspect(UNKNOWN, "Not validated since the build", "Run make validate: it checks every byte.")
     when = report.finished[:16].replace("T", " ")
     if report.findings:
         first = report.findings[0]
-        count = f"{len(report.findings):,} finding{'s' * (len(report.findings) > 1)}"
-        return Note(BAD, f"Validation has {count}", f"{when}: {first.file}: {first.message}", origin)
-    return Note(GOOD, "Validated clean", f"{when}: {report.records:,} records in {report.shards:,} shards", origin)
+        title = f"Validation has {_count(len(report.findings), 'finding')}"
+        return Aspect(ERROR, title, f"{when}: {first.file}: {first.message}")
+    shards = _count(report.shards, "shard")
+    return Aspect(OK, "Validated without findings", f"{when}: {_count(report.records, 'record')} in {shards}")
 
 
 def publication_time(dataset: Dataset) -> datetime.datetime:
-    """When the dataset was published, or copied to where it is."""
+    """The time at which the dataset was published, or copied to its folder."""
     return datetime.datetime.fromtimestamp(dataset.layout.success.stat().st_mtime, datetime.UTC)
 
 
 def dataset_state(dataset: Dataset) -> str:
-    """What a page is of: the sha256 of `_SUCCESS`, which holds those of all files, and when that was last validated."""
+    """Identify what a page describes: the sha256 of `_SUCCESS`, which covers all files, and the last validation."""
     report = latest_validation(dataset)
     return f"{file_sha256(dataset.layout.success)} {report.finished if report else 'not validated'}"
 
 
 def latest_validation(dataset: Dataset) -> ValidationReport | None:
-    """The last validation of this very build."""
+    """The last validation of this build; None if it was never validated."""
     built = publication_time(dataset)
     for path in sorted(dataset.layout.validation.glob("*.json"), reverse=True):
         try:
@@ -117,81 +134,122 @@ def latest_validation(dataset: Dataset) -> ValidationReport | None:
     return None
 
 
-def _rejected(reasons: Sequence[ReasonTotals], *, read: int) -> Note:
-    faults = [row for row in reasons if row.is_error]
-    count = sum(row.utterances for row in faults)
+def _amount(languages: Sequence[LanguageTotals]) -> Iterator[Aspect]:
+    """One aspect per dataset: the languages with less than `ENOUGH_SPEECH_S`, the smallest first."""
+    kept = [row for row in languages if row.records]
+    small = sorted((row for row in kept if row.seconds < ENOUGH_SPEECH_S), key=lambda row: row.seconds)
+    if small:
+        listed = "; ".join(
+            f"{row.code or 'not stated'}: {_count(row.records, 'record')}, {_duration(row.seconds)}"
+            for row in small[:SHOWN_LANGUAGES]
+        )
+        more = f" and {len(small) - SHOWN_LANGUAGES} more" if len(small) > SHOWN_LANGUAGES else ""
+        title = f"Less than an hour of speech in {len(small)} of {_count(len(kept), 'language')}"
+        yield Aspect(WARNING, title, f"{listed}{more}. A corpus of one voice usually has 10 hours or more.")
+    elif kept:
+        total = sum(row.seconds for row in kept)
+        yield Aspect(OK, f"{_duration(total)} of speech", f"An hour or more in every language ({len(kept)})")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < ENOUGH_SPEECH_S else f"{seconds / 3600:,.1f} h"
+
+
+def _rejected(reasons: Sequence[ReasonTotals], *, read: int) -> Aspect:
+    errors = [row for row in reasons if row.is_error]
+    count = sum(row.utterances for row in errors)
     fraction = count / max(read, 1)
-    level = GOOD if fraction <= FEW_REJECTED else LOOK
-    most = ", ".join(f"{row.utterances:,} {row.reason}" for row in faults[:3])
+    most = ", ".join(f"{row.utterances:,} {row.reason.replace('_', ' ')}" for row in errors[:3])
     others = sum(row.utterances for row in reasons) - count
-    left_out = f"; {others:,} more were not asked for" if others else ""
-    title = (
-        f"{format_percent(fraction)} of the utterances were turned away" if count else "No utterance was turned away"
-    )
-    return Note(
-        level, title, f"{count:,} of {read:,}" + f": {most}" * bool(most) + left_out, "rejected/*.parquet · reason"
-    )
+    excluded = f"; {others:,} more exceed max_utterances or max_hours" if others else ""
+    title = f"{format_percent(fraction)} of the utterances were rejected" if count else "No utterance was rejected"
+    detail = f"{count:,} of {read:,}" + f": {most}" * bool(most) + excluded
+    return Aspect(OK if fraction <= FEW_REJECTED else WARNING, title, detail)
 
 
-def _splits(splits: Sequence[SplitTotals]) -> Note:
-    origin = "manifest/*.parquet · split, duration_s"
-    total = sum(split.seconds for split in splits)
+def _splits(splits: Sequence[SplitTotals]) -> Aspect:
     by_name = {split.name: split for split in splits}
     validation = by_name["validation"]
     if not by_name["train"].records or not validation.records:
         empty = "validation" if by_name["train"].records else "training"
-        return Note(LOOK, f"There is no {empty} split", "set validation_fraction", origin)
-    share = validation.seconds / total
-    return Note(GOOD, f"{format_percent(share)} is held out for validation", f"{validation.records:,} records", origin)
+        return Aspect(WARNING, f"There is no {empty} split", "Set validation_fraction in the config and build again.")
+    share = validation.seconds / sum(split.seconds for split in splits)
+    title = f"{format_percent(share)} of the speech is held out for validation"
+    return Aspect(OK, title, _count(validation.records, "record"))
 
 
-def _leaks(repetitions: RepetitionTotals) -> Note:
-    origin = "manifest/*.parquet · text_leaks"
+def _languages_without_validation(totals: Totals) -> Iterator[Aspect]:
+    """Languages that are trained on but never validated; none if there is no validation split at all."""
+    if not any(split.records for split in totals.splits if split.name == "validation"):
+        return
+    absent = [row.code for row in totals.languages if row.records and not row.validation_s]
+    if absent:
+        listed = ", ".join(absent[:SHOWN_LANGUAGES]) + (", …" if len(absent) > SHOWN_LANGUAGES else "")
+        title = f"No validation records in {_count(len(absent), 'language')}"
+        yield Aspect(WARNING, title, f"{listed}: the validation loss says nothing about them.")
+
+
+def _leaks(repetitions: RepetitionTotals) -> Aspect:
     if not repetitions.leaks:
-        return Note(GOOD, "No text stands in both splits", "what validation says, training never heard", origin)
-    title = f"{repetitions.leaks:,} training record{'s' * (repetitions.leaks > 1)} say what validation says"
-    return Note(LOOK, title, "split_by text or checks.reject_text_leaks keeps them apart", origin)
+        return Aspect(OK, "No text occurs in both splits", "No training record has the text of a validation record.")
+    title = f"{_count(repetitions.leaks, 'training record')} with the text of a validation record"
+    return Aspect(WARNING, title, "Set split_by=text or checks.reject_text_leaks=true.")
 
 
-def _copies(repetitions: RepetitionTotals) -> Note:
-    origin = "manifest/*.parquet, withheld/*.parquet · duplicate_bits"
+def _copies(repetitions: RepetitionTotals, *, sources: int) -> Aspect:
+    scope = " Recordings of different sources are not compared." if sources > 1 else ""
     if repetitions.copies:
-        title = f"{repetitions.copies:,} recording{'s stand' if repetitions.copies > 1 else ' stands'} twice"
-        return Note(LOOK, title, "checks.min_duplicate_bits keeps one of each", origin)
-    aside = f"{repetitions.withheld_copies:,} copies are withheld" if repetitions.withheld_copies else "none was found"
-    return Note(GOOD, "No recording stands twice", aside, origin)
+        title = f"{_count(repetitions.copies, 'duplicate recording')}"
+        return Aspect(WARNING, title, f"checks.min_duplicate_bits keeps one recording of each.{scope}")
+    filtered = repetitions.filtered_copies
+    found = f"{_count(filtered, 'duplicate')} filtered." if filtered else "None was found."
+    title = "No duplicate recordings" + " within a source" * (sources > 1)
+    return Aspect(OK, title, f"{found}{scope}")
 
 
-def _unknown(texts: Sequence[TextIssues]) -> Note:
-    origin = "manifest/*.parquet · unknown_tokens, tokens"
+def _unknown_tokens(texts: Sequence[TextIssues]) -> Aspect:
     affected = [row for row in texts if row.unknown_fraction > FEW_UNKNOWN]
     if affected:
-        shares = ", ".join(f"{row.code} {format_percent(row.unknown_fraction, digits=2)}" for row in affected[:3])
-        return Note(LOOK, "Some characters have no token", f"share of <unk> among the tokens: {shares}", origin)
+        listed = affected[:SHOWN_LANGUAGES]
+        shares = ", ".join(f"{row.code} {format_percent(row.unknown_fraction, digits=2)}" for row in listed)
+        return Aspect(WARNING, "Some characters have no token", f"Share of <unk> among the tokens: {shares}")
     count = sum(row.unknown_tokens for row in texts)
-    return Note(GOOD, "The tokenizer knows the texts", f"{count:,} <unk> tokens", origin)
+    return Aspect(OK, "The tokenizer covers the texts", f"{count:,} <unk> tokens")
 
 
-def _unread(texts: Sequence[TextIssues]) -> Iterator[Note]:
+def _unread_numbers(texts: Sequence[TextIssues]) -> Iterator[Aspect]:
     affected = sorted((row for row in texts if row.unread_records), key=lambda row: -row.unread_records)
     if affected:
-        records = ", ".join(f"{row.code} {row.unread_records:,}" for row in affected[:3])
-        detail = f"records with numbers in digits, which are said otherwise: {records}"
-        yield Note(LOOK, "Some numbers are not written out", detail, "manifest/*.parquet · unread_numbers")
+        records = ", ".join(f"{row.code} {row.unread_records:,}" for row in affected[:SHOWN_LANGUAGES])
+        yield Aspect(WARNING, "Some numbers are not written out", f"Records with numbers in digits: {records}")
 
 
-def _noise(kept: DatasetRows) -> Note:
+def _noise(kept: DatasetRows) -> Aspect:
     low, middle = np.percentile(kept.numbers("snr_db"), (5, 50)) if len(kept.table) else (0.0, 0.0)
-    level = GOOD if middle >= GOOD_SNR_DB else LOOK
-    detail = f"95\u202f% of the records have {low:.0f} dB or more"
-    return Note(level, f"Median SNR {middle:.0f} dB", detail, "manifest/*.parquet · snr_db")
+    level = OK if middle >= GOOD_SNR_DB else WARNING
+    return Aspect(level, f"Median SNR {middle:.0f} dB", f"95\u202f% of the records have {low:.0f} dB or more.")
 
 
-def _bandwidth(kept: DatasetRows, *, fmax_hz: float) -> Note:
+def _bandwidth(kept: DatasetRows, *, fmax_hz: float) -> Aspect:
     edge_hz = FULL_BANDWIDTH * fmax_hz
     narrow = float(np.mean(kept.numbers("bandwidth_hz") < edge_hz)) if len(kept.table) else 0.0
-    level = GOOD if narrow <= FEW_NARROW else LOOK
-    title = "The recordings fill the mel" if level == GOOD else "Some recordings do not fill the mel"
-    band = f"{edge_hz / 1000:g} kHz; the mel goes to {fmax_hz / 1000:g}"
-    detail = f"{format_percent(narrow)} of the records carry nothing above {band}"
-    return Note(level, title, detail, "manifest/*.parquet · bandwidth_hz")
+    level = OK if narrow <= FEW_NARROW else WARNING
+    title = "Full bandwidth" if level == OK else "Some recordings have less bandwidth than the mel"
+    limits = f"{edge_hz / 1000:g} kHz; the mel reaches {fmax_hz / 1000:g} kHz"
+    return Aspect(level, title, f"{format_percent(narrow)} of the records have nothing above {limits}.")
+
+
+def _speaking_rate(dataset: Dataset, languages: Sequence[LanguageTotals]) -> Iterator[Aspect]:
+    """Speaking rates are checked only where a source has enough records in a language."""
+    checked = {code for ranges in dataset.info.selection.characters_per_second.values() for code in ranges}
+    kept = [row.code for row in languages if row.records]
+    unchecked = [code for code in kept if code not in checked]
+    if unchecked and dataset.info.selection.checks.get("characters_per_second_deviations") is None:
+        detail = "checks.characters_per_second_deviations is not set."
+        yield Aspect(UNKNOWN, "Speaking rates were not checked", detail)
+    elif unchecked:
+        title = f"Speaking rates were not checked in {len(unchecked)} of {_count(len(kept), 'language')}"
+        listed = ", ".join(unchecked[:SHOWN_LANGUAGES]) + (", …" if len(unchecked) > SHOWN_LANGUAGES else "")
+        yield Aspect(UNKNOWN, title, f"{listed}: no source has enough records to tell a usual rate.")

@@ -1,6 +1,6 @@
-"""Histograms as geometry: what the template draws, in the units of its viewBox.
+"""Histograms as SVG coordinates, in the units of the drawing's viewBox.
 
-y ┤  ▄█▄ ┆      kept below, withheld on top of it
+y ┤  ▄█▄ ┆      kept records below, filtered records on top
   ┤▂█████┆▂     ┆ a threshold
   └──────── x
 """
@@ -16,11 +16,11 @@ from pipelines.html.axes import VIEW_BOX, Axes, Bins, Tick, count_ticks
 from pipelines.html.numbers import format_number
 from preprocess.checks import BOUNDS
 
-BAND_HEIGHT, BAND_LABEL = 20, 150
+RANGE_HEIGHT, RANGE_LABEL_WIDTH = 20, 150
 
 
 class Threshold(NamedTuple):
-    """A threshold."""
+    """A threshold of the build."""
 
     name: str  # the field of the config
     value: float
@@ -28,7 +28,7 @@ class Threshold(NamedTuple):
 
 
 class AllowedRange(NamedTuple):
-    """What a source allows."""
+    """The values that one source allows."""
 
     name: str
     low: float
@@ -36,17 +36,19 @@ class AllowedRange(NamedTuple):
 
 
 class Bar(NamedTuple):
+    """One bin: its counts, and the tops of its two parts."""
+
     label: str
     kept: int
-    withheld: int
+    filtered: int
     x: float
     width: float
     kept_y: float
-    withheld_y: float
+    filtered_y: float
 
 
 class ThresholdLine(NamedTuple):
-    """A threshold; one outside the drawing is an arrow at its edge."""
+    """A threshold as a vertical line; one outside the axis is drawn as an arrow at the edge."""
 
     name: str
     label: str
@@ -56,7 +58,7 @@ class ThresholdLine(NamedTuple):
 
 
 class Range(NamedTuple):
-    """A band: a line above the bars; an end outside the drawing has no mark."""
+    """An allowed range as a line above the bars; an end outside the axis has no end mark."""
 
     label: str
     x: float
@@ -67,24 +69,24 @@ class Range(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Of its label, which stays within the drawing."""
-        reach = BAND_LABEL / 2
+        """The centre of the label, which stays within the drawing."""
+        reach = RANGE_LABEL_WIDTH / 2
         return min(max((self.x + self.stop) / 2, VIEW_BOX.left + reach), VIEW_BOX.width - VIEW_BOX.right - reach)
 
 
 class Histogram(NamedTuple):
-    """A drawing, and the numbers in it."""
+    """A drawing, with the numbers that it shows."""
 
     title: str
     unit: str
     column: str
     kept: int
-    withheld: int
-    quantiles: tuple[float, float, float] | None  # 5 %, 50 %, 95 % of what is kept
+    filtered: int
+    quantiles: tuple[float, float, float] | None  # 5 %, 50 %, 95 % of the kept records
     bars: list[Bar]
     x_ticks: list[Tick]
     y_ticks: list[Tick]
-    lines: list[ThresholdLine]
+    thresholds: list[ThresholdLine]
     ranges: list[Range]
     top: float
 
@@ -93,34 +95,37 @@ class Histogram(NamedTuple):
         return VIEW_BOX.height - VIEW_BOX.bottom
 
 
-def draw(
+def draw_histogram(
     kept: np.ndarray,
+    filtered: np.ndarray,
     *,
-    withheld: np.ndarray,
     bins: Bins,
     title: str,
     unit: str,
     column: str,
-    limits: Sequence[Threshold] = (),
-    bands: Sequence[AllowedRange] = (),
+    thresholds: Sequence[Threshold] = (),
+    ranges: Sequence[AllowedRange] = (),
 ) -> Histogram:
-    """The histogram of the kept values, with the withheld ones on top of them."""
-    counts, aside = bins.counts(kept), bins.counts(withheld)
-    y_ticks = count_ticks(int((counts + aside).max()))
-    top = VIEW_BOX.top + BAND_HEIGHT * max(0, len(bands) - 1)
-    axis = _HistogramAxes(bins, most=float(y_ticks[-1]), top=top)
+    """Draw the kept values, with the filtered values stacked on top."""
+    kept_counts, filtered_counts = bins.counts(kept), bins.counts(filtered)
+    y_ticks = count_ticks(int((kept_counts + filtered_counts).max()))
+    top = VIEW_BOX.top + RANGE_HEIGHT * max(0, len(ranges) - 1)
+    axes = _HistogramAxes(bins, y_max=float(y_ticks[-1]), top=top)
     return Histogram(
         title=title,
         unit=unit,
         column=column,
         kept=len(kept),
-        withheld=len(withheld),
+        filtered=len(filtered),
         quantiles=_quantiles(kept),
-        bars=[axis.bar(i, kept=int(counts[i]), withheld=int(aside[i])) for i in range(len(counts))],
-        x_ticks=axis.x_ticks(),
-        y_ticks=[Tick(axis.y(count), f"{count:,}") for count in y_ticks],
-        lines=[axis.line(limit) for limit in limits],
-        ranges=[axis.range(band, y=VIEW_BOX.top - 12 + BAND_HEIGHT * number) for number, band in enumerate(bands)],
+        bars=[
+            axes.bar(number, kept=int(below), filtered=int(above))
+            for number, (below, above) in enumerate(zip(kept_counts, filtered_counts, strict=True))
+        ],
+        x_ticks=axes.x_ticks(),
+        y_ticks=[Tick(axes.y(count), f"{count:,}") for count in y_ticks],
+        thresholds=[axes.threshold(threshold) for threshold in thresholds],
+        ranges=[axes.range(one, y=VIEW_BOX.top - 12 + RANGE_HEIGHT * number) for number, one in enumerate(ranges)],
         top=top,
     )
 
@@ -130,39 +135,39 @@ def _quantiles(values: np.ndarray) -> tuple[float, float, float] | None:
 
 
 class _HistogramAxes(Axes):
-    """Places of what stands on it."""
+    """Coordinates of bars, thresholds and ranges."""
 
-    def bar(self, number: int, *, kept: int, withheld: int) -> Bar:
+    def bar(self, number: int, *, kept: int, filtered: int) -> Bar:
         x, stop = (self.x(edge) for edge in self.bins.edges[number : number + 2])
         gap = 1.0 if stop - x > 4 else 0.4
         return Bar(
             label=self.bins.label(number),
             kept=kept,
-            withheld=withheld,
+            filtered=filtered,
             x=x,
             width=round(stop - x - gap, 2),
             kept_y=self.y(kept),
-            withheld_y=self.y(kept + withheld),
+            filtered_y=self.y(kept + filtered),
         )
 
-    def line(self, limit: Threshold) -> ThresholdLine:
-        is_outside = not self.low <= limit.value <= self.high
-        sign = "≥" if limit.is_lower else "≤"
-        label = f"{sign} {format_number(limit.value, digits=6)}"
-        return ThresholdLine(limit.name, label, self.x(limit.value), limit.is_lower, is_outside)
+    def threshold(self, threshold: Threshold) -> ThresholdLine:
+        is_outside = not self.low <= threshold.value <= self.high
+        sign = "≥" if threshold.is_lower else "≤"
+        label = f"{sign} {format_number(threshold.value, digits=6)}"
+        return ThresholdLine(threshold.name, label, self.x(threshold.value), threshold.is_lower, is_outside)
 
-    def range(self, band: AllowedRange, *, y: float) -> Range:
+    def range(self, allowed: AllowedRange, *, y: float) -> Range:
         return Range(
-            label=f"{band.name} {format_number(band.low)} to {format_number(band.high)}",
-            x=self.x(band.low),
-            stop=self.x(band.high),
+            label=f"{allowed.name} {format_number(allowed.low)} to {format_number(allowed.high)}",
+            x=self.x(allowed.low),
+            stop=self.x(allowed.high),
             y=y,
-            has_start=self.low <= band.low,
-            has_stop=band.high <= self.high,
+            has_start=self.low <= allowed.low,
+            has_stop=allowed.high <= self.high,
         )
 
 
 def thresholds_of(column: str, *, checks: Mapping[str, float | int | bool | None]) -> list[Threshold]:
-    """The thresholds on a column that were set."""
+    """The thresholds that the build had set on a column."""
     found = [(bound.threshold, checks.get(bound.threshold)) for bound in BOUNDS if bound.column == column]
     return [Threshold(name, float(value), name.startswith("min_")) for name, value in found if value is not None]

@@ -1,4 +1,4 @@
-"""What is wrong with the texts: characters without a token, numbers that were not read out, texts that recur."""
+"""Problems of the texts: characters without a token, numbers in digits, repeated texts, and duplicate recordings."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SHOWN_CHARACTERS = 40
 
 
 class Character(NamedTuple):
-    """A character that the tokenizer does not know."""
+    """A character that the tokenizer has no token for."""
 
     text: str
-    records: int  # in which it stands, kept or withheld
+    records: int  # kept and filtered records that contain it
 
     @property
     def code_point(self) -> int:
@@ -33,14 +33,14 @@ class Character(NamedTuple):
 
 
 class TextIssues(NamedTuple):
-    """The texts of one language."""
+    """Problems of the texts of one language."""
 
     code: str
     tokens: int
     unknown_tokens: int
     unknown_records: int
-    withheld_tokens: int
-    withheld_records: int
+    filtered_tokens: int
+    filtered_records: int
     characters: list[Character]
     other_characters: int
     unread_numbers: int
@@ -54,18 +54,17 @@ class TextIssues(NamedTuple):
 class RepetitionTotals(NamedTuple):
     """Texts and recordings that occur more than once."""
 
-    repeats: int  # kept, of a text that the speaker said before
+    repeats: int  # kept records with a text that the same speaker has said before
     most_repeats: int
-    leaks: int  # training records whose text stands in validation
-    copies: int  # kept, though nearer to an earlier recording than the threshold
-    withheld_copies: int
+    leaks: int  # training records with the text of a validation record
+    copies: int  # kept records that are closer to an earlier recording than the threshold
+    filtered_copies: int
 
 
-def text_issues(kept: DatasetRows, *, withheld: DatasetRows) -> list[TextIssues]:
-    """A row for each language, the one with most unknown tokens first."""
-    tables = {code: (ours, aside) for code, ours, aside in _by_language(kept.table, withheld.table)}
-    facts = [_language(code, kept=ours, withheld=aside) for code, (ours, aside) in tables.items()]
-    return sorted(facts, key=lambda row: (-row.unknown_fraction, -row.withheld_tokens, row.code))
+def text_issues(kept: DatasetRows, *, filtered: DatasetRows) -> list[TextIssues]:
+    """One row per language, the one with most unknown tokens first."""
+    rows = [_language(code, kept=one, filtered=other) for code, one, other in _by_language(kept.table, filtered.table)]
+    return sorted(rows, key=lambda row: (-row.unknown_fraction, -row.filtered_tokens, row.code))
 
 
 def _by_language(*tables: pa.Table) -> Iterator[tuple]:
@@ -74,15 +73,15 @@ def _by_language(*tables: pa.Table) -> Iterator[tuple]:
         yield code, *(table.filter(pc.equal(table["language"], code)) for table in tables)
 
 
-def _language(code: str, *, kept: pa.Table, withheld: pa.Table) -> TextIssues:
-    characters = _characters(pa.concat_tables([kept, withheld]))
+def _language(code: str, *, kept: pa.Table, filtered: pa.Table) -> TextIssues:
+    characters = _characters(pa.concat_tables([kept, filtered]))
     return TextIssues(
         code=code,
         tokens=int(total(kept["tokens"])),
         unknown_tokens=int(total(kept["unknown_tokens"])),
         unknown_records=_positive(kept["unknown_tokens"]),
-        withheld_tokens=int(total(withheld["unknown_tokens"])),
-        withheld_records=_positive(withheld["unknown_tokens"]),
+        filtered_tokens=int(total(filtered["unknown_tokens"])),
+        filtered_records=_positive(filtered["unknown_tokens"]),
         characters=characters[:SHOWN_CHARACTERS],
         other_characters=len(characters[SHOWN_CHARACTERS:]),
         unread_numbers=int(total(kept["unread_numbers"])),
@@ -103,13 +102,13 @@ def _positive(column: pa.ChunkedArray) -> int:
     return int(total(pc.greater(column, 0)))
 
 
-def repetition_totals(kept: DatasetRows, *, withheld: DatasetRows, copy_bits: int) -> RepetitionTotals:
-    """Repeats, leaks and copies; two recordings that differ in fewer than `copy_bits` are copies."""
+def repetition_totals(kept: DatasetRows, *, filtered: DatasetRows, copy_bits: int) -> RepetitionTotals:
+    """Count repeated texts, leaks and duplicates; recordings that differ in fewer than `copy_bits` are duplicates."""
     repeats = kept.numbers("text_repeats")
     return RepetitionTotals(
         repeats=int(np.count_nonzero(repeats)),
         most_repeats=int(repeats.max(initial=0)),
         leaks=int(total(kept.table["text_leaks"])),
         copies=int(np.count_nonzero(kept.numbers("duplicate_bits") < copy_bits)),
-        withheld_copies=int(np.count_nonzero(withheld.numbers("duplicate_bits") < copy_bits)),
+        filtered_copies=int(np.count_nonzero(filtered.numbers("duplicate_bits") < copy_bits)),
     )

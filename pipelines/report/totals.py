@@ -16,14 +16,14 @@ SHOWN_SPEAKERS = 40
 
 
 class SourceTotals(NamedTuple):
-    """One source; `read = written + withheld + refused`."""
+    """One source; `read = written + filtered + failed`."""
 
     name: str
     reader: str
     read: int
     written: int
-    withheld: int
-    refused: int
+    filtered: int
+    failed: int
     seconds: float
     bytes: int
     shards: int
@@ -58,7 +58,7 @@ class SpeakerTotals(NamedTuple):
 
 
 class SpeakerRanking(NamedTuple):
-    """Those who are heard longest, and the sum of the others."""
+    """The speakers with most speech, and the sum of the others."""
 
     shown: list[SpeakerTotals]
     others: int
@@ -68,20 +68,20 @@ class SpeakerRanking(NamedTuple):
 
 
 def source_totals(info: DatasetInfo, *, kept: DatasetRows) -> list[SourceTotals]:
-    """A row for each source, in the order of their names."""
+    """One row per source, in alphabetical order."""
     seconds = sums(kept.table, "source")
     return [_source(name, info.sources[name], seconds=seconds.get((name,), 0.0)) for name in sorted(info.sources)]
 
 
 def _source(name: str, source: SourceInfo, *, seconds: float) -> SourceTotals:
-    withheld = sum(shard.withheld for shard in source.shards)
+    filtered = sum(shard.withheld for shard in source.shards)
     return SourceTotals(
         name=name,
         reader=source.reader,
         read=source.read,
         written=source.written,
-        withheld=withheld,
-        refused=source.rejected - withheld,
+        filtered=filtered,
+        failed=source.rejected - filtered,
         seconds=seconds,
         bytes=sum(shard.bytes for shard in source.shards),
         shards=len(source.shards),
@@ -105,9 +105,9 @@ def _split(name: str, table: pa.Table) -> SplitTotals:
 
 
 def language_totals(kept: DatasetRows, *, rejected: DatasetRows) -> list[LanguageTotals]:
-    """A row for each language, the longest first; those of which nothing was kept come last."""
+    """One row per language, the one with most speech first; languages without a kept record come last."""
     by_split = sums(kept.table, "language", "split")
-    refused = dict(zip(*_value_counts(rejected.table["language"]), strict=True))
+    rejected_by_code = dict(zip(*_value_counts(rejected.table["language"]), strict=True))
     codes, names = kept.codes("language")
     facts = []
     for number, code in enumerate(names):
@@ -121,18 +121,18 @@ def language_totals(kept: DatasetRows, *, rejected: DatasetRows) -> list[Languag
                 train_s=spoken["train"],
                 validation_s=spoken["validation"],
                 speakers=pc.count_distinct(kept.table["speaker"].take(rows)).as_py(),
-                rejected=refused.pop(code, 0),
+                rejected=rejected_by_code.pop(code, 0),
                 characters_per_second=float(np.median(kept.numbers("characters_per_second")[rows])),
                 snr_db=float(np.median(kept.numbers("snr_db")[rows])),
             )
         )
     nan = float("nan")
-    facts += [LanguageTotals(code, 0, 0.0, 0.0, 0.0, 0, count, nan, nan) for code, count in refused.items()]
+    facts += [LanguageTotals(code, 0, 0.0, 0.0, 0.0, 0, count, nan, nan) for code, count in rejected_by_code.items()]
     return sorted(facts, key=lambda row: (-row.seconds, -row.rejected, row.code))
 
 
 def speaker_totals(kept: DatasetRows) -> SpeakerRanking:
-    """The speakers who are heard longest."""
+    """The speakers with most speech."""
     grouped = kept.table.group_by("speaker", use_threads=False).aggregate(
         [("duration_s", "sum"), ("duration_s", "count"), ("language", "distinct")]
     )
@@ -153,13 +153,13 @@ def speaker_totals(kept: DatasetRows) -> SpeakerRanking:
 
 
 def sums(table: pa.Table, *keys: str) -> dict[tuple[str, ...], float]:
-    """Seconds of speech by the values of these columns; equal rows give equal sums."""
+    """Seconds of speech by the values of these columns; equal rows give bitwise equal sums."""
     grouped = table.group_by(list(keys), use_threads=False).aggregate([("duration_s", "sum")]).to_pylist()
     return {tuple(row[key] for key in keys): row["duration_s_sum"] for row in grouped}
 
 
 def total(column: pa.ChunkedArray) -> float:
-    """The sum of a column; of none, zero."""
+    """The sum of a column; zero if it is empty."""
     return float(pc.sum(column, min_count=0).as_py() or 0)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import collections
-import html.parser
 import io
+import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,8 @@ from PIL import Image
 from pipelines.html.axes import choose_bins, round_step
 from pipelines.html.media import frequency_ticks
 from pipelines.report import refresh_report, write_report
-from pipelines.report.clips import CLIPS, choose_typical
+from pipelines.report.assessment import ERROR, OK, UNKNOWN, WARNING, Aspect, summarise
+from pipelines.report.clips import CLIP_CHECKS, FILTERED_PER_REASON, RATE, SAMPLE_CLIPS, WORST_PER_CHECK, sample_rows
 from pipelines.report.totals import SHOWN_SPEAKERS, speaker_totals
 from pipelines.tables.columns import RECORD_COLUMNS, load_columns
 from pipelines.validation.validate import validate_dataset
@@ -32,39 +35,9 @@ from shared.errors import UserError
 from shared.features import PRESETS
 from shared.tables import MANIFEST, REJECTED, write_table
 from tests.pipelines import builds
+from tests.pipelines.html_pages import Page, check_isolation
 
 HOSTILE = "\"><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 7 * 7 }}"
-
-
-class Page(html.parser.HTMLParser):
-    """What a browser would make of the page."""
-
-    def __init__(self, path: Path):
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.source = path.read_text("utf-8")
-        self.feed(self.source)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self._open.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-    def all_of(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.tags if name == tag]
-
-    @property
-    def facts(self) -> dict[str, float]:
-        """Each number of the page by its name."""
-        found = [attributes for _, attributes in self.tags if "data-fact" in attributes]
-        return {str(one["data-fact"]): float(str(one["data-value"])) for one in found}
-
-    def having(self, attribute: str) -> list[dict[str, str | None]]:
-        return [attributes for _, attributes in self.tags if attribute in attributes]
 
 
 @pytest.fixture(scope="module")
@@ -117,8 +90,8 @@ def test_the_totals_are_those_of_the_tables(reported: Path) -> None:
     assert facts["seconds"] == pytest.approx(sum(row["duration_s"] for row in kept), rel=1e-12)
     assert facts["speakers"] == len({row["speaker"] for row in kept})
     assert facts["languages"] == len({row["language"] for row in kept})
-    assert facts["rejected"] == len(rejected) > len(withheld) == facts["withheld"] > 0
-    assert facts["refused"] == len(rejected) - len(withheld)
+    assert facts["rejected"] == len(rejected) > len(withheld) == facts["filtered"] > 0
+    assert facts["failed"] == len(rejected) - len(withheld)
     assert facts["read"] == len(kept) + len(rejected)
 
 
@@ -127,8 +100,8 @@ def test_each_source_is_told(reported: Path, source: str) -> None:
     facts = Page(reported / "report.html").facts
     kept, withheld, rejected = (rows_of(reported, name, source=source) for name in ("manifest", "withheld", "rejected"))
     assert facts[f"source/{source}/written"] == len(kept)
-    assert facts[f"source/{source}/withheld"] == len(withheld)
-    assert facts[f"source/{source}/refused"] == len(rejected) - len(withheld)
+    assert facts[f"source/{source}/filtered"] == len(withheld)
+    assert facts[f"source/{source}/failed"] == len(rejected) - len(withheld)
     assert facts[f"source/{source}/read"] == len(kept) + len(rejected)
     assert facts[f"source/{source}/seconds"] == pytest.approx(sum(row["duration_s"] for row in kept))
 
@@ -152,7 +125,7 @@ def test_reasons_are_counted_and_have_examples(reported: Path) -> None:
     counted = collections.Counter((row["reason"], row["stage"] == "selection") for row in rejected)
     assert len(counted) >= 3
     for (reason, withheld), count in counted.items():
-        assert page.facts[f"reason/{reason}/{'withheld' if withheld else 'refused'}"] == count
+        assert page.facts[f"reason/{reason}/{'filtered' if withheld else 'failed'}"] == count
         messages = [row["message"] for row in rejected if row["reason"] == reason]
         assert sum(message in page.text for message in messages) >= min(count, 5)
 
@@ -164,12 +137,12 @@ def test_every_record_stands_in_every_histogram(reported: Path) -> None:
     whole = re.findall(r'<figure class="card histogram".*?</figure>', source, re.DOTALL)
     assert {"duration_s", "tokens", "characters_per_second", "snr_db"} <= set(figures)
     for figure in whole:
-        bars = re.findall(r'data-kept="(\d+)" data-withheld="(\d+)"', figure)
+        bars = re.findall(r'data-kept="(\d+)" data-filtered="(\d+)"', figure)
         assert (sum(int(k) for k, _ in bars), sum(int(w) for _, w in bars)) == (kept, withheld)
 
 
 def test_thresholds_are_drawn(reported: Path) -> None:
-    limits = {one["data-limit"] for one in Page(reported / "report.html").having("data-limit")}
+    limits = set(Page(reported / "report.html").values("data-threshold"))
     assert {"min_duration_s", "max_duration_s", "max_tokens", "min_snr_db", "min_rms_db"} <= limits
 
 
@@ -178,7 +151,7 @@ def test_the_band_of_a_language_is_drawn(disturbed: Path) -> None:
     bands = {"ljspeech": {"eng_Latn": (3.0, 30.0)}, "other": {}}
     selection = info.selection.model_copy(update={"characters_per_second": bands})
     (disturbed / "dataset.json").write_text(info.model_copy(update={"selection": selection}).model_dump_json())
-    assert [one["data-band"] for one in report_of(disturbed).having("data-band")] == ["ljspeech 3 to 30"]
+    assert report_of(disturbed).values("data-range") == ["ljspeech 3 to 30"]
 
 
 def test_a_corpus_cannot_put_anything_but_text_on_the_page(disturbed: Path) -> None:
@@ -189,24 +162,17 @@ def test_a_corpus_cannot_put_anything_but_text_on_the_page(disturbed: Path) -> N
     page = report_of(disturbed)
     assert len(page.all_of("script")) == 1
     assert all(str(one["src"]).startswith("data:image/png;base64,") for one in page.all_of("img"))
-    assert not [one for _, one in page.tags if any(name.startswith("on") for name in one)]
+    check_isolation(page)
     assert HOSTILE in page.text
 
 
 def test_the_page_needs_nothing_beside_it(reported: Path) -> None:
-    page = Page(reported / "report.html")
-    addresses = [str(one[name]) for _, one in page.tags for name in ("src", "href") if name in one]
-    assert all(address.startswith(("data:", "#")) for address in addresses)
-    assert "@import" not in page.source
-    assert not re.search(r"url\(", page.source)
-    policy = next(one["content"] for one in page.all_of("meta") if "http-equiv" in one)
-    assert str(policy).startswith("default-src 'none'")
+    check_isolation(Page(reported / "report.html"))
 
 
 def test_clips_show_the_mel_of_the_shard_and_sound_like_the_original(reported: Path) -> None:
     page, kept = Page(reported / "report.html"), {row["utterance_id"]: row for row in rows_of(reported, "manifest")}
-    shown = [str(one["data-clip"]) for one in page.having("data-clip")]
-    assert len(shown) >= CLIPS
+    shown = page.values("data-clip")
     features = Dataset.open(reported).info.contract.features
     picture = _decoded(next(str(one["src"]) for one in page.all_of("img") if "mel" in str(one["alt"])))
     assert Image.open(io.BytesIO(picture)).size == (kept[shown[0]]["frames"], features.n_mels)
@@ -246,7 +212,7 @@ def test_unknown_characters_are_told_by_language(disturbed: Path) -> None:
     rewrite(disturbed, "withheld", unknown_characters="₿", unknown_tokens=1)
     facts, kept, aside = report_of(disturbed).facts, rows_of(disturbed, "manifest"), rows_of(disturbed, "withheld")
     assert facts["text/eng_Latn/unknown_tokens"] == 3 * len(kept)
-    assert facts["text/eng_Latn/withheld_tokens"] == len(aside)
+    assert facts["text/eng_Latn/filtered_tokens"] == len(aside)
     assert facts["text/eng_Latn/character/⅊"] == len(kept)
     assert facts["text/eng_Latn/character/₿"] == len(kept) + len(aside)
     assert facts["text/eng_Latn/unread_numbers"] == 2 * len(kept)
@@ -278,10 +244,181 @@ def test_clips_are_spread_over_languages(sample: Path) -> None:
     dataset = Dataset.open(sample)
     stems = [shard.name for shard in dataset.info.shards]
     kept = load_columns(stems, path_of=dataset.layout.manifest, columns=RECORD_COLUMNS)
-    shown = [kept.full_row(row) for row in choose_typical(kept)]
+    shown = [kept.whole(row) for row in sample_rows(kept)]
     languages = collections.Counter(row["language"] for row in shown)
     assert sorted(languages.values()) == [4, 4, 4]
-    assert len({row["utterance_id"] for row in shown}) == CLIPS
+    assert len({row["utterance_id"] for row in shown}) == SAMPLE_CLIPS
+
+
+def levels_of(page: Page) -> dict[str, str]:
+    """The level of each aspect of the assessment by its text."""
+    return {" ".join(one.text.split()): str(one.attributes["data-level"]) for one in page.having("data-level")}
+
+
+def test_a_dataset_that_was_never_validated_is_not_called_ready(reported: Path) -> None:
+    page = Page(reported / "report.html")
+    (assessment,) = page.having("data-assessment")
+    levels = levels_of(page)
+    assert next(level for text, level in levels.items() if "Not validated since the build" in text) == "unknown"
+    assert assessment.attributes["data-assessment"] != "ok"
+    assert "not checked" in assessment.text
+
+
+def test_little_speech_and_a_language_without_validation_are_warnings(sample: Path, tmp_path: Path) -> None:
+    data = builds.copied(sample, to=tmp_path / "data")
+    codes = {row["language"] for row in rows_of(data, "manifest")}
+    path = next(path for path in (data / "manifest").glob("*-validation-*.parquet") if pq.read_table(path).num_rows)
+    absent = pq.read_table(path)["language"][0].as_py()
+    for path in (data / "manifest").glob("*-validation-*.parquet"):
+        rows = [row for row in pq.read_table(path).to_pylist() if row["language"] != absent]
+        write_table(path, pa.Table.from_pylist(rows, schema=MANIFEST))
+    levels = levels_of(report_of(data))
+    warnings = [text for text, level in levels.items() if level == "warning"]
+    assert any(f"Less than an hour of speech in {len(codes)} of {len(codes)} languages" in text for text in warnings)
+    assert any("No validation records in 1 language" in text and absent in text for text in warnings)
+
+
+@pytest.mark.parametrize(
+    ("levels", "whole", "words"),
+    [
+        ((OK, OK), OK, "Ready for training"),
+        ((OK, UNKNOWN), UNKNOWN, "No problem found, but 1 aspect was not checked"),
+        ((UNKNOWN, WARNING, UNKNOWN), WARNING, "Usable, with 1 warning; 2 aspects were not checked"),
+        ((WARNING, ERROR, WARNING), ERROR, "Not ready: aspect 1"),
+    ],
+)
+def test_the_whole_is_as_good_as_its_worst_aspect(levels: tuple[str, ...], whole: str, words: str) -> None:
+    aspects = [Aspect(level, f"Aspect {number}", "") for number, level in enumerate(levels)]
+    level, sentence = summarise(aspects)
+    assert (level, sentence.startswith(words)) == (whole, True)
+
+
+def test_file_and_column_names_stand_in_one_closed_section(reported: Path) -> None:
+    page = Page(reported / "report.html")
+    files = [one for one in page.elements if one.tag == "code" and ".parquet" in one.text]
+    assert files
+    for one in files:
+        (section,) = [outer for outer in one.ancestors if outer.tag == "details"]
+        assert section.attributes == {"class": "card provenance"}
+
+
+def test_names_and_hashes_break_after_separators_only(disturbed: Path) -> None:
+    for path in (disturbed / "manifest").glob("*.parquet"):
+        rows = [row | {"speaker": "common_voice_fa/b66de0d6017a4a2a"} for row in pq.read_table(path).to_pylist()]
+        write_table(path, pa.Table.from_pylist(rows, schema=MANIFEST))
+    page = report_of(disturbed)
+    assert "common_<wbr>voice_<wbr>fa/<wbr>b66de0d6017a4a2a" in page.source
+    for style in ("overflow-wrap: anywhere", "word-break"):
+        assert style not in page.source
+    fingerprint = Dataset.open(disturbed).info.fingerprint
+    assert all(
+        one.attributes["class"] == "hash" for one in page.elements if one.tag == "code" and one.text == fingerprint
+    )
+
+
+def test_wide_tables_have_a_label_at_every_number_for_narrow_screens(reported: Path) -> None:
+    page = Page(reported / "report.html")
+    wide = [one for one in page.elements if one.tag == "table" and one.attributes.get("class") == "stack"]
+    assert len(wide) == 3
+    cells = [one for one in page.elements if one.tag == "td" and one.is_within("table", **{"class": "stack"})]
+    assert all(one.attributes.get("data-label") for one in cells if one.attributes.get("class", "").startswith("n "))
+    heads = [one for one in page.elements if one.tag == "thead" and not one.is_within("table", **{"class": "stack"})]
+    for head in heads:  # the others have few enough columns for 400 pixels, without the bars
+        columns = [one for one in page.elements if one.tag == "th" and head in one.ancestors]
+        assert sum(one.attributes.get("class") != "share" for one in columns) <= 4
+
+
+def test_the_worst_clips_of_every_check_are_shown_worst_first(reported: Path) -> None:
+    page, kept = Page(reported / "report.html"), rows_of(reported, "manifest")
+    cards = page.having("data-clip")
+    ranks = {str(one.attributes["data-clip"]): json.loads(str(one.attributes["data-ranks"])) for one in cards}
+    assert len(ranks) == len(cards)  # every record once
+    for check in CLIP_CHECKS:
+        if check.column == RATE:  # compared within a language: here is one
+            assert len({row["language"] for row in kept}) == 1
+        sign = 1 if check.lowest_first else -1
+        values = {row["utterance_id"]: sign * row[check.column] for row in kept if row[check.column] != check.harmless}
+        shown = sorted((mine[check.slug], name) for name, mine in ranks.items() if check.slug in mine)
+        assert [rank for rank, _ in shown] == list(range(1, min(WORST_PER_CHECK, len(values)) + 1))
+        assert [values[name] for _, name in shown] == sorted(values.values())[:WORST_PER_CHECK]
+
+
+def test_filtered_clips_are_those_nearest_to_the_threshold(reported: Path) -> None:
+    page, filtered = Page(reported / "report.html"), rows_of(reported, "withheld")
+    group = [one for one in page.having("data-clip") if one.is_within("div", **{"data-group": "filtered"})]
+    reasons = {row["utterance_id"]: row["reason"] for row in rows_of(reported, "rejected")}
+    long = {row["utterance_id"]: row["duration_s"] for row in filtered if reasons[row["utterance_id"]] == "too_long"}
+    shown = [str(one.attributes["data-clip"]) for one in group if str(one.attributes["data-clip"]) in long]
+    assert [long[name] for name in shown] == sorted(long.values())[:FILTERED_PER_REASON]
+
+
+def test_clips_can_be_searched_and_sorted_and_are_all_readable_without_the_script(reported: Path) -> None:
+    page = Page(reported / "report.html")
+    (form,) = [one for one in page.elements if one.tag == "form"]
+    assert "hidden" in form.attributes
+    cards = page.having("data-clip")
+    assert not [one for card in cards for one in (*card.ancestors, card) if "hidden" in one.attributes]
+    controls = {
+        str(one.attributes["name"]) for one in page.elements if form in one.ancestors and "name" in one.attributes
+    }
+    assert controls == {"search", "show", "sort"}
+    options = [one.attributes["value"] for one in page.elements if one.tag == "option" and form in one.ancestors]
+    columns = {str(value).partition(":")[0] for value in options if str(value).endswith((":asc", ":desc"))}
+    assert columns == {"duration", "snr", "level", "rate", "bandwidth"}
+    for card in cards:
+        assert all(float(str(card.attributes[f"data-{column}"])) is not None for column in columns)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="apt-get install nodejs: it runs the script of the page")
+def test_the_script_finds_orders_and_counts_clips(reported: Path, tmp_path: Path) -> None:
+    cards = [
+        {"text": one.text, **{key.removeprefix("data-"): value for key, value in one.attributes.items()}}
+        for one in Page(reported / "report.html").having("data-clip")
+    ]
+    (tmp_path / "cards.json").write_text(json.dumps(cards))
+    script = resources.files("pipelines.report").joinpath("templates/clip_search.js").read_text("utf-8")
+    (tmp_path / "run.js").write_text(FAKE_PAGE.replace("SCRIPT", script))
+    done = subprocess.run(["node", tmp_path / "run.js", tmp_path / "cards.json"], capture_output=True, text=True)
+    assert done.stderr == ""
+    answers = json.loads(done.stdout)
+    by_name = {card["clip"]: card for card in cards}
+    durations = [float(by_name[name]["duration"]) for name in answers["longest"]["shown"]]
+    assert durations == sorted(durations, reverse=True)
+    assert len(durations) == len(cards)
+    ranks = [json.loads(by_name[name]["ranks"])["lowest-snr"] for name in answers["noisy"]["shown"]]
+    assert ranks == list(range(1, WORST_PER_CHECK + 1))
+    first = cards[0]["clip"]
+    assert answers["search"] == {"shown": [first], "count": f"1 of {len(cards)} clips", "list": True}
+    assert answers["reset"] == {"shown": [], "count": f"{len(cards)} of {len(cards)} clips", "list": False}
+
+
+# The few parts of a document that the script uses.
+FAKE_PAGE = """
+const cards = JSON.parse(require("fs").readFileSync(process.argv[2], "utf-8")).map((data) => ({
+  dataset: data, textContent: data.text, parentNode: null, closest: () => ({ dataset: { group: "worst" } }),
+}));
+const container = () => ({ hidden: false, children: [],
+  append(card) { card.parentNode = this; }, replaceChildren(...shown) { this.children = shown; } });
+const home = container(); for (const card of cards) card.parentNode = home;
+const results = container(), groups = [container()], output = { textContent: "" }, listeners = {};
+const elements = { search: { value: "" }, show: { value: "" }, sort: { value: "" } };
+const form = { hidden: true, elements, querySelector: () => output,
+  addEventListener(name, listener) { listeners[name] = listener; } };
+globalThis.document = {
+  querySelector: (selector) => ({ "#clip-controls": form, "#clip-results": results })[selector],
+  querySelectorAll: (selector) => ({ "#clips .clip": cards, "#clips .clip-group": groups })[selector],
+};
+SCRIPT
+const answer = (values) => {
+  for (const name of ["search", "show", "sort"]) elements[name].value = values[name] ?? "";
+  listeners.input();
+  return { shown: results.children.map((card) => card.dataset.clip), count: output.textContent, list: !results.hidden };
+};
+console.log(JSON.stringify({
+  longest: answer({ sort: "duration:desc" }), noisy: answer({ show: "check:lowest-snr" }),
+  search: answer({ search: cards[0].dataset.clip.toUpperCase() }), reset: answer({}),
+}));
+"""
 
 
 def test_report_is_a_command(reported: Path, command: Callable[..., Any], tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
 "use strict";
-// A line over the mel follows the sound; a click on the mel goes there. One clip sounds at a time.
+// Draws the play position over each mel. A click on a mel plays from there. Only one clip plays at a time.
 const players = [...document.querySelectorAll("audio")];
 for (const player of players) {
   const mel = player.closest(".clip").querySelector(".mel");
   if (!mel) continue;
-  const line = mel.querySelector(".head-line");
+  const line = mel.querySelector(".playhead");
   const follow = () => {
     line.style.display = "block";
     line.style.left = `${(100 * player.currentTime) / Number(mel.dataset.seconds)}%`;
