@@ -211,17 +211,19 @@ def compare(a: StoragePath, b: StoragePath, out: Path | None) -> None:
     if out is not None and out.suffix not in (".html", ".json"):
         raise UserError(f"--out {out}: unknown format; expected a name that ends in .html or .json")
     from pipelines.compare import compare_datasets, write_comparison
-    from pipelines.compare.terminal import comparison_summary
+    from pipelines.compare.terminal import DIFFERENT, comparison_summary
     from shared.dataset import Dataset
 
     with read_lock(a), read_lock(b):
         before, after = Dataset.open(a), Dataset.open(b)
         comparison = compare_datasets(before, after)
-    click.echo(comparison_summary(comparison))
-    if out is not None:
-        write_comparison(comparison, path=out)
-        click.echo(f"whole comparison: {out}")
-    sys.exit(0 if comparison.are_equal else 1)
+        click.echo(comparison_summary(comparison))
+        if out is not None:
+            write_comparison(comparison, path=out)
+            click.echo(f"whole comparison: {out}")
+    if not comparison.are_equal:
+        click.echo(DIFFERENT)
+        sys.exit(1)
 
 
 @cli.command()

@@ -1,10 +1,10 @@
-"""`myxtts-data compare A B`: what changed from one dataset to another, by utterance and in distribution.
+"""`myxtts-data compare A B`: compare two datasets by utterance and by distribution.
 
 dataset.json of both ─► shards that differ ─► their tables, paired by utterance ─► records that may differ
                      └► columns of all manifests ─► drift
 
-Shards with the same sha256 are the same and are not read, so two copies are told to be equal in no time. Tables are
-handled as whole columns; of the mels two are in memory at a time.
+Shards with equal sha256 are equal and are not read, so comparing two copies takes no time. Tables are handled as whole
+columns. At most two mels are in memory at a time.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from shared.dataset import Dataset, DatasetInfo
 
 
 class Comparison(NamedTuple):
-    """All that differs."""
+    """All differences between two datasets."""
 
     a: Dataset
     b: Dataset
     settings: list[SettingDifference]
     names: list[NameDifferences]
-    shards: tuple[int, int]  # of each side, those without a twin on the other
+    shards: tuple[int, int]  # per side, the number of shards without an equal shard on the other side
     changes: Changes
     drifts: list[Drift]
-    samples: KeptRecords | None  # what the drifts were found in; None where every manifest is the same
+    samples: KeptRecords | None  # the records compared for drift; None if all manifests are equal
 
     @property
     def are_equal(self) -> bool:
-        """Nothing differs that can be named."""
+        """No setting, name or utterance differs."""
         named = any(len(self.changes[kind.name]) for kind in CHANGE_KINDS)
         return not (named or self.settings or any(one.differ for one in self.names))
 
     @property
     def are_identical(self) -> bool:
-        """Every shard and table is the same, byte for byte."""
+        """All shards and tables are equal byte for byte."""
         return self.are_equal and self.shards == (0, 0)
 
     @property
     def significant(self) -> list[Drift]:
-        """The drifts that are worth a look, the largest D first."""
+        """The significant drifts, the largest D first."""
         return sorted((one for one in self.drifts if one.is_significant), key=lambda one: -one.statistic)
 
 
 def compare_datasets(a: Dataset, b: Dataset) -> Comparison:
-    """Compare two published datasets; the caller keeps writers away from both.
+    """Compare two published datasets; the caller holds a read lock on both.
 
     Raises:
-        UserError: a file of one of them cannot be read.
+        UserError: a file of a dataset cannot be read.
     """
     differing = differing_shards(a, b)
     same = _manifests(a.info) == _manifests(b.info)
@@ -73,7 +73,7 @@ def _manifests(info: DatasetInfo) -> set[tuple[str, str]]:
 
 
 def write_comparison(comparison: Comparison, *, path: Path) -> None:
-    """All of it as a page (.html) or as a document (.json).
+    """Write the whole comparison as a page (.html) or as JSON (.json).
 
     Raises:
         UserError: the file cannot be written.

@@ -1,4 +1,4 @@
-"""What became of each utterance from one dataset to the other: a table for every kind of change."""
+"""Changes of utterances between two datasets: one table per kind of change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.tables.join import Pairs, pair_rows
-from pipelines.tables.load import WITH_RECORD, load_utterances, verdict_codes
+from pipelines.tables.load import WITH_RECORD, load_utterances, status_codes
 from pipelines.tables.record_diff import compare_records
 from shared.dataset import Dataset, ShardInfo
 from shared.tables import MANIFEST, take_rows
@@ -23,26 +23,26 @@ class ChangeKind(NamedTuple):
 
     name: str
     title: str
-    columns: tuple[str, ...]  # of the rows, from both sides
+    columns: tuple[str, ...]  # of the utterance tables, shown for both sides
 
 
-# Told in this order.
+# In the order of the output.
 CHANGE_KINDS = (
     ChangeKind("damaged", "records that cannot be read", ()),
-    ChangeKind("removed", "utterances that only A has", ("verdict", "reason", "split", "shard", "audio_path")),
-    ChangeKind("added", "utterances that only B has", ("verdict", "reason", "split", "shard", "audio_path")),
-    ChangeKind("verdict", "other verdicts", ("verdict", "reason", "message")),
-    ChangeKind("message", "same verdicts in other words", ("reason", "message")),
-    ChangeKind("moved", "in another split or shard", ("split", "shard")),
-    ChangeKind("text", "other texts", ("original_text", "text")),
-    ChangeKind("language", "other languages", ("language",)),
-    ChangeKind("speaker", "other speakers", ("speaker",)),
-    ChangeKind("audio", "other audio files, by sha256", ("audio_path", "audio_sha256")),
-    ChangeKind("path", "audio at another path", ("audio_path",)),
-    ChangeKind("tokens", "other tokens", ()),
-    ChangeKind("mel", "other mels", ()),
-    ChangeKind("record", "records that differ in any field", ()),
-    ChangeKind("measures", "other measures", ()),
+    ChangeKind("removed", "utterances that only A has", ("status", "reason", "split", "shard", "audio_path")),
+    ChangeKind("added", "utterances that only B has", ("status", "reason", "split", "shard", "audio_path")),
+    ChangeKind("status", "changed status", ("status", "reason", "message")),
+    ChangeKind("message", "same status and reason, other message", ("reason", "message")),
+    ChangeKind("moved", "moved to another split or shard", ("split", "shard")),
+    ChangeKind("text", "changed texts", ("original_text", "text")),
+    ChangeKind("language", "changed languages", ("language",)),
+    ChangeKind("speaker", "changed speakers", ("speaker",)),
+    ChangeKind("audio", "changed audio files, by sha256", ("audio_path", "audio_sha256")),
+    ChangeKind("path", "changed audio paths", ("audio_path",)),
+    ChangeKind("tokens", "changed tokens", ()),
+    ChangeKind("mel", "changed mels", ()),
+    ChangeKind("record", "changed records, in any field", ()),
+    ChangeKind("measures", "changed measurements", ()),
 )
 _KIND_BY_NAME = {kind.name: kind for kind in CHANGE_KINDS}
 
@@ -53,13 +53,13 @@ MEASURE_COLUMNS = tuple(
     and field.name not in ("index", "offset_bytes", "length_bytes")
 )
 _NAME = pa.dictionary(pa.int32(), pa.string())
-MEASURES = pa.schema([(ID, _NAME), ("column", _NAME), ("a", pa.string()), ("b", pa.string())])
+MEASUREMENT_SCHEMA = pa.schema([(ID, _NAME), ("column", _NAME), ("a", pa.string()), ("b", pa.string())])
 
 Changes = dict[str, pa.Table]
 
 
 def differing_shards(a: Dataset, b: Dataset) -> tuple[list[ShardInfo], list[ShardInfo]]:
-    """Of each dataset, the shards of which the other has no twin: same name, and the same bytes in all five files."""
+    """The shards of each dataset that the other lacks; equal shards have the same name and the same five files."""
     twins = {_identity(shard) for shard in a.info.shards} & {_identity(shard) for shard in b.info.shards}
     return tuple([shard for shard in side.info.shards if _identity(shard) not in twins] for side in (a, b))  # type: ignore[return-value]
 
@@ -69,23 +69,22 @@ def _identity(shard: ShardInfo) -> tuple[str, ...]:
 
 
 def find_changes(a: Dataset, b: Dataset) -> Changes:
-    """Every kind of change with its utterances; a kind without any has an empty table.
+    """Find the changed utterances of every kind; a kind without changes has an empty table.
 
-    An utterance stands in shards of one name or moves between shards that both differ, so the others are not read.
+    A changed utterance is always in shards that differ, so equal shards are not read.
 
     Raises:
         UserError: a table or a shard cannot be read.
     """
     sides = zip((a, b), differing_shards(a, b), strict=True)
-    names = ((one, [shard.name for shard in shards]) for one, shards in sides)
-    rows_a, rows_b = rows = tuple(load_utterances(one, shard_names=shard_names) for one, shard_names in names)
-    ranks_a, ranks_b = map(verdict_codes, rows)
+    rows_a, rows_b = rows = tuple(load_utterances(one, stems=[shard.name for shard in shards]) for one, shards in sides)
+    ranks_a, ranks_b = map(status_codes, rows)
     pairs = pair_rows(rows_a[ID], rows_b[ID], ranks_a=ranks_a, ranks_b=ranks_b)
     has_record = np.maximum(ranks_a[pairs.a], ranks_b[pairs.b]) < len(WITH_RECORD)
     recorded = pairs.where(has_record)
     changes = {
-        "removed": _alone(rows_a, pairs.only_a, kind="removed"),
-        "added": _alone(rows_b, pairs.only_b, kind="added"),
+        "removed": _one_sided(rows_a, pairs.only_a, kind="removed"),
+        "added": _one_sided(rows_b, pairs.only_b, kind="added"),
         **_pairwise(rows_a, rows_b, pairs, ranks=(ranks_a, ranks_b)),
         **_recorded(rows_a, rows_b, recorded),
         **compare_records(a, b, rows=(rows_a, rows_b), pairs=recorded)._asdict(),
@@ -95,30 +94,30 @@ def find_changes(a: Dataset, b: Dataset) -> Changes:
 
 
 def _pairwise(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, *, ranks: tuple[np.ndarray, np.ndarray]) -> Changes:
-    """What can be asked of utterances with and without a record."""
-    verdict = ranks[0][pairs.a] != ranks[1][pairs.b]
-    judged = verdict | _differ(rows_a, rows_b, pairs, ("reason",))
+    """Changes that utterances without a record can have too."""
+    status = ranks[0][pairs.a] != ranks[1][pairs.b]
+    decided = status | _differ(rows_a, rows_b, pairs, ("reason",))
     masks = {
-        "verdict": judged,
-        "message": ~judged & _differ(rows_a, rows_b, pairs, ("message",)),
+        "status": decided,
+        "message": ~decided & _differ(rows_a, rows_b, pairs, ("message",)),
         "moved": _differ(rows_a, rows_b, pairs, ("shard",)),
         "language": _differ(rows_a, rows_b, pairs, ("language",)),
         "path": _differ(rows_a, rows_b, pairs, ("audio_path",)),
     }
-    return {name: _both(rows_a, rows_b, pairs.where(mask), kind=name) for name, mask in masks.items()}
+    return {name: _two_sided(rows_a, rows_b, pairs.where(mask), kind=name) for name, mask in masks.items()}
 
 
 def _recorded(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs) -> Changes:
-    """What can be asked of two records only."""
-    wanted = {"text": ("original_text", "text"), "speaker": ("speaker",), "audio": ("audio_sha256",)}
+    """Changes that only two records can have."""
+    columns_of = {"text": ("original_text", "text"), "speaker": ("speaker",), "audio": ("audio_sha256",)}
     return {
-        name: _both(rows_a, rows_b, pairs.where(_differ(rows_a, rows_b, pairs, columns)), kind=name)
-        for name, columns in wanted.items()
+        name: _two_sided(rows_a, rows_b, pairs.where(_differ(rows_a, rows_b, pairs, columns)), kind=name)
+        for name, columns in columns_of.items()
     }
 
 
 def _differ(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, columns: Sequence[str]) -> np.ndarray:
-    """Which pairs differ in any of the columns, [N] bool."""
+    """True for pairs that differ in any of the columns, [N] bool."""
     found = np.zeros(len(pairs.a), bool)
     for column in columns:
         before, after = _values(rows_a, column, pairs.a), _values(rows_b, column, pairs.b)
@@ -127,29 +126,29 @@ def _differ(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, columns: Sequence[
 
 
 def _values(rows: pa.Table, column: str, numbers: np.ndarray) -> pa.Array:
-    """The column's values at these rows."""
+    """The values of a column at these rows."""
     return take_rows(rows.select([column]), numbers)[column].combine_chunks()
 
 
-def _alone(rows: pa.Table, numbers: np.ndarray, *, kind: str) -> pa.Table:
-    return pa.table({name: _plain(rows, name, numbers) for name in (ID, *_KIND_BY_NAME[kind].columns)})
+def _one_sided(rows: pa.Table, numbers: np.ndarray, *, kind: str) -> pa.Table:
+    return pa.table({name: _decoded(rows, name, numbers) for name in (ID, *_KIND_BY_NAME[kind].columns)})
 
 
-def _both(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, *, kind: str) -> pa.Table:
-    columns = {ID: _plain(rows_a, ID, pairs.a)}
+def _two_sided(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs, *, kind: str) -> pa.Table:
+    columns = {ID: _decoded(rows_a, ID, pairs.a)}
     for name in _KIND_BY_NAME[kind].columns:
-        columns |= {f"{name}_a": _plain(rows_a, name, pairs.a), f"{name}_b": _plain(rows_b, name, pairs.b)}
+        columns |= {f"{name}_a": _decoded(rows_a, name, pairs.a), f"{name}_b": _decoded(rows_b, name, pairs.b)}
     return pa.table(columns)
 
 
-def _plain(rows: pa.Table, column: str, numbers: np.ndarray) -> pa.Array:
-    """The values at these rows, a dictionary's spelled out."""
+def _decoded(rows: pa.Table, column: str, numbers: np.ndarray) -> pa.Array:
+    """The values at these rows, with dictionaries decoded."""
     values = _values(rows, column, numbers)
     return values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
 
 
 def _measures(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs) -> pa.Table:
-    """A row for each utterance and measure that has another value; the ids are held once for all measures."""
+    """One row per utterance and measurement with another value; all parts share one dictionary of ids."""
     ids = _values(rows_a, ID, pairs.a).cast(pa.string())
     parts = []
     for number, column in enumerate(MEASURE_COLUMNS):
@@ -161,5 +160,5 @@ def _measures(rows_a: pa.Table, rows_b: pa.Table, pairs: Pairs) -> pa.Table:
             pa.DictionaryArray.from_arrays(pa.array(np.flatnonzero(differ).astype(np.int32)), ids),
             pa.DictionaryArray.from_arrays(names, pa.array(MEASURE_COLUMNS)),
         )
-        parts.append(pa.table([*keys, *values], schema=MEASURES))
+        parts.append(pa.table([*keys, *values], schema=MEASUREMENT_SCHEMA))
     return pa.concat_tables(parts)

@@ -1,16 +1,17 @@
-"""Whether a measure is distributed in one dataset as it is in the other.
+"""Drift: measurements whose distribution differs between two datasets, found by two statistical tests.
 
-Two questions are asked of every measure, of the whole and of each source and language that has records enough.
+Both tests are made for every measurement, over all records and over each source and language with enough records.
 
-Of all records, whatever their ids: are these two samples of one distribution? The two-sample Kolmogorov-Smirnov
-statistic D is the largest distance between the two cumulative distributions.
+The two-sample Kolmogorov-Smirnov test compares all records, whatever their ids. Its statistic D is the largest distance
+between the two cumulative distributions.
 
-Of the utterances that both hold: did the measure move? The sign test asks whether it rose as often as it fell. It sees
+The sign test compares the utterances that both datasets have: did the measurement rise as often as it fell? It detects
 a gain of 3 dB in a corpus whose levels differ by 20 dB, which D does not.
 
-A drift is worth a look when chance is ruled out (p below `ALPHA` divided by the number of tests, after Bonferroni: of a
-thousand comparisons of like with like at most one raises any alarm) and when it is large enough to matter: D of at
-least `MIN_D`, or a median that moved by at least the measure's own step.
+A drift is significant if chance does not explain it and if it is large enough to matter. The first means that p is
+below `ALPHA` divided by the number of tests (Bonferroni), so that at most one in a thousand comparisons of equal
+distributions raises an alarm. The second means that D is at least `MIN_D`, or that a median moved by at least the
+`step` of the measurement.
 """
 
 from __future__ import annotations
@@ -32,41 +33,41 @@ MAX_GROUPS = 60  # the largest
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-class Measure(NamedTuple):
+class DriftMeasure(NamedTuple):
     """A column of the manifest whose distribution is compared."""
 
     column: str
     title: str
     unit: str
-    step: float  # a median that moved by less is of no matter
-    is_relative: bool  # the step is a share of A's median
+    step: float  # a median that moves by less does not matter
+    is_relative: bool  # the step is a fraction of A's median
     integers: bool = False
 
 
-MEASURES = (
-    Measure("duration_s", "Duration", "s", 0.03, is_relative=True),
-    Measure("rms_db", "Level (RMS)", "dB", 1.0, is_relative=False),
-    Measure("tokens", "Tokens", "tokens", 0.03, is_relative=True, integers=True),
-    Measure("characters_per_second", "Rate of speech", "characters/s", 0.03, is_relative=True),
-    Measure("snr_db", "Speech over noise (SNR)", "dB", 1.5, is_relative=False),
+DRIFT_MEASURES = (
+    DriftMeasure("duration_s", "Duration", "s", 0.03, is_relative=True),
+    DriftMeasure("rms_db", "Level (RMS)", "dB", 1.0, is_relative=False),
+    DriftMeasure("tokens", "Tokens", "tokens", 0.03, is_relative=True, integers=True),
+    DriftMeasure("characters_per_second", "Speaking rate", "characters/s", 0.03, is_relative=True),
+    DriftMeasure("snr_db", "Signal-to-noise ratio (SNR)", "dB", 1.5, is_relative=False),
 )
-COLUMNS = ("utterance_id", "language", *(measure.column for measure in MEASURES))
+COLUMNS = ("utterance_id", "language", *(measure.column for measure in DRIFT_MEASURES))
 
 
 class SharedChange(NamedTuple):
-    """A measure of the utterances that both datasets hold."""
+    """Change of a measurement over the utterances that both datasets have."""
 
     utterances: int
     changed: int
-    median_change: float  # over all of them, in the measure's unit
+    median_change: float  # over all shared utterances, in the unit of the measurement
     p_value: float  # of the sign test
 
 
 class Drift(NamedTuple):
-    """One measure of one group in both datasets."""
+    """One measurement of one group in both datasets."""
 
-    measure: Measure
-    source: str  # empty for the whole
+    measure: DriftMeasure
+    source: str  # empty for all records
     language: str
     records: tuple[int, int]
     statistic: float  # Kolmogorov-Smirnov D
@@ -81,12 +82,12 @@ class Drift(NamedTuple):
 
     @property
     def shifts(self) -> tuple[float, ...]:
-        """By how much each quantile is higher in B, in the measure's unit."""
+        """Each quantile of B less that of A."""
         return tuple(after - before for before, after in zip(*self.quantiles, strict=True))
 
     @property
     def shift(self) -> float:
-        """By how much the measure moved: of the same speech where most is shared, else of the medians."""
+        """Median change of the shared utterances if most are shared, else the difference of the medians."""
         if self.shared is not None and 2 * self.shared.utterances >= max(self.records):
             return self.shared.median_change
         return self.shifts[QUANTILES.index(0.5)]
@@ -99,12 +100,12 @@ class KeptRecords(NamedTuple):
     b: DatasetRows
     pairs: Pairs
 
-    def values(self, measure: Measure, group: Group) -> tuple[np.ndarray, np.ndarray]:
-        """Both samples."""
+    def values(self, measure: DriftMeasure, group: Group) -> tuple[np.ndarray, np.ndarray]:
+        """The values of a group in A and in B."""
         return self.a.numbers(measure.column)[group.a], self.b.numbers(measure.column)[group.b]
 
-    def changes(self, measure: Measure, group: Group) -> np.ndarray:
-        """Of each utterance that both hold in this group, B less A."""
+    def changes(self, measure: DriftMeasure, group: Group) -> np.ndarray:
+        """B less A for each utterance that both datasets have in this group, [N]."""
         before, after = self.a.numbers(measure.column), self.b.numbers(measure.column)
         mine = group.a[self.pairs.a] & group.b[self.pairs.b]
         return (after[self.pairs.b[mine]] - before[self.pairs.a[mine]]).astype(np.float64)
@@ -124,7 +125,7 @@ class Group(NamedTuple):
 
 
 def read_kept_records(a: Dataset, b: Dataset) -> KeptRecords:
-    """Whole columns of the manifests.
+    """Load columns of all manifests.
 
     Raises:
         UserError: a table cannot be read.
@@ -140,7 +141,7 @@ def read_kept_records(a: Dataset, b: Dataset) -> KeptRecords:
 
 
 def choose_groups(samples: KeptRecords) -> list[Group]:
-    """The whole; then each source and language with records enough on both sides, where there are several."""
+    """All records, then each source and language with enough records on both sides if there are several."""
     (codes_a, codes_b), names = _group_codes(samples)
     whole = Group("", "", np.ones(len(codes_a), bool), np.ones(len(codes_b), bool))
     parts = [
@@ -153,7 +154,7 @@ def choose_groups(samples: KeptRecords) -> list[Group]:
 
 
 def _group_codes(samples: KeptRecords) -> tuple[list[np.ndarray], list[tuple[str, str]]]:
-    """Each row's number of its source and language, for A and B, and their names."""
+    """For A and B, the group number of each row; and the (source, language) of each group."""
     tables = [rows.table.select(["source", "language"]) for rows in (samples.a, samples.b)]
     keys = pa.concat_tables(tables).combine_chunks()
     sources, languages = (keys[name].combine_chunks().dictionary_encode() for name in ("source", "language"))
@@ -166,13 +167,13 @@ def _group_codes(samples: KeptRecords) -> tuple[list[np.ndarray], list[tuple[str
 
 
 def find_drifts(samples: KeptRecords) -> list[Drift]:
-    """Every measure of every group, those of the whole first; none where a dataset has too few records."""
+    """Test every measurement of every group; none if a dataset has too few records."""
     groups = [group for group in choose_groups(samples) if min(group.records) >= MIN_RECORDS]
-    alpha = ALPHA / max(1, 2 * len(groups) * len(MEASURES))
-    return [_drift(samples, measure, group, alpha=alpha) for group in groups for measure in MEASURES]
+    alpha = ALPHA / max(1, 2 * len(groups) * len(DRIFT_MEASURES))
+    return [_drift(samples, measure, group, alpha=alpha) for group in groups for measure in DRIFT_MEASURES]
 
 
-def _drift(samples: KeptRecords, measure: Measure, group: Group, *, alpha: float) -> Drift:
+def _drift(samples: KeptRecords, measure: DriftMeasure, group: Group, *, alpha: float) -> Drift:
     before, after = samples.values(measure, group)
     test = scipy.stats.ks_2samp(before, after, method="asymp")
     quantiles = (quantiles_of(before), quantiles_of(after))
@@ -197,7 +198,7 @@ def _drift(samples: KeptRecords, measure: Measure, group: Group, *, alpha: float
 
 
 def quantiles_of(values: np.ndarray) -> tuple[float, ...]:
-    """At `QUANTILES`."""
+    """The quantiles of `QUANTILES`."""
     return tuple(np.quantile(values, QUANTILES).tolist())
 
 

@@ -1,6 +1,6 @@
-"""Two distributions on one plane, as geometry: shares of each dataset's own records, so that sizes do not matter.
+"""Two histograms in one drawing, as SVG coordinates: shares of each dataset, so that their sizes do not matter.
 
-y ┤   ┌─┐█       A a line, B filled
+y ┤   ┌─┐█       A as an outline, B filled
   ┤▂┌─┘█└─┐
   └──────── x
 """
@@ -17,7 +17,7 @@ from pipelines.html.axes import VIEW_BOX, Axes, Tick, choose_bins, round_step
 
 
 class Bar(NamedTuple):
-    """One bin: B's bar, and what a pointer over it is told."""
+    """One bin: the bar of B, and the text shown when the pointer is over it."""
 
     label: str
     shares: tuple[float, float]  # of A's and of B's records
@@ -27,11 +27,11 @@ class Bar(NamedTuple):
 
 
 class Overlay(NamedTuple):
-    """A drawing of one measure of one group."""
+    """A drawing of one measurement in one group."""
 
     drift: Drift
     bars: list[Bar]
-    outline: str  # A, as points of a polyline
+    outline: str  # of A, as points of a polyline
     x_ticks: list[Tick]
     y_ticks: list[Tick]
     medians: tuple[float, float]  # places on the x axis
@@ -41,12 +41,12 @@ class Overlay(NamedTuple):
         return VIEW_BOX.height - VIEW_BOX.bottom
 
 
-def overlay(before: np.ndarray, after: np.ndarray, *, drift: Drift) -> Overlay:
-    """Draw both samples in common bins."""
+def draw_overlay(before: np.ndarray, after: np.ndarray, *, drift: Drift) -> Overlay:
+    """Draw both samples with common bins."""
     bins = choose_bins(np.concatenate([before, after]), integers=drift.measure.integers)
     shares_a, shares_b = (bins.counts(values) / max(len(values), 1) for values in (before, after))
     most = max(float(shares_a.max()), float(shares_b.max()), 1e-6)
-    step = round_step(most, at_most=4)
+    step = round_step(most, max_steps=4)
     ticks = [number * step for number in range(math.ceil(most / step - 1e-9) + 1)]
     axes = Axes(bins, y_max=ticks[-1])
     edges = [axes.x(edge) for edge in bins.edges]
@@ -65,7 +65,7 @@ def overlay(before: np.ndarray, after: np.ndarray, *, drift: Drift) -> Overlay:
 
 
 def _outline(edges: list[float], heights: list[float], *, base: float) -> str:
-    """Steps: up at the first edge, along each bin, down at the last."""
+    """The points of a step line: up at the first edge, along each bin, down at the last edge."""
     points = [(edges[0], base)]
     for left, right, y in zip(edges, edges[1:], heights, strict=False):
         points += [(left, y), (right, y)]

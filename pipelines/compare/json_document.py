@@ -1,4 +1,4 @@
-"""The comparison as JSON: everything, written a few thousand utterances at a time."""
+"""The whole comparison as a JSON file, written a few thousand utterances at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS_AT_A_TIME = 4096
 
 
 def write_document(comparison: Comparison, *, path: Path) -> None:
-    """Write it.
+    """Write the file.
 
     Raises:
         UserError: the file cannot be written.
@@ -29,11 +29,11 @@ def write_document(comparison: Comparison, *, path: Path) -> None:
             for text in _texts(comparison):
                 file.write(text.encode("utf-8", "replace"))
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; wanted a file that can be written (--out)") from error
+        raise UserError(f"{path}: {error.strerror}; expected a file that can be written; change --out") from error
 
 
 def _texts(comparison: Comparison) -> Iterator[str]:
-    head = json.dumps(facts(comparison), indent=1, ensure_ascii=False)
+    head = json.dumps(summary(comparison), indent=1, ensure_ascii=False)
     yield head.removesuffix("\n}")
     yield ',\n "changes": {'
     for number, kind in enumerate(CHANGE_KINDS):
@@ -51,8 +51,8 @@ def _rows(table: pa.Table) -> Iterator[str]:
             separator = ",\n   "
 
 
-def facts(comparison: Comparison) -> dict[str, Any]:
-    """All but the lists of utterances."""
+def summary(comparison: Comparison) -> dict[str, Any]:
+    """Everything except the lists of utterances."""
     return {
         **{
             name: {"data": str(side.layout.root), "fingerprint": side.info.fingerprint}
@@ -81,5 +81,5 @@ def _drift(drift: Drift) -> dict[str, Any]:
         "quantiles_a": drift.quantiles[0],
         "quantiles_b": drift.quantiles[1],
         "shared": drift.shared._asdict() if drift.shared else None,
-        "worth_a_look": drift.is_significant,
+        "significant": drift.is_significant,
     }

@@ -1,4 +1,4 @@
-"""What two datasets say of themselves as a whole: contract, configuration, names."""
+"""Differences between two datasets as a whole: contract, config, sources, speakers, languages and vocabulary."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from shared.dataset import Dataset
 from shared.vocabulary import Vocabulary
 
 ABSENT = "—"
+# Fields of the contract start with this.
+CONTRACT = "contract."
 
 
 class SettingDifference(NamedTuple):
-    """One field of which the two sides have different values, as JSON."""
+    """One field with different values on the two sides; values are JSON text."""
 
     field: str
     a: str
@@ -23,7 +25,7 @@ class SettingDifference(NamedTuple):
 
 
 class NameDifferences(NamedTuple):
-    """The members of one list that only one side has, and those with another number of records."""
+    """Names that only one side has, and names with another number of records."""
 
     kind: str  # "speakers", "languages" or "vocabulary"
     removed: list[str]
@@ -36,11 +38,7 @@ class NameDifferences(NamedTuple):
 
 
 def setting_differences(a: Dataset, b: Dataset) -> list[SettingDifference]:
-    """The fields of contract, configuration and sources that differ, in the order of their names.
-
-    Raises:
-        UserError: the configuration of one cannot be read.
-    """
+    """The fields of contract, config and sources that differ, in alphabetical order."""
     before, after = (dict(_flat(_settings(one), path="")) for one in (a, b))
     return [
         SettingDifference(field, before.get(field, ABSENT), after.get(field, ABSENT))
@@ -63,7 +61,7 @@ def _settings(dataset: Dataset) -> dict[str, Any]:
 
 
 def _config(dataset: Dataset) -> Any:
-    """What was asked for; text that is no YAML is compared as it stands."""
+    """The config of the build; text that is not YAML is compared as text."""
     try:
         text = dataset.layout.config.read_text("utf-8")
     except (OSError, ValueError) as error:
@@ -83,7 +81,7 @@ def _flat(value: Any, *, path: str) -> Iterator[tuple[str, str]]:
 
 
 def name_differences(a: Dataset, b: Dataset) -> list[NameDifferences]:
-    """Speakers, languages and vocabulary.
+    """Differences of speakers, languages and vocabulary.
 
     Raises:
         UserError: a vocabulary cannot be read.
@@ -104,7 +102,7 @@ def _names(kind: str, before: dict[str, int], after: dict[str, int]) -> NameDiff
 
 
 def _vocabulary(a: Dataset, b: Dataset) -> NameDifferences:
-    """Its pieces with their ids: `17 ▁the`."""
+    """Vocabulary entries as `17 ▁the`: token id and piece."""
     if a.info.vocabulary_sha256 == b.info.vocabulary_sha256:
         return NameDifferences("vocabulary", [], [], [])
     loaded = (Vocabulary.load(side.layout.vocabulary) for side in (a, b))

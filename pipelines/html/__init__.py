@@ -1,1 +1,1 @@
-"""Parts of HTML pages that several pages share: axes, templates, embedded pictures and sounds."""
+"""Parts that several HTML pages share: clips, axes, number formats, templates, style sheet and script."""

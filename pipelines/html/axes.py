@@ -1,7 +1,4 @@
-"""The plane that histograms are drawn on: bins of a round width, ticks, and the way from values to places.
-
-Places are in the units of the drawing's viewBox.
-"""
+"""Axes of histograms: bins of a round width, ticks, and SVG coordinates in the units of the drawing's viewBox."""
 
 from __future__ import annotations
 
@@ -14,14 +11,14 @@ import numpy as np
 from pipelines.html.numbers import format_number
 
 MIN_BINS, MAX_BINS = 12, 40
-# Values beyond these percentiles, and further off than the distance between them, share the bins at the edges.
+# Values far beyond these percentiles are counted in the first or the last bin.
 CORE_PERCENTILES = (0.5, 99.5)
-# A threshold is drawn where that makes the axis at most so much longer.
+# The axis is extended to show a threshold if that makes it at most this much longer.
 MAX_STRETCH = 2.0
 
 
 class ViewBox(NamedTuple):
-    """The drawing, and the margins around its bars."""
+    """Size and margins of a drawing."""
 
     width: int
     height: int
@@ -35,17 +32,17 @@ VIEW_BOX = ViewBox(width=400, height=200, left=40, right=10, top=24, bottom=36)
 
 
 class Bins(NamedTuple):
-    """Places on an axis, [n + 1] edges; the first and the last bin may hold what lies beyond, too."""
+    """Bins between [n + 1] edges; the first and the last bin also count values beyond them."""
 
     edges: np.ndarray
     open_below: bool
     open_above: bool
 
     def counts(self, values: np.ndarray) -> np.ndarray:
-        """[n]; every value is counted."""
+        """The number of values in each bin, [n]; every value is counted."""
         last = len(self.edges) - 2
-        places = np.searchsorted(self.edges, values, side="right") - 1
-        return np.bincount(np.clip(places, 0, last), minlength=last + 1)
+        bins = np.searchsorted(self.edges, values, side="right") - 1
+        return np.bincount(np.clip(bins, 0, last), minlength=last + 1)
 
     def label(self, number: int) -> str:
         low, high = (format_number(edge, digits=6) for edge in self.edges[number : number + 2])
@@ -60,14 +57,14 @@ class Tick(NamedTuple):
 
 
 def choose_bins(values: np.ndarray, *, limits: Sequence[float] = (), integers: bool = False) -> Bins:
-    """Bins of a round width that show nearly all values, and the limits where they are near."""
+    """Choose bins of a round width that show nearly all values, and the limits that are near."""
     low, high = core = _view(values)
     for limit in limits:
         wider = min(low, limit), max(high, limit)
         if wider[1] - wider[0] <= MAX_STRETCH * (core[1] - core[0]):
             low, high = wider
-    wanted = int(np.clip(2 * math.sqrt(len(values)), MIN_BINS, MAX_BINS))
-    step = round_step(max(core[1] - core[0], abs(high) * 1e-3, 1e-6), at_most=wanted)
+    max_bins = int(np.clip(2 * math.sqrt(len(values)), MIN_BINS, MAX_BINS))
+    step = round_step(max(core[1] - core[0], abs(high) * 1e-3, 1e-6), max_steps=max_bins)
     step = max(1.0, step) if integers else step
     first, last = math.floor(low / step), max(math.floor(high / step), math.floor(low / step)) + 1
     edges = np.round(np.arange(first, last + 1) * step, 9)
@@ -82,21 +79,21 @@ def _view(values: np.ndarray) -> tuple[float, float]:
     return max(float(values.min()), low - reach), min(float(values.max()), high + reach)
 
 
-def round_step(span: float, *, at_most: int) -> float:
-    """The least of … 0.1 0.2 0.5 1 2 5 … that divides the span into so few parts."""
-    exponent = math.floor(math.log10(span / at_most))
+def round_step(span: float, *, max_steps: int) -> float:
+    """The smallest of … 0.1 0.2 0.5 1 2 5 … that divides the span into at most `max_steps` parts."""
+    exponent = math.floor(math.log10(span / max_steps))
     steps = (base * 10.0**power for power in (exponent, exponent + 1) for base in (1, 2, 5))
-    return next(step for step in steps if span / step <= at_most * (1 + 1e-9))
+    return next(step for step in steps if span / step <= max_steps * (1 + 1e-9))
 
 
 def count_ticks(most: int) -> list[int]:
-    """From 0 to at least so many, in round steps."""
-    step = int(max(1, round_step(max(most, 1), at_most=4)))
+    """Ticks from 0 to at least `most`, in round steps."""
+    step = int(max(1, round_step(max(most, 1), max_steps=4)))
     return list(range(0, -(-max(most, 1) // step) * step + 1, step))
 
 
 class Axes:
-    """From values to places.
+    """Maps values to SVG coordinates.
 
     Args:
         y_max: the value at the top of the y axis.
@@ -117,6 +114,6 @@ class Axes:
         )
 
     def x_ticks(self) -> list[Tick]:
-        step = round_step(self.high - self.low, at_most=7)
-        places = np.arange(math.ceil(self.low / step), math.floor(self.high / step + 1e-9) + 1) * step
-        return [Tick(self.x(place), format_number(round(place, 9), digits=6)) for place in places.tolist()]
+        step = round_step(self.high - self.low, max_steps=7)
+        values = np.arange(math.ceil(self.low / step), math.floor(self.high / step + 1e-9) + 1) * step
+        return [Tick(self.x(value), format_number(round(value, 9), digits=6)) for value in values.tolist()]

@@ -41,7 +41,7 @@ class Clip(NamedTuple):
     @property
     def ticks(self) -> list[Tick]:
         """Seconds on the time axis, as fractions of its width."""
-        step = round_step(self.duration_s, at_most=5)
+        step = round_step(self.duration_s, max_steps=5)
         count = int(self.duration_s / step + 1e-9)
         return [Tick(round(i * step / self.duration_s, 4), f"{i * step:g}") for i in range(count + 1)]
 

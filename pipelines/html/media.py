@@ -1,4 +1,4 @@
-"""Pictures and sound within a page: as data URIs."""
+"""Mel images and audio as data URIs, and the frequency ticks of a mel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipelines.html.axes import Tick
 from preprocess.audio import Signal
 from shared.features import FeatureSpec, mel_filterbank
 
-MAX_PICTURE_FRAMES = 1200
+MAX_IMAGE_FRAMES = 1200
 TICKS_KHZ = (0.5, 1, 2, 4, 8, 12)
 
 # Not every libsndfile has an MP3 encoder.
@@ -23,7 +23,7 @@ AUDIO_FORMAT = "MP3" if "MP3" in soundfile.available_formats() else "FLAC"
 
 
 def audio_data_uri(signal: Signal) -> str:
-    """A signal as a data URI, small enough for a page and good enough to judge by."""
+    """Encode a signal as MP3 (FLAC if libsndfile has no MP3 encoder): small, and good enough to judge a clip."""
     file = io.BytesIO()
     samples = np.clip(signal.samples, -1, 1)
     soundfile.write(file, samples, signal.rate_hz, format=AUDIO_FORMAT, compression_level=0.5)
@@ -31,8 +31,11 @@ def audio_data_uri(signal: Signal) -> str:
 
 
 def mel_data_uri(mel: np.ndarray, *, low: float, high: float) -> str:
-    """A mel as a PNG, a pixel for each band and frame, low bands at the bottom; as a data URI."""
-    step = -(-len(mel) // MAX_PICTURE_FRAMES)
+    """Encode a mel [F, M] as a PNG with one pixel per band and frame; `low` is black, `high` is bright.
+
+    Several frames are averaged into one pixel if there are more than `MAX_IMAGE_FRAMES`.
+    """
+    step = -(-len(mel) // MAX_IMAGE_FRAMES)
     pooled = np.add.reduceat(mel.astype(np.float32), np.arange(0, len(mel), step), axis=0)
     sizes = np.diff(np.arange(0, len(mel), step), append=len(mel))
     levels = (pooled / sizes[:, None] - low) / (high - low)
@@ -40,7 +43,7 @@ def mel_data_uri(mel: np.ndarray, *, low: float, high: float) -> str:
 
 
 def colour_scale() -> str:
-    """From the lowest to the highest value, as a data URI."""
+    """The colour scale of the mel images as a PNG."""
     return _png(np.arange(256, dtype=np.uint8)[None])
 
 
@@ -58,13 +61,13 @@ def _magma() -> bytes:
 
 
 def frequency_ticks(spec: FeatureSpec) -> list[Tick]:
-    """Kilohertz along the bands, as shares of the height from the bottom."""
+    """Ticks in kHz; positions are fractions of the height of a mel image, from the bottom."""
     centres_khz = mel_filterbank(spec).argmax(axis=0) * spec.sample_rate_hz / spec.n_fft / 1000
-    places = (np.arange(spec.n_mels) + 0.5) / spec.n_mels
+    positions = (np.arange(spec.n_mels) + 0.5) / spec.n_mels
     shown = [khz for khz in TICKS_KHZ if spec.fmin_hz / 1000 < khz <= spec.fmax_hz / 1000]
-    return [Tick(round(float(np.interp(khz, centres_khz, places)), 4), f"{khz:g}") for khz in shown]
+    return [Tick(round(float(np.interp(khz, centres_khz, positions)), 4), f"{khz:g}") for khz in shown]
 
 
 def data_uri(data: bytes, *, kind: str) -> str:
-    """Bytes within the page."""
+    """Encode bytes as a data URI."""
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -1,8 +1,8 @@
-"""`DATA/report.html`: what a dataset holds, on one page that needs nothing beside it.
+"""`DATA/report.html`: a self-contained page that describes a dataset.
 
-tables and dataset.json ─► facts, histograms, clips ─► one template     every number says which column it comes from
+tables and dataset.json ─► totals, histograms, clips ─► assessment ─► template
 
-No Beam: whole columns at a time, and never a Python object per row, so a million records are a matter of seconds.
+The report uses no Beam. It reads whole columns and makes no Python object per row, so a million records take seconds.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from shared.errors import UserError
 from shared.files import write_bytes
 from shared.storage_path import StoragePath
 
-# Of a page, which says in its head what it is of.
+# The head of the page states which dataset and validation it describes.
 HEAD_BYTES = 1 << 12
 
 
 def refresh_report(dataset: Dataset) -> StoragePath:
-    """Write the page unless the one there is of this very dataset, and tells of its last validation; where it is.
+    """Write the page unless it is up to date with the dataset and its last validation; return its path.
 
     Raises:
         UserError: as `write_report`.
@@ -34,12 +34,12 @@ def _head(path: StoragePath) -> bytes:
             return b""
         with path.open("rb") as file:
             return file.read(HEAD_BYTES)
-    except OSError:  # then it cannot be told
+    except OSError:  # the page is written again
         return b""
 
 
 def write_report(dataset: Dataset) -> StoragePath:
-    """Write the page; where it is.
+    """Write the page and return its path.
 
     Raises:
         UserError: a table of the dataset cannot be read, or the page cannot be written.
@@ -47,7 +47,7 @@ def write_report(dataset: Dataset) -> StoragePath:
     path = dataset.layout.report
     page = render(dataset)
     try:
-        # the name of a folder may hold bytes that are no text
+        # a folder name may contain bytes that are not UTF-8
         write_bytes(path, page.encode("utf-8", "replace"), durable=False)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; make room or give write permission, then `make report`") from error

@@ -67,7 +67,7 @@ def _record_of(details: UtteranceDetails) -> str:
     """Where it is and what is wrong with it, or why there is none."""
     record = details.record
     if record is None:
-        return f"{details.utterance_id} is {details.verdict}: {details.reason}: {details.message}"
+        return f"{details.utterance_id} is {details.status}: {details.reason}: {details.message}"
     return f"{record.file}:{record.index} is {record.state}"
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.tables.columns import load_table
-from pipelines.tables.load import load_utterances
+from pipelines.tables.load import FILTERED, KEPT, load_utterances
 from pipelines.trace.suggestions import suggest_ids
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 _PLACE = re.compile(
     rf"(?:(?P<root>.*/)?(?P<folder>shards|withheld)/)?(?P<stem>{SHARD_NAME.pattern})\.tfrecord(?P<kind>[:@])(?P<number>\d{{1,18}})"
 )
-_VERDICT_OF_FOLDER = {"shards": "kept", "withheld": "withheld"}
+_STATUS_OF_FOLDER = {"shards": KEPT, "withheld": FILTERED}
 
 
 def find_rows(dataset: Dataset, what: str) -> list[Row]:
@@ -37,16 +37,16 @@ def find_rows(dataset: Dataset, what: str) -> list[Row]:
     place = _PLACE.fullmatch(what)
     if place is not None:
         return [_at_place(dataset, place)]
-    rows = list(_of_id(dataset, what)) or list(_of_audio(dataset, what))
+    rows = list(rows_with_id(dataset, what)) or list(_of_audio(dataset, what))
     if not rows:
         raise UserError(_why_unknown(dataset, what))
     return rows
 
 
-def _of_id(dataset: Dataset, utterance_id: str) -> Iterator[Row]:
+def rows_with_id(dataset: Dataset, utterance_id: str) -> Iterator[Row]:
     """Its shard in each split follows from the id."""
     stems = [shard.name for shard in dataset.info.shards if _may_hold(ShardName.parse(shard.name), utterance_id)]
-    rows = load_utterances(dataset, shard_names=stems)
+    rows = load_utterances(dataset, stems=stems)
     yield from rows.filter(pc.equal(rows["utterance_id"], utterance_id)).to_pylist()
 
 
@@ -63,7 +63,7 @@ def _of_audio(dataset: Dataset, path: str) -> Iterator[Row]:
         paths = [load_table(file, columns=("audio_path",))["audio_path"] for file in files]
         if not any(pc.any(pc.ends_with(column, name)).as_py() for column in paths):
             continue
-        rows = load_utterances(dataset, shard_names=[shard.name])
+        rows = load_utterances(dataset, stems=[shard.name])
         likely = rows.filter(pc.ends_with(rows["audio_path"], name)).to_pylist()
         yield from (row for row in likely if _absolute(row["audio_path"]) == wanted)
 
@@ -78,8 +78,8 @@ def _at_place(dataset: Dataset, place: re.Match[str]) -> Row:
     stem, folder, number = place["stem"], place["folder"] or "shards", int(place["number"])
     if stem not in {shard.name for shard in dataset.info.shards}:
         raise UserError(f"{dataset.layout.root}: has no shard {stem}; dataset.json lists those that it has")
-    rows = load_utterances(dataset, shard_names=[stem])
-    rows = rows.filter(pc.equal(rows["verdict"].cast(pa.string()), _VERDICT_OF_FOLDER[folder]))
+    rows = load_utterances(dataset, stems=[stem])
+    rows = rows.filter(pc.equal(rows["status"].cast(pa.string()), _STATUS_OF_FOLDER[folder]))
     file = f"{folder}/{stem}.tfrecord"
     index = number if place["kind"] == ":" else _index_at(rows, number)
     if not 0 <= index < len(rows):

@@ -20,7 +20,7 @@ def details_summary(details: UtteranceDetails, *, root: StoragePath) -> str:
 
 
 def _facts(details: UtteranceDetails, *, root: StoragePath) -> Iterator[tuple[str, str]]:
-    yield "verdict", _verdict(details)
+    yield "status", _status(details)
     yield "source", f"{details.source} ({details.reader}), {details.split}, {details.language or 'language not stated'}"
     yield "speaker", details.speaker or ""
     record = details.record
@@ -40,12 +40,12 @@ def _facts(details: UtteranceDetails, *, root: StoragePath) -> Iterator[tuple[st
     yield "reproduced", details.reproduction or ""
 
 
-def _verdict(details: UtteranceDetails) -> str:
+def _status(details: UtteranceDetails) -> str:
     """kept, or what speaks against it."""
     if not details.reason:
-        return details.verdict
+        return details.status
     threshold = f" [{details.threshold}]" if details.threshold else ""
-    return f"{details.verdict}: {details.reason}: {details.message}{threshold}"
+    return f"{details.status}: {details.reason}: {details.message}{threshold}"
 
 
 def _audio(details: UtteranceDetails) -> Iterator[tuple[str, str]]:

@@ -65,7 +65,7 @@ class UtteranceDetails(_Frozen):
     split: str
     language: str
     speaker: str | None
-    verdict: str
+    status: str
     reason: str
     message: str
     threshold: str  # what withheld it, as a field of the config with its value
@@ -95,7 +95,7 @@ def read_utterance_details(dataset: Dataset, row: Row) -> tuple[UtteranceDetails
         split=stem.split,
         language=row["language"],
         speaker=row["speaker"],
-        verdict=row["verdict"],
+        status=row["status"],
         reason=row["reason"],
         message=row["message"],
         threshold=threshold_of(row["reason"], info=info, source=stem.source, language=row["language"]),
@@ -111,10 +111,10 @@ def read_utterance_details(dataset: Dataset, row: Row) -> tuple[UtteranceDetails
 
 
 def _read_record(dataset: Dataset, row: Row) -> tuple[RecordLocation | None, bytes | None]:
-    if row["verdict"] not in WITH_RECORD:
+    if row["status"] not in WITH_RECORD:
         return None, None
     layout = dataset.layout
-    path = layout.shard(row["shard"]) if row["verdict"] == KEPT else layout.withheld(row["shard"])
+    path = layout.shard(row["shard"]) if row["status"] == KEPT else layout.withheld(row["shard"])
     state, payload = VALID, None
     try:
         payload = _checked(path, row=row, contract=dataset.info.contract)

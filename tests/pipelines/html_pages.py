@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import html.parser
 import re
 from pathlib import Path
-from typing import NamedTuple
 
 Attributes = dict[str, str | None]
 VOID = {"meta", "img", "br", "wbr", "input", "link", "hr", "rect", "line", "polyline"}
 
 
-class Element(NamedTuple):
+@dataclasses.dataclass(eq=False)
+class Element:
+    """One element; two elements are never equal."""
+
     tag: str
     attributes: Attributes
     ancestors: tuple[Element, ...]  # the outermost first

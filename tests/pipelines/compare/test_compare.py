@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import collections
+import io
 import json
 import re
 import shutil
@@ -17,14 +19,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
+from PIL import Image
 
-from pipelines.compare import compare_datasets
+from pipelines.compare import compare_datasets, write_comparison
 from pipelines.compare.changes import CHANGE_KINDS
+from pipelines.compare.listening import MAX_PAIRS
 from pipelines.tables import record_diff as records
 from pipelines.tables.join import pair_rows
 from shared.dataset import Dataset
 from shared.locks import write_lock
 from tests.pipelines import builds
+from tests.pipelines.html_pages import Page, check_isolation
 
 HOSTILE = "The <script>alert(1)</script> kettle & co."
 
@@ -50,7 +55,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def parsed(data: Path) -> dict[str, dict[str, Any]]:
-    """Every record, kept or withheld, by TensorFlow."""
+    """Every record, kept or filtered, by TensorFlow."""
     import tensorflow as tf
 
     found = {}
@@ -66,17 +71,17 @@ def parsed(data: Path) -> dict[str, dict[str, Any]]:
 
 
 def rows_of(data: Path) -> dict[str, dict[str, Any]]:
-    """Every utterance with its verdict, row by row; no id stands twice in these datasets."""
+    """Every utterance with its status, row by row; no id stands twice in these datasets."""
     found = {}
     for path in sorted((data / "manifest").iterdir()):
         found |= {
-            row["utterance_id"]: row | {"verdict": "kept", "reason": ""} for row in pq.read_table(path).to_pylist()
+            row["utterance_id"]: row | {"status": "kept", "reason": ""} for row in pq.read_table(path).to_pylist()
         }
     for path in sorted((data / "withheld").glob("*.parquet")):
         reasons = {row["utterance_id"]: row for row in pq.read_table(data / "rejected" / path.name).to_pylist()}
         for row in pq.read_table(path).to_pylist():
             reason = reasons[row["utterance_id"]]["reason"]
-            found[row["utterance_id"]] = row | {"verdict": "withheld", "reason": reason}
+            found[row["utterance_id"]] = row | {"status": "filtered", "reason": reason}
     return found
 
 
@@ -86,8 +91,6 @@ def ids_of(document: dict[str, Any], kind: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def document(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    from pipelines.compare import write_comparison
-
     path = tmp_path_factory.mktemp("document") / "out.json"
     write_comparison(compare_datasets(*map(Dataset.open, pair)), path=path)
     return json.loads(path.read_text("utf-8"))
@@ -105,8 +108,8 @@ def test_every_change_of_an_utterance_is_found_and_no_other(pair: tuple[Path, Pa
     assert ids_of(document, "text") == differing("text", "original_text") == {"ljspeech/C00003"}
     assert ids_of(document, "audio") == differing("audio_sha256") == {"ljspeech/C00002"}
     assert ids_of(document, "moved") == differing("shard")
-    assert ids_of(document, "verdict") == differing("verdict", "reason")
-    assert len(ids_of(document, "verdict")) > 3
+    assert ids_of(document, "status") == differing("status", "reason")
+    assert len(ids_of(document, "status")) > 3
     assert ids_of(document, "damaged") == ids_of(document, "speaker") == ids_of(document, "path") == set()
     measured = {(name, row["column"]) for row in document["changes"]["measures"] for name in [row["utterance_id"]]}
     columns = {column for _, column in measured}
@@ -133,9 +136,9 @@ def test_records_are_compared_as_tensorflow_reads_them(pair: tuple[Path, Path], 
 
 
 def test_a_verdict_names_both_sides(document: dict[str, Any]) -> None:
-    for row in document["changes"]["verdict"]:
-        assert (row["verdict_a"], row["reason_a"]) == ("kept", "")
-        assert (row["verdict_b"], row["reason_b"]) == ("withheld", "too_short")
+    for row in document["changes"]["status"]:
+        assert (row["status_a"], row["reason_a"]) == ("kept", "")
+        assert (row["status_b"], row["reason_b"]) == ("filtered", "too_short")
         assert "min_duration_s" in row["message_b"]
 
 
@@ -209,7 +212,7 @@ def test_a_damaged_record_is_told_with_its_side_and_file(pair: tuple[Path, Path]
     spoiled = builds.copied(b, to=tmp_path / "spoiled")
     changed = compare_datasets(Dataset.open(a), Dataset.open(b)).changes["record"]["utterance_id"][0].as_py()
     row = rows_of(b)[changed]
-    folder = {"kept": "shards", "withheld": "withheld"}[row["verdict"]]
+    folder = {"kept": "shards", "filtered": "withheld"}[row["status"]]
     path = spoiled / folder / f"{row['shard']}.tfrecord"
     data = bytearray(path.read_bytes())
     data[row["offset_bytes"] + 40] ^= 1
@@ -228,12 +231,68 @@ def test_differences_exit_with_1_and_say_what_they_are(
     assert "config.checks.min_duration_s: 0.4 → 1.9" in outcome.out
     assert "ljspeech/C00099" in outcome.out
     assert str(page) in outcome.out
+    assert outcome.out.splitlines()[-1].startswith("The datasets differ: exit code 1 (0: equal, 1: different, ")
+    check_isolation(Page(page))
+    assert HOSTILE in Page(page).text
     text = page.read_text("utf-8")
-    assert "<script" not in text
-    assert "&lt;script&gt;" in text
-    assert not re.search(r"(?:src|href)=\"(?!#)", text)
     kinds = dict(re.findall(r'data-kind="(\w+)">\s*<summary.*?<span class="n">([\d,]+)</span>', text))
     assert kinds["added"] == kinds["removed"] == kinds["mel"] == "1"
+
+
+@pytest.fixture(scope="module")
+def page(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Page:
+    path = tmp_path_factory.mktemp("page") / "out.html"
+    write_comparison(compare_datasets(*map(Dataset.open, pair)), path=path)
+    return Page(path)
+
+
+def test_changed_clips_can_be_heard_and_seen_side_by_side(pair: tuple[Path, Path], page: Page) -> None:
+    changed = page.values("data-pair")
+    assert {"ljspeech/C00002", "ljspeech/C00003"} <= set(changed)
+    assert len(changed) == len(set(changed)) <= MAX_PAIRS
+    features = Dataset.open(pair[0]).info.contract.features
+    sides = [rows_of(data) for data in pair]
+    for utterance_id in changed:
+        cards = [one for one in page.having("data-clip") if one.is_within("div", **{"data-pair": utterance_id})]
+        images = [one for one in page.elements if one.tag == "img" and set(cards) & set(one.ancestors)]
+        for card, image, rows, name in zip(cards, images, sides, ("A", "B"), strict=True):
+            assert f"{name}: {rows[utterance_id]['status']}" in card.text
+            png = base64.b64decode(str(image.attributes["src"]).partition("base64,")[2])
+            assert Image.open(io.BytesIO(png)).size == (rows[utterance_id]["frames"], features.n_mels)
+    sounds = [one for one in page.elements if one.tag == "audio"]
+    assert len(sounds) == 2 * len(changed) - 1  # the recording of C00002 was replaced after the first build
+    assert "C00002.wav has changed since the build (sha256)" in page.text
+
+
+def test_the_first_line_names_the_fields_of_the_contract_that_differ(
+    pair: tuple[Path, Path], tmp_path: Path, command: Callable
+) -> None:
+    assert "same contract: the two can be trained on together" in command("compare", *pair).out
+    other = builds.copied(pair[0], to=tmp_path / "other")
+    dataset = json.loads((other / "dataset.json").read_text("utf-8"))
+    dataset["contract"]["processing"]["trim_db"] = 30.0
+    (other / "dataset.json").write_text(json.dumps(dataset), "utf-8")
+    lines = command("compare", pair[0], other).out.splitlines()
+    assert lines[2] == "contracts differ in processing.trim_db: the two cannot be trained on together"
+    assert lines[3] == "  contract.processing.trim_db: null → 30.0"
+
+
+def test_wide_tables_have_labels_for_narrow_screens_and_hashes_stay_whole(page: Page) -> None:
+    tables = [one for one in page.elements if one.tag == "table"]
+    assert all(one.attributes == {"class": "stack"} for one in tables)
+    rows = [
+        one for one in page.elements if one.tag == "tr" and not any(outer.tag == "thead" for outer in one.ancestors)
+    ]
+    assert rows
+    for row in rows:
+        cells = [one for one in page.elements if one.tag == "td" and one.ancestors[-1] == row]
+        assert all("data-label" in one.attributes for one in cells[1:])
+    assert "overflow-wrap: anywhere" not in page.source
+    assert "manifest" not in page.text
+
+
+def test_few_records_are_not_called_free_of_drift(page: Page) -> None:
+    assert page.values("data-assessment") == ["unknown"]
 
 
 @pytest.mark.parametrize("side", [0, 1])

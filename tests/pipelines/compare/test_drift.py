@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pipelines.compare.drift import ALPHA, COLUMNS, MEASURES, QUANTILES, Drift, KeptRecords, find_drifts
-from pipelines.compare.histogram_overlay import overlay
+from pipelines.compare.drift import ALPHA, COLUMNS, DRIFT_MEASURES, QUANTILES, Drift, KeptRecords, find_drifts
+from pipelines.compare.histogram_overlay import draw_overlay
 from pipelines.html.axes import VIEW_BOX
 from pipelines.tables.columns import DatasetRows
 from pipelines.tables.join import pair_rows
@@ -163,8 +163,8 @@ def test_too_few_records_are_not_judged() -> None:
 
 def test_the_picture_holds_every_record_of_both() -> None:
     a, b = corpus(500, seed=13), trimmed(corpus(300, seed=14), seconds=0.5)
-    for drift in drifts(a, renamed(b))[: len(MEASURES)]:
-        drawn = overlay(a[drift.measure.column], b[drift.measure.column], drift=drift)
+    for drift in drifts(a, renamed(b))[: len(DRIFT_MEASURES)]:
+        drawn = draw_overlay(a[drift.measure.column], b[drift.measure.column], drift=drift)
         assert sum(bar.shares[0] for bar in drawn.bars) == pytest.approx(1)
         assert sum(bar.shares[1] for bar in drawn.bars) == pytest.approx(1)
         tallest = max(drawn.bars, key=lambda bar: bar.shares[1])

@@ -485,7 +485,7 @@ def test_bins_of_one_value_and_of_none() -> None:
 
 
 def test_a_step_is_round() -> None:
-    assert [round_step(span, at_most=5) for span in (1, 4.9, 7, 12, 300)] == [0.2, 1, 2, 5, 100]
+    assert [round_step(span, max_steps=5) for span in (1, 4.9, 7, 12, 300)] == [0.2, 1, 2, 5, 100]
 
 
 @pytest.mark.parametrize("spec", PRESETS.values(), ids=PRESETS)

@@ -92,7 +92,7 @@ def test_every_record_is_found_by_its_id_its_index_and_each_of_its_bytes(traced:
             assert record.length_bytes == last + 1 - frame.offset_bytes
             assert record.sha256 == hashlib.sha256(frame.payload).hexdigest()
             assert record.state == "valid"
-            assert account.verdict == {"shards": "kept", "withheld": "withheld"}[file.partition("/")[0]]
+            assert account.status == {"shards": "kept", "withheld": "filtered"}[file.partition("/")[0]]
             assert account.text == decode(frame.payload)["text"][0].decode()  # type: ignore[union-attr]
             assert [token for token, _ in account.tokens] == decode(frame.payload)["tokens"]
 
@@ -112,9 +112,9 @@ def test_what_is_not_in_the_shards_says_why(traced: Path) -> None:
     tables = [pq.read_table(path) for path in (traced / "withheld").glob("*.parquet")]
     withheld = [name for table in tables for name in table["utterance_id"].to_pylist()]
     (short,) = trace(dataset, next(name for name in withheld if name != "ljspeech/C00000"))
-    assert (short.verdict, short.reason, short.threshold) == ("withheld", "too_short", "checks.min_duration_s=1.8")
+    assert (short.status, short.reason, short.threshold) == ("filtered", "too_short", "checks.min_duration_s=1.8")
     (missing,) = trace(dataset, "ljspeech/missing")
-    assert (missing.verdict, missing.reason, missing.record) == ("rejected", "missing_audio", None)
+    assert (missing.status, missing.reason, missing.record) == ("rejected", "missing_audio", None)
     assert missing.audio.state == "missing"
     twice = trace(dataset, "ljspeech/C00000")
     assert sorted(one.reason for one in twice) in (["", "duplicate_id"], ["duplicate_id", "too_short"])
