@@ -1,6 +1,6 @@
-"""`myxtts-data trace`: from an utterance to its record, its audio file and every parameter, and back.
+"""`myxtts-data trace`: find an utterance by id, record or audio file, and show how it was made.
 
-an id ────────────► hash ─► the shards that may hold it ─┐
-a place in a shard ─► its manifest ──────────────────────┼─► rows ─► record, checked ─► account, picture, once more
-an audio file ────► the paths of all tables ─────────────┘
+id ──────────────► hash ─► the shards that may hold it ─┐
+record in a shard ─► its manifest ──────────────────────┼─► rows ─► record, checked ─► details, spectrogram,
+audio file ───────► the paths in all tables ────────────┘                               reproduction
 """

@@ -1,4 +1,4 @@
-"""Preparing an utterance once more: would its record come out the same?"""
+"""Prepare an utterance again and compare the record with the stored one."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SAME = "the same bytes"
 
 
 def reproduce_record(row: Row, *, payload: bytes, contract: Contract) -> str:
-    """What comes of the text in the manifest and the audio file as it is now: `SAME`, or how it differs.
+    """Prepare the manifest's text and the present audio file; return `SAME` or a description of the difference.
 
     Raises:
-        UserError: the tokenizer is not to be had, or is another one now.
+        UserError: the tokenizer cannot be loaded, or is not the tokenizer of the dataset.
     """
     utterance = Utterance(
         id=row["utterance_id"],

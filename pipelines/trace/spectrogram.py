@@ -1,4 +1,4 @@
-"""A mel as a picture: time in seconds, frequency in hertz, a block of whole pixels for each value."""
+"""A mel as a PNG with axes: time in seconds, frequency in hertz, a block of whole pixels for each value."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from shared.features import FeatureSpec
 from shared.files import write_bytes
 
 DPI = 100
-# Around the mel, in pixels: left, right, bottom, top.
+# Left, right, bottom and top of the mel, in pixels.
 MARGINS = (80, 110, 60, 50)
 BAND_PIXELS = 4
 MIN_WIDTH = 400
 
 
 def range_of(mel: np.ndarray) -> tuple[float, float]:
-    """The ln magnitudes that are black and pale."""
+    """The ln magnitudes drawn darkest and brightest."""
     low, high = np.percentile(mel.astype(np.float32), (2, 99.9))
     return float(low), max(float(high), float(low) + 1e-3)
 
 
 def frame_pixels(frames: int) -> int:
-    """The width of a frame."""
+    """The width of a frame in pixels."""
     return max(1, min(4, 1200 // max(frames, 1)))
 
 
@@ -43,11 +43,11 @@ def write_spectrogram(mel: np.ndarray, *, spec: FeatureSpec, title: str, path: P
     try:
         write_bytes(path, draw_spectrogram(mel, spec=spec, title=title), durable=False)
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; wanted a file that can be written (--mel)") from error
+        raise UserError(f"{path}: {error.strerror}; expected a file that can be written; change --mel") from error
 
 
 def draw_spectrogram(mel: np.ndarray, *, spec: FeatureSpec, title: str) -> bytes:
-    """The PNG; its mel's lower left corner is at (left, bottom) of `MARGINS`."""
+    """Draw a mel [F, M]; its lower left corner is at (left, bottom) of `MARGINS`."""
     left, right, bottom, top = MARGINS
     width, height = len(mel) * frame_pixels(len(mel)), spec.n_mels * BAND_PIXELS
     size = (left + max(width, MIN_WIDTH) + right, bottom + height + top)
@@ -55,7 +55,7 @@ def draw_spectrogram(mel: np.ndarray, *, spec: FeatureSpec, title: str) -> bytes
     canvas = FigureCanvasAgg(figure)
     low, high = range_of(mel)
     colours = ScalarMappable(Normalize(low, high), cmap="magma")
-    # by pixels: an image within axes is resampled, and off by one where it is large
+    # drawn pixel by pixel: matplotlib resamples an image within axes, which shifts large images by a pixel
     blocks = np.repeat(np.repeat(mel.astype(np.float32).T, BAND_PIXELS, axis=0), width // max(len(mel), 1), axis=1)
     figure.figimage(blocks, left, bottom, cmap=colours.cmap, vmin=low, vmax=high, origin="lower")
     axes = figure.add_axes((left / size[0], bottom / size[1], width / size[0], height / size[1]), facecolor="none")

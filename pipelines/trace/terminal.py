@@ -1,4 +1,4 @@
-"""The account of an utterance as the terminal shows it."""
+"""The details of an utterance as terminal output."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LABEL = 10
 
 
 def details_summary(details: UtteranceDetails, *, root: StoragePath) -> str:
-    """A line for each thing to know."""
+    """One labelled line per fact."""
     lines = [details.utterance_id]
-    lines += [f"  {label:{LABEL}}{text}" for label, text in _facts(details, root=root) if text]
+    lines += [f"  {label:{LABEL}}{text}" for label, text in _lines(details, root=root) if text]
     return "\n".join(lines)
 
 
-def _facts(details: UtteranceDetails, *, root: StoragePath) -> Iterator[tuple[str, str]]:
+def _lines(details: UtteranceDetails, *, root: StoragePath) -> Iterator[tuple[str, str]]:
     yield "status", _status(details)
     yield "source", f"{details.source} ({details.reader}), {details.split}, {details.language or 'language not stated'}"
     yield "speaker", details.speaker or ""
@@ -31,17 +31,17 @@ def _facts(details: UtteranceDetails, *, root: StoragePath) -> Iterator[tuple[st
         yield "", f"{record.state}, sha256 {record.sha256}" if record.sha256 else record.state
     yield from _audio(details)
     if details.text is not None:
-        yield "written", str(details.original_text)
-        yield "prepared", details.text
+        yield "original", str(details.original_text)
+        yield "text", details.text
     if details.tokens:
         yield "tokens", f"{len(details.tokens)}: {' '.join(piece for _, piece in details.tokens)}"
-    yield "measures", ", ".join(f"{name} {_shown(value)}" for name, value in details.measures.items())
+    yield "measured", ", ".join(f"{name} {_format(value)}" for name, value in details.measures.items())
     yield from _contract(details)
     yield "reproduced", details.reproduction or ""
 
 
 def _status(details: UtteranceDetails) -> str:
-    """kept, or what speaks against it."""
+    """`kept`, or the status with its reason and threshold."""
     if not details.reason:
         return details.status
     threshold = f" [{details.threshold}]" if details.threshold else ""
@@ -52,7 +52,7 @@ def _audio(details: UtteranceDetails) -> Iterator[tuple[str, str]]:
     audio = details.audio
     yield "audio", f"{audio.path}: {audio.state}{cwd_hint(audio.path) * (audio.state == MISSING)}"
     if audio.state == CHANGED:
-        yield "", f"sha256 {audio.recorded_sha256} then"
+        yield "", f"sha256 {audio.recorded_sha256} at the build"
         yield "", f"sha256 {audio.current_sha256} now"
     elif audio.recorded_sha256 or audio.current_sha256:
         yield "", f"sha256 {audio.recorded_sha256 or audio.current_sha256}"
@@ -69,7 +69,7 @@ def _contract(details: UtteranceDetails) -> Iterator[tuple[str, str]]:
     yield "", f"tokenizer {tokenizer.location} (sha256 {tokenizer.sha256[:16]}…, {tokenizer.size} entries)"
 
 
-def _shown(value: str | int | float | bool) -> str:
+def _format(value: str | int | float | bool) -> str:
     if isinstance(value, float):
         return format_number(value, digits=4)
     return repr(value) if isinstance(value, str) else str(value)

@@ -1,4 +1,4 @@
-"""All that is known of one utterance: where it stands, what it was made from, and by what."""
+"""Everything about one utterance: its record, its audio file, its text and tokens, and the contract."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shared.vocabulary import Vocabulary
 UNCHANGED, CHANGED, MISSING = "unchanged", "changed", "missing"
 VALID = "valid"
 
-# Told in places of their own.
+# Columns that have fields of their own.
 _ELSEWHERE = {
     *("split", "shard", "index", "offset_bytes", "length_bytes", "utterance_id", "language", "speaker"),
     *("text", "original_text", "audio_path", "audio_sha256"),
@@ -37,21 +37,21 @@ class _Frozen(pydantic.BaseModel):
 
 
 class RecordLocation(_Frozen):
-    """Where the record stands; `state` is "valid", or what is wrong with it."""
+    """The location of the record; `state` is "valid" or describes the damage."""
 
-    file: str  # within the dataset
+    file: str  # path within the dataset
     index: int
     offset_bytes: int
     length_bytes: int
-    sha256: str | None  # of the serialised record, without its frame
+    sha256: str | None  # of the serialised record, without the framing of TFRecord
     state: str
 
 
 class AudioFileState(_Frozen):
-    """The recording; `state` is "unchanged", "changed", "missing", or why it cannot be read."""
+    """The audio file; `state` is "unchanged", "changed", "missing", or says why it cannot be read."""
 
     path: str
-    recorded_sha256: str | None  # None where nothing was made of it
+    recorded_sha256: str | None  # None if the utterance has no record
     current_sha256: str | None
     state: str
 
@@ -68,7 +68,7 @@ class UtteranceDetails(_Frozen):
     status: str
     reason: str
     message: str
-    threshold: str  # what withheld it, as a field of the config with its value
+    threshold: str  # the threshold that filtered it, as a config field with its value
     record: RecordLocation | None
     audio: AudioFileState
     original_text: str | None
@@ -77,7 +77,7 @@ class UtteranceDetails(_Frozen):
     measures: dict[str, str | int | float | bool]
     contract: Contract
     fingerprint: str
-    reproduction: str | None = None  # what came of preparing it once more
+    reproduction: str | None = None  # result of `--reproduce`
 
     @property
     def is_valid(self) -> bool:
@@ -85,7 +85,7 @@ class UtteranceDetails(_Frozen):
 
 
 def read_utterance_details(dataset: Dataset, row: Row) -> tuple[UtteranceDetails, bytes | None]:
-    """The account of a row, and its serialised record where that is sound."""
+    """The details of a table row, and its serialised record if that is valid."""
     info, stem = dataset.info, ShardName.parse(row["shard"])
     record, payload = _read_record(dataset, row)
     return UtteranceDetails(
@@ -159,7 +159,7 @@ def _audio(row: Row) -> AudioFileState:
 
 
 def _pieces(payload: bytes, *, dataset: Dataset) -> list[tuple[int, str]]:
-    """With `#id` for a piece that the compact vocabulary has not: it is of the kept records."""
+    """Token ids with their pieces; `#id` if the vocabulary of the kept records lacks the token."""
     vocabulary = Vocabulary.load(dataset.layout.vocabulary)
     names: dict[Any, str] = dict(zip(vocabulary.nllb_ids.tolist(), vocabulary.pieces, strict=True))
     tokens = [token for token in decode(payload)["tokens"] if isinstance(token, int)]
@@ -167,7 +167,7 @@ def _pieces(payload: bytes, *, dataset: Dataset) -> list[tuple[int, str]]:
 
 
 def threshold_of(reason: str, *, info: DatasetInfo, source: str, language: str) -> str:
-    """Which threshold speaks in a reason, and its value; empty where there is none."""
+    """The threshold that belongs to a reason, with its value; empty if there is none."""
     checks = info.selection.checks
     for bound in ALL_BOUNDS:
         if bound.reason == reason and checks.get(bound.threshold) is not None:

@@ -135,7 +135,7 @@ def test_records_are_compared_as_tensorflow_reads_them(pair: tuple[Path, Path], 
     assert old[first] != new[first]
 
 
-def test_a_verdict_names_both_sides(document: dict[str, Any]) -> None:
+def test_a_changed_status_names_both_sides(document: dict[str, Any]) -> None:
     for row in document["changes"]["status"]:
         assert (row["status_a"], row["reason_a"]) == ("kept", "")
         assert (row["status_b"], row["reason_b"]) == ("filtered", "too_short")
@@ -207,7 +207,7 @@ def test_more_shards_move_utterances_and_change_none(small: Path, tmp_path: Path
     assert not comparison.significant
 
 
-def test_a_damaged_record_is_told_with_its_side_and_file(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_damaged_record_is_reported_with_its_dataset_and_file(pair: tuple[Path, Path], tmp_path: Path) -> None:
     a, b = pair
     spoiled = builds.copied(b, to=tmp_path / "spoiled")
     changed = compare_datasets(Dataset.open(a), Dataset.open(b)).changes["record"]["utterance_id"][0].as_py()

@@ -1,4 +1,4 @@
-"""When a drift is worth a look: never for two halves of one corpus, always for a gain or a trim."""
+"""Drift is significant for a gain or a trim, and never for two random halves of one corpus."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ HOSTILE = "\"><script>alert(1)</script><img src=x onerror='alert(2)'>{{ 7 * 7 }}
 
 @pytest.fixture(scope="module")
 def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset of two sources with faults of every kind, and its report."""
+    """A dataset of two sources with missing, duplicate and too long clips, and its report."""
     folder = tmp_path_factory.mktemp("report")
     bad = ["missing|No such clip.|No such clip.", "C00000|An id twice.|An id twice."]
     corpus = builds.make_corpus(folder / "corpus", clips=14, bad_rows=bad)
@@ -62,8 +62,8 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def disturbed(reported: Path, tmp_path: Path) -> Path:
-    """A copy for a test to spoil."""
+def editable(reported: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
     return builds.copied(reported, to=tmp_path / "data")
 
 
@@ -96,7 +96,7 @@ def test_the_totals_are_those_of_the_tables(reported: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["ljspeech", "other"])
-def test_each_source_is_told(reported: Path, source: str) -> None:
+def test_each_source_is_shown(reported: Path, source: str) -> None:
     facts = Page(reported / "report.html").facts
     kept, withheld, rejected = (rows_of(reported, name, source=source) for name in ("manifest", "withheld", "rejected"))
     assert facts[f"source/{source}/written"] == len(kept)
@@ -106,7 +106,7 @@ def test_each_source_is_told(reported: Path, source: str) -> None:
     assert facts[f"source/{source}/seconds"] == pytest.approx(sum(row["duration_s"] for row in kept))
 
 
-def test_languages_splits_and_speakers_are_told(sample: Path, tmp_path: Path) -> None:
+def test_languages_splits_and_speakers_are_shown(sample: Path, tmp_path: Path) -> None:
     data = builds.copied(sample, to=tmp_path / "data")
     facts, kept = report_of(data).facts, rows_of(data, "manifest")
     for column, kind in (("language", "language"), ("speaker", "speaker"), ("split", "split")):
@@ -146,20 +146,20 @@ def test_thresholds_are_drawn(reported: Path) -> None:
     assert {"min_duration_s", "max_duration_s", "max_tokens", "min_snr_db", "min_rms_db"} <= limits
 
 
-def test_the_band_of_a_language_is_drawn(disturbed: Path) -> None:
-    info = Dataset.open(disturbed).info
+def test_the_allowed_range_of_a_language_is_drawn(editable: Path) -> None:
+    info = Dataset.open(editable).info
     bands = {"ljspeech": {"eng_Latn": (3.0, 30.0)}, "other": {}}
     selection = info.selection.model_copy(update={"characters_per_second": bands})
-    (disturbed / "dataset.json").write_text(info.model_copy(update={"selection": selection}).model_dump_json())
-    assert report_of(disturbed).values("data-range") == ["ljspeech 3 to 30"]
+    (editable / "dataset.json").write_text(info.model_copy(update={"selection": selection}).model_dump_json())
+    assert report_of(editable).values("data-range") == ["ljspeech 3 to 30"]
 
 
-def test_a_corpus_cannot_put_anything_but_text_on_the_page(disturbed: Path) -> None:
+def test_a_corpus_cannot_put_anything_but_text_on_the_page(editable: Path) -> None:
     for folder in ("manifest", "withheld"):
         names = {"speaker": HOSTILE, "language": HOSTILE, "unknown_characters": "<", "audio_path": HOSTILE}
-        rewrite(disturbed, folder, utterance_id=HOSTILE, text=HOSTILE, original_text=HOSTILE[1:], **names)
-    rewrite(disturbed, "rejected", utterance_id=HOSTILE, audio_path=HOSTILE, message=HOSTILE, language=HOSTILE)
-    page = report_of(disturbed)
+        rewrite(editable, folder, utterance_id=HOSTILE, text=HOSTILE, original_text=HOSTILE[1:], **names)
+    rewrite(editable, "rejected", utterance_id=HOSTILE, audio_path=HOSTILE, message=HOSTILE, language=HOSTILE)
+    page = report_of(editable)
     assert len(page.all_of("script")) == 1
     assert all(str(one["src"]).startswith("data:image/png;base64,") for one in page.all_of("img"))
     check_isolation(page)
@@ -187,30 +187,30 @@ def _decoded(address: str) -> bytes:
     return base64.b64decode(address.partition("base64,")[2])
 
 
-def test_without_the_original_the_page_says_so(disturbed: Path) -> None:
-    rewrite(disturbed, "manifest", audio_path="/nowhere/a.wav")
-    rewrite(disturbed, "withheld", audio_sha256="0" * 64)
-    page = report_of(disturbed)
+def test_missing_and_changed_audio_files_are_reported_on_their_cards(editable: Path) -> None:
+    rewrite(editable, "manifest", audio_path="/nowhere/a.wav")
+    rewrite(editable, "withheld", audio_sha256="0" * 64)
+    page = report_of(editable)
     assert page.all_of("audio") == []
     assert "No such file or directory: /nowhere/a.wav" in page.text
     assert "has changed since the build (sha256)" in page.text
 
 
-def test_a_damaged_record_is_told_on_its_card(disturbed: Path) -> None:
-    for path in (disturbed / "shards").glob("*.tfrecord"):
+def test_a_damaged_record_is_reported_on_its_card(editable: Path) -> None:
+    for path in (editable / "shards").glob("*.tfrecord"):
         path.write_bytes(b"\xff" * path.stat().st_size)
-    assert "fails its checksum" in report_of(disturbed).text
+    assert "fails its checksum" in report_of(editable).text
 
 
-def test_the_same_dataset_gives_the_same_page(disturbed: Path) -> None:
-    first = write_report(Dataset.open(disturbed)).read_bytes()
-    assert write_report(Dataset.open(disturbed)).read_bytes() == first
+def test_the_same_dataset_gives_the_same_page(editable: Path) -> None:
+    first = write_report(Dataset.open(editable)).read_bytes()
+    assert write_report(Dataset.open(editable)).read_bytes() == first
 
 
-def test_unknown_characters_are_told_by_language(disturbed: Path) -> None:
-    rewrite(disturbed, "manifest", unknown_characters="⅊₿", unknown_tokens=3, unread_numbers=2)
-    rewrite(disturbed, "withheld", unknown_characters="₿", unknown_tokens=1)
-    facts, kept, aside = report_of(disturbed).facts, rows_of(disturbed, "manifest"), rows_of(disturbed, "withheld")
+def test_unknown_characters_are_counted_by_language(editable: Path) -> None:
+    rewrite(editable, "manifest", unknown_characters="⅊₿", unknown_tokens=3, unread_numbers=2)
+    rewrite(editable, "withheld", unknown_characters="₿", unknown_tokens=1)
+    facts, kept, aside = report_of(editable).facts, rows_of(editable, "manifest"), rows_of(editable, "withheld")
     assert facts["text/eng_Latn/unknown_tokens"] == 3 * len(kept)
     assert facts["text/eng_Latn/filtered_tokens"] == len(aside)
     assert facts["text/eng_Latn/character/⅊"] == len(kept)
@@ -218,25 +218,25 @@ def test_unknown_characters_are_told_by_language(disturbed: Path) -> None:
     assert facts["text/eng_Latn/unread_numbers"] == 2 * len(kept)
 
 
-def test_repeats_leaks_and_copies_are_told(disturbed: Path) -> None:
-    rewrite(disturbed, "manifest", text_repeats=2, text_leaks=True, duplicate_bits=3)
-    facts, kept = report_of(disturbed).facts, rows_of(disturbed, "manifest")
+def test_repeats_leaks_and_duplicates_are_counted(editable: Path) -> None:
+    rewrite(editable, "manifest", text_repeats=2, text_leaks=True, duplicate_bits=3)
+    facts, kept = report_of(editable).facts, rows_of(editable, "manifest")
     assert [facts[f"repetition/{name}"] for name in ("repeats", "leaks", "copies")] == [len(kept)] * 3
 
 
-def test_many_speakers_end_in_a_sum(disturbed: Path) -> None:
-    for path in (disturbed / "manifest").glob("*.parquet"):
+def test_speakers_that_are_not_listed_are_summed(editable: Path) -> None:
+    for path in (editable / "manifest").glob("*.parquet"):
         rows = [row | {"speaker": f"x/{row['utterance_id']}"} for row in pq.read_table(path).to_pylist()]
         copies = [row | {"speaker": f"{row['speaker']}{n}"} for row in rows for n in range(4)]
         write_table(path, pa.Table.from_pylist(copies, schema=MANIFEST))
-    dataset = Dataset.open(disturbed)
+    dataset = Dataset.open(editable)
     stems = [shard.name for shard in dataset.info.shards]
     speakers = speaker_totals(load_columns(stems, path_of=dataset.layout.manifest, columns=RECORD_COLUMNS))
-    kept = rows_of(disturbed, "manifest")
+    kept = rows_of(editable, "manifest")
     assert len(speakers.shown) == SHOWN_SPEAKERS
     assert speakers.others == len(kept) - SHOWN_SPEAKERS
-    told = sum(row.seconds for row in speakers.shown) + speakers.others_s
-    assert told == pytest.approx(sum(row["duration_s"] for row in kept))
+    total = sum(row.seconds for row in speakers.shown) + speakers.others_s
+    assert total == pytest.approx(sum(row["duration_s"] for row in kept))
     assert speakers.shown[0].seconds == max(row["duration_s"] for row in kept)
 
 
@@ -302,15 +302,15 @@ def test_file_and_column_names_stand_in_one_closed_section(reported: Path) -> No
         assert section.attributes == {"class": "card provenance"}
 
 
-def test_names_and_hashes_break_after_separators_only(disturbed: Path) -> None:
-    for path in (disturbed / "manifest").glob("*.parquet"):
+def test_names_and_hashes_break_after_separators_only(editable: Path) -> None:
+    for path in (editable / "manifest").glob("*.parquet"):
         rows = [row | {"speaker": "common_voice_fa/b66de0d6017a4a2a"} for row in pq.read_table(path).to_pylist()]
         write_table(path, pa.Table.from_pylist(rows, schema=MANIFEST))
-    page = report_of(disturbed)
+    page = report_of(editable)
     assert "common_<wbr>voice_<wbr>fa/<wbr>b66de0d6017a4a2a" in page.source
     for style in ("overflow-wrap: anywhere", "word-break"):
         assert style not in page.source
-    fingerprint = Dataset.open(disturbed).info.fingerprint
+    fingerprint = Dataset.open(editable).info.fingerprint
     assert all(
         one.attributes["class"] == "hash" for one in page.elements if one.tag == "code" and one.text == fingerprint
     )
@@ -430,38 +430,38 @@ def test_report_is_a_command(reported: Path, command: Callable[..., Any], tmp_pa
     assert absent.err.count("\n") == 1
 
 
-def test_a_page_is_left_alone_as_long_as_it_is_of_this_dataset_and_its_last_validation(disturbed: Path) -> None:
-    page = disturbed / "report.html"
+def test_a_page_is_written_again_only_for_another_dataset_or_validation(editable: Path) -> None:
+    page = editable / "report.html"
     before = page.stat().st_ino
-    refresh_report(Dataset.open(disturbed))
+    refresh_report(Dataset.open(editable))
     assert page.stat().st_ino == before
-    validate_dataset(disturbed)
-    refresh_report(Dataset.open(disturbed))
+    validate_dataset(editable)
+    refresh_report(Dataset.open(editable))
     assert "Validation has" in page.read_text(encoding="utf-8")
-    (disturbed / "_SUCCESS").write_text("other sums\n")
+    (editable / "_SUCCESS").write_text("other sums\n")
     validated = page.stat().st_ino
-    refresh_report(Dataset.open(disturbed))
+    refresh_report(Dataset.open(editable))
     assert page.stat().st_ino != validated
 
 
 @pytest.mark.parametrize("words", [("repair",), ("replay",), ("build", "{data}/config.yaml")])
-def test_a_page_that_a_killed_run_left_of_an_older_dataset_is_written_anew(
-    words: tuple[str, ...], disturbed: Path, command: Callable[..., Any]
+def test_a_page_that_a_killed_run_left_of_an_older_dataset_is_written_again(
+    words: tuple[str, ...], editable: Path, command: Callable[..., Any]
 ) -> None:
-    page = disturbed / "report.html"
+    page = editable / "report.html"
     page.write_text("of an older one")
-    done = command(*(word.format(data=disturbed) for word in words), "--data", str(disturbed))
+    done = command(*(word.format(data=editable) for word in words), "--data", str(editable))
     assert done.code != 2, done.err
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_a_broken_table_is_a_line(disturbed: Path) -> None:
-    next((disturbed / "manifest").glob("*.parquet")).write_bytes(b"PAR1 no more")
+def test_a_broken_table_is_reported_in_one_line(editable: Path) -> None:
+    next((editable / "manifest").glob("*.parquet")).write_bytes(b"PAR1 no more")
     with pytest.raises(UserError, match="cannot be read"):
-        write_report(Dataset.open(disturbed))
+        write_report(Dataset.open(editable))
 
 
-def test_the_report_does_without_beam() -> None:
+def test_the_report_imports_no_beam() -> None:
     code = "import pipelines.report, sys; print(sorted({'apache_beam', 'tensorflow'} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout == "[]\n"

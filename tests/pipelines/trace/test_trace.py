@@ -36,7 +36,7 @@ from tests.pipelines import builds, damage
 
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Twelve clips of their own, some withheld as too short, some rejected."""
+    """Twelve clips of their own, some filtered as too short, some rejected."""
     folder = tmp_path_factory.mktemp("traced")
     bad = ["missing|No such clip.|No such clip.", "C00000|An id twice.|An id twice."]
     corpus = builds.make_corpus(folder / "corpus", clips=12, bad_rows=bad)
@@ -53,7 +53,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def moved(traced: Path, tmp_path: Path) -> Iterator[Path]:
-    """The dataset and its corpus, for a test to disturb; the corpus is put back."""
+    """A copy of the dataset that a test may change, with its corpus; the corpus is restored afterwards."""
     corpus = traced.parent / "corpus"
     shutil.copytree(corpus, tmp_path / "corpus")
     yield builds.copied(traced, to=tmp_path / "data")
@@ -84,30 +84,30 @@ def test_every_record_is_found_by_its_id_its_index_and_each_of_its_bytes(traced:
         middle = (frame.offset_bytes + last) // 2
         places = [f":{frame.index}", f"@{frame.offset_bytes}", f"@{middle}", f"@{last}"]
         for what in (id_of(frame), *(f"{file}{place}" for place in places)):
-            account = next(one for one in trace(dataset, what) if one.record)
-            record = account.record
-            assert account.utterance_id == id_of(frame)
+            details = next(one for one in trace(dataset, what) if one.record)
+            record = details.record
+            assert details.utterance_id == id_of(frame)
             assert record is not None
             assert (record.file, record.index, record.offset_bytes) == (file, frame.index, frame.offset_bytes)
             assert record.length_bytes == last + 1 - frame.offset_bytes
             assert record.sha256 == hashlib.sha256(frame.payload).hexdigest()
             assert record.state == "valid"
-            assert account.status == {"shards": "kept", "withheld": "filtered"}[file.partition("/")[0]]
-            assert account.text == decode(frame.payload)["text"][0].decode()  # type: ignore[union-attr]
-            assert [token for token, _ in account.tokens] == decode(frame.payload)["tokens"]
+            assert details.status == {"shards": "kept", "withheld": "filtered"}[file.partition("/")[0]]
+            assert details.text == decode(frame.payload)["text"][0].decode()  # type: ignore[union-attr]
+            assert [token for token, _ in details.tokens] == decode(frame.payload)["tokens"]
 
 
-def test_tokens_are_told_as_the_pieces_of_the_tokenizer(traced: Path) -> None:
+def test_tokens_are_shown_as_the_pieces_of_the_tokenizer(traced: Path) -> None:
     ids = json.loads(Path(builds.TOKENIZER).read_text("utf-8"))["model"]["vocab"]
-    (account, *_) = trace(Dataset.open(traced), "ljspeech/C00003")
-    names = [name for _, name in account.tokens]
-    assert "".join(names[1:-1]).replace("▁", " ").strip() == account.text
+    (details, *_) = trace(Dataset.open(traced), "ljspeech/C00003")
+    names = [name for _, name in details.tokens]
+    assert "".join(names[1:-1]).replace("▁", " ").strip() == details.text
     assert names[0] == "eng_Latn"
     assert names[-1] == "</s>"
-    assert [ids[name] for name in names[1:-1]] == [token for token, _ in account.tokens[1:-1]]
+    assert [ids[name] for name in names[1:-1]] == [token for token, _ in details.tokens[1:-1]]
 
 
-def test_what_is_not_in_the_shards_says_why(traced: Path) -> None:
+def test_filtered_and_rejected_utterances_show_their_reason(traced: Path) -> None:
     dataset = Dataset.open(traced)
     tables = [pq.read_table(path) for path in (traced / "withheld").glob("*.parquet")]
     withheld = [name for table in tables for name in table["utterance_id"].to_pylist()]
@@ -129,25 +129,25 @@ def test_an_audio_file_leads_to_all_that_was_made_from_it(traced: Path, monkeypa
     assert [one.utterance_id for one in trace(dataset, "wavs/../wavs/C00004.wav")] == ["ljspeech/C00004"]
 
 
-def test_an_audio_file_that_changed_or_is_gone_is_told(moved: Path, traced: Path) -> None:
+def test_a_changed_or_missing_audio_file_is_reported(moved: Path, traced: Path) -> None:
     dataset, wav = Dataset.open(moved), traced.parent / "corpus" / "wavs" / "C00004.wav"
     then = hashlib.sha256(wav.read_bytes()).hexdigest()
-    (account,) = trace(dataset, "ljspeech/C00004")
-    assert (account.audio.state, account.audio.current_sha256) == ("unchanged", then)
+    (details,) = trace(dataset, "ljspeech/C00004")
+    assert (details.audio.state, details.audio.current_sha256) == ("unchanged", then)
     wav.write_bytes(wav.read_bytes()[:-2000])
-    (account,) = trace(dataset, "ljspeech/C00004")
+    (details,) = trace(dataset, "ljspeech/C00004")
     now = hashlib.sha256(wav.read_bytes()).hexdigest()
-    assert (account.audio.state, account.audio.recorded_sha256, account.audio.current_sha256) == ("changed", then, now)
+    assert (details.audio.state, details.audio.recorded_sha256, details.audio.current_sha256) == ("changed", then, now)
     wav.unlink()
-    (account,) = trace(dataset, "ljspeech/C00004")
-    assert (account.audio.state, account.audio.current_sha256) == ("missing", None)
+    (details,) = trace(dataset, "ljspeech/C00004")
+    assert (details.audio.state, details.audio.current_sha256) == ("missing", None)
 
 
 def test_every_record_comes_out_the_same_when_it_is_prepared_again(traced: Path) -> None:
     dataset = Dataset.open(traced)
     for _, frame in frames_of(traced):
-        account = next(one for one in trace(dataset, id_of(frame), reproduce=True) if one.record)
-        assert account.reproduction == "the same bytes"
+        details = next(one for one in trace(dataset, id_of(frame), reproduce=True) if one.record)
+        assert details.reproduction == "the same bytes"
 
 
 def test_another_recording_makes_another_record(moved: Path, traced: Path, command: Callable) -> None:
@@ -202,8 +202,8 @@ def assert_shown(mel: np.ndarray, image: Image.Image) -> None:
     for frame, colours in enumerate(shown):
         levels[frame] = np.abs(colours[:, None] - palette[None]).sum(axis=2).argmin(axis=1) / 255
     low, high = range_of(mel)
-    wanted = np.clip((mel - low) / (high - low), 0, 1)
-    assert np.abs(levels - wanted).max() <= 1.01 / 255
+    expected = np.clip((mel - low) / (high - low), 0, 1)
+    assert np.abs(levels - expected).max() <= 1.01 / 255
 
 
 def test_a_near_miss_names_the_closest(traced: Path, command: Callable) -> None:
@@ -214,7 +214,7 @@ def test_a_near_miss_names_the_closest(traced: Path, command: Callable) -> None:
         assert outcome.err.count("\n") == 1
 
 
-def test_of_a_million_ids_the_closest_is_found_in_a_moment() -> None:
+def test_similar_ids_are_found_among_a_million() -> None:
     ids = pa.chunked_array([[f"lj/LJ{number:07d}é" for number in range(1_000_000)]])
     assert "lj/LJ0123456é" in suggest_ids(ids, "lj/LJ0123456")
     assert "lj/LJ0123456é" in suggest_ids(ids, "LJ0123456é")
@@ -228,7 +228,7 @@ def test_of_a_million_ids_the_closest_is_found_in_a_moment() -> None:
     [
         ("shards/ljspeech-train-00000-of-00002.tfrecord:999", "not 999"),
         ("shards/ljspeech-train-00000-of-00002.tfrecord@99999999", "not 99999999"),
-        ("shards/none-train-00000-of-00002.tfrecord:0", "has no shard none-train"),
+        ("shards/none-train-00000-of-00002.tfrecord:0", "there is no shard none-train"),
         ("/none/such.wav", "no utterance"),
         ("", "no utterance"),
     ],
@@ -240,15 +240,15 @@ def test_what_is_not_there_is_one_line(what: str, message: str, traced: Path, co
     assert outcome.err.count("\n") == 1
 
 
-def test_the_account_for_machines_says_what_that_for_people_does(traced: Path, command: Callable) -> None:
-    told = command("trace", "ljspeech/C00004", "--data", traced).out
-    account = json.loads(command("trace", "ljspeech/C00004", "--data", traced, "--json").out)
-    record = account["record"]
-    assert f"{record['file']}:{record['index']}" in told
-    assert account["audio"]["recorded_sha256"] in told
-    assert account["fingerprint"] in told
-    assert account["contract"]["features"]["name"] in told
-    assert account["measures"]["frames"] * 256 / 22050 == pytest.approx(account["measures"]["duration_s"], abs=0.02)
+def test_json_output_agrees_with_terminal_output(traced: Path, command: Callable) -> None:
+    text = command("trace", "ljspeech/C00004", "--data", traced).out
+    details = json.loads(command("trace", "ljspeech/C00004", "--data", traced, "--json").out)
+    record = details["record"]
+    assert f"{record['file']}:{record['index']}" in text
+    assert details["audio"]["recorded_sha256"] in text
+    assert details["fingerprint"] in text
+    assert details["contract"]["features"]["name"] in text
+    assert details["measures"]["frames"] * 256 / 22050 == pytest.approx(details["measures"]["duration_s"], abs=0.02)
 
 
 def test_a_dataset_that_is_being_written_is_refused(moved: Path, command: Callable) -> None:
@@ -266,7 +266,7 @@ def test_a_publication_that_was_killed_is_finished_before_anything_is_read(moved
     assert not Layout(moved).journal.exists()
 
 
-def test_an_audio_path_that_leads_to_a_pipe_is_told_and_not_waited_for(moved: Path, command: Callable) -> None:
+def test_an_audio_path_that_is_a_pipe_is_reported_without_waiting(moved: Path, command: Callable) -> None:
     path = Path(json.loads(command("trace", "ljspeech/C00004", "--data", moved, "--json").out)["audio"]["path"])
     path.unlink()
     os.mkfifo(path)
@@ -276,7 +276,7 @@ def test_an_audio_path_that_leads_to_a_pipe_is_told_and_not_waited_for(moved: Pa
 
 
 def test_a_picture_of_what_has_no_record_is_refused(traced: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="has 0 sound records"):
+    with pytest.raises(UserError, match="has 0 valid records"):
         trace(Dataset.open(traced), "ljspeech/missing", mel=tmp_path / "x.png")
 
 
@@ -287,11 +287,11 @@ def test_a_picture_of_a_damaged_record_is_refused_with_what_is_wrong_with_it(
     damage.flip(moved / file, position=frame.offset_bytes + 40)
     outcome = command("trace", f"{file}:{frame.index}", "--data", moved, "--mel", tmp_path / "x.png")
     assert outcome.code == 2
-    assert f"has 0 sound records, wanted one: {file}:{frame.index} is damaged (" in outcome.err
+    assert f"has 0 valid records; expected one: {file}:{frame.index} is damaged (" in outcome.err
 
 
 def test_a_picture_of_what_was_rejected_is_refused_with_the_reason(traced: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="wanted one: ljspeech/missing is rejected: missing_audio: "):
+    with pytest.raises(UserError, match="expected one: ljspeech/missing is rejected: missing_audio: "):
         trace(Dataset.open(traced), "ljspeech/missing", mel=tmp_path / "x.png")
 
 
@@ -305,7 +305,9 @@ def test_a_place_in_another_dataset_than_the_one_given_is_refused(
         assert command("trace", f"{root}/{file}:{frame.index}", "--data", moved).code == 0
     outcome = command("trace", f"{traced}/{file}:{frame.index}", "--data", moved)
     assert outcome.code == 2
-    assert outcome.err == f"error: {traced}/: not the dataset that was given, which is {moved}; give one of the two\n"
+    assert (
+        outcome.err == f"error: {traced}/: not the dataset of --data, which is {moved}; name the same dataset in both\n"
+    )
 
 
 def test_paths_that_lead_nowhere_from_another_folder_say_from_where(
