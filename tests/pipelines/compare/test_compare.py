@@ -2,56 +2,25 @@
 
 from __future__ import annotations
 
-import base64
 import collections
-import io
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import hypothesis
-import hypothesis.strategies as st
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import soundfile
-from PIL import Image
 
-from pipelines.compare import compare_datasets, write_comparison
+from pipelines.compare import compare_datasets
 from pipelines.compare.changes import CHANGE_KINDS
-from pipelines.compare.listening import MAX_PAIRS
 from pipelines.tables import record_diff as records
-from pipelines.tables.join import pair_rows
 from shared.dataset import Dataset
 from shared.locks import write_lock
 from tests.pipelines import builds
+from tests.pipelines.compare.compare_files import HOSTILE, ids_of, rows_of
 from tests.pipelines.html_pages import Page, check_isolation
-
-HOSTILE = "The <script>alert(1)</script> kettle & co."
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """One corpus built twice: a gain, a text, a clip more, a clip less and a threshold between the two."""
-    folder = tmp_path_factory.mktemp("pair")
-    corpus = builds.make_corpus(folder / "corpus", clips=16)
-    alike = builds.overrides_for(corpus, "utterances_per_shard=6", "validation_fraction=0.3", "max_rejected_fraction=1")
-    a = builds.build(folder / "a", config=builds.LJSPEECH_CONFIG, overrides=alike)
-    quieter = corpus / "wavs" / "C00002.wav"
-    samples, rate_hz = soundfile.read(quieter)
-    quieter.unlink()  # a link
-    soundfile.write(quieter, 0.7 * samples, rate_hz, subtype="PCM_16")
-    shutil.copy(corpus / "wavs" / "C00001.wav", corpus / "wavs" / "C00099.wav")
-    table = corpus / "metadata.csv"
-    rows = [row for row in table.read_text("utf-8").splitlines() if not row.startswith("C00005|")]
-    rows = [f"C00003|{HOSTILE}|{HOSTILE}" if row.startswith("C00003|") else row for row in rows]
-    table.write_text("\n".join([*rows, "C00099|One more clip.|One more clip."]) + "\n", "utf-8")
-    b = builds.build(folder / "b", config=builds.LJSPEECH_CONFIG, overrides=[*alike, "checks.min_duration_s=1.9"])
-    return a, b
 
 
 def parsed(data: Path) -> dict[str, dict[str, Any]]:
@@ -68,32 +37,6 @@ def parsed(data: Path) -> dict[str, dict[str, Any]]:
                 "mel": np.frombuffer(feature["mel"].bytes_list.value[0], "<f2").reshape(-1, 80).astype(np.float64),
             }
     return found
-
-
-def rows_of(data: Path) -> dict[str, dict[str, Any]]:
-    """Every utterance with its status, row by row; no id stands twice in these datasets."""
-    found = {}
-    for path in sorted((data / "manifest").iterdir()):
-        found |= {
-            row["utterance_id"]: row | {"status": "kept", "reason": ""} for row in pq.read_table(path).to_pylist()
-        }
-    for path in sorted((data / "withheld").glob("*.parquet")):
-        reasons = {row["utterance_id"]: row for row in pq.read_table(data / "rejected" / path.name).to_pylist()}
-        for row in pq.read_table(path).to_pylist():
-            reason = reasons[row["utterance_id"]]["reason"]
-            found[row["utterance_id"]] = row | {"status": "filtered", "reason": reason}
-    return found
-
-
-def ids_of(document: dict[str, Any], kind: str) -> set[str]:
-    return {row["utterance_id"] for row in document["changes"][kind]}
-
-
-@pytest.fixture(scope="module")
-def document(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    path = tmp_path_factory.mktemp("document") / "out.json"
-    write_comparison(compare_datasets(*map(Dataset.open, pair)), path=path)
-    return json.loads(path.read_text("utf-8"))
 
 
 def test_every_change_of_an_utterance_is_found_and_no_other(pair: tuple[Path, Path], document: dict[str, Any]) -> None:
@@ -239,31 +182,6 @@ def test_differences_exit_with_1_and_say_what_they_are(
     assert kinds["added"] == kinds["removed"] == kinds["mel"] == "1"
 
 
-@pytest.fixture(scope="module")
-def page(pair: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Page:
-    path = tmp_path_factory.mktemp("page") / "out.html"
-    write_comparison(compare_datasets(*map(Dataset.open, pair)), path=path)
-    return Page(path)
-
-
-def test_changed_clips_can_be_heard_and_seen_side_by_side(pair: tuple[Path, Path], page: Page) -> None:
-    changed = page.values("data-pair")
-    assert {"ljspeech/C00002", "ljspeech/C00003"} <= set(changed)
-    assert len(changed) == len(set(changed)) <= MAX_PAIRS
-    features = Dataset.open(pair[0]).info.contract.features
-    sides = [rows_of(data) for data in pair]
-    for utterance_id in changed:
-        cards = [one for one in page.having("data-clip") if one.is_within("div", **{"data-pair": utterance_id})]
-        images = [one for one in page.elements if one.tag == "img" and set(cards) & set(one.ancestors)]
-        for card, image, rows, name in zip(cards, images, sides, ("A", "B"), strict=True):
-            assert f"{name}: {rows[utterance_id]['status']}" in card.text
-            png = base64.b64decode(str(image.attributes["src"]).partition("base64,")[2])
-            assert Image.open(io.BytesIO(png)).size == (rows[utterance_id]["frames"], features.n_mels)
-    sounds = [one for one in page.elements if one.tag == "audio"]
-    assert len(sounds) == 2 * len(changed) - 1  # the recording of C00002 was replaced after the first build
-    assert "C00002.wav has changed since the build (sha256)" in page.text
-
-
 def test_the_first_line_names_the_fields_of_the_contract_that_differ(
     pair: tuple[Path, Path], tmp_path: Path, command: Callable
 ) -> None:
@@ -275,24 +193,6 @@ def test_the_first_line_names_the_fields_of_the_contract_that_differ(
     lines = command("compare", pair[0], other).out.splitlines()
     assert lines[2] == "contracts differ in processing.trim_db: the two cannot be trained on together"
     assert lines[3] == "  contract.processing.trim_db: null → 30.0"
-
-
-def test_wide_tables_have_labels_for_narrow_screens_and_hashes_stay_whole(page: Page) -> None:
-    tables = [one for one in page.elements if one.tag == "table"]
-    assert all(one.attributes == {"class": "stack"} for one in tables)
-    rows = [
-        one for one in page.elements if one.tag == "tr" and not any(outer.tag == "thead" for outer in one.ancestors)
-    ]
-    assert rows
-    for row in rows:
-        cells = [one for one in page.elements if one.tag == "td" and one.ancestors[-1] == row]
-        assert all("data-label" in one.attributes for one in cells[1:])
-    assert "overflow-wrap: anywhere" not in page.source
-    assert "manifest" not in page.text
-
-
-def test_few_records_are_not_called_free_of_drift(page: Page) -> None:
-    assert page.values("data-assessment") == ["unknown"]
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -319,26 +219,6 @@ def test_misuse_is_one_line(words: list[str], message: str, small: Path, command
     assert outcome.code == 2
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
-
-
-IDS = st.lists(st.tuples(st.sampled_from("abcdeé"), st.integers(0, 2)), max_size=12)
-
-
-@hypothesis.given(IDS, IDS)
-def test_rows_are_paired_as_often_as_their_id_stands_on_both_sides(
-    a: list[tuple[str, int]], b: list[tuple[str, int]]
-) -> None:
-    ids = [pa.chunked_array([[name for name, _ in side]], pa.string()) for side in (a, b)]
-    ranks = [np.array([rank for _, rank in side], np.int8) for side in (a, b)]
-    pairs = pair_rows(*ids, ranks_a=ranks[0], ranks_b=ranks[1])
-    common = collections.Counter(name for name, _ in a) & collections.Counter(name for name, _ in b)
-    assert collections.Counter(a[row][0] for row in pairs.a) == common
-    assert [a[row][0] for row in pairs.a] == [b[row][0] for row in pairs.b]
-    assert sorted([*pairs.a, *pairs.only_a]) == list(range(len(a)))
-    assert sorted([*pairs.b, *pairs.only_b]) == list(range(len(b)))
-    for name in common:  # those of the lowest ranks
-        taken = sorted(a[row][1] for row in pairs.a if a[row][0] == name)
-        assert taken == sorted(rank for other, rank in a if other == name)[: len(taken)]
 
 
 @pytest.mark.slow
