@@ -238,13 +238,13 @@ def test_compare_reports_the_difference_from_stored_mels(data: Path, stored: Pat
     outcome = command("compare", data, stored)
     assert outcome.code == 1
     assert 'config.mel_dtype: "none" → "float32"' in outcome.out
-    assert f"{CLIPS} other mels" in outcome.out
+    assert f"{CLIPS} changed mels" in outcome.out
 
 
 def test_the_report_shows_mels_computed_from_the_recordings(copied: Path, command: Callable) -> None:
     assert command("report", "--data", copied).code == 0
     page = (copied / "report.html").read_text(encoding="utf-8")
-    assert "The mel as training makes it" in page
+    assert "The mel as computed in training" in page
     assert page.count('alt="mel spectrogram') >= CLIPS
     assert "cannot be read" not in page
 
