@@ -77,7 +77,8 @@ def find_changes(a: Dataset, b: Dataset) -> Changes:
         UserError: a table or a shard cannot be read.
     """
     sides = zip((a, b), differing_shards(a, b), strict=True)
-    rows_a, rows_b = rows = tuple(load_utterances(one, stems=[shard.name for shard in shards]) for one, shards in sides)
+    names = ((one, [shard.name for shard in shards]) for one, shards in sides)
+    rows_a, rows_b = rows = tuple(load_utterances(one, shard_names=shard_names) for one, shard_names in names)
     ranks_a, ranks_b = map(status_codes, rows)
     pairs = pair_rows(rows_a[ID], rows_b[ID], ranks_a=ranks_a, ranks_b=ranks_b)
     has_record = np.maximum(ranks_a[pairs.a], ranks_b[pairs.b]) < len(WITH_RECORD)

@@ -113,8 +113,8 @@ class _ClipReader:
         return self._read(rows, row, label=label, folder="withheld")
 
     def _read(self, rows: DatasetRows, row: int, *, label: str, folder: str) -> Clip:
-        path = self._root / folder / f"{rows.place(row)[0]}.tfrecord"
-        return make_clip(rows.whole(row), path=path, label=label, contract=self._contract)
+        path = self._root / folder / f"{rows.locate(row)[0]}.tfrecord"
+        return make_clip(rows.full_row(row), path=path, label=label, contract=self._contract)
 
 
 def worst_rows(kept: DatasetRows) -> dict[int, dict[str, int]]:

@@ -1,4 +1,4 @@
-"""One of two datasets as columns: a row for every utterance that it knows of, whatever became of it."""
+"""Loads a dataset as one table with a row per utterance: kept, filtered or rejected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shared.errors import UserError
 from shared.layout import ShardName
 from shared.tables import MANIFEST, REJECTED
 
-# In the order of preference: of several rows with one id the first is the one that training hears.
+# In order of preference: of several rows with one id, training reads the first.
 KEPT, FILTERED, REJECTED_ = STATUSES = ("kept", "filtered", "rejected")
 WITH_RECORD = (KEPT, FILTERED)
 
@@ -26,56 +26,61 @@ _STATUS = pa.schema(
         pa.field("message", pa.string()),
     ]
 )
-# What a row without a record knows.
+# Columns of a row without a record.
 _KNOWN = ("utterance_id", "audio_path", "language", "reason", "message")
 UTTERANCE_SCHEMA = pa.schema([*(pa.field(one.name, one.type) for one in MANIFEST), *_STATUS])
 
 
-def load_utterances(dataset: Dataset, *, stems: Iterable[str]) -> pa.Table:
-    """The rows of these shards, kept, filtered and rejected, in the columns of `UTTERANCE_SCHEMA`.
+def load_utterances(dataset: Dataset, *, shard_names: Iterable[str]) -> pa.Table:
+    """The kept, filtered and rejected rows of these shards, with the columns of `UTTERANCE_SCHEMA`.
 
     Raises:
         UserError: a table cannot be read.
     """
-    parts = [part for stem in stems for part in _parts(dataset, stem=stem)]
+    parts = [part for shard_name in shard_names for part in _parts(dataset, shard_name=shard_name)]
     return pa.concat_tables(parts) if parts else UTTERANCE_SCHEMA.empty_table()
 
 
-def _parts(dataset: Dataset, *, stem: str) -> list[pa.Table]:
+def _parts(dataset: Dataset, *, shard_name: str) -> list[pa.Table]:
     layout = dataset.layout
-    kept = load_table(layout.manifest(stem), columns=tuple(MANIFEST.names))
-    filtered = load_table(layout.withheld_manifest(stem), columns=tuple(MANIFEST.names))
-    turned_away = load_table(layout.rejected(stem), columns=tuple(REJECTED.names))
-    selected = pc.equal(turned_away["stage"], FILTER_STAGE)
-    # the rejected utterances with a record are in the order of the filtered manifest
-    reasons, without = turned_away.filter(selected), turned_away.filter(pc.invert(selected))
+    kept = load_table(layout.manifest(shard_name), columns=tuple(MANIFEST.names))
+    filtered = load_table(layout.withheld_manifest(shard_name), columns=tuple(MANIFEST.names))
+    not_kept = load_table(layout.rejected(shard_name), columns=tuple(REJECTED.names))
+    selected = pc.equal(not_kept["stage"], FILTER_STAGE)
+    # rejected rows with a record are in the order of the filtered manifest
+    reasons, without_record = not_kept.filter(selected), not_kept.filter(pc.invert(selected))
     if len(reasons) != len(filtered):
-        raise UserError(
-            f"{layout.rejected(stem)}: {len(reasons)} rows of the stage {FILTER_STAGE!r}, but {len(filtered)} filtered "
-            "records; `make validate` says more"
-        )
+        counts = f"{len(reasons)} rows of the stage {FILTER_STAGE!r}, but {len(filtered)} filtered records"
+        raise UserError(f"{layout.rejected(shard_name)}: {counts}; run `make validate` for details")
     empty = pa.array([""] * len(kept), pa.string())
     return [
         _complete(kept, {"reason": empty, "message": empty}, status=KEPT),
         _complete(filtered, {name: reasons[name] for name in ("reason", "message")}, status=FILTERED),
-        _complete(pa.table({name: without[name] for name in _KNOWN}), _place(stem, len(without)), status=REJECTED_),
+        _complete(
+            pa.table({name: without_record[name] for name in _KNOWN}),
+            _split_and_shard(shard_name, len(without_record)),
+            status=REJECTED_,
+        ),
     ]
 
 
-def _place(stem: str, count: int) -> dict[str, pa.Array]:
-    return {"split": pa.repeat(ShardName.parse(stem).split, count), "shard": pa.repeat(stem, count)}
+def _split_and_shard(shard_name: str, count: int) -> dict[str, pa.Array]:
+    return {"split": pa.repeat(ShardName.parse(shard_name).split, count), "shard": pa.repeat(shard_name, count)}
 
 
-def _complete(table: pa.Table, more: dict[str, pa.Array], *, status: str) -> pa.Table:
-    """All columns of `UTTERANCE_SCHEMA`; null where nothing is known."""
+def _complete(table: pa.Table, extra: dict[str, pa.Array], *, status: str) -> pa.Table:
+    """Add the missing columns of `UTTERANCE_SCHEMA`, filled with null."""
     count = len(table)
     codes = pa.array(np.full(count, STATUSES.index(status), np.int8))
-    known = {name: table[name] for name in table.column_names} | more
-    known["status"] = pa.DictionaryArray.from_arrays(codes, pa.array(STATUSES))
-    columns = [known[one.name] if one.name in known else pa.nulls(count, one.type) for one in UTTERANCE_SCHEMA]
+    columns_by_name = {name: table[name] for name in table.column_names} | extra
+    columns_by_name["status"] = pa.DictionaryArray.from_arrays(codes, pa.array(STATUSES))
+    columns = [
+        columns_by_name[one.name] if one.name in columns_by_name else pa.nulls(count, one.type)
+        for one in UTTERANCE_SCHEMA
+    ]
     return pa.table(columns, schema=UTTERANCE_SCHEMA)
 
 
 def status_codes(rows: pa.Table) -> np.ndarray:
-    """The place of each row's status in `STATUSES`, [N]."""
+    """The index of each row's status in `STATUSES`, [N]."""
     return np.concatenate([np.zeros(0, np.int8), *(chunk.indices.to_numpy() for chunk in rows["status"].chunks)])

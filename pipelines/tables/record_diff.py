@@ -1,4 +1,4 @@
-"""The records of one utterance in two datasets, field by field; only where their files differ is anything read."""
+"""Compares the records of an utterance in two datasets field by field; reads only files that differ."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from shared.tfrecord import CorruptTFRecord
 
 OPEN_FILES = 32
 
-RECORD = {"utterance_id": pa.string(), "fields": pa.list_(pa.string())}
-TOKENS = {
+RECORD_SCHEMA = {"utterance_id": pa.string(), "fields": pa.list_(pa.string())}
+TOKENS_SCHEMA = {
     "utterance_id": pa.string(),
     "tokens_a": pa.int64(),
     "tokens_b": pa.int64(),
     "first_difference": pa.int64(),
 }
-# the differences are null where the mels have not one shape
-MEL = {
+# differences are null if the mels have different shapes
+MEL_SCHEMA = {
     "utterance_id": pa.string(),
     "frames_a": pa.int64(),
     "frames_b": pa.int64(),
     "max_abs": pa.float64(),
     "mean_abs": pa.float64(),
 }
-DAMAGED = {"utterance_id": pa.string(), "dataset": pa.string(), "file": pa.string(), "message": pa.string()}
+DAMAGED_SCHEMA = {"utterance_id": pa.string(), "dataset": pa.string(), "file": pa.string(), "message": pa.string()}
 
 
 class RecordReader:
-    """Where the records of one dataset stand."""
+    """Random access to the records of one dataset by row."""
 
     def __init__(self, dataset: Dataset, rows: pa.Table, *, files: contextlib.ExitStack):
         self.contract = dataset.info.contract
@@ -49,14 +49,15 @@ class RecordReader:
         self._offsets = _numbers(rows, "offset_bytes")
         self._indices = _numbers(rows, "index")
         shards = rows["shard"].combine_chunks().dictionary_encode()
-        self._shards, self._stems = shards.indices.to_numpy(), shards.dictionary.to_pylist()
+        self._shards, self._shard_names = shards.indices.to_numpy(), shards.dictionary.to_pylist()
         self._sums = {shard.name: (shard.sha256, shard.withheld_sha256) for shard in dataset.info.shards}
         self._open: collections.OrderedDict[StoragePath, BinaryIO] = collections.OrderedDict()
 
-    def identities(self, numbers: np.ndarray, *, codes: dict[str, int]) -> np.ndarray:
-        """A number for each row that tells the content of the file and the place in it, [N]; 24 bits for the place."""
+    def content_keys(self, numbers: np.ndarray, *, codes: dict[str, int]) -> np.ndarray:
+        """A key for each row, [N], from the sha256 of its file and its index (24 bits) there."""
         table = np.array(
-            [[codes.setdefault(one, len(codes)) for one in self._sums[stem]] for stem in self._stems], np.int64
+            [[codes.setdefault(one, len(codes)) for one in self._sums[shard_name]] for shard_name in self._shard_names],
+            np.int64,
         ).reshape(-1, 2)
         kinds = self._statuses[numbers].astype(np.int64)
         return table[self._shards[numbers], kinds] << 24 | self._indices[numbers]
@@ -65,23 +66,23 @@ class RecordReader:
         return self._rows["utterance_id"][row].as_py()
 
     def path(self, row: int) -> StoragePath:
-        stem = self._stems[self._shards[row]]
+        shard_name = self._shard_names[self._shards[row]]
         is_kept = STATUSES[self._statuses[row]] == KEPT
-        return self._layout.shard(stem) if is_kept else self._layout.withheld(stem)
+        return self._layout.shard(shard_name) if is_kept else self._layout.withheld(shard_name)
 
     def payload(self, row: int) -> bytes:
-        """The record of a row, checked.
+        """The serialised record of a row, with its checksums verified.
 
         Raises:
-            CorruptTFRecord: it is damaged.
-            UserError: its file cannot be read.
+            CorruptTFRecord: the record is damaged.
+            UserError: the file cannot be read.
         """
         index, offset = int(self._indices[row]), int(self._offsets[row])
         path = self.path(row)
         try:
             return read_record(self._file(path), index=index, offset_bytes=offset)
         except OSError as error:
-            raise UserError(f"{path}: {error.strerror}; `make validate` says more") from error
+            raise UserError(f"{path}: {error.strerror}; run `make validate` for details") from error
 
     def _file(self, path: StoragePath) -> BinaryIO:
         if path in self._open:
@@ -94,7 +95,7 @@ class RecordReader:
 
 
 class RecordChanges(NamedTuple):
-    """What differs in the records: which fields, and by how much."""
+    """Differences of records: fields, tokens, mels, and damaged records."""
 
     record: pa.Table
     tokens: pa.Table
@@ -103,7 +104,7 @@ class RecordChanges(NamedTuple):
 
 
 def compare_records(a: Dataset, b: Dataset, *, rows: tuple[pa.Table, pa.Table], pairs: Pairs) -> RecordChanges:
-    """Compare the records of pairs that have one on both sides. Two records are in memory at a time.
+    """Compare the records of pairs that have a record on both sides, two records in memory at a time.
 
     Raises:
         UserError: a file of records cannot be read.
@@ -112,11 +113,11 @@ def compare_records(a: Dataset, b: Dataset, *, rows: tuple[pa.Table, pa.Table], 
     with contextlib.ExitStack() as files:
         one, other = (RecordReader(side, table, files=files) for side, table in zip((a, b), rows, strict=True))
         codes: dict[str, int] = {}
-        differ = one.identities(pairs.a, codes=codes) != other.identities(pairs.b, codes=codes)
+        differ = one.content_keys(pairs.a, codes=codes) != other.content_keys(pairs.b, codes=codes)
         for row_a, row_b in zip(pairs.a[differ].tolist(), pairs.b[differ].tolist(), strict=True):
             for kind, change in _changes(one, row_a, other, row_b):
                 found[kind].append({"utterance_id": one.utterance_id(row_a), **change})
-    schemas = (RECORD, TOKENS, MEL, DAMAGED)
+    schemas = (RECORD_SCHEMA, TOKENS_SCHEMA, MEL_SCHEMA, DAMAGED_SCHEMA)
     return RecordChanges(
         *(
             pa.Table.from_pylist(found[name], schema=pa.schema(schema))
@@ -127,11 +128,11 @@ def compare_records(a: Dataset, b: Dataset, *, rows: tuple[pa.Table, pa.Table], 
 
 def _changes(one: RecordReader, row_a: int, other: RecordReader, row_b: int) -> Iterator[tuple[str, dict[str, Any]]]:
     payloads = []
-    for name, places, row in (("A", one, row_a), ("B", other, row_b)):
+    for name, reader, row in (("A", one, row_a), ("B", other, row_b)):
         try:
-            payloads.append(places.payload(row))
+            payloads.append(reader.payload(row))
         except CorruptTFRecord as error:
-            yield "damaged", {"dataset": name, "file": str(places.path(row)), "message": str(error)}
+            yield "damaged", {"dataset": name, "file": str(reader.path(row)), "message": str(error)}
     if len(payloads) < 2 or payloads[0] == payloads[1]:
         return
     try:
@@ -142,7 +143,7 @@ def _changes(one: RecordReader, row_a: int, other: RecordReader, row_b: int) -> 
             yield "tokens", _tokens(before["tokens"], after["tokens"])
         if "mel" in changed:
             yield "mel", _mel((before, after), contracts=(one.contract, other.contract))
-    except (ValueError, KeyError) as error:  # whole by its checksum, and yet no record
+    except (ValueError, KeyError) as error:  # its checksum is valid, but it is not a record
         yield "damaged", {"dataset": "A or B", "file": str(other.path(row_b)), "message": f"no such record: {error}"}
 
 
@@ -164,5 +165,5 @@ def _mel(features: tuple[dict[str, Any], dict[str, Any]], *, contracts: tuple[Co
 
 
 def _numbers(rows: pa.Table, column: str) -> np.ndarray:
-    """[N] int64; -1 where a row has no record."""
+    """A numeric column, [N] int64; -1 for rows without a record."""
     return rows[column].combine_chunks().fill_null(-1).to_numpy(zero_copy_only=False)

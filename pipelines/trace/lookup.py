@@ -46,7 +46,7 @@ def find_rows(dataset: Dataset, target: str) -> list[Row]:
 def rows_with_id(dataset: Dataset, utterance_id: str) -> Iterator[Row]:
     """The rows with an id; the id determines its shard in each split, so the other shards are not read."""
     stems = [shard.name for shard in dataset.info.shards if _may_hold(ShardName.parse(shard.name), utterance_id)]
-    rows = load_utterances(dataset, stems=stems)
+    rows = load_utterances(dataset, shard_names=stems)
     yield from rows.filter(pc.equal(rows["utterance_id"], utterance_id)).to_pylist()
 
 
@@ -63,7 +63,7 @@ def rows_of_audio(dataset: Dataset, path: str) -> Iterator[Row]:
         paths = [load_table(file, columns=("audio_path",))["audio_path"] for file in files]
         if not any(pc.any(pc.ends_with(column, name)).as_py() for column in paths):
             continue
-        rows = load_utterances(dataset, stems=[shard.name])
+        rows = load_utterances(dataset, shard_names=[shard.name])
         likely = rows.filter(pc.ends_with(rows["audio_path"], name)).to_pylist()
         yield from (row for row in likely if _absolute(row["audio_path"]) == expected)
 
@@ -78,7 +78,7 @@ def _row_of_record(dataset: Dataset, match: re.Match[str]) -> Row:
     stem, folder, number = match["stem"], match["folder"] or "shards", int(match["number"])
     if stem not in {shard.name for shard in dataset.info.shards}:
         raise UserError(f"{dataset.layout.root}: there is no shard {stem}; expected a shard of dataset.json")
-    rows = load_utterances(dataset, stems=[stem])
+    rows = load_utterances(dataset, shard_names=[stem])
     rows = rows.filter(pc.equal(rows["status"].cast(pa.string()), _STATUS_OF_FOLDER[folder]))
     file = f"{folder}/{stem}.tfrecord"
     index = number if match["kind"] == ":" else _index_at(rows, number)

@@ -9,7 +9,7 @@ from pipelines.trace.utterance_details import CHANGED, MISSING, UtteranceDetails
 from shared.errors import cwd_hint
 from shared.storage_path import StoragePath
 
-LABEL = 10
+LABEL = 12
 
 
 def details_summary(details: UtteranceDetails, *, root: StoragePath) -> str:

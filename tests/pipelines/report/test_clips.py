@@ -59,7 +59,7 @@ def test_clips_are_spread_over_languages(sample: Path) -> None:
     dataset = Dataset.open(sample)
     stems = [shard.name for shard in dataset.info.shards]
     kept = load_columns(stems, path_of=dataset.layout.manifest, columns=RECORD_COLUMNS)
-    shown = [kept.whole(row) for row in sample_rows(kept)]
+    shown = [kept.full_row(row) for row in sample_rows(kept)]
     languages = collections.Counter(row["language"] for row in shown)
     assert sorted(languages.values()) == [4, 4, 4]
     assert len({row["utterance_id"] for row in shown}) == SAMPLE_CLIPS
