@@ -83,8 +83,8 @@ def test_the_worst_clips_of_every_check_are_shown_worst_first(reported: Path) ->
 def test_filtered_clips_are_those_nearest_to_the_threshold(reported: Path) -> None:
     page, filtered = Page(reported / "report.html"), rows_of(reported, "withheld")
     group = [one for one in page.having("data-clip") if one.is_within("div", **{"data-group": "filtered"})]
-    reasons = {row["utterance_id"]: row["reason"] for row in rows_of(reported, "rejected")}
-    long = {row["utterance_id"]: row["duration_s"] for row in filtered if reasons[row["utterance_id"]] == "too_long"}
+    too_long = {row["utterance_id"] for row in rows_of(reported, "rejected") if row["reason"] == "too_long"}
+    long = {row["utterance_id"]: row["duration_s"] for row in filtered if row["utterance_id"] in too_long}
     shown = [str(one.attributes["data-clip"]) for one in group if str(one.attributes["data-clip"]) in long]
     assert [long[name] for name in shown] == sorted(long.values())[:FILTERED_PER_REASON]
 
