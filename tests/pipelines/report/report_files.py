@@ -32,4 +32,4 @@ def report_of(data: Path) -> Page:
 
 def levels_of(page: Page) -> dict[str, str]:
     """The level of each aspect of the assessment by its text."""
-    return {" ".join(one.text.split()): str(one.attributes["data-level"]) for one in page.having("data-level")}
+    return {" ".join(one.text.split()): str(one.attributes["data-aspect"]) for one in page.having("data-aspect")}
