@@ -13,7 +13,6 @@ from trainer.data.bucket_count import BucketCountOption, format_seconds
 from trainer.data.inspection import Inspection
 from trainer.data.sampling import SamplingShare
 
-WIDTH = 80
 MAX_NAME = 18
 SHOWN_PORTIONS = 12
 # The numbers of shapes in the table, besides the chosen one and its neighbours.
@@ -32,7 +31,9 @@ def sampling_line(mix: dict[str, list[SamplingShare]]) -> str | None:
         for kind, groups in mix.items()
         if len(groups) > 1
     ]
-    return f"times that an epoch repeats a record, by {'; by '.join(ranges)}" if ranges else None
+    if not ranges:
+        return None
+    return f"times that an epoch repeats a record, by {'; by '.join(ranges)}; `myxtts-train inspect-input` has a table"
 
 
 def _parts(inspection: Inspection, *, config: TrainConfig) -> Iterator[RenderableType]:
