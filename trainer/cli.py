@@ -138,7 +138,7 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
 def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps: int) -> None:
     """Measure training with CONFIG on this host: each batch shape, the input; record steps for TensorBoard."""
     if parse_tf_config(os.environ.get("TF_CONFIG")) is not None:
-        raise UserError("TF_CONFIG is set, but a profile measures one host; run it with `env -u TF_CONFIG`")
+        raise UserError("TF_CONFIG is set: a profile measures one host only; run it with `env -u TF_CONFIG`")
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     start_tensorflow()
     from rich.console import Console

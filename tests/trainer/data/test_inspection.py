@@ -113,7 +113,7 @@ def test_the_picture_is_one(inspect: Callable[..., Outcome], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "messages"), [("input.gif", "wanted one that ends in .png"), ("no/input.png", "no folder")]
+    ("name", "messages"), [("input.gif", "expected a name that ends in .png"), ("no/input.png", "no folder")]
 )
 def test_a_picture_that_cannot_be_is_told_before_any_work(
     inspect: Callable[..., Outcome], tmp_path: Path, name: str, messages: str

@@ -99,7 +99,10 @@ def test_full_device_memory_is_one_line_and_keeps_the_metrics_before_it(
 def test_a_folder_without_a_run_is_one_line(data: Path, command: Callable, tmp_path: Path) -> None:
     outcome = command("evaluate", "--run", tmp_path, "--data", data)
     assert outcome.code == 2
-    assert outcome.err == f"error: {tmp_path}: no checkpoint yet; `make train RUN={tmp_path}` writes one\n"
+    assert (
+        outcome.err
+        == f"error: {tmp_path}: no checkpoint yet; expected a trained run; `make train RUN={tmp_path}` writes one\n"
+    )
 
 
 def test_data_of_another_contract_are_refused_with_both_values_of_each_field(dataset: Dataset, tmp_path: Path) -> None:

@@ -236,9 +236,9 @@ def test_data_that_cannot_be_read_are_told_before_anything_is_compiled(
 @pytest.mark.parametrize(
     ("out", "words"),
     [
-        ("file/out", "cannot be made (Not a directory)"),
-        ("data/profile", "is in the dataset"),
-        ("data", "is in the dataset"),
+        ("file/out", "cannot be created (Not a directory)"),
+        ("data/profile", "inside the dataset"),
+        ("data", "inside the dataset"),
     ],
 )
 def test_a_folder_that_will_not_do_is_a_line(
