@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from trainer.data.sampling import Portion
+from trainer.data.sampling import SamplingShare
 from trainer.monitoring.input_tables import sampling_line
 
 
-def group(name: str, *, repeats: float) -> Portion:
-    return Portion(name, 100, 0.5, 0.5, repeats, 100 * repeats, 1.0)
+def group(name: str, *, repeats: float) -> SamplingShare:
+    return SamplingShare(name, 100, 0.5, 0.5, repeats, 100 * repeats, 1.0)
 
 
 def test_sampling_is_one_line_with_the_range_of_each_kind_of_group() -> None:
