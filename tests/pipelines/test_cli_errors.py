@@ -64,7 +64,7 @@ def test_a_wrong_value_is_one_line_and_an_older_dataset_stays(
         ("", "expected `key: value` lines"),
         ("- a\n- b\n", "expected `key: value` lines"),
         ("a: [", "not YAML"),
-        ("a: 1", "sources: missing"),
+        ("a: 1", "a: unknown key"),
         ("features: hifigan-22k", "sources: missing"),
         ("a: &a [*a]", ""),
     ],
