@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from pathlib import Path
 
 import click
@@ -105,7 +106,7 @@ def failures() -> str:
 
 def records() -> str:
     """The fields of a record."""
-    lines = [f"| `{one.name}` | {one.kind} | `{one.shape}` | {one.unit} | {one.meaning} |" for one in FIELDS]
+    lines = [f"| `{one.name}` | {one.kind} | `{one.shape}` | {one.unit} | {escape(one.meaning)} |" for one in FIELDS]
     return "\n".join(["| field | kind | shape | unit | meaning |", "|---|---|---|---|---|", *lines])
 
 
