@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from collections.abc import Iterator
@@ -137,7 +138,10 @@ def meaning_of(model: type[pydantic.BaseModel], name: str) -> str:
         if meaning or not (isinstance(owner, type) and issubclass(owner, pydantic.BaseModel)):
             break
         meaning = field_comments(owner).get(name)
-    return " ".join((meaning or "").split()).replace("|", "\\|").replace("<", "&lt;")
+    text = " ".join((meaning or "").split()).replace("|", "\\|").replace("<", "&lt;")
+    return re.sub(
+        r"\b(None|True|False)\b", lambda value: _shown({"None": None, "True": True}.get(value[1], False)), text
+    )
 
 
 def _models(annotation: Any) -> list[type[pydantic.BaseModel]]:

@@ -106,7 +106,10 @@ def failures() -> str:
 
 def records() -> str:
     """The fields of a record."""
-    lines = [f"| `{one.name}` | {one.kind} | `{one.shape}` | {one.unit} | {escape(one.meaning)} |" for one in FIELDS]
+    lines = [
+        f"| `{one.name}` | {one.kind} | `{one.shape}` | {one.unit} | {escape(one.meaning, quote=False)} |"
+        for one in FIELDS
+    ]
     return "\n".join(["| field | kind | shape | unit | meaning |", "|---|---|---|---|---|", *lines])
 
 

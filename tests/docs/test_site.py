@@ -60,7 +60,7 @@ def test_a_dead_link_ends_the_build(copy: Path, broken: str) -> None:
     assert broken.partition("(")[2].rstrip(")").rpartition("#")[2] in ended.stdout
 
 
-@pytest.mark.parametrize("model", [BuildConfig])
+@pytest.mark.parametrize("model", [BuildConfig, TrainConfig])
 def test_every_setting_has_a_meaning(model: type[Config]) -> None:
     assert missing_meanings(model) == []
 

@@ -36,10 +36,10 @@ class SamplingConfig(Config):
         "speakers": "speaker_temperature",
     }
 
-    language_temperature: float = pydantic.Field(1.0, ge=1)
-    source_temperature: float = pydantic.Field(1.0, ge=1)
-    speaker_temperature: float = pydantic.Field(1.0, ge=1)
-    max_repeats: float = pydantic.Field(8.0, ge=1)  # of a record in an epoch
+    language_temperature: float = pydantic.Field(1.0, ge=1)  # evens out languages
+    source_temperature: float = pydantic.Field(1.0, ge=1)  # evens out the sources of a language
+    speaker_temperature: float = pydantic.Field(1.0, ge=1)  # evens out the speakers of a source
+    max_repeats: float = pydantic.Field(8.0, ge=1)  # uses of a record in an epoch, at most
 
 
 class InputConfig(Config):
@@ -66,5 +66,5 @@ class InputConfig(Config):
     # because each chunk ends in half-full batches of its own.
     chunk_bytes: int = pydantic.Field(512 << 20, ge=1)
     num_parallel_reads: int = pydantic.Field(4, ge=1)  # blocks read at a time; the order does not depend on it
-    prefetch_batches: int = pydantic.Field(4, ge=1)
+    prefetch_batches: int = pydantic.Field(4, ge=1)  # batches that are prepared ahead of the step
     max_corrupt_records: int = pydantic.Field(0, ge=0)  # skipped in a session, at most: of each split, on each host

@@ -17,7 +17,7 @@ class GuidedAttentionConfig(Config):
         "falling_steps": "decay_steps",
     }
 
-    weight: float = pydantic.Field(5.0, ge=0)
+    weight: float = pydantic.Field(5.0, ge=0)  # of the penalty on attention off the diagonal
     width: float = pydantic.Field(0.2, gt=0)  # of the free diagonal, as a share of the text
     full_steps: int = pydantic.Field(20_000, ge=0)  # steps with the whole weight
     decay_steps: int = pydantic.Field(20_000, ge=1)  # steps after those, in which the weight falls to 0
@@ -26,12 +26,13 @@ class GuidedAttentionConfig(Config):
 class LossConfig(Config):
     """The section `loss`: the weight of each term."""
 
-    mel: float = pydantic.Field(1.0, ge=0)
-    mel_kind: Literal["l1_l2", "huber"] = "l1_l2"
+    mel: float = pydantic.Field(1.0, ge=0)  # weight of the distance between output and recorded mel
+    mel_kind: Literal["l1_l2", "huber"] = "l1_l2"  # the sum of L1 and L2, or Huber's loss
     huber_delta: float = pydantic.Field(1.0, gt=0)  # larger differences count linearly; unit: standardised mels
+    # weight of the latent distribution's divergence from a unit Gaussian around the target
     kl: float = pydantic.Field(0.1, ge=0)
-    flux: float = pydantic.Field(0.02, ge=0)
-    stop: float = pydantic.Field(0.5, ge=0)
+    flux: float = pydantic.Field(0.02, ge=0)  # weight of the reward for change between frames
+    stop: float = pydantic.Field(0.5, ge=0)  # weight of the end prediction
     stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # one of a clip's 50 to 200 steps is the last one
     guided_attention: GuidedAttentionConfig = GuidedAttentionConfig()
     voice: float = pydantic.Field(0.0, ge=0)  # 0 omits the term, which takes two more passes of the reference encoder

@@ -30,7 +30,7 @@ class Cosine(Config):
 
     kind: Literal["cosine"] = "cosine"
     steps: int | None = pydantic.Field(None, ge=1)  # length of the decay; None: to the run's last step
-    final_fraction: float = pydantic.Field(0.05, ge=0, le=1)
+    final_fraction: float = pydantic.Field(0.05, ge=0, le=1)  # fraction of the peak at the end
 
 
 class CosineRestarts(Config):
@@ -39,7 +39,7 @@ class CosineRestarts(Config):
     kind: Literal["cosine_restarts"] = "cosine_restarts"
     steps: int = pydantic.Field(8_000, ge=1)  # length of each half cosine
     amplitude: float = pydantic.Field(0.8, gt=0, le=1)  # ratio of each amplitude to the one before it
-    final_fraction: float = pydantic.Field(0.01, ge=0, le=1)
+    final_fraction: float = pydantic.Field(0.01, ge=0, le=1)  # fraction of the peak at the foot of each half cosine
 
 
 class Trapezoid(Config):
@@ -47,7 +47,7 @@ class Trapezoid(Config):
 
     kind: Literal["trapezoid"] = "trapezoid"
     cooldown: float = pydantic.Field(0.2, gt=0, le=1)  # share of the steps after the warm-up
-    final_fraction: float = pydantic.Field(0.0, ge=0, le=1)
+    final_fraction: float = pydantic.Field(0.0, ge=0, le=1)  # fraction of the peak at the end
 
 
 Schedule = Annotated[Constant | Noam | Cosine | CosineRestarts | Trapezoid, pydantic.Field(discriminator="kind")]

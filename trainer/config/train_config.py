@@ -31,13 +31,13 @@ class TrainConfig(Config):
     loss: LossConfig = LossConfig()
     recovery: RecoveryConfig = RecoveryConfig()
     synthesis_eval: SynthesisEvalConfig = SynthesisEvalConfig()
-    steps: int = pydantic.Field(200_000, ge=1)
-    log_every: int = pydantic.Field(50, ge=1)  # steps, as in the two settings below
-    validate_every: int = pydantic.Field(1_000, ge=1)
-    checkpoint_every: int = pydantic.Field(1_000, ge=1)
-    kept_checkpoints: int = pydantic.Field(3, ge=1)  # the latest ones
-    xla: bool = True  # compile the step; False runs the same graph uncompiled
-    seed: int = pydantic.Field(1, ge=0, lt=2**31)
+    steps: int = pydantic.Field(200_000, ge=1)  # length of the run
+    log_every: int = pydantic.Field(50, ge=1)  # interval of logged metrics
+    validate_every: int = pydantic.Field(1_000, ge=1)  # interval of validations
+    checkpoint_every: int = pydantic.Field(1_000, ge=1)  # interval of checkpoints
+    kept_checkpoints: int = pydantic.Field(3, ge=1)  # latest checkpoints that are kept, besides the best
+    xla: bool = True  # compile the step; false runs the same graph uncompiled
+    seed: int = pydantic.Field(1, ge=0, lt=2**31)  # of weights, batch order, dropout and noise
 
     @property
     def intervals(self) -> tuple[int, int, int]:
