@@ -362,8 +362,8 @@ def test_a_missing_dataset_wide_file_is_found(name: str, spoiled: Path) -> None:
     ("edit", "message"),
     [
         (lambda info: info["contract"].update(schema_version=1), "schema version 1; expected 3"),
-        (lambda info: info["contract"].update(mel_dtype="float32"), "fingerprint is not that of its contract"),
-        (lambda info: info.update(fingerprint="0" * 32), "fingerprint is not that of its contract"),
+        (lambda info: info["contract"].update(mel_dtype="float32"), "the fingerprint does not match the contract"),
+        (lambda info: info.update(fingerprint="0" * 32), "the fingerprint does not match the contract"),
         (lambda info: info.pop("speakers"), "speakers"),
     ],
 )
