@@ -82,7 +82,7 @@ class Mirror:
         return Generated(crop, tf.constant([max_steps]), tf.constant([True]), alignment)
 
 
-@pytest.mark.parametrize(("tokens", "heard_frames"), [(1, 3), (3, 7), (9, 22), (10, 24)])
+@pytest.mark.parametrize(("tokens", "reference_frames"), [(1, 3), (3, 7), (9, 22), (10, 24)])
 def test_an_export_hears_as_much_of_a_voice_as_goes_with_the_text(tokens: int, reference_frames: int) -> None:
     lengths = ReferenceLength(tokens=10, frames_per_token=5.0)
     module = synthesizer(Mirror(), lengths=lengths, n_mels=2, max_tokens=10, max_steps=6)  # type: ignore[arg-type]
