@@ -61,8 +61,8 @@ class PrepareShard(beam.DoFn):
     def process(self, element: tuple[str, Iterable[Element | None]]) -> Iterator[str]:
         shard_name, grouped = element
         elements = sort_elements(one for one in grouped if one is not None)
-        progress = ProgressCounter(self._staging.progress, name=shard_name)
         with translate_disk_errors(staging=self._staging.root):
+            progress = ProgressCounter(self._staging.progress, name=shard_name)
             if self._is_prepared(shard_name, elements):
                 progress.add(len(elements))
             else:

@@ -15,7 +15,7 @@ class ProgressCounter:
     """Counts the elements of one shard in a file, which it writes at most once per `interval_s`."""
 
     def __init__(self, folder: StoragePath, *, name: str):
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)  # no parents: the disk may have been unmounted since the job began
         self._path, self._interval_s = folder / name, interval_s(folder)
         self._done, self._next_s = 0, 0.0
 

@@ -86,3 +86,9 @@ def test_a_job_that_fails_leaves_no_thread_behind(tmp_path: Path) -> None:
     with pytest.raises(KeyError), show_progress(tmp_path / "progress", label="x", total=1):
         raise KeyError
     assert not [thread for thread in threading.enumerate() if "follow" in thread.name]
+
+
+def test_a_counter_creates_no_folder_of_a_dataset_that_was_unmounted(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        ProgressCounter(tmp_path / "data" / "progress", name="a")
+    assert not (tmp_path / "data").exists()

@@ -66,7 +66,7 @@ def test_shapes_rise_and_more_of_them_are_never_dearer(
     records: list[tuple[int, int, float]], token_frames: float
 ) -> None:
     columns = [np.array(column) for column in zip(*records, strict=True)]
-    chains = search_bucket_bounds(columns[0], columns[1], weights=columns[2], shapes=6, token_frames=token_frames).of
+    chains = search_bucket_bounds(columns[0], columns[1], weights=columns[2], shapes=6, token_frames=token_frames).bounds
     for chain in chains:
         for below, above in itertools.pairwise(as_shapes(chain)):
             assert below != above
