@@ -216,7 +216,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
     corpus = shutil.copytree(ENGLISH, tmp_path_factory.mktemp("own") / "corpus")
     dataset = build(corpus, data=corpus.parent / "data", mel_dtype="none")
     records = read_record_index(dataset, split="train")
-    batches = make_stream(dataset)[0].batches(Position())
+    stream = make_stream(dataset)[0]
+    batches = stream.batches(Position()).take(len(epochs(stream, until=1)))
     return Own(dataset, records, batches, Path(records.audio_path[3].as_py()))
 
 
