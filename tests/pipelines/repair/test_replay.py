@@ -119,7 +119,7 @@ def test_a_truncated_and_filtered_recording_is_added_once_it_is_complete(faulty:
     outcome = command("replay", "--data", faulty.data)
     assert outcome.code == 0
     assert f"{faulty.data}: rejected utterances: 1 tried again, 1 recovered\n  ljspeech/C00004\n" in outcome.out
-    assert "filtered" not in outcome.out
+    assert "filtered by a threshold" not in outcome.out
     shard = shard_of(faulty.data, "ljspeech/C00004")
     after = faulty.inodes()
     assert [name for name in after if after[name] != before[name]] == [f"{shard}.tfrecord"]
