@@ -13,9 +13,9 @@ from tests.trainer.processes import kill_all
 
 # in the order in which the tests need them
 WORKS: dict[str, Callable[[Path], Any]] = {
-    "pairs": combining.train_pairs,
     "on_devices": fleets.train_on_devices,
     "trained": runs.train_twice,
+    "pairs": combining.train_pairs,
 }
 
 
