@@ -219,8 +219,6 @@ def test_a_config_that_was_written_down_with_its_level_reads_as_the_same() -> No
 def test_an_unknown_level_is_told_the_known_ones(tmp_path: Path) -> None:
     message = "preset: found 'fast'; expected one of basic, enhanced, plateau_breaker, experimental"
     with pytest.raises(UserError, match=message):
-        UserError, match="preset: found 'fast'; expected one of basic, enhanced, plateau_breaker, experimental"
-    ):
         read(tmp_path, {"preset": "fast"})
 
 
