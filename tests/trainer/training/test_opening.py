@@ -88,7 +88,7 @@ def test_nobody_writes_to_a_dataset_while_a_training_reads_it(
         def resume(self) -> str:
             return "as it was"
 
-        def train(self, **_: object) -> str:
+        def fit(self, **_: object) -> str:
             message = rf"^{copy}: another process reads this dataset, such as a training; wait for it, or end it$"
             with pytest.raises(UserError, match=message), write_lock(copy, command="build"):
                 pass
