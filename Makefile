@@ -29,68 +29,68 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
 .PHONY: docs docs-serve diagrams inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-trainer test-quick soak lint types bench bench-gpu schedules lock clean
 
-help:  ## this list
+help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local|flink GPU=1 PYTHON=python3 ARGS="key=value …"'
 	@echo '             FLINK_MASTER=host:port FLINK_JOB_SERVER_JAR=file.jar FLINK_ENVIRONMENT=EXTERNAL:host:port (RUNNER=flink)'
 	@echo '             TEXT= LANGUAGE= REFERENCE= OUT= (synthesize)'
 
-setup: $(READY)  ## the environment alone; GPU=1 with CUDA's libraries
+setup: $(READY)  ## create the environment; GPU=1 installs CUDA's libraries too
 
 $(READY): pyproject.toml requirements.lock
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".[$(EXTRAS)]"
 	touch .venv/.ready $@
 
-preprocess: $(READY)  ## corpora to shards: CONFIG= DATA= RUNNER= ARGS=
+preprocess: $(READY)  ## build shards from corpora: CONFIG= DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data build $(or $(CONFIG),configs/preprocess_sample.yaml) --data $(DATA) --runner $(RUNNER) $(ARGS)
 
-corpora: $(READY)  ## what can be read, and the layout and options of each reader
+corpora: $(READY)  ## list the corpus readers, with the layout and the options of each
 	$(BIN)/myxtts-data corpora
 
-validate: $(READY)  ## check every byte and claim of a dataset: DATA= RUNNER= ARGS=--changed
+validate: $(READY)  ## check every byte of a dataset and every statement about it: DATA= RUNNER= ARGS=--changed
 	$(BIN)/myxtts-data validate --data $(DATA) --runner $(RUNNER) $(ARGS)
 
-repair: $(READY)  ## damaged files again, to the same bytes: DATA= RUNNER= ARGS=
+repair: $(READY)  ## rebuild damaged files, to the same bytes: DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data repair --data $(DATA) --runner $(RUNNER) $(CONFIG) $(ARGS)
 
-replay: $(READY)  ## rejected utterances again, once their cause is gone: DATA= RUNNER= ARGS=
+replay: $(READY)  ## try rejected utterances again, after their cause was fixed: DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data replay --data $(DATA) --runner $(RUNNER) $(CONFIG) $(ARGS)
 
 # exit code 1 means that the datasets differ, which is a result and no error
-compare: $(READY)  ## what changed from one dataset to another, and drifted: A= B= ARGS="--out compare.html"
+compare: $(READY)  ## show what changed between two datasets, by utterance and in distribution: A= B= ARGS="--out compare.html"
 	$(BIN)/myxtts-data compare "$(A)" "$(B)" $(ARGS) || test $$? -eq 1
 
-trace: $(READY)  ## an utterance to record, audio and parameters, and back: DATA= ID= ARGS="--mel mel.png"
+trace: $(READY)  ## find the record, audio file and parameters of an utterance, or the reverse: DATA= ID= ARGS="--mel mel.png"
 	$(BIN)/myxtts-data trace "$(ID)" --data $(DATA) $(ARGS)
 
-report: $(READY)  ## report.html of a dataset anew, a page to see and to hear: DATA=
+report: $(READY)  ## write report.html of a dataset again, with plots and clips: DATA=
 	$(BIN)/myxtts-data report --data $(DATA)
 
-flink-up: $(READY)  ## a Flink cluster on this machine for RUNNER=flink; FLINK_MASTER=localhost:8081
+flink-up: $(READY)  ## start a Flink cluster on this machine for RUNNER=flink; FLINK_MASTER=localhost:8081
 	$(BIN)/myxtts-data flink up $(ARGS)
 
-flink-down: $(READY)  ## end it; ARGS=--force also where jobs run
+flink-down: $(READY)  ## stop the Flink cluster; ARGS=--force even if jobs run
 	$(BIN)/myxtts-data flink down $(ARGS)
 
-flink-status: $(READY)  ## cluster, slots, job server, running jobs
+flink-status: $(READY)  ## show the Flink cluster: slots, job server, running jobs
 	$(BIN)/myxtts-data flink status
 
-doctor: $(READY)  ## is all there that data and a training need, and what to do where not: RUNNER= DATA= RUN= GPU=1
+doctor: $(READY)  ## check this machine for what builds and training need, with advice: RUNNER= DATA= RUN= GPU=1
 	status=0; $(BIN)/myxtts-data doctor --runner $(RUNNER) --data $(DATA) || status=$$?; \
 	  $(BIN)/myxtts-train doctor --run $(RUN) || status=$$?; exit $$status
 
-inspect-input: $(READY)  ## what training would be fed: shapes, padding, shares: CONFIG= DATA= ARGS="--out input.png"
+inspect-input: $(READY)  ## show batch shapes, padding and sampling of a training config: CONFIG= DATA= ARGS="--out input.png"
 	$(BIN)/myxtts-train inspect-input $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) $(ARGS)
 
-profile: $(READY)  ## what training would cost here: shapes, input, a recording of steps: CONFIG= DATA= OUT=runs/sample/profile ARGS=
+profile: $(READY)  ## measure the time of each batch shape, and record a profile: CONFIG= DATA= OUT=runs/sample/profile ARGS=
 	$(BIN)/myxtts-train profile $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) \
 	  --out $(if $(filter file,$(origin OUT)),$(RUN)/profile,$(OUT)) $(ARGS)
 
-train: $(READY)  ## shards to a model, from its last checkpoint on: CONFIG= DATA= RUN= ARGS=
+train: $(READY)  ## train a model, from its last checkpoint if there is one: CONFIG= DATA= RUN= ARGS=
 	$(BIN)/myxtts-train train $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
 
-evaluate: $(READY)  ## losses of a checkpoint on DATA's validation split, and how well it speaks: RUN= DATA= ARGS="--checkpoint last"
+evaluate: $(READY)  ## compute losses and synthesis metrics of a checkpoint on DATA's validation split: RUN= DATA= ARGS="--checkpoint last"
 	$(BIN)/myxtts-train evaluate --run $(RUN) --data $(DATA) $(ARGS)
 
 # a name that begins with ~/, which a shell leaves alone within quotes; spaces stay as they are
@@ -99,11 +99,11 @@ from_home = $(subst ^:^,,$(subst ^:^~/,$(HOME)/,^:^$1))
 # as it was given, in the environment too, into which make would put it with its $( ) evaluated
 unexport TEXT
 synthesize: export SAID := $(value TEXT)
-synthesize: $(READY)  ## speak: RUN= TEXT= LANGUAGE= REFERENCE= OUT= ARGS=
+synthesize: $(READY)  ## synthesize a text to a wav file: RUN= TEXT= LANGUAGE= REFERENCE= OUT= ARGS=
 	$(BIN)/myxtts-train synthesize --run $(RUN) --text "$$SAID" --language $(LANGUAGE) \
 	  $(if $(REFERENCE),--reference "$(call from_home,$(REFERENCE))") --out "$(call from_home,$(OUT))" $(ARGS)
 
-export: $(READY)  ## SavedModel, weights and config of a run for elsewhere: RUN= OUT=runs/sample/export ARGS=
+export: $(READY)  ## export a run as SavedModel, weights and config: RUN= OUT=runs/sample/export ARGS=
 	$(BIN)/myxtts-train export --run $(RUN) --out $(if $(filter file,$(origin OUT)),$(RUN)/export,$(OUT)) $(ARGS)
 
 quickstart: preprocess validate train synthesize  ## preprocess, validate, train, synthesize: the sample corpus that ships with the tests
@@ -113,7 +113,7 @@ LEARN_CORPUS := data/learn/corpus
 LEARN_DATA   := $(if $(filter file,$(origin DATA)),data/learn/data,$(DATA))
 LEARN_RUN    := $(if $(filter file,$(origin RUN)),runs/learn,$(RUN))
 
-learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: 28 to 75 minutes on 2 cores; needs flite: DATA= RUN= ARGS=
+learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech and check that the model learns to speak, 28 to 75 minutes on 2 cores; needs flite: DATA= RUN= ARGS=
 	$(MAKE) preprocess CONFIG=configs/preprocess_learn_check.yaml DATA=$(LEARN_DATA) ARGS=
 	$(MAKE) train CONFIG=configs/learn_check.yaml DATA=$(LEARN_DATA) RUN=$(LEARN_RUN)
 	$(BIN)/python -m tests.learn.check $(LEARN_RUN) $(LEARN_DATA)
@@ -121,32 +121,32 @@ learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## does it learn to speak: 2
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
 
-test: $(READY)  ## lint, types and every test, the trainer's beside the others; minutes, the longest are listed at the end
+test: $(READY)  ## lint, types and all tests, in two processes; lists the slowest tests at the end
 	$(MAKE) lint types
 	$(MAKE) --jobs=2 --keep-going --output-sync=target test-data test-trainer
 
-test-data: $(READY)  ## every test but the trainer's
+test-data: $(READY)  ## all tests except the trainer's
 	$(BIN)/pytest --ignore tests/trainer --ignore tests/learn
 
-test-trainer: $(READY)  ## every test of the trainer, and of what learns
+test-trainer: $(READY)  ## the tests of the trainer and of the learn check
 	$(BIN)/pytest tests/trainer tests/learn
 
-test-quick: $(READY)  ## the tests that take seconds
+test-quick: $(READY)  ## the tests that are not marked slow
 	$(BIN)/pytest -m "not slow and not soak"
 
-soak: $(READY)  ## repetition: the whole matrix, twenty kills, hundreds of faults; hours
+soak: $(READY)  ## repetition: the whole matrix, many kills, hundreds of faults; takes hours
 	$(BIN)/pytest -m soak
 
 # of mkdocs 2, which this site does not use
 docs docs-serve: export NO_MKDOCS_2_WARNING := 1
-docs: $(READY)  ## the site into build/site; a dead link is an error
+docs: $(READY)  ## build the documentation into build/site; a dead link is an error
 	$(BIN)/mkdocs build --strict
 	@echo build/site/index.html
 
-docs-serve: $(READY)  ## the site at http://127.0.0.1:8000, rebuilt when a page changes
+docs-serve: $(READY)  ## serve the documentation at http://127.0.0.1:8000
 	$(BIN)/mkdocs serve
 
-diagrams: $(READY)  ## the site's diagrams into docs/images
+diagrams: $(READY)  ## draw the documentation's diagrams into docs/images
 	$(BIN)/python -m docs.generator.diagrams docs/images
 
 lint: $(READY)  ## ruff
@@ -162,18 +162,18 @@ $(BENCH)/.ready: pyproject.toml requirements.lock
 	  --editable ".[preprocess,trainer,bench]"
 	touch $@
 
-bench: $(BENCH)/.ready  ## loader beside others, build and validation beside their floors, memory, Flink: BENCHES=
+bench: $(BENCH)/.ready  ## run the benchmarks, each beside its floor or its peers: BENCHES=
 	status=0; export BENCH_SUMMARY=$$(mktemp); \
 	  for one in $(BENCHES); do $(BENCH)/bin/python -m tests.bench.$$one || status=$$?; done; \
 	  $(BENCH)/bin/python -m tests.bench.summary $$BENCH_SUMMARY; rm -f $$BENCH_SUMMARY; exit $$status
 
-bench-gpu: $(READY)  ## a GPU's utilisation, stall, step time; MFU and the largest batch that fits: GPU=1 ARGS="--out docs/gpu.md"
+bench-gpu: $(READY)  ## measure a GPU's utilisation, stall, step time, MFU and largest batch: GPU=1 ARGS="--out docs/gpu.md"
 	$(BIN)/python -m tests.bench.gpu $(ARGS)
 
-schedules: $(READY)  ## docs/schedules.svg anew, the learning rates of the levels
+schedules: $(READY)  ## draw docs/schedules.svg, the learning rates of the presets
 	$(BIN)/python -m tests.bench.schedules docs/schedules.svg
 
-lock: $(READY)  ## resolve pyproject.toml anew into requirements.lock
+lock: $(READY)  ## resolve pyproject.toml into requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --no-emit-index-url --no-header --no-annotate --upgrade --output-file requirements.lock
 

@@ -87,7 +87,7 @@ def export_run(
                 | {"model": info.config.model.model_dump(mode="json")},
             )
     except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror}); wanted a folder for the export") from error
+        raise UserError(f"{out}: cannot be written ({error.strerror}); expected a folder for the export") from error
     return ExportResult(saved, sum(array.size for array in weights.values()))
 
 
