@@ -33,8 +33,7 @@ def test_the_trainer_counts_one_program_for_each_bucket_shape(trained: runs.Trai
 def test_a_run_begins_with_its_shapes_and_what_an_epoch_hears(trained: runs.Trained) -> None:
     begun = trained.undisturbed.stderr
     assert re.search(r"2 bucket shapes \(clips×frames×tokens\): \d+×\d+×\d+, \d+×\d+×\d+; padding \d+\.\d%", begun)
-    for language in ("deu_Latn", "eng_Latn", "pes_Arab"):
-        assert re.search(rf"{language} +\d+ +\d+\.\d% +\d+\.\d% +1\.00", begun)
+    assert "times that an epoch repeats a record, by language 1.00 to 1.00" in begun
 
 
 def test_xla_itself_has_compiled_one_step_for_each_bucket_shape(trained: runs.Trained) -> None:
