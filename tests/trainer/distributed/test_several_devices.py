@@ -61,7 +61,7 @@ def test_two_compiled_devices_train_validate_and_synthesize_as_one(data: Path, t
     ]
     _, said = map(said_at_end, begun)
     assert "/CPU:0, /CPU:1, " in said
-    assert "XLA programs compiled: 1 for training, 1 for validation, 1 for speech" in said
+    assert "XLA programs compiled: 1 for training, 1 for validation, 1 for synthesis" in said
     check_losses(one, two)
     check_saved(one, two)
     (spoken,), (other,) = (read_samples(run).all for run in (one, two))
