@@ -147,8 +147,8 @@ def test_a_dataset_with_a_corrupt_record(mistake: Callable[..., str], data: Path
     ("spoil", "told"),
     [
         (Path.unlink, "cannot be read (No such file or directory)"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "bytes, wanted "),
-        (lambda path: shutil.copy(next(path.parent.glob("english-*")), path), "bytes, wanted "),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "bytes, expected "),
+        (lambda path: shutil.copy(next(path.parent.glob("english-*")), path), "bytes, expected "),
     ],
     ids=["absent", "cut short", "of another"],
 )
