@@ -30,7 +30,7 @@ def make_corpus(root: Path, *, count: int = SENTENCES) -> int:
         UserError: flite is absent, lacks a voice or fails.
     """
     if shutil.which("flite") is None:
-        raise UserError("flite is not installed, and speaks the corpus; wanted Debian's: apt-get install flite")
+        raise UserError("flite, which speaks the corpus, is not installed; install it with apt-get install flite")
     (root / "wavs").mkdir(parents=True, exist_ok=True)
     rows = [
         (f"wavs/{voice}-{number:03d}.wav", text, voice)

@@ -30,7 +30,7 @@ def measure_run(run: Path, *, dataset: Dataset, step: int | None, trained_clips:
     unseen = read_clips(dataset, split="validation")
     if {len({clip.voice for clip in unseen}), min(2, len({clip.text for clip in unseen}))} != {2}:
         raise UserError(
-            f"{dataset.layout.root}: wanted two voices and two held-out sentences or more, as of `make learn-check`"
+            f"{dataset.layout.root}: expected two voices and two held-out sentences or more, as of `make learn-check`"
         )
     groups = {"training": _spread(read_clips(dataset, split="train"), count=trained_clips), "unseen": unseen}
     asked = {name: [Prompt(clip, _reference(clip, unseen)) for clip in clips] for name, clips in groups.items()}

@@ -249,5 +249,5 @@ def test_so_many_clips_of_training_are_spread_over_all_of_its_sentences(data: Pa
 @pytest.mark.parametrize("name", ["voice", "text"])
 def test_data_of_one_voice_or_of_one_sentence_are_refused(name: str, data: Path) -> None:
     first = clips_of(data, split="validation")[0]
-    with pytest.raises(UserError, match="wanted two voices and two held-out sentences or more"):
+    with pytest.raises(UserError, match="expected two voices and two held-out sentences or more"):
         Examined(data, way=recorded, kept=lambda clip: getattr(clip, name) == getattr(first, name))
