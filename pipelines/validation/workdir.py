@@ -31,12 +31,16 @@ def new_workdir(parent: StoragePath) -> Iterator[StoragePath]:
     Raises:
         OSError: the folder cannot be created.
     """
-    with _local(local_path(parent)) if not isinstance(parent, RemoteStoragePath) else _remote(parent) as folder:
+    with (
+        _new_local_workdir(local_path(parent))
+        if not isinstance(parent, RemoteStoragePath)
+        else _new_remote_workdir(parent) as folder
+    ):
         yield folder
 
 
 @contextlib.contextmanager
-def _remote(parent: RemoteStoragePath) -> Iterator[StoragePath]:
+def _new_remote_workdir(parent: RemoteStoragePath) -> Iterator[StoragePath]:
     parent.mkdir(exist_ok=True)
     for old in parent.glob(f"{PREFIX}*"):
         if not (old / LOCK).is_file() or _is_old(old / LOCK):
@@ -51,7 +55,7 @@ def _remote(parent: RemoteStoragePath) -> Iterator[StoragePath]:
 
 
 @contextlib.contextmanager
-def _local(parent: Path) -> Iterator[Path]:
+def _new_local_workdir(parent: Path) -> Iterator[Path]:
     parent.mkdir(exist_ok=True)
     for folder in parent.glob(f"{PREFIX}*"):
         _remove_unless_in_use(folder)

@@ -63,7 +63,7 @@ def open_dataset(data: Path) -> Dataset:
             raise
         one = "a dataset" if len(below) == 1 else f"{len(below)} datasets"
         raise UserError(
-            f"{data}: a folder of {one} ({_some(below)}), none itself; train on one, DATA={data / below[0]}"
+            f"{data}: a folder of {one} ({_first_names(below)}), none itself; train on one, DATA={data / below[0]}"
         ) from error
     _refuse_changes(dataset)
     _refuse_unlisted_shards(dataset)
@@ -112,7 +112,7 @@ def _refuse_unlisted_shards(dataset: Dataset) -> None:
     if unlisted:
         raise UserError(
             f"{dataset.layout.root}: {_count(len(unlisted), 'file')} in shards/ of another dataset "
-            f"({_some(unlisted)}), which dataset.json does not list; move them away: two datasets are joined by "
+            f"({_first_names(unlisted)}), which dataset.json does not list; move them away: two datasets are joined by "
             "naming both as sources of one build"
         )
 
@@ -130,7 +130,7 @@ def refuse_missing_shards(dataset: Dataset, *, split: str) -> None:
             raise UserError(f"{path}: a shard of {found} bytes, expected {shard.bytes}; {remedy}")
 
 
-def _some(names: list[str]) -> str:
+def _first_names(names: list[str]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 

@@ -36,7 +36,7 @@ def _decay(schedule: Schedule, *, since: tf.Tensor, decay_steps: tf.Tensor, warm
             return _noam(since, warmup_steps=warmup_steps)
         case Cosine(steps=steps):
             progress = _float(since) / _float(decay_steps if steps is None else steps)
-            return _above(schedule.final_fraction, _half_cosine(progress))
+            return _with_floor(schedule.final_fraction, _half_cosine(progress))
         case CosineRestarts():
             return _cosine_restarts(schedule, since=since)
         case Trapezoid():
@@ -52,20 +52,20 @@ def _cosine_restarts(schedule: CosineRestarts, *, since: tf.Tensor) -> tf.Tensor
     # in whole numbers: a quotient of floats may round across a restart
     restarts, place = since // schedule.steps, since % schedule.steps
     amplitude = tf.pow(schedule.amplitude, _float(restarts))
-    return _above(schedule.final_fraction, amplitude * _half_cosine(_float(place) / schedule.steps))
+    return _with_floor(schedule.final_fraction, amplitude * _half_cosine(_float(place) / schedule.steps))
 
 
 def _trapezoid(schedule: Trapezoid, *, since: tf.Tensor, decay_steps: tf.Tensor) -> tf.Tensor:
     flat = (1.0 - schedule.cooldown) * _float(decay_steps)
     progress = tf.clip_by_value((_float(since) - flat) / (_float(decay_steps) - flat), 0.0, 1.0)
-    return _above(schedule.final_fraction, 1.0 - tf.sqrt(progress))
+    return _with_floor(schedule.final_fraction, 1.0 - tf.sqrt(progress))
 
 
 def _half_cosine(progress: tf.Tensor) -> tf.Tensor:
     return 0.5 * (1.0 + tf.cos(math.pi * tf.clip_by_value(progress, 0.0, 1.0)))
 
 
-def _above(floor: float, fraction: tf.Tensor) -> tf.Tensor:
+def _with_floor(floor: float, fraction: tf.Tensor) -> tf.Tensor:
     return floor + (1.0 - floor) * fraction
 
 

@@ -37,7 +37,7 @@ def write_plot(inspection: Inspection, *, path: Path, title: str) -> None:
     grid = figure.add_gridspec(2, 2, width_ratios=(3, 2))
     _draw_lengths(figure.add_subplot(grid[:, 0]), inspection)
     _draw_buckets(figure.add_subplot(grid[0, 1]), inspection)
-    _draw_choices(figure.add_subplot(grid[1, 1]), inspection)
+    _draw_cost_by_bucket_count(figure.add_subplot(grid[1, 1]), inspection)
     try:
         figure.savefig(path, dpi=120)
     except OSError as error:
@@ -80,7 +80,7 @@ def _draw_buckets(axes: Axes, inspection: Inspection) -> None:
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)  # above the bars
 
 
-def _draw_choices(axes: Axes, inspection: Inspection) -> None:
+def _draw_cost_by_bucket_count(axes: Axes, inspection: Inspection) -> None:
     """Padding by number of shapes, and the seconds that a run loses to padding and compilation."""
     choices, chosen = inspection.plan.choices, len(inspection.plan.buckets)
     shapes = [one.shapes for one in choices]
