@@ -59,8 +59,8 @@ def test_a_validation_on_flink_finds_a_flipped_bit_and_nothing_else(flink: Clust
 def long_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[BuildConfig, dict[str, bytes]]:
     """The config of a build of some twenty shards, and the files that an undisturbed build writes."""
     folder = tmp_path_factory.mktemp("long")
-    corpus = builds.make_corpus(folder / "corpus", clips=240)
-    words = builds.overrides_for(corpus, "utterances_per_shard=12")
+    corpus = builds.make_corpus(folder / "corpus", clips=900)
+    words = builds.overrides_for(corpus, "utterances_per_shard=45")
     config = load_config(builds.LJSPEECH_CONFIG, of=BuildConfig, overrides=words)
     build_dataset(config, data=folder / "data")
     return config, builds.content(folder / "data")
