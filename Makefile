@@ -27,7 +27,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: docs docs-serve diagrams inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-trainer test-quick soak lint types bench bench-gpu schedules lock clean
+.PHONY: docs docs-serve diagrams inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-model test-training test-quick soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -121,15 +121,21 @@ learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
 
-test: $(READY)  ## lint, types and all tests, in two processes; lists the slowest tests at the end
+test: $(READY)  ## lint, types and all tests, in two processes at a time; each lists its slowest tests at the end
 	$(MAKE) lint types
-	$(MAKE) --jobs=2 --keep-going --output-sync=target test-data test-trainer
+	$(MAKE) --jobs=2 --keep-going --output-sync=target test-training test-data test-model
 
-test-data: $(READY)  ## all tests except the trainer's
+test-data: $(READY)  ## all tests but those of the trainer
 	$(BIN)/pytest --ignore tests/trainer --ignore tests/learn
 
-test-trainer: $(READY)  ## the tests of the trainer and of the learn check
-	$(BIN)/pytest tests/trainer tests/learn
+# of a half of the trainer's tests: the folders whose tests train models and share the trained runs
+TRAINING_TESTS := $(addprefix tests/trainer/,distributed monitoring speech tools training)
+
+test-model: $(READY)  ## the tests of the trainer's input, model, optimizer and checkpoints, and of the learn check
+	$(BIN)/pytest tests/trainer tests/learn $(addprefix --ignore ,$(TRAINING_TESTS))
+
+test-training: $(READY)  ## the tests of the trainer that train models
+	$(BIN)/pytest $(TRAINING_TESTS)
 
 test-quick: $(READY)  ## the tests that are not marked slow
 	$(BIN)/pytest -m "not slow and not soak"

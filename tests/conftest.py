@@ -11,7 +11,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-from tests.trainer.beside import works_beside
+from tests.trainer.background_work import run_in_background
 
 # A busy machine is no failure.
 hypothesis.settings.register_profile(
@@ -31,12 +31,12 @@ def reference(pytestconfig: pytest.Config) -> Path:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def beside(
+def background(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[Any]]]:
-    """What minutes of work beside the tests come to, by the fixtures that stand for it."""
-    wanted = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
-    with works_beside(wanted, make_folder=tmp_path_factory.mktemp) as works:
+    """Results of the work that runs in background processes, by the fixtures that return them."""
+    expected = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    with run_in_background(expected, make_folder=tmp_path_factory.mktemp) as works:
         yield works
 
 

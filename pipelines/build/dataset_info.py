@@ -37,7 +37,7 @@ def write_dataset_files(
     used = {token for report in reports for token in report.token_ids}
     languages = add_counts(report.records_by_language for report in reports)
     vocabulary = tokenizer.compact_vocabulary(used, languages=languages)
-    speech_rates = json.loads(staging.speech_rates.read_bytes())
+    speech_rates = json.loads(staging.speech_rates_path.read_bytes())
     info = dataset_info(
         reports,
         config=config,

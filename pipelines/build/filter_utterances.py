@@ -79,7 +79,7 @@ def filter_utterances(shard_names: list[str], *, config: BuildConfig, staging: S
     for filter_ in filters.values():
         filter_.check_text_leaks(held_out)
         filter_.write(staging)
-    write_json(staging.speech_rates, rates, durable=False)
+    write_json(staging.speech_rates_path, rates, durable=False)
 
 
 class SourceRows(NamedTuple):
@@ -236,7 +236,7 @@ class SourceFilter:
         rows = np.lexsort((self._rows.row, self._rows.shard))
         ends = np.cumsum(np.bincount(self._rows.shard, minlength=len(self._rows.shard_names)))
         for shard_name, own in zip(self._rows.shard_names, np.split(rows, ends[:-1]), strict=True):
-            write_table(staging.filter_results(shard_name), table.take(pa.array(own, pa.int64())), durable=False)
+            write_table(staging.filter_results_path(shard_name), table.take(pa.array(own, pa.int64())), durable=False)
 
 
 def speech_rate_range(characters_per_second: np.ndarray, *, deviations: float) -> tuple[float, float]:

@@ -72,7 +72,7 @@ class BuildJob:
                 interrupted = [one.root for one in self._staging.create(fingerprint=self._fingerprint)]
                 name = new_job_name("build")
                 with (
-                    show_progress(self._staging.progress, label=label, total=plan.listed),
+                    show_progress(self._staging.progress_folder, label=label, total=plan.listed),
                     registered_job(self._lock, runner=self._runner, name=name, work=self._work),
                 ):
                     run_graph(

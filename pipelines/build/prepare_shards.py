@@ -62,7 +62,7 @@ class PrepareShard(beam.DoFn):
         shard_name, grouped = element
         elements = sort_elements(one for one in grouped if one is not None)
         with translate_disk_errors(staging=self._staging.root):
-            progress = ProgressCounter(self._staging.progress, name=shard_name)
+            progress = ProgressCounter(self._staging.progress_folder, name=shard_name)
             if self._is_prepared(shard_name, elements):
                 progress.add(len(elements))
             else:
@@ -82,7 +82,7 @@ class PrepareShard(beam.DoFn):
 
     def _is_prepared(self, shard_name: str, elements: list[Element]) -> bool:
         """Whether the rows exist: written by a retried call, or reused from a published or an interrupted build."""
-        if self._staging.rows(shard_name).is_file():
+        if self._staging.rows_path(shard_name).is_file():
             return True
         if shard_name in self._reuse.always:
             inputs = self._reuse.always[shard_name] or self._inputs(elements)
@@ -118,7 +118,7 @@ def prepare_shard(
     """Prepare each element and write records, rows and rejections; one record is in memory at a time."""
     rows: list[dict[str, Any]] = []
     rejections: list[Rejection] = []
-    with new_file(staging.records(shard_name), durable=False) as file:
+    with new_file(staging.records_path(shard_name), durable=False) as file:
         for outcome in _outcomes(elements, prepare=prepare):
             if isinstance(outcome, Rejection):
                 rejections.append(outcome)
@@ -157,23 +157,23 @@ def reuse_interrupted_shard(
     """Link the prepared records of an interrupted build; False unless they are complete and of the same inputs."""
     try:
         rows = interrupted.read_rows(shard_name)
-        failed = read_table(interrupted.failed(shard_name), schema=REJECTED)
+        failed = read_table(interrupted.failed_path(shard_name), schema=REJECTED)
         same = rows.schema.equals(PREPARED_ROWS) and (rows.schema.metadata or {}).get(INPUTS) == inputs.encode()
         if not same or len(rows) + len(failed) != count or set(rows[FILE].to_pylist()) - {STAGED}:
             return False
-        with interrupted.records(shard_name).open("rb") as file:
+        with interrupted.records_path(shard_name).open("rb") as file:
             if [found.offset_bytes for found in read_framed_records(file)] != rows["offset_bytes"].to_pylist():
                 return False
     except (OSError, pa.ArrowException, CorruptTFRecord):  # the build, or the machine, stopped before the end
         return False
-    link_file(interrupted.records(shard_name), staging.records(shard_name))
+    link_file(interrupted.records_path(shard_name), staging.records_path(shard_name))
     _write(rows, failed, shard_name=shard_name, inputs=inputs, staging=staging)
     return True
 
 
 def _write(rows: pa.Table, failed: pa.Table, *, shard_name: str, inputs: str, staging: Staging) -> None:
-    write_table(staging.failed(shard_name), failed, durable=False)
-    write_table(staging.rows(shard_name), rows.replace_schema_metadata({INPUTS: inputs}), durable=False)
+    write_table(staging.failed_path(shard_name), failed, durable=False)
+    write_table(staging.rows_path(shard_name), rows.replace_schema_metadata({INPUTS: inputs}), durable=False)
 
 
 def _row(utterance: Utterance, prepared: PreparedUtterance) -> dict[str, Any]:

@@ -2,15 +2,15 @@
 
 The final files have the layout of a dataset. The intermediate files are:
 
-measured/<shard>.tfrecord    a record per utterance that could be prepared
-measured/<shard>.parquet     its measurements, and the file that holds it: this one, or one of the older dataset
-refused/<shard>.parquet      a row per utterance that could not be prepared
-verdicts/<shard>.parquet     a row per prepared record: the filter's reason, empty for a record that is kept
-rates.json                   the range of characters per second of each language, by source
-reports/<shard>.json         written last for each shard: its summary for the driver
-tried/<shard>.json           ids of rejected utterances that can be prepared now (replay only)
-progress/<shard>             the number of utterances that are done
-measuring                    the preparation fingerprint: a build with the same one continues an interrupted build
+prepared/<shard>.tfrecord          a record per utterance that could be prepared
+prepared/<shard>.parquet           its measurements, and the file that holds it: this one, or one of the older dataset
+failed/<shard>.parquet             a row per utterance that could not be prepared
+filter_results/<shard>.parquet     a row per prepared record: the filter's reason, empty for a record that is kept
+speech_rates.json                  the range of characters per second of each language, by source
+reports/<shard>.json               written last for each shard: its summary for the driver
+recovered/<shard>.json             ids of rejected utterances that can be prepared now (replay only)
+progress/<shard>                   the number of utterances that are done
+fingerprint                        the preparation fingerprint: a build with the same one continues an interrupted build
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from shared.tables import CORPUS_COLUMNS, MANIFEST, read_table
 
 # A column of the prepared rows: STAGED, or the folder of the older dataset ("shards" or "withheld").
 FILE = "file"
-STAGED = "measured"
+STAGED = "prepared"
 INPUTS = b"inputs"
 INTERRUPTED_SUFFIX = ".left"
 
@@ -63,7 +63,7 @@ class Staging:
         return any(Staging(folder).has_fingerprint(fingerprint) for folder in folders)
 
     def has_fingerprint(self, fingerprint: str) -> bool:
-        return self.fingerprint.is_file() and self.fingerprint.read_bytes() == fingerprint.encode()
+        return self.fingerprint_path.is_file() and self.fingerprint_path.read_bytes() == fingerprint.encode()
 
     def remove_all(self) -> None:
         """Remove the staging folders of this build and of all earlier builds."""
@@ -80,10 +80,10 @@ class Staging:
         Those are renamed, so that a worker that outlives its build cannot find them. All other folders are removed.
         """
         interrupted = list(self._claim_interrupted(fingerprint))
-        own = {self.records("any").parent, self.failed("any").parent, self.filter_results("any").parent}
-        for folder in (*self.layout.folders, *own, self.report("any").parent, self.progress):
+        own = {self.records_path("any").parent, self.failed_path("any").parent, self.filter_results_path("any").parent}
+        for folder in (*self.layout.folders, *own, self.report_path("any").parent, self.progress_folder):
             folder.mkdir(parents=True, exist_ok=True)
-        self.fingerprint.write_text(fingerprint)
+        self.fingerprint_path.write_text(fingerprint)
         return interrupted
 
     def _claim_interrupted(self, fingerprint: str) -> Iterator[Staging]:
@@ -97,37 +97,37 @@ class Staging:
             else:
                 yield Staging(folder.rename(folder.with_suffix(INTERRUPTED_SUFFIX)))
 
-    def records(self, shard_name: str) -> StoragePath:
-        return self.root / "measured" / f"{shard_name}.tfrecord"
+    def records_path(self, shard_name: str) -> StoragePath:
+        return self.root / "prepared" / f"{shard_name}.tfrecord"
 
-    def rows(self, shard_name: str) -> StoragePath:
-        return self.root / "measured" / f"{shard_name}.parquet"
+    def rows_path(self, shard_name: str) -> StoragePath:
+        return self.root / "prepared" / f"{shard_name}.parquet"
 
-    def failed(self, shard_name: str) -> StoragePath:
-        return self.root / "refused" / f"{shard_name}.parquet"
+    def failed_path(self, shard_name: str) -> StoragePath:
+        return self.root / "failed" / f"{shard_name}.parquet"
 
-    def filter_results(self, shard_name: str) -> StoragePath:
-        return self.root / "verdicts" / f"{shard_name}.parquet"
+    def filter_results_path(self, shard_name: str) -> StoragePath:
+        return self.root / "filter_results" / f"{shard_name}.parquet"
 
-    def report(self, shard_name: str) -> StoragePath:
+    def report_path(self, shard_name: str) -> StoragePath:
         return self.root / "reports" / f"{shard_name}.json"
 
     @property
-    def recovered(self) -> StoragePath:
-        return self.root / "tried"
+    def recovered_folder(self) -> StoragePath:
+        return self.root / "recovered"
 
     @property
-    def fingerprint(self) -> StoragePath:
-        return self.root / "measuring"
+    def fingerprint_path(self) -> StoragePath:
+        return self.root / "fingerprint"
 
     @property
-    def speech_rates(self) -> StoragePath:
-        return self.root / "rates.json"
+    def speech_rates_path(self) -> StoragePath:
+        return self.root / "speech_rates.json"
 
     @property
-    def progress(self) -> StoragePath:
+    def progress_folder(self) -> StoragePath:
         return self.root / "progress"
 
     def read_rows(self, shard_name: str, *, columns: list[str] | None = None) -> pa.Table:
         """The rows of the prepared records, in the order of their keys."""
-        return read_table(self.rows(shard_name), columns=columns)
+        return read_table(self.rows_path(shard_name), columns=columns)

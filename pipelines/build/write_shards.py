@@ -48,7 +48,7 @@ class ShardReport(pydantic.BaseModel):
 
 def read_reports(shard_names: Iterable[str], *, staging: Staging) -> list[ShardReport]:
     """The reports of these shards, in the given order."""
-    return [ShardReport.model_validate_json(staging.report(name).read_bytes()) for name in shard_names]
+    return [ShardReport.model_validate_json(staging.report_path(name).read_bytes()) for name in shard_names]
 
 
 class WriteShard(beam.DoFn):
@@ -59,7 +59,7 @@ class WriteShard(beam.DoFn):
 
     def process(self, shard_name: str) -> Iterator[str]:
         with translate_disk_errors(staging=self._staging.root):
-            if not self._staging.report(shard_name).exists():
+            if not self._staging.report_path(shard_name).exists():
                 write_shard(shard_name, contract=self._contract, data=self._data, staging=self._staging)
         yield shard_name
 
@@ -67,7 +67,7 @@ class WriteShard(beam.DoFn):
 def write_shard(shard_name: str, *, contract: Contract, data: Layout, staging: Staging) -> ShardReport:
     """Divide the prepared records into kept and filtered ones, write both, and write the report last."""
     table = staging.read_rows(shard_name)
-    results = read_table(staging.filter_results(shard_name)).to_pylist()
+    results = read_table(staging.filter_results_path(shard_name)).to_pylist()
     rows = [row | result for row, result in zip(table.to_pylist(), results, strict=True)]
     kept = [row for row in rows if not row["reason"]]
     filtered = [row for row in rows if row["reason"]]
@@ -79,7 +79,7 @@ def write_shard(shard_name: str, *, contract: Contract, data: Layout, staging: S
     filtered_sha256 = _write_records(
         filtered, shard_name=shard_name, folder="withheld", data=data, staging=staging, on_record=None
     )
-    rejected = _rejected(staging.failed(shard_name), filtered=filtered)
+    rejected = _rejected(staging.failed_path(shard_name), filtered=filtered)
     write_table(layout.manifest(shard_name), _manifest(kept, shard_name=shard_name))
     write_table(layout.withheld_manifest(shard_name), _manifest(filtered, shard_name=shard_name))
     write_table(layout.rejected(shard_name), rejected)
@@ -100,7 +100,7 @@ def write_shard(shard_name: str, *, contract: Contract, data: Layout, staging: S
         withheld_manifest_sha256=file_sha256(layout.withheld_manifest(shard_name)),
     )
     report = statistics.report(info, kept=kept, rejected=rejected)
-    write_json(staging.report(shard_name), report, durable=False)
+    write_json(staging.report_path(shard_name), report, durable=False)
     return report
 
 
@@ -136,8 +136,8 @@ def _write_records(
                 sink.write(framed)
             row["offset_bytes"], offset = offset, offset + len(framed)
     if complete == STAGED:
-        fsync_path(staging.records(shard_name))
-        link_file(staging.records(shard_name), target)
+        fsync_path(staging.records_path(shard_name))
+        link_file(staging.records_path(shard_name), target)
     return digest.hexdigest()
 
 
@@ -145,7 +145,7 @@ def _complete_file(rows: list[Row], *, folder: str, shard_name: str, data: Layou
     """The file that holds exactly these records: STAGED, or the folder of the published one; None if there is none."""
     published = {"shards": data.shard, "withheld": data.withheld}[folder](shard_name)
     expected_bytes = sum(row["length_bytes"] for row in rows)
-    for kind, path in ((STAGED, staging.records(shard_name)), (folder, published)):
+    for kind, path in ((STAGED, staging.records_path(shard_name)), (folder, published)):
         if all(row[FILE] == kind for row in rows) and _has_size(path, size_bytes=expected_bytes):
             return kind
     return None
@@ -165,7 +165,7 @@ class _Sources:
 
     def __init__(self, shard_name: str, *, data: Layout, staging: Staging, files: contextlib.ExitStack):
         self._paths = {
-            STAGED: staging.records(shard_name),
+            STAGED: staging.records_path(shard_name),
             "shards": data.shard(shard_name),
             "withheld": data.withheld(shard_name),
         }

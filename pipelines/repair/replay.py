@@ -218,9 +218,9 @@ def _retry(
     staging = Staging.for_new_build(Layout(data))
     name = new_job_name("replay")
     with translate_disk_errors(staging=staging.root):
-        staging.recovered.mkdir(parents=True)
+        staging.recovered_folder.mkdir(parents=True)
         with (
-            show_progress(staging.progress, label="rejected utterances", total=len(elements)),
+            show_progress(staging.progress_folder, label="rejected utterances", total=len(elements)),
             registered_job(lock, runner=runner, name=name, work=name),  # unique: no later job can use its results
         ):
             run_graph(
@@ -235,7 +235,7 @@ def _retry(
                 workers=choose_workers(config.workers, utterances=len(elements), runner=runner),
                 name=name,
             )
-        recovered = {name for path in staging.recovered.iterdir() for name in json.loads(path.read_bytes())}
+        recovered = {name for path in staging.recovered_folder.iterdir() for name in json.loads(path.read_bytes())}
         staging.remove()
     return recovered
 
@@ -252,9 +252,9 @@ class RetryUtterances(beam.DoFn):
     def process(self, grouped: tuple[str, Iterable[Utterance]]) -> None:
         shard_name, utterances = grouped
         with translate_disk_errors(staging=self._staging.root):
-            progress, recovered = ProgressCounter(self._staging.progress, name=shard_name), []
+            progress, recovered = ProgressCounter(self._staging.progress_folder, name=shard_name), []
             for utterance in utterances:
                 if not isinstance(self._prepare(utterance), Rejection):
                     recovered.append(utterance.id)
                 progress.add()
-            write_json(self._staging.recovered / f"{shard_name}.json", recovered, durable=False)
+            write_json(self._staging.recovered_folder / f"{shard_name}.json", recovered, durable=False)

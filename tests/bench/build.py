@@ -61,7 +61,7 @@ def long_build(folder: Path) -> None:
     limit_s = floor_s / EFFICIENCY + START_S
     print(
         f"build of {LONG_CLIPS} clips, 2 workers, start included: {built_s:.1f} s; bare loop in 2 processes "
-        f"{floor_s:.1f} s; wanted at most {floor_s:.1f} / {EFFICIENCY} + {START_S:.0f} = {limit_s:.1f} s"
+        f"{floor_s:.1f} s; expected at most {floor_s:.1f} / {EFFICIENCY} + {START_S:.0f} = {limit_s:.1f} s"
     )
     add_row(
         "build",

@@ -70,7 +70,7 @@ def compare(clusters: dict[int, Cluster], *, folder: Path) -> None:
     config = bench_config(folder / "bench", clips=CLIPS)
     rounds = [build_round(clusters, config, data=folder / str(repeat)) for repeat in range(REPEATS)]
     built = "build of {clips} clips: {one_s:.1f} s on one TaskManager, {two_s:.1f} s on two; less the empty jobs"
-    print(speed_up(built, [one.built_s for one in rounds], less_s=fixed_s), f"; wanted {SPEED_UP}", sep="")
+    print(speed_up(built, [one.built_s for one in rounds], less_s=fixed_s), f"; expected {SPEED_UP}", sep="")
     ratio = statistics.median(speed_ups([one.built_s for one in rounds], less_s=fixed_s))
     add_row(
         "flink",
@@ -108,7 +108,7 @@ def empty_cost(cluster: Cluster, *, task_managers: int) -> float:
     median_s = statistics.median(seconds)
     print(
         f"{task_managers} TaskManager(s): an empty job {median_s:.1f} s "
-        f"({min(seconds):.1f} to {max(seconds):.1f}; wanted at most {FIXED_COST_S:.0f})"
+        f"({min(seconds):.1f} to {max(seconds):.1f}; expected at most {FIXED_COST_S:.0f})"
     )
     return median_s
 

@@ -118,11 +118,11 @@ def _page(summary: Any, *, by_smi: float | None, uses: list[Use], card: str, siz
         ("clips/s", f"{summary.figures['clips_per_second']:,.0f}", "", None),
         *_use_rows(uses, card=card),
     ]
-    table = "\n".join(f"| {name} | {value} | {wanted} | {_verdict(met)} |" for name, value, wanted, met in rows)
+    table = "\n".join(f"| {name} | {value} | {expected} | {_verdict(met)} |" for name, value, expected, met in rows)
     command = shlex.join(["python", "-m", "tests.bench.gpu", *sys.argv[1:]])
     return (
         f"# Training `{size}` on {card}\n\n    {command}\n\n"
-        f"| figure | measured | wanted | |\n|---|---|---|---|\n{table}\n\n"
+        f"| figure | measured | expected | |\n|---|---|---|---|\n{table}\n\n"
         f"```json\n{json.dumps(summary.model_dump(mode='json'), indent=1)}\n```\n"
     )
 
@@ -146,8 +146,8 @@ def _percent(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.1f} %"
 
 
-def _at_least(value: float | None, wanted: float) -> bool | None:
-    return None if value is None else value >= wanted
+def _at_least(value: float | None, expected: float) -> bool | None:
+    return None if value is None else value >= expected
 
 
 def _near(value: float | None, other: float | None) -> bool | None:

@@ -33,7 +33,7 @@ class Line(NamedTuple):
     """A loader to compare with: its command, and the ratio that ours must reach."""
 
     module: str
-    wanted: float | None = None
+    bound: float | None = None
     tuned: bool = False  # glibc's allocator, as training does
 
 
@@ -70,7 +70,7 @@ def main() -> None:
     )
     print(table(results, padding=padding))
     for name, turns in results.items():
-        bound, ratio = LINES[name].wanted, ratio_to(results[OURS], turns)
+        bound, ratio = LINES[name].bound, ratio_to(results[OURS], turns)
         if bound is not None:
             add_row("loader", "clips/s", measured=f"{ratio:.2f}", floor=name, bound=f"≥ {bound}", met=ratio >= bound)
 
@@ -112,15 +112,15 @@ def table(results: dict[str, list[Measurement]], *, padding: dict[str, float | N
     """The table, fastest loader first; each ratio is the median over the rounds."""
     median = {name: statistics.median(one.clips_per_s for one in turns) for name, turns in results.items()}
     lines = [
-        f"{'':40} {'clips/s':>8} {'min':>7} {'max':>7} {'CPU s/1000':>11} {'padding':>8} {'ours/it':>8} {'wanted':>7}"
+        f"{'':40} {'clips/s':>8} {'min':>7} {'max':>7} {'CPU s/1000':>11} {'padding':>8} {'ours/it':>8} {'bound':>7}"
     ]
     for name in sorted(results, key=lambda name: -median[name]):
-        turns, wanted = results[name], LINES[name].wanted
+        turns, bound = results[name], LINES[name].bound
         rates = [one.clips_per_s for one in turns]
         cpu_s = statistics.median(1000 * one.cpu_s / one.clips for one in turns)
         ratio = ratio_to(results[OURS], turns)
         padded = "-" if padding[name] is None else f"{padding[name]:.1%}"
-        verdict = "" if wanted is None else f"{wanted:7.1f} {'✓' if ratio >= wanted else '✗'}"
+        verdict = "" if bound is None else f"{bound:7.1f} {'✓' if ratio >= bound else '✗'}"
         lines.append(
             f"{name:40} {median[name]:8.0f} {min(rates):7.0f} {max(rates):7.0f} {cpu_s:11.3f} "
             f"{padded:>8} {ratio:8.2f} {verdict}".rstrip()

@@ -27,7 +27,7 @@ def main() -> None:
         peaks = {clips: peak_of_build(Path(folder), clips=clips) for clips in (SMALL, LARGE)}
     ratio = peaks[LARGE] / peaks[SMALL]
     figures = ", ".join(f"{clips} clips {peak / 2**20:.0f} MiB" for clips, peak in peaks.items())
-    print(f"peak memory of a build with 2 workers: {figures}; ratio {ratio:.3f}, wanted at most {LIMIT}")
+    print(f"peak memory of a build with 2 workers: {figures}; ratio {ratio:.3f}, expected at most {LIMIT}")
     add_row(
         "memory",
         f"peak memory of a build of {LARGE:,} clips",

@@ -16,7 +16,7 @@
   in its place, which the update takes as it takes a norm; and the loop's own clocks, notes and figures.
 
 All in float32 on the CPU, the allocator tuned as `myxtts-train` does, by turns, medians; ratios are medians of the
-ratios of each round. Exit 1 where a figure is not as wanted. In its turn each runs twice, and the second counts: the
+ratios of each round. Exit 1 where a figure misses its bound. In its turn each runs twice, and the second counts: the
 first finds caches and heap as another kind of step has left them, which in training none does (0.37 s a compiled step
 where it has 0.29 by itself).
 """
@@ -81,7 +81,7 @@ class Finding(NamedTuple):
 
     what: str
     measured: str
-    wanted: str
+    bound: str
     met: bool
 
 
@@ -93,8 +93,8 @@ def main(repeats: int) -> None:
     for measure in (beside_products, beside_others, by_frames, monitored):
         for one in measure(repeats):
             verdict = "met" if one.met else "missed"
-            print(f"{one.what:{WIDTH}}  {one.measured:>28}  {one.wanted:>7}  {verdict}", flush=True)
-            add_row("step", one.what, measured=one.measured, bound=one.wanted, met=one.met)
+            print(f"{one.what:{WIDTH}}  {one.measured:>28}  {one.bound:>7}  {verdict}", flush=True)
+            add_row("step", one.what, measured=one.measured, bound=one.bound, met=one.met)
             all_met &= one.met
     print("One program for each shape, by XLA's own dump: tests/trainer/data/test_whole_epochs.py")
     sys.exit(0 if all_met else 1)
@@ -133,10 +133,10 @@ def beside_others(repeats: int) -> Iterator[Finding]:
         "graph": doing(make_step(config, xla=False), LEARN_CHECK),
     }
     seconds = timed(ways, repeats=repeats)
-    for name, wanted in (("eager", MIN_OVER_EAGER), ("graph", MIN_OVER_GRAPH)):
+    for name, bound in (("eager", MIN_OVER_EAGER), ("graph", MIN_OVER_GRAPH)):
         ratio = ratio_of(seconds[name], seconds["XLA"])
         shown = f"{ratio:.2f} ({statistics.median(seconds[name]):.3f} / {statistics.median(seconds['XLA']):.3f} s)"
-        yield Finding(f"nano, {LEARN_CHECK}: {name} over compiled", shown, f"≥ {wanted:g}", bool(ratio >= wanted))
+        yield Finding(f"nano, {LEARN_CHECK}: {name} over compiled", shown, f"≥ {bound:g}", bool(ratio >= bound))
 
 
 def eagerly(work: Callable[[], object]) -> Callable[[], object]:

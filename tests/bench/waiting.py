@@ -52,7 +52,7 @@ def main() -> None:
     )
     for name in rounds[0]:
         print(f"allocator {name}: {_words({key: [one[name][key] for one in rounds] for key in rounds[0][name]})}")
-    print(f"wanted: stall at most {MAX_STALL:.0%}")
+    print(f"expected: stall at most {MAX_STALL:.0%}")
     stall = statistics.median(one["tuned"]["idle"] for one in rounds)
     add_row(
         "waiting",

@@ -177,7 +177,7 @@ def test_a_journal_whose_files_are_gone_leaves_no_dataset(staged: Layout) -> Non
 @pytest.mark.parametrize("others", [0, 1])
 def test_the_staging_folder_of_a_published_build_is_removed_whenever_it_is_killed(staged: Layout, others: int) -> None:
     """The folder of another build stays: its shards can be reused."""
-    (staged.root / STAGED / "measured").mkdir()
+    (staged.root / STAGED / "prepared").mkdir()
     for number in range(others):
         (staged.staging / f"{number:032x}").mkdir()
     staged.journal.write_text(json.dumps({"removals": [], "moves": [INFO, SUCCESS]}))

@@ -20,7 +20,7 @@ from pipelines.config import BuildConfig
 from shared.config import load_config
 from shared.dataset import Dataset
 from tests.commands import Outcome, runner
-from tests.trainer import fleets, runs
+from tests.trainer import device_runs, runs
 from tests.trainer.models import perturbed_pico
 from trainer import cli
 from trainer.model.xtts import XTTS
@@ -66,15 +66,15 @@ def models() -> Callable[..., XTTS]:
 
 
 @pytest.fixture(scope="session")
-def trained(beside: dict[str, Future[runs.Trained]]) -> runs.Trained:
+def trained(background: dict[str, Future[runs.Trained]]) -> runs.Trained:
     """An undisturbed run, and the same one killed and resumed; read-only."""
-    return beside["trained"].result()
+    return background["trained"].result()
 
 
 @pytest.fixture(scope="session")
-def on_devices(beside: dict[str, Future[fleets.Runs]]) -> fleets.Runs:
+def on_devices(background: dict[str, Future[device_runs.Runs]]) -> device_runs.Runs:
     """Runs on one and on two devices; read-only."""
-    return beside["on_devices"].result()
+    return background["on_devices"].result()
 
 
 @pytest.fixture

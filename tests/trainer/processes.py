@@ -15,6 +15,13 @@ BUILD_S = 1800
 _BEGUN: list[subprocess.Popen[str]] = []
 _ENVIRONMENT = dict(os.environ)  # before any test changes it
 
+FAST_COMPILATION = "--xla_backend_optimization_level=0"  # the program computes the same, more slowly
+
+
+def xla_flags(*flags: str) -> str:
+    """XLA_FLAGS with additional flags; those with which the tests were started, such as an instruction set, stay."""
+    return " ".join([_ENVIRONMENT.get("XLA_FLAGS", ""), *flags]).strip()
+
 
 class Said(NamedTuple):
     """Exit code and output of a process."""

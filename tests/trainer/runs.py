@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.trainer.processes import begin, build_sample, end, program
+from tests.trainer.processes import begin, build_sample, end, program, xla_flags
 
 STEPS = 40
 CHECKPOINT_EVERY = 10
@@ -49,9 +49,9 @@ def train_twice(folder: Path) -> Trained:
     # no validation clips: validation programs take as long to compile as those of training
     data = build_sample(folder / "data", "validation_fraction=0")
     dump, run = folder / "dump", folder / "undisturbed"
-    undisturbed = _start(data, run=run, flags={"XLA_FLAGS": f"--xla_dump_to={dump}"})
-    died = _train_until_killed(_start(data, run=folder / "killed", flags={}), run=folder / "killed")
-    resumed = Ended(folder / "killed", _end(_start(data, run=folder / "killed", flags={})))
+    undisturbed = _start(data, run=run, flags=[f"--xla_dump_to={dump}"])
+    died = _train_until_killed(_start(data, run=folder / "killed", flags=[]), run=folder / "killed")
+    resumed = Ended(folder / "killed", _end(_start(data, run=folder / "killed", flags=[])))
     return Trained(data, Ended(run, _end(undisturbed)), resumed, died, dump)
 
 
@@ -65,8 +65,8 @@ def words(data: Path, *, run: Path) -> list[str]:
     return ["train", "configs/train_sample.yaml", *OVERRIDES, "--data", str(data), "--run", str(run)]
 
 
-def _start(data: Path, *, run: Path, flags: dict[str, str]) -> subprocess.Popen[str]:
-    variables = {"TF_XLA_FLAGS": "", "XLA_FLAGS": "", **flags, "COLUMNS": "200"}
+def _start(data: Path, *, run: Path, flags: list[str]) -> subprocess.Popen[str]:
+    variables = {"TF_XLA_FLAGS": "", "XLA_FLAGS": xla_flags(*flags), "COLUMNS": "200"}
     return begin([program("myxtts-train"), *words(data, run=run)], environment=variables)
 
 

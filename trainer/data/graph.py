@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from trainer.data.dataset_checks import refuse_python_ops
+from trainer.data.python_ops import refuse_python_ops
 from trainer.data.epoch_order import Epoch, EpochOrder
 from trainer.data.parser import BatchParser, ParsedChunk
 from trainer.data.position import Position, Share

@@ -62,7 +62,7 @@ class TrainComponents:
         return self._step.programs
 
     @property
-    def is_partly_done(self) -> bool:
+    def is_mid_update(self) -> bool:
         """True if the last step failed during its update: weights may be lost, or differ between devices."""
         return self._step.is_updating
 

@@ -143,7 +143,7 @@ class TrainLoop:
         try:
             return self._components.train_on(batch)
         except OutOfMemory:
-            if self._components.is_partly_done and not self._sync.has_workers:  # with workers the run ends
+            if self._components.is_mid_update and not self._sync.has_workers:  # with workers the run ends
                 self._recovery.restore_checkpoint(reason="out of memory")
             raise
 
@@ -221,7 +221,7 @@ class TrainLoop:
         """
         with contextlib.suppress(TooManySkippedSteps):  # the next session finds them again
             self._recovery.check_skipped_steps()
-        if self._components.is_partly_done and not self._components.has_updated:
+        if self._components.is_mid_update and not self._components.has_updated:
             self._recovery.restore_checkpoint(reason="a signal")
         else:
             self._state.save()

@@ -84,7 +84,7 @@ def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
 
 def is_amid_a_shard(data: Path) -> bool:
     """Whether a record was written, but no shard is complete."""
-    return any((data / ".staging").glob("*/measured/.*.tmp")) and any((data / ".staging").glob("*/progress/*"))
+    return any((data / ".staging").glob("*/prepared/.*.tmp")) and any((data / ".staging").glob("*/progress/*"))
 
 
 def test_a_killed_build_leaves_the_older_dataset_and_the_next_build_removes_its_files(
@@ -206,7 +206,7 @@ def test_a_full_disk_under_validation_is_one_line(
 
 
 def shards_done(data: Path, *, at_least: int) -> bool:
-    return len(list((data / ".staging").glob("*/measured/*.parquet"))) >= at_least
+    return len(list((data / ".staging").glob("*/prepared/*.parquet"))) >= at_least
 
 
 @needs_proc

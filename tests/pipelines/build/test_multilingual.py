@@ -133,12 +133,12 @@ def test_every_unknown_persian_token_is_named_in_the_report(data: Path, referenc
 
 def test_the_manifest_holds_the_corpus_text_and_the_prepared_text(data: Path, reference: Path) -> None:
     with (reference / "corpora/common_voice_fa/fa/validated.tsv").open(encoding="utf-8", newline="") as file:
-        wanted = {
+        expected = {
             f"common_voice_fa/{Path(row['path']).stem}": row["sentence"]
             for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
         }
     found = {row["utterance_id"]: row["original_text"] for row in rows(data) if row["language"] == "pes_Arab"}
-    assert found == wanted
+    assert found == expected
 
 
 def test_another_order_of_sources_gives_the_same_shards(data: Path, reference: Path, tmp_path: Path) -> None:

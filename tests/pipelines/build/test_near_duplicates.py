@@ -36,10 +36,10 @@ def families(draw: st.DrawFn) -> list[int]:
 @hypothesis.given(families())
 def test_every_copy_of_seven_bits_or_less_is_found_at_its_distance(numbers: list[int]) -> None:
     found = hamming_distance_to_earlier([hexadecimal(number) for number in numbers]).tolist()
-    for ours, wanted in zip(found, brute_force(numbers), strict=True):
-        assert ours >= wanted
-        if wanted <= SURE_BITS:
-            assert ours == wanted
+    for ours, expected in zip(found, brute_force(numbers), strict=True):
+        assert ours >= expected
+        if expected <= SURE_BITS:
+            assert ours == expected
 
 
 def test_an_empty_corpus_and_a_corpus_of_one_have_no_copies() -> None:

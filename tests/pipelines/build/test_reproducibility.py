@@ -59,9 +59,9 @@ def test_a_shard_does_not_depend_on_the_order_in_which_its_utterances_arrive(tmp
     for number, order in enumerate(itertools.permutations(elements)):
         staging = Staging(tmp_path / str(number))
         staging.create(fingerprint="same")
-        progress = ProgressCounter(staging.progress, name=name)
+        progress = ProgressCounter(staging.progress_folder, name=name)
         in_order = sort_elements(order)
         prepare_shard(in_order, shard_name=name, inputs="x", staging=staging, prepare=prepare, progress=progress)
-        files = (staging.records(name), staging.rows(name), staging.failed(name))
+        files = (staging.records_path(name), staging.rows_path(name), staging.failed_path(name))
         contents.append(tuple(path.read_bytes() for path in files))
     assert len(set(contents)) == 1

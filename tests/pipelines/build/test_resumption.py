@@ -48,7 +48,7 @@ def prepared(data: Path, corpus: Path, *more: str, die_at: int | None = None) ->
 
 
 def left(data: Path) -> list[Path]:
-    return sorted((data / ".staging").glob("*/measured/*.tfrecord"))
+    return sorted((data / ".staging").glob("*/prepared/*.tfrecord"))
 
 
 def test_the_next_build_decodes_only_unfinished_shards(corpus: Path, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_changed_corpus_is_prepared_again(corpus: Path, tmp_path: Path) -> Non
 
 def test_unknown_files_in_the_staging_folder_are_removed(corpus: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    (data / ".staging/old/measured").mkdir(parents=True)
+    (data / ".staging/old/prepared").mkdir(parents=True)
     (data / ".staging/file").write_text("")
     prepared(data, corpus)
     assert not (data / ".staging").exists()

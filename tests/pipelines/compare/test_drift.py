@@ -134,8 +134,8 @@ def test_statistic_and_shifts_are_those_of_the_definition() -> None:
         shares = [np.array([np.mean(side <= value) for value in every]) for side in (before, after)]
         assert drift.statistic == pytest.approx(np.abs(shares[0] - shares[1]).max())
         assert drift.records == (len(before), len(after))
-        wanted = [np.quantile(after, q) - np.quantile(before, q) for q in QUANTILES]
-        assert drift.shifts == pytest.approx(wanted)
+        expected = [np.quantile(after, q) - np.quantile(before, q) for q in QUANTILES]
+        assert drift.shifts == pytest.approx(expected)
 
 
 def test_the_p_value_is_that_of_permutations() -> None:

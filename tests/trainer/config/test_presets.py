@@ -36,7 +36,7 @@ PEAKS = {
 }
 
 
-class Way(NamedTuple):
+class Expected(NamedTuple):
     """Down from the peak, the same for all sizes: its kind, its numbers, in words, and whether plateaus are sought."""
 
     kind: str
@@ -45,11 +45,11 @@ class Way(NamedTuple):
     seeks_plateaus: bool = False
 
 
-WAYS = {
-    "basic": Way("noam", {}, "Noam"),
-    "enhanced": Way("cosine_restarts", {"amplitude": 0.8}, "cosines with restarts, each at 0.8 of the one before"),
-    "plateau_breaker": Way("cosine", {"steps": 200_000}, "one cosine over 200,000 steps", seeks_plateaus=True),
-    "experimental": Way("trapezoid", {"cooldown": 0.2}, "constant, then down over the last fifth"),
+EXPECTED = {
+    "basic": Expected("noam", {}, "Noam"),
+    "enhanced": Expected("cosine_restarts", {"amplitude": 0.8}, "cosines with restarts, each at 0.8 of the one before"),
+    "plateau_breaker": Expected("cosine", {"steps": 200_000}, "one cosine over 200,000 steps", seeks_plateaus=True),
+    "experimental": Expected("trapezoid", {"cooldown": 0.2}, "constant, then down over the last fifth"),
 }
 DOCUMENTATION = Path("docs/optimization.md")
 
@@ -59,7 +59,7 @@ def loaded(preset: str, *, size: str) -> TrainConfig:
 
 
 def messages() -> dict[str, list[str]]:
-    """Rate, clipping and way of each preset in the documentation's table."""
+    """Rate, clipping and schedule of each preset in the documentation's table."""
     rows = re.findall(r"^\| `(\w+)` \|(.*)\|$", DOCUMENTATION.read_text(encoding="utf-8"), re.MULTILINE)
     return {preset: [cell.strip() for cell in cells.split("|")[:3]] for preset, cells in rows}
 
@@ -84,19 +84,22 @@ def peaks_told(rates: str, clips: str) -> dict[str, tuple[float, float]]:
 
 
 def test_every_level_and_size_is_in_the_table_of_this_test() -> None:
-    assert set(PEAKS) == set(WAYS) == set(get_args(Preset))
+    assert set(PEAKS) == set(EXPECTED) == set(get_args(Preset))
     assert all(set(by_size) == set(SIZES) for by_size in PEAKS.values())
 
 
 @pytest.mark.parametrize("preset", PEAKS)
 def test_a_preset_has_the_peak_the_clipping_and_the_way_down_that_it_is_known_for(preset: str) -> None:
-    way = WAYS[preset]
+    expected = EXPECTED[preset]
     for size, peak in PEAKS[preset].items():
         config = loaded(preset, size=size)
         assert (config.optimizer.learning_rate, config.optimizer.clip_norm) == peak, size
         schedule = config.optimizer.schedule.model_dump()
-        assert {name: schedule.get(name) for name in ("kind", *way.numbers)} == {"kind": way.kind, **way.numbers}, size
-        assert (config.plateau is not None) == way.seeks_plateaus, size
+        assert {name: schedule.get(name) for name in ("kind", *expected.numbers)} == {
+            "kind": expected.kind,
+            **expected.numbers,
+        }, size
+        assert (config.plateau is not None) == expected.seeks_plateaus, size
 
 
 def test_the_plateau_breaker_halves_the_rate_four_times_and_then_ends_the_run() -> None:
@@ -115,13 +118,13 @@ def test_the_documentation_says_the_same_of_a_preset(preset: str) -> None:
     by_size = peaks_told(rates, clips)
     assert by_size == {size: PEAKS[preset][size] for size in by_size}
     assert set(SIZES) - set(by_size) <= {"pico", "nano"}
-    assert words == WAYS[preset].words
+    assert words == EXPECTED[preset].words
 
 
 def test_the_documentation_names_the_levels_that_seek_plateaus() -> None:
     assert list(messages()) == list(PEAKS)
     (named,) = re.findall(r"^- `plateau`: .*?((?:`\w+`, )*`\w+`) has it on\.$", paragraphs(), re.MULTILINE)
-    assert re.findall(r"\w+", named) == [preset for preset, way in WAYS.items() if way.seeks_plateaus]
+    assert re.findall(r"\w+", named) == [preset for preset, expected in EXPECTED.items() if expected.seeks_plateaus]
 
 
 def test_the_documentation_says_what_is_done_without_a_level() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from shared.dataset import Dataset
 from tests.trainer.batches import as_numpy, epochs, make_stream
-from tests.trainer.dealing import EPOCHS
+from tests.trainer.distributed_reader import EPOCHS
 from trainer.data.position import Position, Share
 
 SETTINGS = {"chunk_bytes": 900_000}
@@ -57,7 +57,7 @@ def test_replicas_share_the_global_batches_and_hear_every_record_once(many_shard
 
 def run(*words: str | Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.trainer.dealing", *map(str, words)], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tests.trainer.distributed_reader", *map(str, words)], stderr=subprocess.PIPE, text=True
     )
 
 

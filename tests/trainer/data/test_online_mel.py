@@ -24,7 +24,7 @@ from shared.errors import UserError
 from shared.features import PRESETS
 from tests.trainer.batches import epochs, make_stream
 from trainer.data.record_index import RecordIndex, read_record_index
-from trainer.data.dataset_checks import python_ops
+from trainer.data.python_ops import python_ops
 from trainer.data.position import Position
 from trainer.data.online_mel import OnlineMel, recording_error
 

@@ -13,7 +13,7 @@ import pytest
 
 from shared.dataset import Dataset
 from tests.trainer.batches import DEVICE, make_stream
-from tests.trainer.crowds import crowd
+from tests.trainer.large_datasets import repeat_shard
 from trainer.data.position import Position
 
 SETTINGS = {"chunk_bytes": 900_000, "global_frames_per_batch": 1000}
@@ -24,7 +24,7 @@ def start(*words: object, settings: dict) -> subprocess.Popen[str]:
     kind, data, *more = words
     order = (kind, data, *more[:2], json.dumps(settings), *more[2:])
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.trainer.streaming", *map(str, order)],
+        [sys.executable, "-m", "tests.trainer.stream_process", *map(str, order)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -70,7 +70,7 @@ def test_a_stream_that_is_killed_again_and_again_continues_as_if_undisturbed(
 @pytest.mark.slow
 def test_a_position_deep_in_an_epoch_is_entered_as_fast_as_its_start(dataset: Dataset, tmp_path: Path) -> None:
     """100,000 records deep, in chunks of as many records as real ones have; with the manifests read, as at a start."""
-    large = crowd(dataset, folder=tmp_path / "crowd", shards=25, records=5_000)
+    large = repeat_shard(dataset, folder=tmp_path / "crowd", shards=25, records=5_000)
     settings = {"chunk_bytes": 15 << 20, "global_frames_per_batch": 16_000}
 
     def enter(position: Position, **others: int) -> float:
@@ -111,9 +111,9 @@ def test_memory_stays_flat_over_forty_epochs_once_the_allocator_has_what_it_need
     """Chunks are small beside the process: what their number in memory happens to be must not hide growth.
 
     Memory is the most that ever was in use: it grows by 15 or 30 MiB at once when more than before happens to be in
-    memory, in the first twenty epochs most of the time, and later seldom. What is wanted is less than 120 bytes a clip.
+    memory, in the first twenty epochs most of the time, and later seldom. The bound is less than 120 bytes a clip.
     """
-    large = crowd(dataset, folder=tmp_path / "crowd", shards=4, records=5_000)
+    large = repeat_shard(dataset, folder=tmp_path / "crowd", shards=4, records=5_000)
     process = start("memory", large.layout.root, 60, settings={"chunk_bytes": 4 << 20, "global_frames_per_batch": 4_000})
     stdout, stderr = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, stderr

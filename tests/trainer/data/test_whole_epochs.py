@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from tests.trainer.processes import FAST_COMPILATION, xla_flags
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,6 @@ COMMAND = Path(sys.executable).with_name("myxtts-train")
 EPOCHS = 4
 SPOKEN = ("spoken", "target", "alignment", "target_over_spoken")
 SETTINGS = {"buckets": 2, "global_frames_per_batch": 1500}
-QUICK_COMPILATION = "--xla_backend_optimization_level=0"  # half the time; programs are counted, not measured
 TIMEOUT_S = 1_800  # of which most is compilation
 
 
@@ -64,7 +64,11 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
         *(f"validate_every={steps_per_epoch}", f"checkpoint_every={steps_per_epoch}"),
     )
     words = ["train", "configs/train_sample.yaml", *overrides, "--data", str(data), "--run", str(folder / "run")]
-    environment = {**os.environ, "XLA_FLAGS": f"{QUICK_COMPILATION} --xla_dump_to={folder / 'dump'}", "COLUMNS": "200"}
+    environment = {
+        **os.environ,
+        "XLA_FLAGS": xla_flags(FAST_COMPILATION, f"--xla_dump_to={folder / 'dump'}"),
+        "COLUMNS": "200",
+    }
     with (folder / "stderr").open("w") as stderr:
         process = subprocess.Popen([COMMAND, *words], env=environment, stdout=subprocess.DEVNULL, stderr=stderr)
         memory_mib = _watch(process, folder / "run" / "metrics.jsonl")

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from shared.errors import UserError
-from tests.trainer.replicating import HALVES, STEPS
+from tests.trainer.replicated_training import HALVES, STEPS
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.devices import Devices
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 def found() -> dict:
     """Return the results of a process with two logical CPU devices."""
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.trainer.replicating"], capture_output=True, text=True, timeout=TIMEOUT_S
+        [sys.executable, "-m", "tests.trainer.replicated_training"], capture_output=True, text=True, timeout=TIMEOUT_S
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
     return json.loads(ended.stdout)

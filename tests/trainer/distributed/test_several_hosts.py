@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from tests.trainer import fleets, hosting, toy
+from tests.trainer import device_runs, toy, two_hosts
 from tests.trainer.processes import begin
 from trainer.checkpoint.checkpoint import list_checkpoints
 
@@ -35,7 +35,7 @@ TOYS = (
     "plateau.min_delta=0.9",
     "recovery.max_nonfinite_steps=2",
 )
-PICO = ("configs/train_sample.yaml", *fleets.SETTINGS, f"steps={fleets.STEPS}")
+PICO = ("configs/train_sample.yaml", *device_runs.SETTINGS, f"steps={device_runs.STEPS}")
 
 LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
 
@@ -68,10 +68,10 @@ def runs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     }
     nothing = {"network": "toy", "how": None, "at": [], "of_each": [[], []]}
     process = begin(
-        [sys.executable, "-m", "tests.trainer.hosting"], environment=fleets.ENVIRONMENT, stdin=subprocess.PIPE
+        [sys.executable, "-m", "tests.trainer.two_hosts"], environment=device_runs.ENVIRONMENT, stdin=subprocess.PIPE
     )
     lines = "".join(f"{json.dumps(nothing | one)}\n" for one in asked.values())
-    out, err = process.communicate(lines, timeout=fleets.TIMEOUT_S)
+    out, err = process.communicate(lines, timeout=device_runs.TIMEOUT_S)
     found = [Ended(**json.loads(line)) for line in out.splitlines()]
     assert len(found) == len(asked), err[-3000:]
     return Runs(folder, dict(zip(asked, found, strict=True)))
@@ -81,11 +81,11 @@ def _place(data: Path, run: Path) -> list[str]:
     return ["--data", str(data), "--run", str(run)]
 
 
-def test_two_hosts_train_as_one_until_one_is_killed(runs: Runs, on_devices: fleets.Runs) -> None:
+def test_two_hosts_train_as_one_until_one_is_killed(runs: Runs, on_devices: device_runs.Runs) -> None:
     """Equal losses, and checkpoints equal up to the order of summation."""
     run = runs.folder / "real"
-    for kind, steps in (("train", [*range(1, KILLED + 1)]), ("validation", [fleets.STEPS // 2])):
-        pairs, ones = (fleets.rows(each, kind=kind) for each in (run, on_devices.one))
+    for kind, steps in (("train", [*range(1, KILLED + 1)]), ("validation", [device_runs.STEPS // 2])):
+        pairs, ones = (device_runs.rows(each, kind=kind) for each in (run, on_devices.one))
         assert [row["step"] for row in pairs] == steps
         for pair, one in zip(pairs, ones, strict=False):
             for name in LOSSES:
@@ -128,10 +128,10 @@ def test_a_signal_to_one_host_ends_both_and_both_go_on_as_if_undisturbed(
     assert steps[0] in (["2"], ["3"])  # it comes while they agree on how to go on, or just after
     assert resumed.codes == [0, 0], resumed.said
     assert f"resuming after step {steps[0][0]}, epoch 0" in resumed.said[0]
-    toy.put_in(monkeypatch.setattr, TrainStep=hosting.disturbed(hosting.ToyStep, "NaN", at=POISONED))
+    toy.put_in(monkeypatch.setattr, TrainStep=two_hosts.disturbed(two_hosts.ToyStep, "NaN", at=POISONED))
     assert command("train", *TOYS, *_place(data, tmp_path)).code == 0
     for kind in ("train", "validation"):
-        pairs, ones = (fleets.rows(one, kind=kind) for one in (runs.folder / "toy", tmp_path))
+        pairs, ones = (device_runs.rows(one, kind=kind) for one in (runs.folder / "toy", tmp_path))
         assert [row["step"] for row in pairs] == [row["step"] for row in ones] != []
         for pair, one in zip(pairs, ones, strict=True):
             for name in {"loss", "gradient_norm", "learning_rate"} & one.keys():

@@ -14,6 +14,7 @@ import pydantic
 import pytest
 import tensorflow as tf
 import yaml
+from trainer.config.curve import Schedule
 
 from shared.config import load_config
 from shared.errors import UserError
@@ -21,7 +22,6 @@ from tests.bench.schedules import draw
 from trainer.config.model_sizes import SIZES
 from trainer.config.optim_config import OptimizerConfig
 from trainer.config.presets import Preset, preset_settings
-from trainer.config.schedule_config import Schedule
 from trainer.config.train_config import TrainConfig
 from trainer.optim.adamw import AdamW
 from trainer.optim.schedules import scheduled_fraction
@@ -42,27 +42,30 @@ def schedule(**document: object) -> Schedule:
 
 def in_numpy(config: OptimizerConfig, *, steps: int) -> np.ndarray:
     """The rate of each step, one by one, in Python's own floats."""
-    peak, warmup, way = config.learning_rate, config.warmup_steps, config.schedule
+    peak, warmup, curve = config.learning_rate, config.warmup_steps, config.schedule
     found = []
     for step in range(steps):
         since, left = step - warmup, max(1, steps - warmup)
         if since < 0:
             found.append(peak * (step + 1) / warmup)
             continue
-        match way.kind:
+        match curve.kind:
             case "constant":
                 share = 1.0
             case "noam":
                 share = math.sqrt(max(1, warmup)) * (since + max(1, warmup)) ** -0.5
             case "cosine":
-                progress = min(1.0, since / (way.steps or left))
-                share = way.final_fraction + (1 - way.final_fraction) * (1 + math.cos(math.pi * progress)) / 2
+                progress = min(1.0, since / (curve.steps or left))
+                share = curve.final_fraction + (1 - curve.final_fraction) * (1 + math.cos(math.pi * progress)) / 2
             case "cosine_restarts":
-                cosine = (1 + math.cos(math.pi * (since % way.steps) / way.steps)) / 2
-                share = way.final_fraction + (1 - way.final_fraction) * way.amplitude ** (since // way.steps) * cosine
+                cosine = (1 + math.cos(math.pi * (since % curve.steps) / curve.steps)) / 2
+                share = (
+                    curve.final_fraction
+                    + (1 - curve.final_fraction) * curve.amplitude ** (since // curve.steps) * cosine
+                )
             case "trapezoid":
-                progress = max(0.0, (since / left - (1 - way.cooldown)) / way.cooldown)
-                share = way.final_fraction + (1 - way.final_fraction) * (1 - math.sqrt(progress))
+                progress = max(0.0, (since / left - (1 - curve.cooldown)) / curve.cooldown)
+                share = curve.final_fraction + (1 - curve.final_fraction) * (1 - math.sqrt(progress))
         found.append(peak * share)
     return np.array(found)
 
@@ -119,9 +122,9 @@ def test_each_restart_begins_at_four_fifths_of_the_one_before() -> None:
 
 def test_a_restart_stays_a_restart_after_a_million_steps() -> None:
     """7,000 is no power of two: a quotient of floats would round to the wrong side somewhere."""
-    way, numbers = schedule(kind="cosine_restarts", steps=7_000, amplitude=1.0), np.arange(1, 1_500) * 7_000
+    curve, numbers = schedule(kind="cosine_restarts", steps=7_000, amplitude=1.0), np.arange(1, 1_500) * 7_000
     at, before = (
-        scheduled_fraction(way, step=tf.constant(steps, tf.int64), steps=STEPS, warmup_steps=0).numpy()
+        scheduled_fraction(curve, step=tf.constant(steps, tf.int64), steps=STEPS, warmup_steps=0).numpy()
         for steps in (numbers, numbers - 1)
     )
     np.testing.assert_allclose(at, 1.0)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import preset
-from tests.trainer import fleets
+from tests.trainer import device_runs
 from tests.trainer.conftest import built
 from tests.trainer.models import NARROW, same_for_all
 from trainer.checkpoint.run_dir import RunInfo
@@ -41,13 +41,13 @@ def copied(run: Path, folder: Path) -> Path:
 @pytest.mark.usefixtures("_narrow")
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_checkpoint_is_evaluated_as_in_training(
-    on_devices: fleets.Runs, command: Callable, tmp_path: Path, devices: int
+    on_devices: device_runs.Runs, command: Callable, tmp_path: Path, devices: int
 ) -> None:
     """By the average of its weights, which are others: the run has ema_decay=0.9."""
     trained = on_devices.one if devices == 1 else on_devices.two
     run, data = copied(trained, tmp_path / "run"), trained.parent / "data"
     assert json.loads((run / "run.json").read_text(encoding="utf-8"))["devices"] == devices
-    wanted = fleets.rows(run, kind="validation")[-1]
+    wanted = device_runs.rows(run, kind="validation")[-1]
     outcome = command("evaluate", "--run", run, "--data", data, "--checkpoint", "last")
     assert outcome.code == 0, outcome.err
     assert "TensorFlow traces validation: shape 1 of 1, " in outcome.err  # the run has xla=false
@@ -64,7 +64,9 @@ def test_a_checkpoint_is_evaluated_as_in_training(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_narrow")
-def test_data_without_a_usable_clip_are_one_line(on_devices: fleets.Runs, command: Callable, tmp_path: Path) -> None:
+def test_data_without_a_usable_clip_are_one_line(
+    on_devices: device_runs.Runs, command: Callable, tmp_path: Path
+) -> None:
     run = copied(on_devices.one, tmp_path / "run")
     data = built(tmp_path / "data", overrides=["validation_fraction=0"])
     outcome = command("evaluate", "--run", run, "--data", data)
@@ -77,7 +79,7 @@ def test_data_without_a_usable_clip_are_one_line(on_devices: fleets.Runs, comman
 @pytest.mark.slow
 @pytest.mark.usefixtures("_narrow")
 def test_full_device_memory_is_one_line_and_keeps_the_metrics_before_it(
-    on_devices: fleets.Runs, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    on_devices: device_runs.Runs, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
         raise tf.errors.ResourceExhaustedError(None, None, "out of memory while trying to allocate")

@@ -48,10 +48,10 @@ def test_a_step_in_bfloat16_is_compiled_and_timed(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("room", "wanted"), [(21, [8, 16, 20]), (5, [4, 5]), (0, []), (1024, [8, 16, 32, 64, 128, 256, 512, 1024])]
+    ("room", "expected"), [(21, [8, 16, 20]), (5, [4, 5]), (0, []), (1024, [8, 16, 32, 64, 128, 256, 512, 1024])]
 )
 def test_batches_grow_up_to_the_largest_that_fits_within_an_eighth(
-    room: int, wanted: list[int], monkeypatch: pytest.MonkeyPatch
+    room: int, expected: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def step_s(_: TrainStep, bucket: Bucket) -> float:
         if bucket.clips > room:
@@ -63,7 +63,7 @@ def test_batches_grow_up_to_the_largest_that_fits_within_an_eighth(
         monkeypatch.setattr(mfu, name, lambda *_, **__: SimpleNamespace(trainable_variables=[]))
     uses = mfu.measure_use("pico")
     assert mfu.read_uses(json.dumps(uses)) == uses
-    assert [use.bucket.clips for use in uses] == wanted
+    assert [use.bucket.clips for use in uses] == expected
     if uses:
         *others, last = gpu._use_rows(uses, card=CARD)
         flops = step_flops(ModelConfig.model_validate({"size": "pico"}), uses[-1].bucket, n_mels=N_MELS)
@@ -103,7 +103,7 @@ def on_card(utilisation: float | None) -> GpuStats:
 
 
 def rows_of(page: str) -> dict[str, list[str]]:
-    """Measured, wanted and verdict by the figure's name."""
+    """Measured, expected and verdict by the figure's name."""
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")
     ]

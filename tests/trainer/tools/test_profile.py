@@ -123,7 +123,10 @@ def test_each_shape_of_the_plan_is_measured_and_steps_are_recorded(
 def test_devices_that_share_a_batch_are_profiled_together(data: Path, tmp_path: Path) -> None:
     words = ["profile", CONFIG, "--data", str(data), "--out", str(tmp_path / "out"), "--steps", "2", "xla=false"]
     ended = subprocess.run(
-        [sys.executable, "-m", "tests.trainer.several", "2", *words], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "tests.trainer.logical_devices", "2", *words],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     assert profiled(tmp_path / "out")["devices"] == "/CPU:0, /CPU:1"
@@ -199,8 +202,8 @@ def test_figures_are_told_though_nothing_can_be_recorded(
     monkeypatch.setattr(tf.profiler.experimental, "start", started)
     outcome = command("profile", CONFIG, "--data", data, "--out", tmp_path / "out")
     assert outcome.code == 2
-    wanted = "the recording cannot be written" if fault == "disk" else "out of memory in bucket"
-    assert wanted in outcome.err.splitlines()[-1]
+    expected = "the recording cannot be written" if fault == "disk" else "out of memory in bucket"
+    assert expected in outcome.err.splitlines()[-1]
     assert "input.costs" in outcome.out
     assert profiled(tmp_path / "out")["steps"] == 200
     monkeypatch.undo()

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.trainer.processes import FAST_COMPILATION, xla_flags
+
 # A step of next to nothing, compiled as any other; bounds that none can miss but the last of these.
 SMALLER = """
 import tensorflow as tf
@@ -60,7 +62,7 @@ VERDICTS = {
 
 def ended(code: str) -> subprocess.CompletedProcess[str]:
     """In a process of its own: the bench hides GPUs and tunes the allocator."""
-    environment = {**os.environ, "XLA_FLAGS": "--xla_backend_optimization_level=0"}
+    environment = {**os.environ, "XLA_FLAGS": xla_flags(FAST_COMPILATION)}
     return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
 
 

@@ -25,7 +25,7 @@ def test_weights_and_moments_outlive_a_step_that_really_finds_no_room_and_the_ne
     devices: int, large: int, told: str
 ) -> None:
     """Includes one of two devices running out of memory while the other waits in an all-reduce."""
-    words = [sys.executable, "-m", "tests.trainer.cramped", str(devices), str(large)]
+    words = [sys.executable, "-m", "tests.trainer.full_memory", str(devices), str(large)]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert ended.returncode == 0, ended.stderr[-3000:]
     found = json.loads(ended.stdout)

@@ -18,7 +18,7 @@ import pytest
 import safetensors
 import safetensors.numpy
 
-from tests.trainer.fleets import begin_training, said_at_end
+from tests.trainer.device_runs import begin_training, said_at_end
 from trainer.checkpoint.checkpoint import list_checkpoints
 
 TIMEOUT_S = 600
@@ -126,9 +126,9 @@ def test_a_training_killed_many_times_goes_on_as_if_undisturbed(
     assert [step for kind, step, _ in whole if kind == "train"] == list(range(1, steps + 1))
     assert [step for kind, step, _ in whole if kind == "validation"] == list(range(VALIDATION, steps + 1, VALIDATION))
     for life in range(kills):
-        wanted = len(losses(killed)) + chance.randint(4, 16)
+        expected = len(losses(killed)) + chance.randint(4, 16)
         process = lives.start(killed, length)
-        wait_until(partial(has_logged, killed, wanted))
+        wait_until(partial(has_logged, killed, expected))
         if life % 2:
             wait_until(partial(is_saving, killed))
         os.kill(process, signal.SIGKILL)
@@ -175,9 +175,9 @@ def test_a_real_network_that_is_killed_goes_on_as_if_undisturbed(
     trace."""
     whole, killed, chance = tmp_path / "whole", tmp_path / "killed", random.Random(4)
     undisturbed = begin_real(data, *kind, run=whole)
-    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=chance.randint(2, 4), while_saving=True)
+    kill_real(begin_real(data, *kind, run=killed), run=killed, expected=chance.randint(2, 4), while_saving=True)
     assert is_saving(killed)
-    kill_real(begin_real(data, *kind, run=killed), run=killed, wanted=REAL_VALIDATION)
+    kill_real(begin_real(data, *kind, run=killed), run=killed, expected=REAL_VALIDATION)
     assert losses(killed)[-1][:2] == ("train", REAL_VALIDATION)
     said = said_at_end(begin_real(data, *kind, run=killed))
     said_at_end(undisturbed)
@@ -194,9 +194,9 @@ def begin_real(data: Path, *overrides: str, run: Path) -> subprocess.Popen[str]:
     return begin_training(data, *REAL, *overrides, run=run, devices=1, steps=REAL_STEPS)
 
 
-def kill_real(process: subprocess.Popen[str], *, run: Path, wanted: int, while_saving: bool = False) -> None:
+def kill_real(process: subprocess.Popen[str], *, run: Path, expected: int, while_saving: bool = False) -> None:
     """Kill after a number of logged losses; if during saving, stop the process first to check that it is saving."""
-    wait_until(lambda: process.poll() is not None or has_logged(run, wanted))
+    wait_until(lambda: process.poll() is not None or has_logged(run, expected))
     while while_saving:
         wait_until(lambda: process.poll() is not None or is_saving(run))
         process.send_signal(signal.SIGSTOP)

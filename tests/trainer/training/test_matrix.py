@@ -12,7 +12,7 @@ from concurrent.futures import Future
 import numpy as np
 import pytest
 
-from tests.trainer.combining import (
+from tests.trainer.step_options import (
     ADAPTIVE,
     ADAPTIVE_PRECISIONS,
     ALL,
@@ -21,7 +21,7 @@ from tests.trainer.combining import (
     REST,
     ROTARY,
     UPDATES,
-    Way,
+    Options,
     train_set,
 )
 
@@ -33,12 +33,12 @@ TERMS = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
 
 pytestmark = pytest.mark.slow
 
-Results = dict[Way, dict]
+Results = dict[Options, dict]
 
 
 @pytest.fixture(scope="session")
-def pairs(beside: dict[str, Future[Results]]) -> Results:
-    return beside["pairs"].result()
+def pairs(background: dict[str, Future[Results]]) -> Results:
+    return background["pairs"].result()
 
 
 @pytest.fixture(scope="session")
@@ -51,13 +51,13 @@ def nano() -> Results:
     return train_set("nano")
 
 
-def check_that_it_trains(found: dict, *, way: Way) -> None:
+def check_that_it_trains(found: dict, *, options: Options) -> None:
     losses = [values["loss"] for values in found["losses"]]
     assert len(losses) == UPDATES
     assert all(np.isfinite(list(values.values())).all() for values in found["losses"])
     assert (np.diff(losses) < 0).all()
     assert found["without_gradient"] == found["unmoved"] == found["not_finite"] == []
-    assert (found["programs"], found["skipped"], found["is_compiled"]) == (1, 0, way.xla)
+    assert (found["programs"], found["skipped"], found["is_compiled"]) == (1, 0, options.xla)
 
 
 def check_that_it_is_the_same(found: dict, expected: dict, *, precision: str) -> None:
@@ -75,46 +75,48 @@ def check_that_it_is_the_same(found: dict, expected: dict, *, precision: str) ->
             assert values["loss"] == pytest.approx(others["loss"], rel=of_loss)
 
 
-def check_that_weights_adapt(found: dict, expected: dict, *, way: Way) -> None:
-    assert (found["programs"], found["skipped"], found["is_compiled"]) == (1, 0, way.xla)
+def check_that_weights_adapt(found: dict, expected: dict, *, options: Options) -> None:
+    assert (found["programs"], found["skipped"], found["is_compiled"]) == (1, 0, options.xla)
     assert found["without_gradient"] == found["unmoved"] == found["not_finite"] == []
-    of_voices = ["voice", "voice_weight"] if way.voice else []
+    of_voices = ["voice", "voice_weight"] if options.voice else []
     for name in ("loss", "mel_weight", "kl_weight", "stop_weight", *of_voices):
         first, wanted = found["losses"][0][name], expected["losses"][0][name]
-        assert first == pytest.approx(wanted, rel=ADAPTIVE_TOLERANCES[way.precision]), name
+        assert first == pytest.approx(wanted, rel=ADAPTIVE_TOLERANCES[options.precision]), name
 
 
 def test_any_two_choices_meet() -> None:
     for one, other in itertools.combinations(range(5), 2):
-        assert {(way[one], way[other]) for way in EVERY_PAIR} == {(way[one], way[other]) for way in ALL}
+        assert {(options[one], options[other]) for options in EVERY_PAIR} == {
+            (options[one], options[other]) for options in ALL
+        }
 
 
-@pytest.mark.parametrize("way", EVERY_PAIR + ROTARY, ids=str)
-def test_a_combination_trains_every_weight_by_one_program_to_the_same_losses(pairs: Results, way: Way) -> None:
-    check_that_it_trains(pairs[way], way=way)
-    check_that_it_is_the_same(pairs[way], pairs[way.witness], precision=way.precision)
+@pytest.mark.parametrize("options", EVERY_PAIR + ROTARY, ids=str)
+def test_a_combination_trains_every_weight_by_one_program_to_the_same_losses(pairs: Results, options: Options) -> None:
+    check_that_it_trains(pairs[options], options=options)
+    check_that_it_is_the_same(pairs[options], pairs[options.witness], precision=options.precision)
 
 
-@pytest.mark.parametrize("way", ADAPTIVE, ids=str)
-def test_adaptive_weights_go_with_compilation_and_the_voice_loss(pairs: Results, way: Way) -> None:
-    check_that_weights_adapt(pairs[way], pairs[way.witness], way=way)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("way", REST, ids=str)
-def test_every_other_combination_trains_to_the_same_losses(rest: Results, way: Way) -> None:
-    check_that_it_trains(rest[way], way=way)
-    check_that_it_is_the_same(rest[way], rest[way.witness], precision=way.precision)
+@pytest.mark.parametrize("options", ADAPTIVE, ids=str)
+def test_adaptive_weights_go_with_compilation_and_the_voice_loss(pairs: Results, options: Options) -> None:
+    check_that_weights_adapt(pairs[options], pairs[options.witness], options=options)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("way", ADAPTIVE_PRECISIONS, ids=str)
-def test_adaptive_weights_go_with_every_precision(rest: Results, way: Way) -> None:
-    check_that_weights_adapt(rest[way], rest[way.witness], way=way)
+@pytest.mark.parametrize("options", REST, ids=str)
+def test_every_other_combination_trains_to_the_same_losses(rest: Results, options: Options) -> None:
+    check_that_it_trains(rest[options], options=options)
+    check_that_it_is_the_same(rest[options], rest[options.witness], precision=options.precision)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("way", NANO, ids=str)
-def test_nano_trains_in_every_way_to_the_same_losses(nano: Results, way: Way) -> None:
-    check_that_it_trains(nano[way], way=way)
-    check_that_it_is_the_same(nano[way], nano[way.witness], precision=way.precision)
+@pytest.mark.parametrize("options", ADAPTIVE_PRECISIONS, ids=str)
+def test_adaptive_weights_go_with_every_precision(rest: Results, options: Options) -> None:
+    check_that_weights_adapt(rest[options], rest[options.witness], options=options)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("options", NANO, ids=str)
+def test_nano_trains_in_every_way_to_the_same_losses(nano: Results, options: Options) -> None:
+    check_that_it_trains(nano[options], options=options)
+    check_that_it_is_the_same(nano[options], nano[options.witness], precision=options.precision)

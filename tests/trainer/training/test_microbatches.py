@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.trainer.microbatch_memory import PARTS
 from tests.trainer.models import random_batch, same_for_all, smallest
-from tests.trainer.parting import PARTS
 from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.optim.adamw import AdamW
@@ -48,10 +48,10 @@ def test_parts_add_up_to_the_losses_and_gradients_of_the_whole(
 ) -> None:
     """With clips of unequal lengths, the mean of the parts' means would differ."""
     monkeypatch.setattr(steps, "RngStream", same_for_all)
-    (values, gradients), (wanted_values, wanted) = outcome(parts), whole
+    (values, gradients), (wanted_values, expected) = outcome(parts), whole
     for name, value in wanted_values.items():
         np.testing.assert_allclose(values[name], value, rtol=1e-5, err_msg=name)
-    for gradient, other in zip(gradients, wanted, strict=True):
+    for gradient, other in zip(gradients, expected, strict=True):
         np.testing.assert_allclose(gradient, other, rtol=1e-3, atol=1e-5 * np.abs(other).max() + 1e-8)
 
 
@@ -67,7 +67,7 @@ def test_the_gradients_norm_is_that_of_dense_gradients(whole: Outcome) -> None:
 @pytest.mark.slow
 def test_memory_for_activations_is_that_of_a_part(tmp_path: Path) -> None:
     """Micro-batches need a second copy of the gradients, which is small here."""
-    words = [sys.executable, "-m", "tests.trainer.parting", str(tmp_path)]
+    words = [sys.executable, "-m", "tests.trainer.microbatch_memory", str(tmp_path)]
     ended = subprocess.run(words, capture_output=True, text=True, timeout=900)
     assert ended.returncode == 0, ended.stderr[-3000:]
     whole_bytes, parts_bytes = json.loads(ended.stdout).values()

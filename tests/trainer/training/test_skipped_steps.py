@@ -80,12 +80,12 @@ def test_skipped_steps_are_counted_in_total_and_consecutively() -> None:
 
 def test_updates_around_skipped_steps_are_those_that_would_have_been_without_them() -> None:
     """At a constant learning rate a skipped step has no effect on later ones."""
-    (disturbed, weights), (quiet, wanted) = optimizer_of(), optimizer_of()
+    (disturbed, weights), (quiet, expected) = optimizer_of(), optimizer_of()
     for seed in range(6):
         disturbed.apply(spoiled(np.nan), loss=tf.constant(1.0))
         for one in (disturbed, quiet):
             one.apply(gradients(seed), loss=tf.constant(1.0))
-    for weight, other in zip(weights, wanted, strict=True):
+    for weight, other in zip(weights, expected, strict=True):
         np.testing.assert_allclose(weight.numpy(), other.numpy(), rtol=1e-6)
 
 

@@ -75,13 +75,13 @@ def test_each_part_of_a_batch_is_judged_by_its_own_draws(monkeypatch: pytest.Mon
     model, losses, given = smallest(), LossConfig(), batch()
     found = stepping(model, parts=2)(given)
     inputs = prepare_inputs(model, given, noise=Placed(place=0))
-    counts, wanted = count_terms(model, inputs, losses=losses), 0.0
+    counts, expected = count_terms(model, inputs, losses=losses), 0.0
     for number in (0, 1):
         part: StepInputs = tf.nest.map_structure(lambda rows, first=number: rows[first::2], inputs)
         noise = Placed(place=1 + number)
         _, terms = forward_loss(model, part, losses=losses, step=tf.constant(0), noise=noise, of=counts)
-        wanted += float(terms["loss"])
-    assert float(found["loss"]) == pytest.approx(wanted, rel=1e-4)
+        expected += float(terms["loss"])
+    assert float(found["loss"]) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.fixture(scope="module")

@@ -73,8 +73,8 @@ def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
     validated = evaluate_batches([BATCH] * 3, step=lambda _: evaluated.pop(), losses=losses)
     assert validated is not None
     means = {name: np.concatenate(each).mean() for name, each in things.items()}
-    wanted = {**means, "loss": means["mel"] + 0.3 * means["kl"] + 0.02 * means["flux"] + 0.5 * means["stop"]}
-    assert validated.losses == pytest.approx(wanted)
+    expected = {**means, "loss": means["mel"] + 0.3 * means["kl"] + 0.02 * means["flux"] + 0.5 * means["stop"]}
+    assert validated.losses == pytest.approx(expected)
     assert evaluate_batches([], step=lambda _: evaluated.pop(), losses=losses) is None
 
 

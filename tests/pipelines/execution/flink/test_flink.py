@@ -127,7 +127,7 @@ def test_a_disk_error_in_a_worker_is_reported_in_one_line(flink: Cluster, tmp_pa
 
     def spoil() -> None:
         paused = clusters.pause(flink)
-        for folder in (tmp_path / "data/.staging").glob("*/measured"):
+        for folder in (tmp_path / "data/.staging").glob("*/prepared"):
             folder.rename(folder.with_name("away"))
         clusters.resume(paused)
 

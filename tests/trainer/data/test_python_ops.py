@@ -12,7 +12,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.batches import DEVICE, make_stream
-from trainer.data.dataset_checks import graphs, refuse_python_ops
+from trainer.data.python_ops import graphs, refuse_python_ops
 from trainer.data.parser import StoredMel
 from trainer.data.position import Position
 

@@ -1,6 +1,6 @@
 """Compile a step of the smallest model with and without micro-batches, and print the memory that each program needs.
 
-    python -m tests.trainer.parting FOLDER
+    python -m tests.trainer.microbatch_memory FOLDER
 
 It prints a JSON object: the bytes of the program's buffers for each number of micro-batches, from XLA's report.
 """
@@ -12,6 +12,8 @@ import os
 import re
 import sys
 from pathlib import Path
+
+from tests.trainer.processes import FAST_COMPILATION, xla_flags
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -44,6 +46,5 @@ def buffers_bytes(parts: int, *, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    # compile fast rather than well
-    os.environ["XLA_FLAGS"] = f"--xla_dump_to={sys.argv[1]} --xla_backend_optimization_level=0"
+    os.environ["XLA_FLAGS"] = xla_flags(FAST_COMPILATION, f"--xla_dump_to={sys.argv[1]}")
     main(Path(sys.argv[1]))

@@ -1,7 +1,7 @@
 """Read a stream that is distributed to replicas, and write what each replica received.
 
-    python -m tests.trainer.dealing DATA OUT mirrored                     two logical CPU devices, one process
-    python -m tests.trainer.dealing DATA OUT workers PORT,PORT INDEX      one of two processes on loopback
+    python -m tests.trainer.distributed_reader DATA OUT mirrored                 two logical CPU devices, one process
+    python -m tests.trainer.distributed_reader DATA OUT workers PORT,PORT INDEX  one of two processes on loopback
 
 It writes a line per batch and replica of this process: the replica's rows, the sum of its frames from `strategy.run`,
 and the sum over all replicas from `strategy.reduce`.

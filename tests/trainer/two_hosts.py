@@ -1,6 +1,6 @@
 """Run training on two hosts, simulated by two processes on loopback.
 
-    python -m tests.trainer.hosting
+    python -m tests.trainer.two_hosts
 
 reads lines of JSON: the arguments of `myxtts-train train`, further arguments for each host, the network (pico, the
 real model, or a toy, which compiles in a second), and how the second host is disturbed at which steps, or null: by a

@@ -1,11 +1,16 @@
-"""A process that trains a small model in each way that a step can be made, and prints what each came to.
+"""Trains a small model with each combination of the options of a training step, and prints the results.
 
-    python -m tests.trainer.combining pairs|rest|nano
+    python -m tests.trainer.step_options pairs|rest|nano
 
-It prints a line of JSON for each way, as soon as it is known. `pairs`: ways among which any two choices meet, of a
-model that has every part of `nano`, one narrow layer of each. `rest`: all other ways of that model. `nano`: ways among
-which any two choices meet, of `nano` itself, compiled as for a user. Noise is the same in every way and at every step,
-so that all ways should give the same losses and gradients: those of the plainest way, float32 and nothing else.
+It prints a line of JSON for each combination as soon as the combination is done. The model of `pairs` and `rest` has
+every part of `nano`, with one narrow layer of each.
+
+pairs    combinations in which any two choices meet
+rest     all other combinations
+nano     combinations of `nano` itself in which any two choices meet, compiled as for a user
+
+The noise is the same in every combination and at every step. So all combinations should give the losses and gradients
+of the plainest combination, which is float32 and nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.trainer.processes import begin, end
+from tests.trainer.processes import FAST_COMPILATION, begin, end, xla_flags
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,10 +33,10 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 3600
 UPDATES = 3
-MOST_STEPS = 12  # float16's scale of the loss may be too large at first, and each halving costs a step
+MAX_STEPS = 12  # float16's scale of the loss may be too large at first, and each halving costs a step
 
 
-class Way(NamedTuple):
+class Options(NamedTuple):
     """How a step is made."""
 
     style_tokens: int = 0
@@ -44,9 +49,9 @@ class Way(NamedTuple):
     rotary: bool = False
 
     @property
-    def witness(self) -> Way:
-        """The plainest way to the same losses: of the same network, its terms weighed alike."""
-        return Way(self.style_tokens, adaptive=self.adaptive, voice=self.voice, rotary=self.rotary)
+    def witness(self) -> Options:
+        """The plainest combination with the same losses: the same network and the same weights of its loss terms."""
+        return Options(self.style_tokens, adaptive=self.adaptive, voice=self.voice, rotary=self.rotary)
 
     def __str__(self) -> str:
         words = [self.precision, "xla" if self.xla else "graph"]
@@ -56,29 +61,34 @@ class Way(NamedTuple):
 
 
 ALL = [
-    Way(*one)
+    Options(*one)
     for one in itertools.product((0, 10), ("float32", "bfloat16", "float16"), (1, 2), (False, True), (False, True))
 ]
 EVERY_PAIR = [
-    Way(),
-    Way(10),
-    Way(10, "float32", 2, True, True),
-    Way(10, "bfloat16", 1, True, False),
-    Way(0, "bfloat16", 2, False, True),
-    Way(0, "float16", 1, True, True),
-    Way(10, "float16", 2, False, False),
+    Options(),
+    Options(10),
+    Options(10, "float32", 2, True, True),
+    Options(10, "bfloat16", 1, True, False),
+    Options(0, "bfloat16", 2, False, True),
+    Options(0, "float16", 1, True, True),
+    Options(10, "float16", 2, False, False),
 ]
-ROTARY = [Way(rotary=True), Way(0, "float32", 1, True, True, rotary=True)]
-ADAPTIVE = [Way(adaptive=True, voice=0.3), Way(0, "float32", 1, True, True, True, voice=0.3)]
+ROTARY = [Options(rotary=True), Options(0, "float32", 1, True, True, rotary=True)]
+ADAPTIVE = [Options(adaptive=True, voice=0.3), Options(0, "float32", 1, True, True, True, voice=0.3)]
 ADAPTIVE_PRECISIONS = [
-    Way(adaptive=True),
-    *(Way(0, one, 1, True, True, True) for one in ("float32", "bfloat16", "float16")),
+    Options(adaptive=True),
+    *(Options(0, one, 1, True, True, True) for one in ("float32", "bfloat16", "float16")),
 ]
-REST = [way for way in ALL if way not in EVERY_PAIR]
-NANO = EVERY_PAIR + [Way(10, precision, 2, True, True) for precision in ("bfloat16", "float16")]
+REST = [options for options in ALL if options not in EVERY_PAIR]
+NANO = EVERY_PAIR + [Options(10, precision, 2, True, True) for precision in ("bfloat16", "float16")]
 SETS = {
     "pairs": EVERY_PAIR + ROTARY + ADAPTIVE,
-    "rest": [Way(), Way(10), *REST, *ADAPTIVE_PRECISIONS],  # the first two are what the others are compared with
+    "rest": [
+        Options(),
+        Options(10),
+        *REST,
+        *ADAPTIVE_PRECISIONS,
+    ],  # the first two are what the others are compared with
     "nano": NANO,
 }
 
@@ -89,23 +99,23 @@ def main(name: str) -> None:
     size = "nano" if name == "nano" else None
     if size is None:
         # the program computes the same, and is compiled in a fraction of the time
-        os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-    gradients: dict[Way, list[np.ndarray]] = {}
-    for way in SETS[name]:
-        found, gradients[way] = train(way, size=size)
-        distances = compare(gradients[way], gradients[way.witness])
-        print(json.dumps({"way": way, **found, **distances}), flush=True)
+        os.environ["XLA_FLAGS"] = xla_flags(FAST_COMPILATION, "--xla_llvm_disable_expensive_passes=true")
+    gradients: dict[Options, list[np.ndarray]] = {}
+    for options in SETS[name]:
+        found, gradients[options] = train(options, size=size)
+        distances = compare(gradients[options], gradients[options.witness])
+        print(json.dumps({"options": options, **found, **distances}), flush=True)
 
 
-def train_set(name: str) -> dict[Way, dict]:
-    """What each way of a set came to, in a process of its own."""
-    ended = end(begin([sys.executable, "-m", "tests.trainer.combining", name]), within_s=TIMEOUT_S)
+def train_set(name: str) -> dict[Options, dict]:
+    """The results of a set, from a process of its own."""
+    ended = end(begin([sys.executable, "-m", "tests.trainer.step_options", name]), within_s=TIMEOUT_S)
     assert ended.code == 0, ended.err[-3000:]
     rows = [json.loads(line) for line in ended.out.splitlines()]
-    return {Way(*row["way"]): row for row in rows}
+    return {Options(*row["options"]): row for row in rows}
 
 
-def train_pairs(_: Path) -> dict[Way, dict]:
+def train_pairs(_: Path) -> dict[Options, dict]:
     return train_set("pairs")
 
 
@@ -118,8 +128,8 @@ def same_at_every_step(*, seed: int, step: tf.Tensor, place: object = 0) -> RngS
     return RngStream(seed=seed, step=tf.constant(1, tf.int64), rows_alike=True)
 
 
-def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
-    """What some steps on one batch came to, and the gradients of the first update."""
+def train(options: Options, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
+    """Results of some steps on one batch, and the gradients of the first update."""
     import numpy as np
 
     from tests.trainer.models import random_batch
@@ -129,17 +139,19 @@ def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
     from trainer.training import train_step as steps
 
     steps.RngStream = same_at_every_step
-    model = make(way, size=size)
+    model = make(options, size=size)
     # updates that are due to gradients alone, and gradients that stand in the moments as they are
     config = OptimizerConfig(learning_rate=2e-3, warmup_steps=0, weight_decay=0, clip_norm=1e9)
-    optimizer = AdamW(config, steps=10**6, variables=model.trainable_variables, scales_loss=way.precision == "float16")
-    losses_of = LossConfig(adaptive=way.adaptive, voice=way.voice)
-    step = steps.TrainStep(model, optimizer, losses=losses_of, seed=1, parts=way.microbatches, xla=way.xla)
+    optimizer = AdamW(
+        config, steps=10**6, variables=model.trainable_variables, scales_loss=options.precision == "float16"
+    )
+    losses_of = LossConfig(adaptive=options.adaptive, voice=options.voice)
+    step = steps.TrainStep(model, optimizer, losses=losses_of, seed=1, parts=options.microbatches, xla=options.xla)
     # the last clip is too short for a reference of its voice: the learned one is used
     batch = random_batch(frames=[24, 17, 9, 1], token_counts=[10, 4, 7, 2], width=24, tokens=10)
     before = [variable.numpy() for variable in model.trainable_variables]
     losses, gradients = [], []
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         values = {name: float(value) for name, value in step(batch).items() if name != "counts"}
         if not values["applied"]:
             continue
@@ -163,25 +175,24 @@ def train(way: Way, *, size: str | None) -> tuple[dict, list[np.ndarray]]:
     }, gradients
 
 
-def make(way: Way, *, size: str | None) -> XTTS:
-    """The model of a way; weights are float32 and the same for all."""
+def make(options: Options, *, size: str | None) -> XTTS:
+    """The model of a combination. Its weights are float32 and the same for all combinations."""
     from tests.trainer.models import perturbed_pico, smallest
 
-    options = way._asdict()
-    options = {name: options[name] for name in ("precision", "rematerialise", "style_tokens")}
-    options["positions"] = "rotary" if way.rotary else "sinusoidal"
+    settings = {name: getattr(options, name) for name in ("precision", "rematerialise", "style_tokens")}
+    settings["positions"] = "rotary" if options.rotary else "sinusoidal"
     if size is not None:
-        return perturbed_pico(4, size=size, reference_dropout=0.0, **options)
-    return smallest(reference_dropout=0.0, **options)
+        return perturbed_pico(4, size=size, reference_dropout=0.0, **settings)
+    return smallest(reference_dropout=0.0, **settings)
 
 
-def compare(gradients: list[np.ndarray], wanted: list[np.ndarray]) -> dict[str, float]:
+def compare(gradients: list[np.ndarray], expected: list[np.ndarray]) -> dict[str, float]:
     """Distances of gradients in shares of their size: of all together, and of the variable that has the largest."""
     import numpy as np
 
     sizes, distances = (
         np.array([np.linalg.norm(one.astype(np.float64)) for one in several])
-        for several in (wanted, [one - other for one, other in zip(gradients, wanted, strict=True)])
+        for several in (expected, [one - other for one, other in zip(gradients, expected, strict=True)])
     )
     return {
         "gradient_distance": float(np.linalg.norm(distances) / np.linalg.norm(sizes)),

@@ -1,6 +1,6 @@
 """Train the smallest model on one device and on two with the same batches, and print losses and weights.
 
-    python -m tests.trainer.replicating
+    python -m tests.trainer.replicated_training
 
 It trains as a graph, also in half precisions, and compiled by XLA, which draws other random numbers; compiled on two
 devices it uses two micro-batches and rematerialisation.
@@ -17,7 +17,9 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compile fast rather than well
+from tests.trainer.processes import FAST_COMPILATION, xla_flags
+
+os.environ["XLA_FLAGS"] = xla_flags(FAST_COMPILATION)
 
 STEPS = 4
 DEVICES = 2

@@ -19,7 +19,7 @@ from shared.tfrecord import frame_record
 MAX_FRAMES = 40
 
 
-def crowd(dataset: Dataset, *, folder: Path, shards: int, records: int) -> Dataset:
+def repeat_shard(dataset: Dataset, *, folder: Path, shards: int, records: int) -> Dataset:
     """`shards` shards of `records` records, of 1 to 40 frames each, in the contract of a dataset that is whole."""
     layout = Layout(folder)
     stems = [str(ShardName("crowd", "train", number, shards)) for number in range(shards)]

@@ -1,6 +1,6 @@
 """Run `myxtts-train` with several logical CPU devices, and a tiny model whose noise is equal on all of them.
 
-    python -m tests.trainer.several DEVICES [disturbed] WORDS…
+    python -m tests.trainer.logical_devices DEVICES [disturbed] WORDS…
 
 Logical devices can be created only before TensorFlow initializes its devices. With `disturbed` the mels of the last
 device are NaN in the first step, and the second step does not fit into the memory of the first device.

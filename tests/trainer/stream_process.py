@@ -1,7 +1,7 @@
 """Stream batches and do nothing else, to be killed or to measure memory.
 
-    python -m tests.trainer.streaming rows DATA OUT EPOCHS SETTINGS [EPOCH CHUNK BATCH]
-    python -m tests.trainer.streaming memory DATA EPOCHS SETTINGS
+    python -m tests.trainer.stream_process rows DATA OUT EPOCHS SETTINGS [EPOCH CHUNK BATCH]
+    python -m tests.trainer.stream_process memory DATA EPOCHS SETTINGS
 
 `rows` appends a line `[next, rows, sha256 of the batch]` for each batch, from a position on. `memory` prints the
 most resident memory that it had at a batch of each epoch, in MiB. SETTINGS is JSON.

@@ -8,19 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.trainer import combining, fleets, runs
+from tests.trainer import device_runs, runs, step_options
 from tests.trainer.processes import kill_all
 
 # in the order in which the tests need them
 WORKS: dict[str, Callable[[Path], Any]] = {
-    "on_devices": fleets.train_on_devices,
+    "on_devices": device_runs.train_on_devices,
     "trained": runs.train_twice,
-    "pairs": combining.train_pairs,
+    "pairs": step_options.train_pairs,
 }
 
 
 @contextmanager
-def works_beside(fixtures: Set[str], *, make_folder: Callable[[str], Path]) -> Iterator[dict[str, Future[Any]]]:
+def run_in_background(fixtures: Set[str], *, make_folder: Callable[[str], Path]) -> Iterator[dict[str, Future[Any]]]:
     """Run the work behind these fixtures, one after another."""
     with ThreadPoolExecutor(max_workers=1) as executor:
         yield {name: executor.submit(work, make_folder(name)) for name, work in WORKS.items() if name in fixtures}

@@ -1,6 +1,6 @@
 """Run a step that really exceeds the process's memory, and the step after it; print the state of the weights as JSON.
 
-    python -m tests.trainer.cramped DEVICES [LARGE]
+    python -m tests.trainer.full_memory DEVICES [LARGE]
 
 LARGE is the number of devices, counted from the last, that get the large batch; by default all of them.
 
@@ -19,7 +19,10 @@ from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0"  # compiled in haste
+
+from tests.trainer.processes import FAST_COMPILATION, xla_flags
+
+os.environ["XLA_FLAGS"] = xla_flags(FAST_COMPILATION)
 
 import tensorflow as tf
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.trainer.processes import begin, build_sample, end
+from tests.trainer.processes import FAST_COMPILATION, begin, build_sample, end, xla_flags
 
 STEPS = 6
 TIMEOUT_S = 3600
@@ -25,8 +25,7 @@ SETTINGS = (
     "xla=false",
 )
 
-# compile fast rather than well
-ENVIRONMENT = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "COLUMNS": "200"}
+ENVIRONMENT = {"XLA_FLAGS": xla_flags(FAST_COMPILATION), "COLUMNS": "200"}
 
 
 class Runs(NamedTuple):
@@ -57,7 +56,13 @@ def begin_training(
     data: Path, *overrides: str, run: Path, devices: int, steps: int, is_disturbed: bool = False
 ) -> subprocess.Popen[str]:
     words = ["train", "configs/train_sample.yaml", *SETTINGS, f"steps={steps}", *overrides]
-    command = [sys.executable, "-m", "tests.trainer.several", str(devices), *(["disturbed"] if is_disturbed else [])]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.trainer.logical_devices",
+        str(devices),
+        *(["disturbed"] if is_disturbed else []),
+    ]
     return begin([*command, *words, "--data", str(data), "--run", str(run)], environment=ENVIRONMENT)
 
 
