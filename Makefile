@@ -27,7 +27,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: docs docs-serve diagrams inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-model test-training test-quick soak lint types bench bench-gpu schedules lock clean
+.PHONY: docs docs-serve diagrams inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -137,8 +137,16 @@ test-model: $(READY)  ## the tests of the trainer's input, model, optimizer and 
 test-training: $(READY)  ## the tests of the trainer that train models
 	$(BIN)/pytest $(TRAINING_TESTS)
 
-test-quick: $(READY)  ## the tests that are not marked slow
-	$(BIN)/pytest -m "not slow and not soak"
+QUICK := -m "not slow and not soak"
+
+test-quick: $(READY)  ## the tests that take less than half a second each, in two processes
+	$(MAKE) --jobs=2 --keep-going --output-sync=target test-quick-data test-quick-trainer
+
+test-quick-data: $(READY)
+	$(BIN)/pytest $(QUICK) --ignore tests/trainer --ignore tests/learn
+
+test-quick-trainer: $(READY)
+	$(BIN)/pytest $(QUICK) tests/trainer tests/learn
 
 soak: $(READY)  ## repetition: the whole matrix, many kills, hundreds of faults; takes hours
 	$(BIN)/pytest -m soak

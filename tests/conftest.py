@@ -35,8 +35,8 @@ def background(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[Any]]]:
     """Results of the work that runs in background processes, by the fixtures that return them."""
-    expected = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
-    with run_in_background(expected, make_folder=tmp_path_factory.mktemp) as works:
+    requested = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    with run_in_background(requested, make_folder=tmp_path_factory.mktemp) as works:
         yield works
 
 

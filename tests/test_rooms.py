@@ -191,6 +191,7 @@ def test_the_folders_of_tests_are_those_of_the_code(room: str) -> None:
     assert [str(folder) for folder in folders if not (ROOT / folder).is_dir()] == []
 
 
+@pytest.mark.slow
 def test_a_beam_worker_does_not_load_tensorflow() -> None:
     names = "pipelines.build.prepare_shards, pipelines.build.build_dataset, pipelines.cli"
     code = f"import {names}, sys; print('tensorflow' in sys.modules)"

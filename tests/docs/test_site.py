@@ -42,6 +42,7 @@ def copy(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_its_tables_are_filled(copy: Path) -> None:
     ended = built(copy)
     assert ended.returncode == 0, ended.stdout
@@ -51,6 +52,7 @@ def test_the_site_builds_without_a_warning_and_its_tables_are_filled(copy: Path)
     assert "generator" not in {path.name for path in (copy / "site").iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["[nowhere](nowhere.md)", "[no such heading](install.md#no-such-heading)"])
 def test_a_dead_link_ends_the_build(copy: Path, broken: str) -> None:
     with (copy / "docs" / "index.md").open("a", encoding="utf-8") as page:

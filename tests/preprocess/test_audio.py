@@ -148,6 +148,7 @@ def test_the_limit_is_kept_to_the_sample() -> None:
     assert (error.reason, error.message) == (Reason.UNDECODED_LENGTH, "longer than 2.0 s")
 
 
+@pytest.mark.slow
 def test_a_long_file_is_decoded_only_up_to_the_limit() -> None:
     """An hour of silence is 12 kB of flac and 635 MB of float32."""
     file = io.BytesIO()

@@ -41,8 +41,8 @@ def test_quotes_in_ljspeech_are_text(write: Any, utterances: Any) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("b", "1 fields, expected id|text or id|text|normalised text"),
-        ("b|raw|text|speaker", "4 fields, expected id|text or id|text|normalised text"),
+        ("b", "1 fields, wanted id|text or id|text|normalised text"),
+        ("b|raw|text|speaker", "4 fields, wanted id|text or id|text|normalised text"),
         ("|raw|text", "no id"),
         (" |raw|text", "no id"),
     ],

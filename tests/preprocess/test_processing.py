@@ -28,6 +28,7 @@ def test_without_a_step_the_signal_is_the_same_object(clip: Signal) -> None:
     assert process(clip, steps=Processing()) is clip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trim_db", [20.0, 30.0, 40.0])
 def test_trimming_finds_librosas_edges(trim_db: float, clip: Signal) -> None:
     silence = np.zeros(RATE_HZ // 2, np.float32)

@@ -140,6 +140,7 @@ COPIES: list[tuple[str, Change]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "change"), COPIES, ids=[how for how, _ in COPIES])
 def test_a_copy_has_nearly_the_hash_of_the_recording(how: str, change: Change, clips: dict[str, np.ndarray]) -> None:
     for samples in clips.values():

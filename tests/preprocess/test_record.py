@@ -63,6 +63,7 @@ def file_of(path: Path, data: bytes) -> Utterance:
     return utterance_of(path)
 
 
+@pytest.mark.slow
 def test_the_32_ljspeech_clips_become_records_that_equal_the_reference(reference: Path) -> None:
     tokenizer = Tokenizer(str(reference / "nllb/tokenizer.json"))
     prepare = preparation_with(tokenizer)

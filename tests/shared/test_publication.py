@@ -26,6 +26,7 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z"), excl
 digests = st.from_regex("[0-9a-f]{64}", fullmatch=True)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(names, digests))
 def test_checksums_are_read_back(tmp_path_factory: pytest.TempPathFactory, sums: dict[str, str]) -> None:
     path = tmp_path_factory.mktemp("sums") / "_SUCCESS"

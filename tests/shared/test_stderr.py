@@ -95,6 +95,7 @@ def test_child_processes_have_a_stderr(closed: str) -> None:
     assert subprocess.call(["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", PARENT]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
 def test_the_trainer_does_its_work_without_a_stderr(tmp_path: Path, closed: str) -> None:
     """It hands the descriptor on, to what filters TensorFlow's notes."""

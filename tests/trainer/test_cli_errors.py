@@ -135,6 +135,7 @@ def test_a_dataset_in_a_store(command: Callable, tmp_path: Path) -> None:
     assert outcome.err.startswith("error: gs://bucket/corpus: the trainer reads local datasets; copy it here first")
 
 
+@pytest.mark.slow
 def test_a_dataset_with_a_corrupt_record(mistake: Callable[..., str], data: Path, tmp_path: Path) -> None:
     shard = spoil_record(data, to=tmp_path / "data")
     message = mistake(data=tmp_path / "data", trains=True)

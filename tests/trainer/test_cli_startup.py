@@ -65,6 +65,7 @@ def test_a_mistake_in_what_is_to_be_spoken_needs_no_tensorflow(words: list[str],
     assert not modules & WITHOUT_TENSORFLOW
 
 
+@pytest.mark.slow
 def test_training_and_the_tools_beside_it_prepare_no_utterances() -> None:
     """Only the speech synthesizer prepares texts and recordings; training reads shards."""
     code = (

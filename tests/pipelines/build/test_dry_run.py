@@ -40,6 +40,7 @@ def plan_of(corpora: dict[str, list[Element]], *, per_shard: int, validation_fra
         return planning.plan_shards(config)
 
 
+@pytest.mark.slow
 @hypothesis.given(CORPORA, st.integers(1, 20), st.floats(0, 0.99))
 def test_every_utterance_has_one_shard_and_each_shard_is_listed_once(
     names: dict[str, list[str]], per_shard: int, validation_fraction: float

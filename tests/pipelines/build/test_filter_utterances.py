@@ -79,6 +79,7 @@ THRESHOLDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thresholds", THRESHOLDS)
 def test_filtering_again_gives_the_bytes_of_a_fresh_build_and_decodes_nothing(
     thresholds: tuple[str, ...], corpus: Path, tmp_path: Path, request: pytest.FixtureRequest
@@ -91,6 +92,7 @@ def test_filtering_again_gives_the_bytes_of_a_fresh_build_and_decodes_nothing(
     assert validate_dataset(tmp_path / "again").findings == []
 
 
+@pytest.mark.slow
 def test_changing_a_threshold_back_restores_the_dataset(corpus: Path, tmp_path: Path) -> None:
     build(tmp_path / "data", corpus)
     before = builds.content(tmp_path / "data")
@@ -99,6 +101,7 @@ def test_changing_a_threshold_back_restores_the_dataset(corpus: Path, tmp_path: 
     assert builds.content(tmp_path / "data") == before
 
 
+@pytest.mark.slow
 def test_a_shard_without_new_rejections_is_not_written(
     corpus: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -127,6 +130,7 @@ def test_every_rejection_follows_from_the_columns(corpus: Path, tmp_path: Path) 
         assert rejected[name]["stage"] == "selection"
 
 
+@pytest.mark.slow
 def test_an_added_source_leaves_the_shards_of_the_others_alone(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +148,7 @@ def test_an_added_source_leaves_the_shards_of_the_others_alone(
     assert validate_dataset(tmp_path / "data").findings == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", ["flip", "truncate", "remove", "table"])
 def test_a_damaged_shard_is_prepared_again(spoil: str, corpus: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
@@ -161,6 +166,7 @@ def test_a_damaged_shard_is_prepared_again(spoil: str, corpus: Path, tmp_path: P
     assert builds.content(data) == before
 
 
+@pytest.mark.slow
 def test_a_replaced_recording_is_prepared_again(corpus: Path, tmp_path: Path) -> None:
     shutil.copytree(corpus, tmp_path / "corpus")
     build(tmp_path / "data", tmp_path / "corpus", "checks.min_snr_db=null")
@@ -191,6 +197,7 @@ def test_a_copy_in_another_format_is_a_duplicate_and_the_first_stays(tmp_path: P
     }
 
 
+@pytest.mark.slow
 def test_repeats_and_caps_count_by_speaker(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=12)
     words = builds.overrides_for(corpus, "max_rejected_fraction=1", "validation_fraction=0")
@@ -207,6 +214,7 @@ def test_repeats_and_caps_count_by_speaker(tmp_path: Path) -> None:
     assert {row["reason"] for row in rows_of(tmp_path / "data/rejected").values()} == {"over_cap"}
 
 
+@pytest.mark.slow
 def test_utterances_over_a_cap_do_not_count_against_the_budget(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=12)
     for cap in ("max_utterances=3", "max_hours=0.002"):
@@ -217,6 +225,7 @@ def test_utterances_over_a_cap_do_not_count_against_the_budget(tmp_path: Path) -
         assert 0 < source.written < 12
 
 
+@pytest.mark.slow
 def test_a_training_text_that_is_also_in_validation_is_a_leak(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=12)  # one text
     words = builds.overrides_for(corpus, "validation_fraction=0.3", "max_rejected_fraction=1")
@@ -229,6 +238,7 @@ def test_a_training_text_that_is_also_in_validation_is_a_leak(tmp_path: Path) ->
     assert len({row["split"] for row in rows_of(tmp_path / "by_text/manifest").values()}) == 1
 
 
+@pytest.mark.slow
 def test_a_text_that_a_cap_removed_from_validation_is_no_leak(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=12)  # one text
     words = builds.overrides_for(corpus, "validation_fraction=0.1", "max_rejected_fraction=1")
@@ -244,6 +254,7 @@ def test_a_text_that_a_cap_removed_from_validation_is_no_leak(tmp_path: Path) ->
     assert seen == {False, True}
 
 
+@pytest.mark.slow
 def test_an_id_in_both_splits_is_kept_once(tmp_path: Path) -> None:
     """Two recordings of each id; their texts differ, and the split depends on the text."""
     corpus = builds.make_corpus(tmp_path / "corpus", clips=32)
@@ -322,6 +333,7 @@ def test_weights_and_checks_are_in_dataset_json(corpus: Path, tmp_path: Path) ->
     assert info.selection.checks["min_snr_db"] == 7.5
 
 
+@pytest.mark.slow
 def test_a_build_with_nothing_to_do_writes_no_shard_file(
     corpus: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -334,6 +346,7 @@ def test_a_build_with_nothing_to_do_writes_no_shard_file(
     assert {path: path.stat().st_ino for path in files} == files
 
 
+@pytest.mark.slow
 def test_texts_of_more_than_two_gigabytes_can_be_sorted() -> None:
     """An Arrow column of strings cannot hold them in one piece. Here they are 2.2 GB that share 100 MB."""
     texts = pa.array([f"{number:02d}" + "x" * 1_000_000 for number in range(100)])

@@ -87,6 +87,7 @@ def is_amid_a_shard(data: Path) -> bool:
     return any((data / ".staging").glob("*/prepared/.*.tmp")) and any((data / ".staging").glob("*/progress/*"))
 
 
+@pytest.mark.slow
 def test_a_killed_build_leaves_the_older_dataset_and_the_next_build_removes_its_files(
     long_corpus: Path, small: Path, spoiled: Path, started: Callable, sample: Path
 ) -> None:
@@ -140,6 +141,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "workers", [pytest.param(1, id="in memory"), pytest.param(2, id="two workers", marks=pytest.mark.slow)]
 )
@@ -416,6 +418,7 @@ def test_a_kill_within_publishing_leaves_the_older_dataset_or_the_new_one(
     assert outcomes.count(True) > 20 // every
 
 
+@pytest.mark.slow
 def test_a_folder_among_the_shards_of_an_older_dataset_is_kept_and_reported(spoiled: Path) -> None:
     (spoiled / "shards" / "mine").mkdir()
     builds.build(spoiled)

@@ -65,6 +65,7 @@ def test_the_number_of_frames_is_samples_divided_by_the_hop(by_id: dict, referen
         assert len(record["mel"]) == record["frames"] * 80 * 2
 
 
+@pytest.mark.slow
 def test_tokens_equal_those_of_nllbs_tokenizer(by_id: dict, metadata: dict, reference: Path) -> None:
     tokenizer = tokenizers.Tokenizer.from_file(str(reference / "nllb/tokenizer.json"))
     for utterance_id, record in by_id.items():

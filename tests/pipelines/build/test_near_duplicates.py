@@ -5,6 +5,7 @@ from __future__ import annotations
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 
 from pipelines.build.near_duplicates import GROUP_BITS, hamming_distance_to_earlier
 from preprocess.check_config import HASH_BITS
@@ -47,5 +48,6 @@ def test_an_empty_corpus_and_a_corpus_of_one_have_no_copies() -> None:
     assert hamming_distance_to_earlier([hexadecimal(5)]).tolist() == [HASH_BITS]
 
 
+@pytest.mark.slow
 def test_ten_thousand_equal_recordings_are_found_in_little_time() -> None:
     assert (hamming_distance_to_earlier([hexadecimal(5)] * 10_000) == np.array([HASH_BITS, *[0] * 9_999])).all()

@@ -76,6 +76,7 @@ def corpus(tmp_path: Path, reference: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_each_fault_has_its_reason(corpus: Path, tmp_path: Path) -> None:
     overrides = builds.overrides_for(corpus, "max_rejected_fraction=0.6", "validation_fraction=0.2")
     data = builds.build(tmp_path / "data", config=builds.LJSPEECH_CONFIG, overrides=overrides)
@@ -114,6 +115,7 @@ def test_each_fault_has_its_reason(corpus: Path, tmp_path: Path) -> None:
     assert validate_dataset(data).findings == []
 
 
+@pytest.mark.slow
 def test_one_bad_clip_of_forty_passes_the_budget_and_is_listed(tmp_path: Path, command: Callable) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=39, bad_rows=[row("gone")])
     outcome = command(*builds.build_words(corpus, data=tmp_path / "data"))
@@ -144,6 +146,7 @@ def test_a_language_over_its_budget_stops_the_build_though_all_together_are_not(
     assert sum(len(pq.read_table(path)) for path in listed.iterdir()) == 1
 
 
+@pytest.mark.slow
 def test_a_rejected_row_without_a_language_counts_among_all_only(tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=30)
     lines = [f"wavs/C{clip:05d}.wav\tSentence {clip}.\ten" for clip in range(30)]

@@ -19,10 +19,12 @@ from shared.config import load_config
 from tests.pipelines import builds
 
 
+@pytest.mark.slow
 def test_two_builds_are_byte_identical(sample: Path, tmp_path: Path) -> None:
     assert builds.content(builds.build(tmp_path / "again")) == builds.content(sample)
 
 
+@pytest.mark.slow
 def test_a_build_over_an_older_one_is_byte_identical(small: Path, spoiled: Path, tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=2)
     builds.build(spoiled, config=builds.LJSPEECH_CONFIG, overrides=builds.overrides_for(corpus))

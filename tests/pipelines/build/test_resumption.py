@@ -51,6 +51,7 @@ def left(data: Path) -> list[Path]:
     return sorted((data / ".staging").glob("*/prepared/*.tfrecord"))
 
 
+@pytest.mark.slow
 def test_the_next_build_decodes_only_unfinished_shards(corpus: Path, tmp_path: Path) -> None:
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     assert prepared(fresh, corpus) == CLIPS
@@ -63,6 +64,7 @@ def test_the_next_build_decodes_only_unfinished_shards(corpus: Path, tmp_path: P
     assert not (data / ".staging").exists()
 
 
+@pytest.mark.slow
 def test_a_build_that_is_killed_repeatedly_ends(corpus: Path, tmp_path: Path) -> None:
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     prepared(fresh, corpus)
@@ -75,6 +77,7 @@ def test_a_build_that_is_killed_repeatedly_ends(corpus: Path, tmp_path: Path) ->
     assert builds.content(data) == builds.content(fresh)
 
 
+@pytest.mark.slow
 def test_shards_with_another_preparation_fingerprint_are_not_reused(corpus: Path, tmp_path: Path) -> None:
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     prepared(fresh, corpus, "mel_dtype=float32")
@@ -95,6 +98,7 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [empty, flip, cut, Path.unlink])
 @pytest.mark.parametrize("kind", ["measured/*.tfrecord", "measured/*.parquet", "refused/*.parquet"])
 def test_files_damaged_by_a_crash_of_the_machine_are_made_again(
@@ -110,6 +114,7 @@ def test_files_damaged_by_a_crash_of_the_machine_are_made_again(
     assert builds.content(data) == builds.content(fresh)
 
 
+@pytest.mark.slow
 def test_a_changed_corpus_is_prepared_again(corpus: Path, tmp_path: Path) -> None:
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     prepared(data, corpus, die_at=CLIPS - 12)

@@ -33,6 +33,7 @@ def test_a_first_build_refuses_a_folder_with_files_of_the_same_names(
     assert (home / name).read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_build_keeps_unlisted_files_and_a_repair_moves_them_into_quarantine(spoiled: Path, corpus: Path) -> None:
     """A shard of another dataset may have been moved in by mistake, and there may be no other copy of it."""
     other = "shards/other-train-00000-of-00001.tfrecord"

@@ -41,6 +41,7 @@ def fail(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     return lambda path, number=errno.EIO: bad.update({path.stat().st_ino: number})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_cannot_be_read_is_a_finding(name: str, spoiled: Path, fail: Callable) -> None:
     name = name.format(stem=damage.stems(spoiled)[0])

@@ -170,6 +170,7 @@ def pipe(path: Path) -> None:
 SPOIL = [(remove, "cannot be read: No such file"), (overwrite, "has sha256 "), (pipe, "cannot be read: no regular")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spoil", "expected"), SPOIL)
 def test_a_changed_recording_is_found(spoil: Callable, expected: str, recording: Path, copied: Path) -> None:
     """Training reads the recordings and stops at the first missing one."""
@@ -185,6 +186,7 @@ def test_a_changed_recording_is_found(spoil: Callable, expected: str, recording:
     assert repair_dataset(copied).damaged == (), "it has nothing to make it from"
 
 
+@pytest.mark.slow
 def test_unchanged_recordings_are_not_read_again(recording: Path, copied: Path) -> None:
     shards = len(damage.stems(copied))
     assert validate_dataset(copied).trusted == 0
@@ -194,11 +196,13 @@ def test_unchanged_recordings_are_not_read_again(recording: Path, copied: Path) 
     assert (report.trusted, report.findings) == (shards - 1, [])
 
 
+@pytest.mark.slow
 def test_a_wrong_statistic_is_found(copied: Path) -> None:
     damage.edit_info(copied, change=lambda info: info["mel"]["mean"].__setitem__(7, 0.0))
     assert ("dataset.json", "statistics") in {(one.file, one.check) for one in validate_dataset(copied).findings}
 
 
+@pytest.mark.slow
 def test_another_threshold_decodes_nothing(
     corpus: Path, data: Path, copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

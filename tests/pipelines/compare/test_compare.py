@@ -114,6 +114,7 @@ def test_copies_are_equal_and_nothing_of_them_is_read(
     assert outcome.out.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_records_in_shards_that_are_the_same_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One clip is quieter in B: its shard is another, the others are the same."""
     corpus = builds.make_corpus(tmp_path / "corpus", clips=16)

@@ -108,6 +108,7 @@ def test_trimmed_silences_are_seen_in_duration_and_rate() -> None:
     assert {column for group, column in found if group == "all"} == {"duration_s", "characters_per_second"}
 
 
+@pytest.mark.slow
 def test_a_difference_too_small_to_matter_is_none_however_sure_it_is() -> None:
     a = corpus(200_000, seed=5)
     (drift,) = [one for one in drifts(a, louder(a, db=0.1)) if one.group == "all" and one.measure.column == "rms_db"]

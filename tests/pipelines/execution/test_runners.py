@@ -37,6 +37,7 @@ def test_the_runner_is_always_named() -> None:
     assert type(RUNNERS["local"](2, "b").runner) is FnApiRunner
 
 
+@pytest.mark.slow
 def test_worker_processes_log_nothing_to_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     run_graph(lambda pipeline: pipeline | beam.Create([7]) | beam.Map(str), runner="local", workers=2, name="test")
     assert capfd.readouterr().err == ""

@@ -150,6 +150,7 @@ def test_many_files_damaged_at_once_are_all_made_again(whole: Path, corpus: Path
     assert published(damaged) == published(whole)
 
 
+@pytest.mark.slow
 def test_an_intact_dataset_has_nothing_to_repair(damaged: Path, command: Callable) -> None:
     before = inodes(damaged)
     outcome = command("repair", "--data", damaged)
@@ -275,6 +276,7 @@ def in_place_of(path: Path, *, kind: str) -> None:
         path.symlink_to("nowhere")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
 def test_anything_else_in_the_place_of_a_file_moves_into_quarantine(
     kind: str, whole: Path, damaged: Path, command: Callable
@@ -302,6 +304,7 @@ def test_a_pipe_in_the_place_of_dataset_json_is_replaced(whole: Path, damaged: P
     assert published(damaged) == published(whole)
 
 
+@pytest.mark.slow
 def test_the_last_line_of_a_repair_is_true_with_one_list_of_sums_left(
     whole: Path, damaged: Path, command: Callable
 ) -> None:
@@ -314,6 +317,7 @@ def test_the_last_line_of_a_repair_is_true_with_one_list_of_sums_left(
     assert published(damaged) == published(whole)
 
 
+@pytest.mark.slow
 def test_a_missing_success_is_written_again_beside_the_staging_of_a_killed_build(
     whole: Path, damaged: Path, command: Callable
 ) -> None:

@@ -66,6 +66,7 @@ def shard_of(data: Path, utterance: str) -> str:
     return shard
 
 
+@pytest.mark.slow
 def test_a_fixed_recording_is_added_and_the_other_shards_keep_their_files(faulty: Rebuilt) -> None:
     good = faulty.spoil(4)
     faulty.spoil(9)
@@ -82,6 +83,7 @@ def test_a_fixed_recording_is_added_and_the_other_shards_keep_their_files(faulty
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
+@pytest.mark.slow
 def test_a_missing_recording_is_added_once_it_exists(faulty: Rebuilt) -> None:
     good = faulty.wav(7).read_bytes()
     faulty.wav(7).unlink()
@@ -91,6 +93,7 @@ def test_a_missing_recording_is_added_once_it_exists(faulty: Rebuilt) -> None:
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
+@pytest.mark.slow
 def test_a_fixed_metadata_row_is_added_under_its_own_id(faulty: Rebuilt) -> None:
     """Its rejection has the line number as id and may be in the table of another shard."""
     metadata = faulty.corpus / "metadata.csv"
@@ -110,6 +113,7 @@ def cut(wav: Path, *, seconds: float) -> bytes:
     return good
 
 
+@pytest.mark.slow
 def test_a_truncated_and_filtered_recording_is_added_once_it_is_complete(faulty: Rebuilt, command: Callable) -> None:
     good = cut(faulty.wav(4), seconds=0.3)
     cut(faulty.wav(9), seconds=0.3)  # stays truncated
@@ -127,6 +131,7 @@ def test_a_truncated_and_filtered_recording_is_added_once_it_is_complete(faulty:
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
+@pytest.mark.slow
 def test_an_utterance_that_a_threshold_filters_again_is_reported(faulty: Rebuilt, command: Callable) -> None:
     cut(faulty.wav(4), seconds=0.2)
     faulty.build()
@@ -151,6 +156,7 @@ def test_a_full_disk_in_a_worker_is_one_line(faulty: Rebuilt, monkeypatch: pytes
         replay_dataset(faulty.data)
 
 
+@pytest.mark.slow
 def test_an_utterance_that_still_cannot_be_read_changes_nothing(faulty: Rebuilt, command: Callable) -> None:
     faulty.spoil(4)
     faulty.build()

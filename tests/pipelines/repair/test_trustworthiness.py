@@ -60,6 +60,7 @@ def a_clip_of(data: Path, shard: Path, corpus: Path) -> Path:
     return corpus / f"wavs/{name.split('/')[1]}.wav"
 
 
+@pytest.mark.slow
 def test_a_temporarily_missing_clip_is_not_rejected_for_good(corpus: Path) -> None:
     data = build(corpus)
     before = published(data)
@@ -95,6 +96,7 @@ def test_a_replaced_tokenizer_is_refused(words: tuple[str, ...], corpus: Path, c
     assert published(data) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["shards/*", "rejected/*", "manifest/*", "vocab.json"])
 def test_a_replay_of_a_damaged_dataset_is_refused(pattern: str, corpus: Path, command: Callable) -> None:
     good = (corpus / "wavs/C00003.wav").read_bytes()
@@ -111,6 +113,7 @@ def test_a_replay_of_a_damaged_dataset_is_refused(pattern: str, corpus: Path, co
     assert published(data) == published(build(corpus, "fresh"))
 
 
+@pytest.mark.slow
 def test_intact_shards_of_a_changed_corpus_do_not_get_its_hash_of_inputs(corpus: Path) -> None:
     """dataset.json is lost, and with it the hashes of the shards' inputs."""
     data = build(corpus)
@@ -142,6 +145,7 @@ def test_nothing_is_repaired_if_both_lists_of_files_are_lost(lost: str, corpus: 
     assert published(data) == before
 
 
+@pytest.mark.slow
 def test_a_given_config_is_compared_with_the_datasets_if_its_sum_is_lost(corpus: Path) -> None:
     data = build(corpus)
     (data / "_SUCCESS").unlink()
@@ -151,6 +155,7 @@ def test_a_given_config_is_compared_with_the_datasets_if_its_sum_is_lost(corpus:
     assert published(data) == published(build(corpus, "fresh"))
 
 
+@pytest.mark.slow
 def test_a_missing_corpus_does_not_empty_the_dataset(corpus: Path, command: Callable) -> None:
     data = build(corpus)
     for shard in (data / "shards").iterdir():
@@ -175,6 +180,7 @@ def test_a_duplicate_id_is_not_recovered_again_and_again(corpus: Path) -> None:
     assert not (data / ".staging").exists()
 
 
+@pytest.mark.slow
 def test_an_utterance_that_a_recovered_one_displaces_is_reported(corpus: Path, command: Callable) -> None:
     """All clips have one text, and one more clip has it than is allowed."""
     good = {path: path.read_bytes() for path in sorted((corpus / "wavs").iterdir())[:4]}
@@ -198,6 +204,7 @@ def test_a_mistyped_folder_is_not_created(tmp_path: Path, command: Callable) -> 
     assert not (tmp_path / "typo").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", [repair_dataset, replay_dataset])
 def test_an_utterance_that_disappears_during_the_job_is_an_error(
     job: Callable, corpus: Path, monkeypatch: pytest.MonkeyPatch

@@ -24,6 +24,7 @@ def test_a_dataset_that_was_never_validated_is_not_called_ready(reported: Path) 
     assert "not checked" in assessment.text
 
 
+@pytest.mark.slow
 def test_little_speech_and_a_language_without_validation_are_warnings(sample: Path, tmp_path: Path) -> None:
     data = builds.copied(sample, to=tmp_path / "data")
     codes = {row["language"] for row in rows_of(data, "manifest")}

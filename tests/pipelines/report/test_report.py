@@ -115,11 +115,13 @@ def test_the_page_needs_nothing_beside_it(reported: Path) -> None:
     check_isolation(Page(reported / "report.html"))
 
 
+@pytest.mark.slow
 def test_the_same_dataset_gives_the_same_page(editable: Path) -> None:
     first = write_report(Dataset.open(editable)).read_bytes()
     assert write_report(Dataset.open(editable)).read_bytes() == first
 
 
+@pytest.mark.slow
 def test_unknown_characters_are_counted_by_language(editable: Path) -> None:
     rewrite(editable, "manifest", unknown_characters="⅊₿", unknown_tokens=3, unread_numbers=2)
     rewrite(editable, "withheld", unknown_characters="₿", unknown_tokens=1)
@@ -131,6 +133,7 @@ def test_unknown_characters_are_counted_by_language(editable: Path) -> None:
     assert facts["text/eng_Latn/unread_numbers"] == 2 * len(kept)
 
 
+@pytest.mark.slow
 def test_repeats_leaks_and_duplicates_are_counted(editable: Path) -> None:
     rewrite(editable, "manifest", text_repeats=2, text_leaks=True, duplicate_bits=3)
     facts, kept = report_of(editable).facts, rows_of(editable, "manifest")
@@ -199,6 +202,7 @@ def test_report_is_a_command(reported: Path, command: Callable[..., Any], tmp_pa
     assert absent.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_page_is_written_again_only_for_another_dataset_or_validation(editable: Path) -> None:
     page = editable / "report.html"
     before = page.stat().st_ino
@@ -213,6 +217,7 @@ def test_a_page_is_written_again_only_for_another_dataset_or_validation(editable
     assert page.stat().st_ino != validated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("repair",), ("replay",), ("build", "{data}/config.yaml")])
 def test_a_page_that_a_killed_run_left_of_an_older_dataset_is_written_again(
     words: tuple[str, ...], editable: Path, command: Callable[..., Any]
@@ -230,6 +235,7 @@ def test_a_broken_table_is_reported_in_one_line(editable: Path) -> None:
         write_report(Dataset.open(editable))
 
 
+@pytest.mark.slow
 def test_the_report_imports_no_beam() -> None:
     code = "import pipelines.report, sys; print(sorted({'apache_beam', 'tensorflow'} & set(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -182,6 +182,7 @@ def test_the_picture_shows_every_value_of_the_mel_at_its_place(traced: Path, tmp
     assert_shown(mel, Image.open(png))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frames", [1, 50, 2000])
 def test_short_and_long_mels_are_drawn_whole(frames: int) -> None:
     mel = np.random.default_rng(frames).normal(-5, 2, (frames, 100)).astype(np.float16)
@@ -214,6 +215,7 @@ def test_a_near_miss_names_the_closest(traced: Path, command: Callable) -> None:
         assert outcome.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_similar_ids_are_found_among_a_million() -> None:
     ids = pa.chunked_array([[f"lj/LJ{number:07d}é" for number in range(1_000_000)]])
     assert "lj/LJ0123456é" in suggest_ids(ids, "lj/LJ0123456")
@@ -258,6 +260,7 @@ def test_a_dataset_that_is_being_written_is_refused(moved: Path, command: Callab
     assert "is writing here" in outcome.err
 
 
+@pytest.mark.slow
 def test_a_publication_that_was_killed_is_finished_before_anything_is_read(moved: Path) -> None:
     journal = {"removals": [], "moves": [[f".staging/{'0' * 32}/_SUCCESS", "_SUCCESS"]]}
     Layout(moved).journal.write_text(json.dumps(journal))
@@ -266,6 +269,7 @@ def test_a_publication_that_was_killed_is_finished_before_anything_is_read(moved
     assert not Layout(moved).journal.exists()
 
 
+@pytest.mark.slow
 def test_an_audio_path_that_is_a_pipe_is_reported_without_waiting(moved: Path, command: Callable) -> None:
     path = Path(json.loads(command("trace", "ljspeech/C00004", "--data", moved, "--json").out)["audio"]["path"])
     path.unlink()
@@ -310,6 +314,7 @@ def test_a_place_in_another_dataset_than_the_one_given_is_refused(
     )
 
 
+@pytest.mark.slow
 def test_paths_that_lead_nowhere_from_another_folder_say_from_where(
     tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

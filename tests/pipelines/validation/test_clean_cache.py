@@ -42,6 +42,7 @@ def test_a_full_validation_does_not_use_the_cache(inspected: Path) -> None:
     assert validate_dataset(inspected).trusted == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["shards", "manifest", "rejected", "withheld"])
 def test_a_shard_with_a_touched_file_is_read_again(folder: str, inspected: Path) -> None:
     stem = damage.stems(inspected)[1]
@@ -106,6 +107,7 @@ def test_totals_include_cached_shards(inspected: Path) -> None:
     assert [(finding.file, finding.check) for finding in report.findings] == [("dataset.json", "statistics")]
 
 
+@pytest.mark.slow
 def test_the_command_reports_how_many_shards_were_cached(inspected: Path, command: Callable) -> None:
     outcome = command("validate", "--data", str(inspected), "--changed")
     assert outcome.code == 0

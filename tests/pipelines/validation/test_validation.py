@@ -46,6 +46,7 @@ def test_the_sample_is_clean_and_only_a_report_is_left_behind(sample: Path, tmp_
     assert sorted(path.suffix for path in (data / "validation").iterdir()) == [".json", ".jsonl"]
 
 
+@pytest.mark.slow
 def test_a_speaker_without_kept_records_is_no_finding(tmp_path: Path) -> None:
     """dataset.json lists only speakers of kept records."""
     data = builds.build(tmp_path / "data", overrides=["sources.german.max_hours=0.001"])
@@ -56,6 +57,7 @@ def test_a_speaker_without_kept_records_is_no_finding(tmp_path: Path) -> None:
     assert findings(data) == []
 
 
+@pytest.mark.slow
 def test_two_worker_processes_find_the_same_as_one(spoiled: Path) -> None:
     chance = random.Random(1)
     for stem in damage.stems(spoiled):
@@ -80,6 +82,7 @@ def test_the_command_names_file_and_record_of_a_flipped_byte(seed: int, spoiled:
     assert "Traceback" not in outcome.err
 
 
+@pytest.mark.slow
 def test_a_deleted_shard_is_found(spoiled: Path) -> None:
     stem = damage.stems(spoiled)[-1]
     (spoiled / "shards" / f"{stem}.tfrecord").unlink()
@@ -321,6 +324,7 @@ def test_an_invalid_shard_name_is_found(name: str, spoiled: Path) -> None:
     assert {("dataset.json", "unreadable"), (f"shards/{stem}.tfrecord", "missing")} <= found(spoiled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flips", [5, pytest.param(100, marks=pytest.mark.soak)])
 def test_flipped_bits_in_dataset_json_never_end_validation_with_a_traceback(flips: int, spoiled: Path) -> None:
     path, chance = spoiled / "dataset.json", random.Random(8)
@@ -332,6 +336,7 @@ def test_flipped_bits_in_dataset_json_never_end_validation_with_a_traceback(flip
         damage.flip(path, position=position, mask=mask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     ["", "[]", "{}", "[[1]]", '[[1, "<pad>"]]', "no json", '[[1, "<pad>"], [2, "</s>"], [3, "<unk>"]]'],

@@ -159,6 +159,7 @@ def test_an_old_checkpoint_that_cannot_be_removed_is_removed_after_the_next(
     assert [saved.step for saved in list_checkpoints(tmp_path)] == [10]
 
 
+@pytest.mark.slow
 def test_a_loss_scale_and_ema_that_a_checkpoint_lacks_start_fresh_and_at_the_weights(
     pair: tuple[XTTS, AdamW], tmp_path: Path
 ) -> None:
@@ -294,6 +295,7 @@ def test_a_missing_checkpoint_is_named(pair: tuple[XTTS, AdamW], tmp_path: Path)
         load(tmp_path / "nowhere.safetensors", pair[0])
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_model_says_which_weight_differs(
     models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
 ) -> None:

@@ -144,6 +144,7 @@ with training_lock(Path(sys.argv[1]), break_lock=False):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_cannot_train_in_one_folder_and_a_killed_one_does_not_block_it(tmp_path: Path) -> None:
     words = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as holder:

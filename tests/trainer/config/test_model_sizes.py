@@ -63,11 +63,13 @@ def counted(size: ModelDims, *, vocabulary: int, bands: int, r: int, style_token
     return vocabulary * text + encoder(size.text_encoder) + voice + decoder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"style_tokens": 10}])
 def test_the_count_is_that_of_a_model_that_was_built(models: Callable[..., XTTS], options: dict) -> None:
     assert parameters(models(4, **options)) == counted(SIZES["pico"], vocabulary=40, bands=16, r=4, **options)
 
 
+@pytest.mark.slow
 def test_the_count_takes_no_width_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "pico", UNEVEN)
     built = parameters(perturbed_pico(3, style_tokens=10))

@@ -8,6 +8,8 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies
 
+import pytest
+
 from trainer.data.bucket_search import BucketBounds, search_bucket_bounds
 
 RECORDS = strategies.lists(
@@ -40,6 +42,7 @@ def as_shapes(chain: BucketBounds) -> list[tuple[int, int]]:
     return list(zip(chain.frames.tolist(), chain.tokens.tolist(), strict=True))
 
 
+@pytest.mark.slow
 @hypothesis.given(RECORDS, TOKEN_FRAMES, strategies.integers(0, 14), strategies.integers(0, 8))
 def test_no_other_chain_is_cheaper(
     records: list[tuple[int, int, float]], token_frames: float, frames: int, tokens: int

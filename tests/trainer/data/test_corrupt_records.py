@@ -172,6 +172,7 @@ def test_a_corrupt_record_within_the_budget_leaves_its_place_empty_and_changes_n
     assert "skipped, 1 of 1" in line
 
 
+@pytest.mark.slow
 def test_one_corrupt_record_more_than_the_budget_ends_the_run(copy: Copy) -> None:
     stream, _, _ = make_stream(copy.dataset, max_corrupt_records=1, **SETTINGS)
     flip_a_byte_of_the_mel(copy)
@@ -201,6 +202,7 @@ def test_a_resumed_run_meets_a_corrupt_record_again_and_goes_on_with_the_same_ba
         assert rest(resumed) == rest(whole[number + 1 :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 0.5])
 def test_a_shard_cut_short_while_it_is_read_is_blamed_on_its_first_lost_record(copy: Copy, kept: float) -> None:
     stream, _, _ = make_stream(copy.dataset, **SETTINGS)
@@ -210,6 +212,7 @@ def test_a_shard_cut_short_while_it_is_read_is_blamed_on_its_first_lost_record(c
         epochs(stream, until=1)
 
 
+@pytest.mark.slow
 def test_a_shard_that_holds_the_bytes_of_another_is_noticed(copy: Copy) -> None:
     stream, _, _ = make_stream(copy.dataset, **SETTINGS)
     other = next(path for path in copy.shard.parent.glob("*-train-*") if path != copy.shard)
@@ -218,6 +221,7 @@ def test_a_shard_that_holds_the_bytes_of_another_is_noticed(copy: Copy) -> None:
         epochs(stream, until=1)
 
 
+@pytest.mark.slow
 def test_a_shard_that_is_gone_is_named(copy: Copy) -> None:
     stream, _, _ = make_stream(copy.dataset, **SETTINGS)
     copy.shard.unlink()
@@ -225,6 +229,7 @@ def test_a_shard_that_is_gone_is_named(copy: Copy) -> None:
         epochs(stream, until=1)
 
 
+@pytest.mark.slow
 def test_reading_that_fails_where_every_record_is_whole_is_blamed_on_no_record(
     copy: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

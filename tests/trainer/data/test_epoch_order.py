@@ -43,6 +43,7 @@ def made(rows: list[tuple[int, int, float]], *, shards: int, chunk_bytes: int) -
     return order, np.where(order.bucket < len(BUCKETS), weights, 0.0)
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=40)
 @hypothesis.given(ROWS, SHARDS, CHUNK_BYTES, strategies.integers(0, 1000))
 def test_each_block_comes_as_often_as_its_most_heard_row_with_the_rows_due(
@@ -72,6 +73,7 @@ def rows_in(order: Order, block: int) -> range:
     return range(order.blocks.first[block], order.blocks.first[block] + order.blocks.records[block])
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=40)
 @hypothesis.given(ROWS, SHARDS, CHUNK_BYTES)
 def test_batches_are_filled_from_the_smallest_bucket_up_and_only_the_last_is_partial(
@@ -93,6 +95,7 @@ def test_batches_are_filled_from_the_smallest_bucket_up_and_only_the_last_is_par
             assert all(order.bucket[row] <= bucket for row in members)
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=40)
 @hypothesis.given(ROWS, SHARDS, strategies.sampled_from([1, 60_000, 400_000]))
 def test_a_chunk_is_no_larger_than_asked_unless_it_is_one_block(

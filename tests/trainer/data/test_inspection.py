@@ -68,6 +68,7 @@ def test_every_number_is_that_of_the_manifests(dataset: Dataset) -> None:
         )
 
 
+@pytest.mark.slow
 def test_the_first_epoch_is_the_one_that_the_stream_gives(many_shards: Dataset) -> None:
     """Three chunks, so that remainders move up and last batches are partly empty, and repeats by temperature."""
     overrides = ["input.chunk_bytes=2000000", "input.buckets=3", "input.sampling.language_temperature=3"]
@@ -104,6 +105,7 @@ def test_left_out_clips_are_told(inspect: Callable[..., Outcome], dataset: Datas
     assert re.search(rf"left out of train, longer than input.max_frames: {left} records", outcome.out)
 
 
+@pytest.mark.slow
 def test_the_picture_is_one(inspect: Callable[..., Outcome], tmp_path: Path) -> None:
     outcome = inspect("--out", tmp_path / "input.png")
     assert f"plot: {tmp_path / 'input.png'}" in outcome.out

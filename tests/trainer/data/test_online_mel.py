@@ -59,6 +59,7 @@ def assert_same_but_for_rounding(ours: list[dict], theirs: list[dict]) -> None:
         np.testing.assert_allclose(one["mel"], other["mel"], atol=TOLERANCE, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"buckets": 5, "seed": 7, "global_max_clips": 3}], ids=str)
 def test_the_stream_is_that_of_stored_mels(settings: dict, computed: Dataset, stored: Dataset) -> None:
     """Same buckets, same order, same masked rows, two epochs long."""
@@ -67,6 +68,7 @@ def test_the_stream_is_that_of_stored_mels(settings: dict, computed: Dataset, st
     assert_same_but_for_rounding(epochs(ours, until=2), epochs(theirs, until=2))
 
 
+@pytest.mark.slow
 def test_it_is_the_same_each_time_and_resumes_anywhere(computed: Dataset) -> None:
     whole = epochs(make_stream(computed)[0], until=2)
     for number in (0, len(whole) // 2):
@@ -129,6 +131,7 @@ def test_every_preset_is_computed_as_preparation_does(corpus_of: tuple[Dataset, 
         np.testing.assert_allclose(mel[len(expected) :], spec.log_silence, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_clips_mel_is_the_same_alone_and_in_a_batch(computed: Dataset) -> None:
     frames = read_record_index(computed, split="train").frames
     together = mels_of(computed, [2, 0, 1, -1], num_frames=400)
@@ -221,6 +224,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
     return Own(dataset, records, batches, Path(records.audio_path[3].as_py()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("change", "message"), CHANGES, ids=[message for _, message in CHANGES])
 def test_a_recording_that_was_changed_is_named(change: Callable[[Path], object], message: str, own: Own) -> None:
     with own.changed(change), pytest.raises(tf.errors.OpError) as raised:
@@ -228,6 +232,7 @@ def test_a_recording_that_was_changed_is_named(change: Callable[[Path], object],
     assert recording_error(raised.value, records=own.records) == f"{own.path}: the recording of {name_of(own)} {message}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [Path.unlink, another_sound], ids=["gone", "another"])
 def test_it_ends_training_in_one_line(change: Callable[[Path], object], own: Own) -> None:
     with own.changed(change), pytest.raises(UserError) as raised:

@@ -24,6 +24,7 @@ from trainer.data.position import Position
 CHUNKS = (1, 150_000, 600_000, 384 << 20)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk_bytes", CHUNKS)
 def test_an_epoch_gives_every_record_exactly_once(dataset: Dataset, chunk_bytes: int) -> None:
     stream, plan, _ = make_stream(dataset, chunk_bytes=chunk_bytes)
@@ -38,6 +39,7 @@ def test_an_epoch_gives_every_record_exactly_once(dataset: Dataset, chunk_bytes:
         assert batch["frames"].shape == batch["token_counts"].shape == shape[:1]
 
 
+@pytest.mark.slow
 def test_a_dataset_of_one_shard_is_read_like_any_other(tmp_path: Path) -> None:
     """Two readers would be more than it has files."""
     config = load_config("configs/preprocess_sample.yaml", of=BuildConfig)
@@ -48,6 +50,7 @@ def test_a_dataset_of_one_shard_is_read_like_any_other(tmp_path: Path) -> None:
     assert collections.Counter(rows_of(batches)) == collections.Counter(read_shards(single, split="train"))
 
 
+@pytest.mark.slow
 def test_mels_stored_in_float32_arrive_bit_for_bit(many_shards: Dataset) -> None:
     stream, _, _ = make_stream(many_shards, chunk_bytes=900_000, num_parallel_reads=3)
     batches = epochs(stream, until=1)
@@ -55,6 +58,7 @@ def test_mels_stored_in_float32_arrive_bit_for_bit(many_shards: Dataset) -> None
     assert collections.Counter(rows_of(batches)) == collections.Counter(read_shards(many_shards, split="train"))
 
 
+@pytest.mark.slow
 def test_a_record_is_heard_as_often_as_its_weight_says(many_shards: Dataset) -> None:
     """After n epochs n·w times, give or take one; in no order that repeats."""
     rows = sum(shard.records for shard in many_shards.info.shards_of("train"))
@@ -68,6 +72,7 @@ def test_a_record_is_heard_as_often_as_its_weight_says(many_shards: Dataset) -> 
         assert (np.abs(heard - weights * (epoch + 1)) < 1).all(), epoch
 
 
+@pytest.mark.slow
 def test_a_source_is_heard_as_often_as_its_weight_says(dataset: Dataset) -> None:
     weights = {"german": 2.0, "persian": 0.5, "english": 1.0}
     sources = {name: one.model_copy(update={"weight": weights[name]}) for name, one in dataset.info.sources.items()}
@@ -81,6 +86,7 @@ def test_a_source_is_heard_as_often_as_its_weight_says(dataset: Dataset) -> None
         assert heard[name] == 2 * weights[name] * records, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", ["dataset", "many_shards"])
 def test_padding_is_silence_and_token_zero(stored: str, request: pytest.FixtureRequest) -> None:
     stream, _, _ = make_stream(request.getfixturevalue(stored), chunk_bytes=600_000)
@@ -94,6 +100,7 @@ def test_padding_is_silence_and_token_zero(stored: str, request: pytest.FixtureR
             assert (tokens[:count] > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk_bytes", CHUNKS[1:])
 def test_only_one_batch_of_a_chunk_has_empty_rows_and_they_come_last(dataset: Dataset, chunk_bytes: int) -> None:
     stream, _, _ = make_stream(dataset, chunk_bytes=chunk_bytes)
@@ -109,6 +116,7 @@ def test_only_one_batch_of_a_chunk_has_empty_rows_and_they_come_last(dataset: Da
     assert max(partial.values(), default=0) <= 1
 
 
+@pytest.mark.slow
 def test_every_planned_shape_comes_up_when_the_chunk_holds_the_split(dataset: Dataset) -> None:
     for buckets, global_frames_per_batch in ((2, 1200), (3, 1500), (5, 1000), (8, 4000)):
         stream, plan, _ = make_stream(dataset, buckets=buckets, global_frames_per_batch=global_frames_per_batch)
@@ -125,6 +133,7 @@ def same(first: list[dict], second: list[dict]) -> bool:
     return content(first) == content(second)
 
 
+@pytest.mark.slow
 def test_the_order_depends_on_the_seed_and_the_epoch_and_nothing_else(many_shards: Dataset) -> None:
     first, again, prefetching, one_reader, many_readers, other = (
         epochs(make_stream(many_shards, chunk_bytes=900_000, **settings)[0], until=2)
@@ -162,6 +171,7 @@ def test_another_way_of_ordering_is_told_by_the_fingerprint(
     assert stream.fingerprint != before
 
 
+@pytest.mark.slow
 def test_an_epoch_does_not_begin_with_the_same_shards(many_shards: Dataset) -> None:
     """With chunks of some records the first one tells where reading began."""
     stream, _, _ = make_stream(many_shards, chunk_bytes=300_000)
@@ -170,6 +180,7 @@ def test_an_epoch_does_not_begin_with_the_same_shards(many_shards: Dataset) -> N
     assert len(starts) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chunk_bytes", "every"),
     [
@@ -193,6 +204,7 @@ def test_a_stream_resumed_anywhere_continues_as_if_undisturbed(
         assert same(epochs(resumed, until=2, position=position), whole[number:]), position
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["train", "validation"])
 def test_once_gives_every_record_in_the_order_of_the_shards(dataset: Dataset, split: str) -> None:
     stream, _, _ = make_stream(dataset, split=split, buckets=1)
@@ -200,6 +212,7 @@ def test_once_gives_every_record_in_the_order_of_the_shards(dataset: Dataset, sp
     assert found == read_shards(dataset, split=split)
 
 
+@pytest.mark.slow
 def test_once_gives_every_record_whatever_the_buckets_chunks_and_weights(dataset: Dataset) -> None:
     for split, chunk_bytes in (("train", 150_000), ("train", 384 << 20), ("validation", 1), ("validation", 100_000)):
         records = sum(shard.records for shard in dataset.info.shards_of(split))
@@ -208,6 +221,7 @@ def test_once_gives_every_record_whatever_the_buckets_chunks_and_weights(dataset
         assert collections.Counter(found) == collections.Counter(read_shards(dataset, split=split))
 
 
+@pytest.mark.slow
 def test_to_give_every_record_once_again_leaves_nothing_more_with_tensorflow(dataset: Dataset) -> None:
     """Functions of a graph are never freed, and hold what they captured."""
     stream, _, _ = make_stream(dataset)
@@ -219,6 +233,7 @@ def test_to_give_every_record_once_again_leaves_nothing_more_with_tensorflow(dat
     assert functions[0] == functions[1] == functions[2]
 
 
+@pytest.mark.slow
 def test_rows_name_the_records_of_a_batch(dataset: Dataset) -> None:
     stream, _, _ = make_stream(dataset)
     records = read_shards(dataset, split="train")
@@ -229,6 +244,7 @@ def test_rows_name_the_records_of_a_batch(dataset: Dataset) -> None:
         assert stream.utterance_ids(batch["rows"]) == [named[row] for row in rows]
 
 
+@pytest.mark.slow
 def test_records_longer_than_max_frames_are_in_no_batch(dataset: Dataset) -> None:
     lengths = dataset.manifest("train")["frames"].to_numpy()
     longest = int(np.median(lengths))

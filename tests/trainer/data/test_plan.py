@@ -70,6 +70,7 @@ def test_no_record_is_a_mistake_of_the_user(dataset: Dataset) -> None:
         plan_dataset(empty, config=InputConfig(), frames_per_step=4, steps=10)
 
 
+@pytest.mark.slow
 @hypothesis.given(LENGTHS, strategies.floats(0, 100), strategies.floats(0, 1), strategies.integers(1, 10_000))
 def test_no_other_number_of_shapes_would_take_a_run_less_time(
     frames: list[int], compile_s: float, frames_s: float, steps: int
@@ -118,6 +119,7 @@ def test_of_choices_that_cost_the_same_the_one_with_fewer_shapes_is_taken() -> N
     assert cheapest_option((BucketCountOption(1, 0.2, 0.0, 0.0, 0.0), BucketCountOption(2, 0.1, 0.0, 0.0, 0.0))).shapes == 1
 
 
+@pytest.mark.slow
 def test_a_million_records_are_planned_in_seconds() -> None:
     random = np.random.default_rng(1)
     duration_s = np.clip(random.gamma(2.0, 2.5, 1_000_000) + 0.5, 0.5, 30.0)

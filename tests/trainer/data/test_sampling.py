@@ -68,6 +68,7 @@ def expected(
     return scaled(high)
 
 
+@pytest.mark.slow
 @hypothesis.given(RECORDS, WEIGHTS, TEMPERATURES, TEMPERATURES, TEMPERATURES, strategies.sampled_from([1.0, 1.5, 8.0]))
 def test_rates_are_those_of_a_sum_over_all_records(
     records: list[tuple[str, str, str]],

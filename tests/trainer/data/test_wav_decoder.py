@@ -184,6 +184,7 @@ def test_whatever_preparation_accepts_the_graph_reads_to_the_same_samples(file: 
         np.testing.assert_allclose(found, expected, atol=1e-7, rtol=0)
 
 
+@pytest.mark.slow
 @given(file=st.one_of(wavs(), st.binary(max_size=80), st.binary(max_size=80).map(lambda data: riff(form(), data))))
 def test_no_bytes_raise_anything_but_a_named_complaint(file: bytes) -> None:
     said = NAME

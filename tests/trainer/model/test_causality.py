@@ -20,6 +20,7 @@ def batch() -> dict:
     return random_batch(frames=[F, F - 5, 9], token_counts=[T, 4, 7], width=F, tokens=T)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("random", [False, True])
 @pytest.mark.parametrize("frame", [0, 5, 11, 23])
 @pytest.mark.parametrize(("r", "positions"), [(1, "sinusoidal"), (4, "sinusoidal"), (4, "rotary")])

@@ -34,6 +34,7 @@ def test_drawn_frames_have_the_mean_and_deviation_that_were_predicted(models: Ca
     assert drawn.std() == pytest.approx(np.exp(-0.7), rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_fresh_model_refines_nothing_and_says_the_mean() -> None:
     """The last layers of both corrections begin as zeros: y'' = y' = z, and without noise z = μ."""
     config = ModelConfig(size="pico", precision="float32")
@@ -57,6 +58,7 @@ def test_the_postnet_corrects_what_it_hears_and_does_not_replace_it(models: Call
             np.testing.assert_array_equal(refined, drawn)
 
 
+@pytest.mark.slow
 def test_the_prenet_drops_half_of_what_it_hears_in_speaking_too(models: Callable[..., XTTS]) -> None:
     """Tacotron 2's and MELLE's way to diversity: the mean itself, before any sampling, is another at each seed."""
     model = models(R, dropout=0.0)

@@ -29,6 +29,7 @@ def by_steps(model: XTTS, mel: np.ndarray, *, memory: EncoderStates, r: int) -> 
     return np.concatenate(means, 1), np.concatenate(stops, 1), np.concatenate(alignments, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("r", "options"),
     [(1, {}), (4, {}), (4, {"positions": "rotary"}), (4, {"style_tokens": 10})],
@@ -47,6 +48,7 @@ def test_cached_decoding_equals_teacher_forcing(models: Callable[..., XTTS], r: 
     np.testing.assert_allclose(alignment, forced.alignment, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_in_bfloat16_mels_and_their_statistics_keep_all_their_bits(models: Callable[..., XTTS]) -> None:
     """Where the networks say nothing, the mean frame must be the corpus' mean to the last bit of float32."""
     with disturbable(models(4, precision="bfloat16")) as model:

@@ -106,6 +106,7 @@ def uncached(model: XTTS, rows: list[int]) -> tuple[tf.Tensor, tf.Tensor, tf.Ten
     return decoded.mel, decoded.stop_logits, decoded.alignment
 
 
+@pytest.mark.slow
 def test_generation_equals_decoding_without_a_cache(precise: XTTS) -> None:
     generated, (mel, _, alignment) = generate(precise, [0, 1, 2]), uncached(precise, [0, 1, 2])
     assert generated.steps.numpy().tolist() == [MAX_STEPS] * B
@@ -113,6 +114,7 @@ def test_generation_equals_decoding_without_a_cache(precise: XTTS) -> None:
     check_that_it_is_the_same(found, (mel, alignment), precision=precise.config.precision)
 
 
+@pytest.mark.slow
 def test_speech_in_bfloat16_is_that_of_float32_but_for_its_rounding(models: Callable[..., XTTS]) -> None:
     rounded, exact = (generate(models(R, dropout=0.0, precision=one), [0, 1, 2]) for one in ("bfloat16", "float32"))
     found, wanted = ((one.mel, one.alignment) for one in (rounded, exact))
@@ -120,6 +122,7 @@ def test_speech_in_bfloat16_is_that_of_float32_but_for_its_rounding(models: Call
     assert np.abs(rounded.mel - exact.mel).max() > TOLERANCES["float32"][0]
 
 
+@pytest.mark.slow
 def test_each_clip_ends_at_its_own_stop_and_is_silent_while_others_go_on(model: XTTS) -> None:
     threshold = threshold_that_separates(model)
     mel, logits, _ = uncached(model, [0, 1, 2])
@@ -146,6 +149,7 @@ def test_an_end_that_is_predicted_in_the_last_step_allowed_is_one(model: XTTS) -
     assert not generate(model, [0, 1, 2], threshold=1.0, max_steps=1).stopped.numpy().any()
 
 
+@pytest.mark.slow
 def test_a_clip_sounds_the_same_alone_and_anywhere_in_a_batch(precise: XTTS) -> None:
     together = generate(precise, [0, 1, 2])
     for rows in ([1], [2, 0]):
@@ -165,12 +169,14 @@ def test_more_padding_of_tokens_and_crop_changes_nothing(model: XTTS) -> None:
     np.testing.assert_allclose(padded.mel, generate(model, [1, 2]).mel, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_another_seed_speaks_otherwise_and_the_same_seed_alike(model: XTTS) -> None:
     first, again, other = (generate(model, [0], seed=seed).mel.numpy() for seed in (3, 3, 4))
     np.testing.assert_array_equal(first, again)
     assert np.abs(first - other).max() > 1e-2
 
 
+@pytest.mark.slow
 def test_without_a_reference_the_crop_does_not_matter_and_speech_is_another(model: XTTS) -> None:
     none = tf.constant([0])
     silent, other = (generate(model, [0], crop=random_mel(1, C, seed=seed), crop_frames=none).mel for seed in (1, 2))

@@ -39,6 +39,7 @@ def gradients(model: XTTS) -> dict[str, np.ndarray]:
 OPTIONS = [{}, {"precision": "bfloat16"}, {"positions": "rotary", "precision": "bfloat16"}, {"style_tokens": 10}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=["float32", "bfloat16", "rotary in bfloat16", "style tokens"])
 def test_every_trainable_weight_gets_a_finite_gradient(models: Callable[..., XTTS], options: dict) -> None:
     found = gradients(models(4, **options))

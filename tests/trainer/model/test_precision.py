@@ -39,6 +39,7 @@ def exact() -> tuple[dict[str, float], list[np.ndarray]]:
     return losses("float32")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("precision", HALF_PRECISIONS)
 def test_losses_of_half_precision_agree_with_float32_within_2_percent(exact: tuple, precision: str) -> None:
     found, weights = losses(precision, weights=exact[1])
@@ -57,6 +58,7 @@ def test_scores_beyond_float16_and_forbidden_keys_give_numbers(precision: str) -
     np.testing.assert_allclose(tf.reduce_sum(weights, -1), 1.0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_voice_of_long_loud_frames_does_not_overflow_float16(models: Callable[..., XTTS]) -> None:
     with disturbable(models(4, precision="float16")) as model:
         crop = tf.constant(random_mel(1, 400) + 20.0)

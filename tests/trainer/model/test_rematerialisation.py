@@ -32,6 +32,7 @@ def loss_and_gradients(model: XTTS, losses: LossConfig) -> tuple[float, dict[str
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("losses", [LossConfig(), LossConfig(voice=0.5)], ids=["", "with voices, by an encoder frozen"])
 def test_rematerialisation_changes_neither_loss_nor_gradients(models: Callable[..., XTTS], losses: LossConfig) -> None:
     """Dropout is on: what is computed again must drop again what was dropped."""
@@ -84,6 +85,7 @@ def compiled_products(stack: str, *, rematerialise: bool) -> int:
     return sum(text.count(f" {name}(") for name in ("dot", "custom-call"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stack", "forward"),
     [

@@ -24,6 +24,7 @@ def compiled_draws(seed: tf.Tensor, step: tf.Tensor) -> list[tf.Tensor]:
     return [noise.normal([N]) for _ in range(2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 def test_draws_of_other_number_step_or_seed_are_uncorrelated(compiled: bool) -> None:
     places = list(itertools.product((0, 1, 2, 2**31 - 1), (0, 1, 2, 200_000)))
@@ -77,6 +78,7 @@ def test_a_graph_draws_what_eager_execution_draws() -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_two_compiled_programs_draw_the_same_numbers() -> None:
     """Not those of eager execution: XLA makes another key of a seed that it does not know when it compiles."""
 

@@ -43,6 +43,7 @@ def by_the_paper(weights: list[np.ndarray], *, config: OptimizerConfig, steps: i
     return weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("options", [{}, {"beta_1": 0.8, "beta_2": 0.95, "epsilon": 1e-2}], ids=["", "with options"])
 def test_twenty_updates_are_those_of_the_paper(options: dict[str, float], compiled: bool) -> None:

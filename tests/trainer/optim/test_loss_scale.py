@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keras
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from trainer.config.optim_config import OptimizerConfig
@@ -34,6 +35,7 @@ def stepping(optimizer: AdamW, variable: keras.Variable, *, half: bool):
     return lambda size: {name: float(value) for name, value in step(tf.constant(size)).items()}
 
 
+@pytest.mark.slow
 def test_scaled_updates_are_those_without_scaling() -> None:
     (ours, weight), (plain, wanted) = optimizer_of(scales_loss=True), optimizer_of(scales_loss=False)
     scaled, unscaled = stepping(ours, weight, half=False), stepping(plain, wanted, half=False)
@@ -81,6 +83,7 @@ def test_a_loss_that_is_no_number_is_a_skipped_step_at_any_scale() -> None:
     assert step(1.0)["loss_scale"] == INITIAL  # which was not the reason
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_no_number_does_not_put_the_growth_of_the_scale_off() -> None:
     scale = LossScale()
     adapt = tf.function(scale.update)
@@ -90,6 +93,7 @@ def test_a_loss_that_is_no_number_does_not_put_the_growth_of_the_scale_off() -> 
     assert float(scale.factor.value) == 2 * INITIAL
 
 
+@pytest.mark.slow
 def test_the_scale_doubles_after_so_many_updates_in_a_row_and_stays_bounded() -> None:
     scale = LossScale()
     adapt = tf.function(scale.update)

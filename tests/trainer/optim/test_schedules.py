@@ -14,7 +14,6 @@ import pydantic
 import pytest
 import tensorflow as tf
 import yaml
-from trainer.config.curve import Schedule
 
 from shared.config import load_config
 from shared.errors import UserError
@@ -22,6 +21,7 @@ from tests.bench.schedules import draw
 from trainer.config.model_sizes import SIZES
 from trainer.config.optim_config import OptimizerConfig
 from trainer.config.presets import Preset, preset_settings
+from trainer.config.schedule_config import Schedule
 from trainer.config.train_config import TrainConfig
 from trainer.optim.adamw import AdamW
 from trainer.optim.schedules import scheduled_fraction

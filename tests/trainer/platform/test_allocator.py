@@ -45,6 +45,7 @@ def faults(setting: str, *, blocks: int, size_bytes: int) -> int:
     return int(answer.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are glibc's")
 @pytest.mark.parametrize(("blocks", "size_bytes"), [(4, 8 << 20), (1, 240 << 20)])
 def test_large_blocks_are_reused_without_a_page_fault(blocks: int, size_bytes: int) -> None:

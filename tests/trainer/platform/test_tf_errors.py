@@ -143,6 +143,7 @@ def test_an_error_that_a_smaller_batch_cannot_fix_is_raised_unchanged(after: int
     assert found.value is error
 
 
+@pytest.mark.slow
 def test_a_gpu_error_between_batches_is_not_reported_as_a_disk_error(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -133,6 +133,7 @@ def test_devices_that_share_a_batch_are_profiled_together(data: Path, tmp_path: 
     assert "recorded: " in ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
 def test_the_costs_that_it_prints_are_settings(data: Path, command: Callable, tmp_path: Path) -> None:
     outcome = command("profile", CONFIG, "--data", data, "--out", tmp_path / "out", "--steps", "2")
@@ -145,6 +146,7 @@ def test_the_costs_that_it_prints_are_settings(data: Path, command: Callable, tm
     assert costs.step_s_per_1000_frames == pytest.approx(measured["frames_s"], rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
 def test_a_shape_that_does_not_fit_is_told_and_the_others_are_measured(
     data: Path, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -161,6 +163,7 @@ def test_a_shape_that_does_not_fit_is_told_and_the_others_are_measured(
     assert not (tmp_path / "out" / "plugins").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
 def test_where_nothing_fits_there_is_a_line(
     data: Path, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -172,6 +175,7 @@ def test_where_nothing_fits_there_is_a_line(
     assert outcome.err.splitlines()[-1] == line
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
 @pytest.mark.parametrize("fault", ["first step", "memory", "disk"])
 def test_figures_are_told_though_nothing_can_be_recorded(
@@ -221,6 +225,7 @@ def test_datasets_of_other_kinds_are_profiled(command: Callable, tmp_path: Path,
     assert profiled(tmp_path / "out")["input_over_steps"] is not None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
 def test_data_that_cannot_be_read_are_told_before_anything_is_compiled(
     data: Path, command: Callable, tmp_path: Path
@@ -274,6 +279,7 @@ class Clock:
         return self.now_s
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
 @pytest.mark.parametrize(("read_s", "chunks"), [(1.0, 2), (7.0, 1), (0.0, 6)])
 def test_the_input_is_judged_by_whole_chunks_and_the_steps_that_their_batches_take(

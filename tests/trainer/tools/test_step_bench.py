@@ -88,6 +88,7 @@ print(f"≥ {MIN_OF_PRODUCTS}|≥ {MIN_OVER_EAGER:g}|≥ {MIN_OVER_GRAPH:g}|≤ 
 """
 
 
+@pytest.mark.slow
 def test_what_is_wanted_is_what_the_documentation_says() -> None:
     text = Path("docs/benchmarks.md").read_text(encoding="utf-8")
     _, section = text.split("## The training step: `tests.bench.step`\n")
@@ -97,6 +98,7 @@ def test_what_is_wanted_is_what_the_documentation_says() -> None:
     assert [row[2].strip().replace(" %", "%") for row in rows] == bench.stdout.strip().split("|"), bench.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("met", [True, False])
 def test_the_exit_code_says_whether_all_is_as_wanted(met: bool) -> None:
     bench = ended(MADE_UP.format(met=met))

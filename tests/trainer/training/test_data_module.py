@@ -27,6 +27,7 @@ def feed(dataset: Dataset, tmp_path: Path) -> DataModule:
     return DataModule(CONFIG, dataset=dataset, run=tmp_path, info=info, devices=DEVICES)
 
 
+@pytest.mark.slow
 def test_a_validation_batch_is_no_larger_than_the_part_of_one_device(feed: DataModule) -> None:
     parts = {bucket[1:]: -(-bucket.clips // DEVICES) for bucket in feed.plan.buckets}
     assert any(bucket.clips > parts[bucket[1:]] for bucket in feed.plan.buckets)
@@ -47,6 +48,7 @@ def test_a_bucket_that_does_not_fit_is_reduced_down_to_one_clip_per_device(feed:
         feed.reduce_bucket(bucket)
 
 
+@pytest.mark.slow
 def test_more_padding_than_planned_is_logged_for_small_chunks(dataset: Dataset, tmp_path: Path) -> None:
     """Every chunk ends with a half-full batch per bucket, so small chunks have more padding."""
 

@@ -90,6 +90,7 @@ def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, di
     return np.concatenate([np.ravel(one) for one in found]), {key: float(value) for key, value in figures.items()}
 
 
+@pytest.mark.slow
 def test_in_a_step_gradient_norms_have_the_ratios_of_the_weights(models: Callable[..., XTTS]) -> None:
     model, given = models(4), {"mel": 1.0, "kl": 0.1, "flux": 0.02, "stop": 0.5, "voice": 0.3}
     of_loss, figures = gradients(model, "loss", adaptive=True)
@@ -101,6 +102,7 @@ def test_in_a_step_gradient_norms_have_the_ratios_of_the_weights(models: Callabl
     np.testing.assert_allclose(of_loss, expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 def test_unweighted_terms_are_logged_unchanged(models: Callable[..., XTTS]) -> None:
     model = models(4)
     (_, adapted), (_, plain) = (gradients(model, "loss", adaptive=adaptive) for adaptive in (True, False))

@@ -70,6 +70,7 @@ def batches(train: Callable, tmp_path: Path) -> int:
     return len(calls)
 
 
+@pytest.mark.slow
 def test_an_interrupted_validation_of_the_last_step_is_done_by_the_next_start(
     train: Callable, batches: int, tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_an_interrupted_validation_of_the_last_step_is_done_by_the_next_start(
     assert "nothing left to do: raise steps to train on" in outcome.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("last", [4, 5])
 def test_a_validation_that_does_not_fit_runs_with_fewer_clips(
     train: Callable, batches: int, last: int, tmp_path: Path
@@ -103,6 +105,7 @@ def test_a_validation_that_does_not_fit_runs_with_fewer_clips(
     assert re.search(rf"step {last}, loss \d", outcome.out)
 
 
+@pytest.mark.slow
 def test_a_plateau_found_by_a_pending_validation_ends_the_run_without_another_step(
     train: Callable, batches: int, tmp_path: Path
 ) -> None:
@@ -119,6 +122,7 @@ def test_a_plateau_found_by_a_pending_validation_ends_the_run_without_another_st
     assert steps(tmp_path)["train"] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_a_kill_during_a_validation_loses_no_step_if_a_checkpoint_was_due(
     train: Callable, batches: int, tmp_path: Path
 ) -> None:

@@ -122,6 +122,7 @@ def heard(data: Path, *, batch: int) -> list[str]:
     return stream.utterance_ids(next(batches)["rows"].numpy())
 
 
+@pytest.mark.slow
 def test_a_nonfinite_batch_is_logged_and_changes_no_weight(train: Callable, unvalidated: Path, tmp_path: Path) -> None:
     assert train(tmp_path / "run", "steps=2").code == 0
     before = last_weights(tmp_path / "run")
@@ -137,6 +138,7 @@ def test_a_nonfinite_batch_is_logged_and_changes_no_weight(train: Callable, unva
     assert "optimizer/iterations" in changed
 
 
+@pytest.mark.slow
 def test_too_many_nonfinite_steps_roll_back_once_and_then_end_the_run(train: Callable, tmp_path: Path) -> None:
     """Checkpoints at step 2 and, among the non-finite steps, at 4: the rollback must not use the latter."""
     overrides = ("steps=6", "recovery.max_nonfinite_steps=3", "kept_checkpoints=1")
@@ -158,6 +160,7 @@ def test_too_many_nonfinite_steps_roll_back_once_and_then_end_the_run(train: Cal
     assert "not finite in 3 consecutive steps, up to step 9, after an earlier rollback" in error
 
 
+@pytest.mark.slow
 def test_a_run_that_diverges_before_its_first_checkpoint_restarts_at_a_lower_rate(
     train: Callable, tmp_path: Path
 ) -> None:
@@ -169,6 +172,7 @@ def test_a_run_that_diverges_before_its_first_checkpoint_restarts_at_a_lower_rat
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_run_that_diverges_between_pauses_rolls_back_after_enough_unread_steps(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +185,7 @@ def test_a_run_that_diverges_between_pauses_rolls_back_after_enough_unread_steps
     assert kinds == [("skipped", 1), ("skipped", 2), ("went back", 2)]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_due_is_saved_even_if_another_host_is_gone(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +203,7 @@ def test_a_checkpoint_that_is_due_is_saved_even_if_another_host_is_gone(
     assert [saved.step for saved in list_checkpoints(tmp_path / "not_due")] == [0]
 
 
+@pytest.mark.slow
 def test_a_disk_too_small_for_the_checkpoints_is_reported_before_the_first_step(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +219,7 @@ def test_a_disk_too_small_for_the_checkpoints_is_reported_before_the_first_step(
     assert "free disk space, or lower kept_checkpoints" in outcome.err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_was(
     train: Callable, tmp_path: Path
 ) -> None:
@@ -225,6 +232,7 @@ def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_wa
     assert (tmp_path / "run.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_unreadable_checkpoint_is_not_reported_as_damaged(train: Callable, tmp_path: Path) -> None:
     assert train(tmp_path, "steps=2").code == 0
     path = list_checkpoints(tmp_path)[-1].path
@@ -236,6 +244,7 @@ def test_an_unreadable_checkpoint_is_not_reported_as_damaged(train: Callable, tm
     assert "remove" not in outcome.err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_precision_and_averaging_may_change_from_one_start_to_the_next(train: Callable, tmp_path: Path) -> None:
     for steps, *changed in (
         (2, "model.precision=bfloat16"),
@@ -247,6 +256,7 @@ def test_precision_and_averaging_may_change_from_one_start_to_the_next(train: Ca
     assert [step for step, _ in losses(tmp_path)] == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 def test_out_of_memory_reduces_its_bucket_for_the_rest_of_the_run(train: Callable, tmp_path: Path) -> None:
     outcome = train(tmp_path / "run", "steps=3", disturb=larger_than(1, from_call=2))
     assert outcome.code == 0, outcome.err
@@ -263,6 +273,7 @@ def test_out_of_memory_reduces_its_bucket_for_the_rest_of_the_run(train: Callabl
     assert "new epoch" not in outcome.err
 
 
+@pytest.mark.slow
 def test_out_of_memory_during_the_update_loses_the_steps_since_the_last_checkpoint(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,12 +289,14 @@ def test_out_of_memory_during_the_update_loses_the_steps_since_the_last_checkpoi
     assert [row["step"] for row in lines(tmp_path / "run", "metrics.jsonl")] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 def test_a_single_clip_that_does_not_fit_ends_the_run_with_the_reason(train: Callable, tmp_path: Path) -> None:
     outcome = train(tmp_path, "steps=3", disturb=larger_than(0))
     assert outcome.code == 2
     assert "out of memory: a single clip of" in outcome.err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_the_memory_probe_finds_a_large_bucket_before_the_first_step_and_changes_nothing_else(
     train: Callable, tmp_path: Path
 ) -> None:
@@ -304,6 +317,7 @@ def test_the_memory_probe_finds_a_large_bucket_before_the_first_step_and_changes
     assert {(row["kind"], row["step"]) for row in rows} == {("out of memory", 0)}
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_a_run_in_one_line_and_loses_no_checkpoint(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,6 +341,7 @@ def test_a_full_disk_ends_a_run_in_one_line_and_loses_no_checkpoint(
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_path: Path) -> None:
     """Ctrl-C reaches all processes of a terminal; without a signal it is a failure."""
     outcome = train(tmp_path / "run", "steps=9", disturb=interrupted_compiler(4))
@@ -341,6 +356,7 @@ def test_a_signal_that_also_ends_the_compiler_is_a_signal(train: Callable, tmp_p
     assert "steps 1 to 3 on" in (tmp_path / "fault" / "summary.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("has_updated", "left"), [(False, 2), (True, 3)])
 def test_a_signal_that_ends_the_compiler_of_the_first_update_leaves_the_last_checkpoint(
     has_updated: bool, left: int, train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -359,6 +375,7 @@ def test_a_signal_that_ends_the_compiler_of_the_first_update_leaves_the_last_che
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_signal_that_ends_the_compiler_during_the_probe_is_a_signal(train: Callable, tmp_path: Path) -> None:
     """Weights that the probe has changed are never saved."""
     asked = "recovery.probe_memory=true"
@@ -371,6 +388,7 @@ def test_a_signal_that_ends_the_compiler_during_the_probe_is_a_signal(train: Cal
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_failed_report_does_not_hide_the_signal(
     train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,6 +408,7 @@ def test_a_failed_report_does_not_hide_the_signal(
     assert "run: no summary written: 'samples'" in outcome.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(
     sent: signal.Signals, train: Callable, tmp_path: Path
@@ -415,6 +434,7 @@ def test_a_signal_leaves_a_checkpoint_and_the_run_goes_on_as_if_undisturbed(
     assert losses(tmp_path / "run") == losses(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_corrupt_record_that_is_passed_over_is_an_incident(
     train: Callable[..., Outcome], unvalidated: Path, tmp_path: Path
 ) -> None:

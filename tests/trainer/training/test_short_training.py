@@ -25,6 +25,7 @@ def words(data: Path, *overrides: str, run: Path) -> list[str]:
     return ["train", "configs/train_sample.yaml", *settings, "--data", str(data), "--run", str(run)]
 
 
+@pytest.mark.slow
 def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Path, tmp_path: Path) -> None:
     outcome = command(*words(data, "steps=2", run=tmp_path), "--plain-malloc")
     assert outcome.code == 0, outcome.err
@@ -42,6 +43,7 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
     assert "in 1 timed steps, too few to assess the input" in summary["verdict"]
 
 
+@pytest.mark.slow
 def test_a_run_without_a_step_left_says_so_and_keeps_its_summary(command: Callable, data: Path, tmp_path: Path) -> None:
     assert command(*words(data, "steps=1", run=tmp_path)).code == 0
     before = (tmp_path / "summary.json").read_bytes()
@@ -51,6 +53,7 @@ def test_a_run_without_a_step_left_says_so_and_keeps_its_summary(command: Callab
     assert (tmp_path / "summary.json").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_run_that_diverges_stops_with_the_reason_and_leaves_weights_that_are_numbers(
     command: Callable, data: Path, tmp_path: Path
 ) -> None:

@@ -78,6 +78,7 @@ def described(samples: list[Sample]) -> dict[str, tuple[str, int]]:
     return {one.utterance_id: (one.text, len(one.target)) for one in samples}
 
 
+@pytest.mark.slow
 def test_the_same_clips_are_spoken_whatever_their_batches_and_as_the_manifest_tells_of_them(dataset: Dataset) -> None:
     once = described(heard(dataset, frames=1500).synthesize())
     assert described(heard(dataset, frames=800).synthesize()) == once
@@ -87,6 +88,7 @@ def test_the_same_clips_are_spoken_whatever_their_batches_and_as_the_manifest_te
     assert once.items() <= rows.items()
 
 
+@pytest.mark.slow
 def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dataset: Dataset) -> None:
     stream = validation(dataset, frames=1500)
     choice = choose_prompts(dataset, heard=stream.utterance_ids(stream.sampled_rows), count=16, seed=1)
@@ -159,6 +161,7 @@ def test_clips_of_speakers_without_another_lend_themselves_equally_long_first_pa
     assert [crop[:, 0].tolist() for crop in crops] == [[30.0] * 4, [9.0] * 9, [9.0] * 4]
 
 
+@pytest.mark.slow
 def test_fewer_clips_than_are_wanted_are_all_spoken_and_none_where_none_is_wanted(dataset: Dataset) -> None:
     assert len(heard(dataset, clips=16).synthesize()) == min(16, len(dataset.manifest("validation")))
     none = heard(dataset, clips=0)
@@ -166,6 +169,7 @@ def test_fewer_clips_than_are_wanted_are_all_spoken_and_none_where_none_is_wante
     assert none.programs == 0
 
 
+@pytest.mark.slow
 def test_nothing_is_synthesized_after_an_interrupted_validation(dataset: Dataset) -> None:
     stream = validation(dataset, frames=800)
     running = echoing(dataset, stops_after=9, clips=2)
@@ -174,6 +178,7 @@ def test_nothing_is_synthesized_after_an_interrupted_validation(dataset: Dataset
     assert running.synthesize() == []
 
 
+@pytest.mark.slow
 def test_one_program_speaks_for_good_and_no_longer_than_half_as_long_again_as_the_longest_clip(
     dataset: Dataset,
 ) -> None:
@@ -186,6 +191,7 @@ def test_one_program_speaks_for_good_and_no_longer_than_half_as_long_again_as_th
     assert synthesis_metrics(first)["free_ended"] == 0
 
 
+@pytest.mark.slow
 def test_the_speech_is_cut_at_its_end_and_its_length_is_judged(dataset: Dataset) -> None:
     samples = heard(dataset, stops_after=20).synthesize()
     assert [one.spoken.shape[0] for one in samples] == [20 * R] * 3
@@ -209,11 +215,13 @@ def test_moves_of_no_to_two_tokens_count_as_forward() -> None:
     assert monotonic_share(np.eye(20)[:1]) == 1.0
 
 
+@pytest.mark.slow
 def test_nonfinite_speech_gives_nonfinite_metrics(dataset: Dataset) -> None:
     lost = [one._replace(spoken=np.full_like(one.spoken, np.nan)) for one in heard(dataset).synthesize()]
     assert np.isnan(synthesis_metrics(lost)["free_mel_distance_db"])
 
 
+@pytest.mark.slow
 def test_samples_are_read_back_to_half_precision_and_shown_in_tensorboard(dataset: Dataset, tmp_path: Path) -> None:
     samples = Samples(7, 22050, heard(dataset).synthesize())
     write_samples(samples, run=tmp_path)

@@ -38,6 +38,7 @@ def terms(*, seed: int = 1, **options: object) -> dict[str, float]:
     return {name: float(term) for name, term in evaluated.terms.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("op_by_op")
 def test_evaluation_drops_the_pre_net_and_samples_but_nothing_that_is_dropped_in_training_alone() -> None:
     found = terms()
@@ -49,6 +50,7 @@ def test_evaluation_drops_the_pre_net_and_samples_but_nothing_that_is_dropped_in
     assert abs(found["mel"] - float(without["mel"])) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("op_by_op")
 def test_evaluation_in_bfloat16_says_what_it_says_in_float32_within_a_percent_and_always_the_same() -> None:
     exact, rounded, again = (terms(precision=one) for one in ("float32", "bfloat16", "bfloat16"))
@@ -56,6 +58,7 @@ def test_evaluation_in_bfloat16_says_what_it_says_in_float32_within_a_percent_an
     assert again == rounded != exact
 
 
+@pytest.mark.slow
 def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
     rng = np.random.default_rng(0)
     things = {name: [rng.uniform(size=size) for size in (3, 50, 1)] for name in ("mel", "kl", "flux", "stop")}
@@ -78,6 +81,7 @@ def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
     assert evaluate_batches([], step=lambda _: evaluated.pop(), losses=losses) is None
 
 
+@pytest.mark.slow
 def test_batches_whose_clips_were_all_skipped_as_corrupt_are_no_picture_and_no_validation() -> None:
     decoded = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
     values = {name: tf.constant(1.0) for name in ("mel", "kl", "flux", "stop", "guided_attention")}
@@ -150,6 +154,7 @@ def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **confi
             assert loss is not None
 
 
+@pytest.mark.slow
 def test_losses_and_speech_are_those_of_the_moving_average(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +177,7 @@ def test_losses_and_speech_are_those_of_the_moving_average(
     assert not average.is_in_use
 
 
+@pytest.mark.slow
 def test_clips_are_synthesized_at_every_nth_validation_and_after_the_last_step(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +194,7 @@ def test_clips_are_synthesized_at_every_nth_validation_and_after_the_last_step(
     assert all(steps == [20, 40, 50] for steps in spoken.values())
 
 
+@pytest.mark.slow
 def test_a_device_that_is_full_while_clips_are_spoken_costs_that_speech_alone(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from tests.trainer.models import random_batch, random_mel, teacher_force
@@ -55,6 +56,7 @@ def test_a_voice_is_recognised_as_what_the_decoder_is_told_of_it(models: Callabl
     )
 
 
+@pytest.mark.slow
 def test_without_a_weight_no_voice_is_recognised(models: Callable[..., XTTS]) -> None:
     given = random_batch(frames=[24, 17], token_counts=[10, 4], width=24, tokens=10)
 

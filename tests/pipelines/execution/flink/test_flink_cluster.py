@@ -285,6 +285,7 @@ def test_the_launcher_passes_on_the_answer_of_the_provision_service(provision: s
     }
 
 
+@pytest.mark.slow
 def test_a_launcher_without_a_task_manager_ends() -> None:
     words = [
         sys.executable,
