@@ -234,7 +234,7 @@ def test_an_interrupt_is_one_line_and_the_next_build_reuses_the_finished_shards(
     assert "Traceback" not in err
     kept = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}
     assert kept == builds.content(small)
-    finished = {path.name: path.stat().st_ino for path in spoiled.rglob("measured/*.tfrecord")}
+    finished = {path.name: path.stat().st_ino for path in spoiled.rglob("prepared/*.tfrecord")}
     assert len(finished) >= 3
     assert command(*words, "workers=1").code == 0
     reused = {path.name: path.stat().st_ino for path in (spoiled / "shards").iterdir()}

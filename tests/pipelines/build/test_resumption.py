@@ -100,7 +100,7 @@ def cut(path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spoil", [empty, flip, cut, Path.unlink])
-@pytest.mark.parametrize("kind", ["measured/*.tfrecord", "measured/*.parquet", "refused/*.parquet"])
+@pytest.mark.parametrize("kind", ["prepared/*.tfrecord", "prepared/*.parquet", "failed/*.parquet"])
 def test_files_damaged_by_a_crash_of_the_machine_are_made_again(
     spoil: Callable, kind: str, corpus: Path, tmp_path: Path
 ) -> None:
@@ -108,7 +108,9 @@ def test_files_damaged_by_a_crash_of_the_machine_are_made_again(
     data, fresh = tmp_path / "data", tmp_path / "fresh"
     prepared(fresh, corpus)
     prepared(data, corpus, die_at=CLIPS - 12)
-    for path in (data / ".staging").glob(f"*/{kind}"):
+    files = list((data / ".staging").glob(f"*/{kind}"))
+    assert files
+    for path in files:
         spoil(path)
     prepared(data, corpus)
     assert builds.content(data) == builds.content(fresh)
