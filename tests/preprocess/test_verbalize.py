@@ -36,6 +36,7 @@ READ = {
         ("Mr. and Mrs. Smith", "Mister and Missus Smith"),
         ("Dr. Jones of St. Louis, No. 5, etc.", "Doctor Jones of Saint Louis, number five, et cetera."),
         ("cats, e.g. lions, etc. are", "cats, for example lions, et cetera are"),
+        ("E.g. lions. Etc. and more", "For example lions. Et cetera and more"),
         ("10\u00a0000 and 10\u202f000", "ten thousand and ten thousand"),
         ("№ 7", "number seven"),
         ("٣ and ३", "three and three"),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import types
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines.report import assessment
 from pipelines.report.assessment import ERROR, OK, UNKNOWN, WARNING, Aspect, summarise
 from shared.tables import MANIFEST, write_table
 from tests.pipelines import builds
@@ -38,6 +41,15 @@ def test_little_speech_and_a_language_without_validation_are_warnings(sample: Pa
     warnings = [text for text, level in levels.items() if level == "warning"]
     assert any(f"Less than an hour of speech in {len(codes)} of {len(codes)} languages" in text for text in warnings)
     assert any(f"No validation records in {len(missing)} language" in text and absent in text for text in warnings)
+
+
+@pytest.mark.parametrize(("narrow", "level"), [(1, OK), (2, WARNING)])
+def test_records_below_three_quarters_of_the_mels_range_are_narrow(narrow: int, level: str) -> None:
+    """One of twenty may be."""
+    bandwidths_hz = [5_900.0] * narrow + [6_100.0] * (20 - narrow)
+    kept = types.SimpleNamespace(table=bandwidths_hz, numbers=lambda name: np.array(bandwidths_hz))
+    aspect = assessment._bandwidth(kept, fmax_hz=8_000.0)
+    assert (aspect.level, "nothing above 6 kHz; the mel reaches 8 kHz" in aspect.detail) == (level, True)
 
 
 @pytest.mark.parametrize(

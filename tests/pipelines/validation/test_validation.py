@@ -135,6 +135,7 @@ def test_a_wrong_text_leaks_column_is_found(spoiled: Path) -> None:
     damage.sign(spoiled)
     (finding,) = findings(spoiled)
     assert (finding.file, finding.check, finding.index) == (f"manifest/{stem}.parquet", "text_leaks", 1)
+    assert finding.message.endswith(", but text_leaks states the opposite")
 
 
 def test_the_table_stays_short_for_any_number_of_findings(spoiled: Path, command: Callable) -> None:

@@ -141,6 +141,11 @@ def test_preparation_rejects_what_the_graph_cannot_read(file: bytes) -> None:
     assert not is_accepted(file)
 
 
+def test_preparation_names_a_format_that_ends_with_the_file() -> None:
+    with pytest.raises(Rejected, match="a wav without its format"):
+        check_plain_pcm(BAD["a format at the end"], rate_hz=RATE_HZ, samples=np.zeros(SAMPLES, np.float32))
+
+
 # of several data chunks, libsndfile reads the last one, the graph the first
 TWO_DATA = riff(form(channels=2), chunk(b"data", bytes(6)), chunk(b"LIST", b""), chunk(b"data", b"\0\0\0\1\0"))
 

@@ -93,6 +93,16 @@ def test_a_loss_that_is_no_number_does_not_put_the_growth_of_the_scale_off() -> 
     assert float(scale.factor.value) == 2 * INITIAL
 
 
+def test_a_new_scale_doubles_after_so_many_updates_and_not_earlier() -> None:
+    scale = LossScale()
+    adapt = tf.function(scale.update)
+    factors = []
+    for _ in range(UPDATES_TO_GROWTH):
+        adapt(tf.constant(True), is_loss_finite=tf.constant(True))
+        factors.append(float(scale.factor.value))
+    assert factors == [INITIAL] * (UPDATES_TO_GROWTH - 1) + [2 * INITIAL]
+
+
 @pytest.mark.slow
 def test_the_scale_doubles_after_so_many_updates_in_a_row_and_stays_bounded() -> None:
     scale = LossScale()
