@@ -9,6 +9,7 @@ most resident memory that it had at a batch of each epoch, in MiB. SETTINGS is J
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -47,12 +48,17 @@ def print_memory(data: str, until: str, settings: str) -> None:
     from tests.trainer.batches import make_stream, until_epoch
 
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
-    epoch, most_mib = 0, 0.0
+    epoch = 0
     for batch in until_epoch(stream, int(until) + 1):
         if (number := int(batch["next"][0])) > epoch:
-            print(most_mib, flush=True)
-            epoch, most_mib = number, 0.0
-        most_mib = max(most_mib, resident_mib())
+            epoch = number
+            print(live_mib(), flush=True)
+
+
+def live_mib() -> float:
+    """Memory in use, without what the allocator keeps for later: that depends on what else the machine does."""
+    ctypes.CDLL(None).malloc_trim(0)
+    return resident_mib()
 
 
 def resident_mib() -> float:
