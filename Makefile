@@ -10,7 +10,8 @@ A  ?=
 B  ?=
 ID ?=
 GPU    ?=
-# what `make synthesize` says, and how
+# what `make synthesize` says, and how; FILE= in the place of TEXT=
+FILE      ?=
 TEXT      ?= The quick brown fox jumps over the lazy dog.
 LANGUAGE  ?= eng_Latn
 # the sample's voice for a model that learned it, any other model speaks in its own
@@ -33,7 +34,7 @@ help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local|flink GPU=1 PYTHON=python3 ARGS="key=value …"'
 	@echo '             FLINK_MASTER=host:port FLINK_JOB_SERVER_JAR=file.jar FLINK_ENVIRONMENT=EXTERNAL:host:port (RUNNER=flink)'
-	@echo '             TEXT= LANGUAGE= REFERENCE= OUT= (synthesize)'
+	@echo '             TEXT= FILE= LANGUAGE= REFERENCE= OUT= (synthesize)'
 
 setup: $(READY)  ## create the environment; GPU=1 installs CUDA's libraries too
 
@@ -99,8 +100,8 @@ from_home = $(subst ^:^,,$(subst ^:^~/,$(HOME)/,^:^$1))
 # as it was given, in the environment too, into which make would put it with its $( ) evaluated
 unexport TEXT
 synthesize: export SAID := $(value TEXT)
-synthesize: $(READY)  ## synthesize a text to a wav file: RUN= TEXT= LANGUAGE= REFERENCE= OUT= ARGS=
-	$(BIN)/myxtts-train synthesize --run $(RUN) --text "$$SAID" --language $(LANGUAGE) \
+synthesize: $(READY)  ## synthesize a text of any length: RUN= TEXT= FILE= LANGUAGE= REFERENCE= OUT= ARGS=
+	$(BIN)/myxtts-train synthesize --run $(RUN) $(if $(FILE),--file "$(call from_home,$(FILE))",--text "$$SAID") --language $(LANGUAGE) \
 	  $(if $(REFERENCE),--reference "$(call from_home,$(REFERENCE))") --out "$(call from_home,$(OUT))" $(ARGS)
 
 export: $(READY)  ## export a run as SavedModel, weights and config: RUN= OUT=runs/sample/export ARGS=

@@ -137,6 +137,12 @@ def language_code(token_id: int) -> str:
     return CODES[token_id - FIRST_ID]
 
 
+def iso_639_1(code: str) -> str:
+    """The two-letter code of a FLORES-200 language, such as `en`; its three letters, where there is none."""
+    two = (name for name, codes in _MEANINGS.items() if len(name) == 2 and code in codes)
+    return next(two, code[:3])
+
+
 def script(code: str) -> str:
     """The ISO 15924 script of a FLORES-200 code: `Latn` for `eng_Latn`."""
     return code.rpartition("_")[2]

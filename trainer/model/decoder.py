@@ -168,14 +168,26 @@ class Decoder(keras.layers.Layer):
         alignment = text_alignment(weights, text_size=memory.text_mask.shape[1])
         return DecoderStep(*self._predict(self._norm(x)), alignment), tuple(grown)
 
-    def sample(self, mean: tf.Tensor, log_variance: tf.Tensor, *, noise: RngStream) -> tf.Tensor:
-        """Sample z = μ + σ ε, [B, F, M]."""
-        return mean + tf.exp(0.5 * log_variance) * noise.normal(tf.shape(mean))
+    def sample(
+        self, mean: tf.Tensor, log_variance: tf.Tensor, *, noise: RngStream, temperature: tf.Tensor | float = 1.0
+    ) -> tf.Tensor:
+        """Sample z = μ + temperature σ ε, [B, F, M]."""
+        return mean + temperature * tf.exp(0.5 * log_variance) * noise.normal(tf.shape(mean))
 
     def postnet(self, latent: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The coarse mel y' and the refined mel y'' from z [B, F, M]."""
         coarse = self.latent_mlp(latent)
         return coarse, coarse + tf.cast(self._postnet(coarse), tf.float32)
+
+    def empty_postnet_cache(self, batch: int | tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """The cache of `postnet_part` before the first frame."""
+        return self._postnet.empty_cache(batch)
+
+    def postnet_part(self, latent: tf.Tensor, cache: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
+        """The refined mel y'' of the frames z [B, F, M] that follow those in the cache, and the cache after them."""
+        coarse = self.latent_mlp(latent)
+        correction, cache = self._postnet.part(coarse, cache)
+        return coarse + tf.cast(correction, tf.float32), cache
 
     def latent_mlp(self, latent: tf.Tensor) -> tf.Tensor:
         """y' = z + MLP(z), frame by frame; the input of the next step."""
@@ -234,3 +246,19 @@ class PostNet(keras.layers.Layer):
         for convolution, layer_norm in zip(self._convolutions, self._norms, strict=True):
             x = tf.tanh(layer_norm(convolution(x)))
         return self._output(x)
+
+    def empty_cache(self, batch: int | tf.Tensor) -> tuple[tf.Tensor, ...]:
+        """The last inputs of each convolution before the first frame, [B, kernel - 1, width] each: causal padding."""
+        widths = [self._output.filters, *(one.filters for one in self._convolutions)]
+        return tuple(tf.zeros([batch, POSTNET_KERNEL - 1, width], self.compute_dtype) for width in widths)
+
+    def part(self, x: tf.Tensor, cache: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
+        """`call` for the frames x [B, F, M] that follow those in the cache, and the cache after them."""
+        x, inputs = tf.cast(x, self.compute_dtype), []
+        for index, convolution in enumerate((*self._convolutions, self._output)):
+            past = tf.concat([cache[index], x], 1)
+            inputs.append(past[:, -(POSTNET_KERNEL - 1) :])
+            x = convolution(past)[:, POSTNET_KERNEL - 1 :]
+            if index < len(self._norms):
+                x = tf.tanh(self._norms[index](x))
+        return x, tuple(inputs)

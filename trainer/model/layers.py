@@ -193,10 +193,8 @@ class DecoderBlock(_Block):
         """
         normed = self._self_norm(x)
         new = self._self_attention.project(normed, rotation)
-        numbers = tf.range(tf.shape(cache.keys)[1])
-        is_new = (numbers == position)[None, :, None, None]
-        cache = KeysValues(*(tf.where(is_new, one, old) for one, old in zip(new, cache, strict=True)))
-        seen = (numbers <= position)[None, None, None, :]
+        cache = KeysValues(*(_written(old, one, position=position) for old, one in zip(cache, new, strict=True)))
+        seen = (tf.range(tf.shape(cache.keys)[1]) <= position)[None, None, None, :]
         attended, _ = self._self_attention(normed, cache, seen, rotation=rotation)
         x, weights = self._attend_and_feed(x + attended, memory, memory_mask, None)
         return x, cache, weights
@@ -206,6 +204,12 @@ class DecoderBlock(_Block):
     ) -> tuple[tf.Tensor, tf.Tensor]:
         attended, weights = self.memory_attention(self._memory_norm(x), memory, memory_mask)
         return self._feed(x + self._drop(attended, noise), noise), weights
+
+
+def _written(cache: tf.Tensor, new: tf.Tensor, *, position: tf.Tensor) -> tf.Tensor:
+    """The cache [B, N, H, D / H] with `new` [B, 1, H, D / H] at a position; XLA writes in place."""
+    rows = tf.range(tf.shape(cache)[0])
+    return tf.tensor_scatter_nd_update(cache, tf.stack([rows, tf.fill(tf.shape(rows), position)], 1), new[:, 0])
 
 
 class Encoder(keras.layers.Layer):

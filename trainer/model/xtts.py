@@ -10,7 +10,7 @@ import tensorflow as tf
 from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
 from trainer.model.decoder import Decoded, Decoder, EncoderStates
-from trainer.model.layers import LayerConfig
+from trainer.model.layers import KeysValues, LayerConfig
 from trainer.model.reference_encoder import Conditioning, ReferenceEncoder
 from trainer.model.rng import RngStream
 from trainer.model.text_encoder import TextEncoder
@@ -25,6 +25,17 @@ class Generated(NamedTuple):
     steps: tf.Tensor  # [B] int32, decoder steps until the end
     stopped: tf.Tensor  # [B] bool, True if the end was predicted, False if the allowed steps ran out
     alignment: tf.Tensor  # as in Decoded, [B, N, T], zeros past the end
+
+
+class GenerationState(NamedTuple):
+    """State of a synthesis between two steps; N is the number of steps that its caches have room for."""
+
+    position: tf.Tensor  # [] int32, steps so far
+    steps: tf.Tensor  # [B] int32, steps so far, or until the end
+    stopped: tf.Tensor  # [B] bool, True if the end was predicted
+    previous: tf.Tensor  # [B, r, M] the last frames, standardised
+    cache: tuple[KeysValues, ...]  # of the decoder's blocks, [B, N, H, D / H] each
+    postnet_cache: tuple[tf.Tensor, ...]  # of the post-net's convolutions
 
 
 class XTTS(keras.Model):
@@ -107,39 +118,85 @@ class XTTS(keras.Model):
         The output for a text depends on the seed, and not on the other rows of the batch.
         """
         memory = self.encode_memory(tokens, token_counts, self.encode_reference(crop, crop_frames))
-        r, batch = self.config.frames_per_step, tokens.shape[0]
+        state = self.begin_generation(tokens.shape[0], steps=max_steps)
+        mel, alignment, state = self.continue_generation(
+            memory, state, steps=max_steps, seed=seed, stop_threshold=stop_threshold
+        )
+        return Generated(mel, state.steps, state.stopped, alignment)
 
-        def is_running(position: tf.Tensor, steps: tf.Tensor, stopped: tf.Tensor, *_: object) -> tf.Tensor:
-            return (position < max_steps) & ~tf.reduce_all(stopped)
+    def begin_generation(self, batch: int | tf.Tensor, *, steps: int) -> GenerationState:
+        """The state before the first step, with caches for `steps` steps."""
+        return GenerationState(
+            position=tf.constant(0),
+            steps=tf.zeros([batch], tf.int32),
+            stopped=tf.zeros([batch], tf.bool),
+            previous=tf.zeros([batch, self.config.frames_per_step, self._n_mels]),
+            cache=self.decoder.empty_cache(batch, steps=steps),
+            postnet_cache=self.decoder.empty_postnet_cache(batch),
+        )
 
-        def advance(position, steps, stopped, previous, z, alignment, cache):
-            noise = RngStream(seed=seed, step=position, rows_alike=True)
-            step, cache = self.decoder.step(previous, memory, cache, position, noise)
-            new = self.decoder.sample(step.mean, step.log_variance, noise=noise)
-            is_current = (tf.range(max_steps) == position)[None, :, None]
-            z = tf.where(tf.repeat(is_current, r, axis=1), tf.tile(new, [1, max_steps, 1]), z)
+    def continue_generation(
+        self,
+        memory: EncoderStates,
+        state: GenerationState,
+        *,
+        steps: int,
+        seed: tf.Tensor | int,
+        stop_threshold: tf.Tensor | float = 0.5,
+        temperature: tf.Tensor | float = 1.0,
+    ) -> tuple[tf.Tensor, tf.Tensor, GenerationState]:
+        """Synthesise the next `steps` steps of each text, or fewer if the stop of every text is predicted.
+
+        The caches of `state` must have room for the steps. Parts of any sizes, one after another, give what one part
+        of all steps gives.
+
+        Args:
+            temperature: scale of σ; 0 is the mean of each frame's distribution.
+
+        Returns:
+            The mel [B, steps r, M] in ln magnitude, silence past the end; the alignment [B, steps, T], zeros past the
+            end; and the state after these steps.
+        """
+        r, batch, first = self.config.frames_per_step, tf.shape(state.steps)[0], state.position
+        text_size = memory.text_mask.shape[1]
+
+        def is_running(index: tf.Tensor, state: GenerationState, *_: object) -> tf.Tensor:
+            return (index < steps) & ~tf.reduce_all(state.stopped)
+
+        def advance(index, state, z, alignment):
+            noise = RngStream(seed=seed, step=state.position, rows_alike=True)
+            step, cache = self.decoder.step(state.previous, memory, state.cache, state.position, noise)
+            new = self.decoder.sample(step.mean, step.log_variance, noise=noise, temperature=temperature)
+            is_current = (tf.range(steps) == index)[None, :, None]
+            z = tf.where(tf.repeat(is_current, r, axis=1), tf.tile(new, [1, steps, 1]), z)
             alignment = tf.where(is_current, step.alignment, alignment)
-            steps = tf.where(stopped, steps, position + 1)
-            stopped |= tf.sigmoid(step.stop_logits[:, 0]) > stop_threshold
-            return position + 1, steps, stopped, self.decoder.latent_mlp(new), z, alignment, cache
+            state = state._replace(
+                position=state.position + 1,
+                steps=tf.where(state.stopped, state.steps, state.position + 1),
+                stopped=state.stopped | (tf.sigmoid(step.stop_logits[:, 0]) > stop_threshold),
+                previous=self.decoder.latent_mlp(new),
+                cache=cache,
+            )
+            return index + 1, state, z, alignment
 
-        _, steps, stopped, _, z, alignment, _ = tf.while_loop(
+        _, state, z, alignment = tf.while_loop(
             is_running,
             advance,
             (
                 tf.constant(0),
-                tf.zeros([batch], tf.int32),
-                tf.zeros([batch], tf.bool),
-                tf.zeros([batch, r, self._n_mels]),
-                tf.zeros([batch, max_steps * r, self._n_mels]),
-                tf.zeros([batch, max_steps, tokens.shape[1]]),
-                self.decoder.empty_cache(batch, steps=max_steps),
+                state,
+                tf.zeros([batch, steps * r, self._n_mels]),
+                tf.zeros([batch, steps, text_size]),
             ),
         )
-        mel = self.decoder.unstandardise(self.decoder.postnet(z)[1])
-        return Generated(
-            tf.where(tf.sequence_mask(steps * r, max_steps * r)[:, :, None], mel, self._log_silence),
-            steps,
-            stopped,
-            tf.where(tf.sequence_mask(steps, max_steps)[:, :, None], alignment, 0.0),
+        refined, postnet_cache = self.decoder.postnet_part(z, state.postnet_cache)
+        spoken = state.steps - first  # of these steps; not above zero for a text that had ended before
+        return (
+            tf.where(
+                tf.sequence_mask(spoken * r, steps * r)[:, :, None],
+                self.decoder.unstandardise(refined),
+                self._log_silence,
+            ),
+            tf.where(tf.sequence_mask(spoken, steps)[:, :, None], alignment, 0.0),
+            state._replace(postnet_cache=postnet_cache),
         )

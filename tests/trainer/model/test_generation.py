@@ -123,6 +123,25 @@ def test_speech_in_bfloat16_is_that_of_float32_but_for_its_rounding(models: Call
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("parts", [[MAX_STEPS], [1] * MAX_STEPS, [2, 1, MAX_STEPS - 3]])
+def test_parts_of_any_sizes_give_what_one_part_of_all_steps_gives(model: XTTS, parts: list[int]) -> None:
+    threshold = threshold_that_separates(model)
+    whole, given = generate(model, [0, 1, 2], threshold=threshold), inputs([0, 1, 2])
+    voice = model.encode_reference(given["crop"], given["crop_frames"])
+    memory, state = model.encode_memory(given["tokens"], given["token_counts"], voice), None
+    mels, alignments = [], []
+    for steps in parts:
+        state = state or model.begin_generation(B, steps=MAX_STEPS)
+        mel, alignment, state = model.continue_generation(memory, state, steps=steps, seed=3, stop_threshold=threshold)
+        mels.append(mel)
+        alignments.append(alignment)
+    np.testing.assert_allclose(np.concatenate(mels, 1), whole.mel, atol=1e-5)
+    np.testing.assert_allclose(np.concatenate(alignments, 1), whole.alignment, atol=1e-6)
+    assert state.steps.numpy().tolist() == whole.steps.numpy().tolist()
+    assert state.stopped.numpy().tolist() == whole.stopped.numpy().tolist()
+
+
+@pytest.mark.slow
 def test_each_clip_ends_at_its_own_stop_and_is_silent_while_others_go_on(model: XTTS) -> None:
     threshold = threshold_that_separates(model)
     mel, logits, _ = uncached(model, [0, 1, 2])

@@ -16,18 +16,18 @@ import soundfile
 from preprocess.mel import log_mel
 from preprocess.tokens import Tokenizer
 from shared.dataset import Dataset
-from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.trainer import runs
 from trainer.checkpoint.run_dir import prepare_run_info, read_run_info, write_run_files
 from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
+from trainer.speech.generation import Sampling
 from trainer.speech.griffin_lim import griffin_lim
-from trainer.speech.synthesizer import Speech, _write_wav
+from trainer.speech.sentences import PARAGRAPH_PAUSE_S, PART_PAUSE_S, SENTENCE_PAUSE_S
+from trainer.speech.synthesizer import Synthesizer
 
 REFERENCE = Path("tests/corpora/english/wavs/EN001-0001.wav")
 TOKENIZER = Path("tests/corpora/tokenizer.json")
-NO_MEL = np.zeros([0, 80], np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,11 @@ def mistake(command: Callable, untrained: Path, tmp_path: Path) -> Callable[...,
             "language": "eng_Latn",
             "reference": REFERENCE,
             "out": tmp_path / "out.wav",
-        } | mistaken
-        outcome = command("synthesize", *(part for name, word in words.items() for part in (f"--{name}", word)))
+        }
+        if "file" in mistaken and "text" not in mistaken:
+            mistaken["text"] = None
+        given = {name: word for name, word in (words | mistaken).items() if word is not None}
+        outcome = command("synthesize", *(part for name, word in given.items() for part in (f"--{name}", word)))
         assert outcome.code == 2
         assert outcome.out == ""
         assert "Traceback" not in outcome.err
@@ -80,13 +83,32 @@ def test_a_language_that_was_not_trained(mistake: Callable[..., str]) -> None:
     assert re.search("not trained on fra_Latn; it speaks .*eng_Latn", mistake(language="fra_Latn"))
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n\t", "\u200b", "\x00\x01", "\udcff"])
+@pytest.mark.parametrize("text", ["", "   ", "\n\t", "\x00\x01", "\udcff"])
 def test_nothing_to_say(mistake: Callable[..., str], text: str) -> None:
     assert "the text: nothing is left of it" in mistake(text=text)
 
 
-def test_a_text_that_attention_would_take_all_memory_for(mistake: Callable[..., str]) -> None:
-    assert re.search(r"the text: 22,002 tokens, expected at most 10,000; ", mistake(text="kettle and " * 5_500))
+@pytest.mark.parametrize(
+    ("text", "names"), [("😀 ☃", "GRINNING FACE, SNOWMAN"), ("***", "ASTERISK"), ("\u200b", "ZERO WIDTH SPACE")]
+)
+def test_symbols_alone_are_named(mistake: Callable[..., str], text: str, names: str) -> None:
+    assert f"the text: no letter or digit in it, only {names};" in mistake(text=text)
+
+
+def test_a_text_without_end(mistake: Callable[..., str], tmp_path: Path) -> None:
+    assert "characters, expected at most 1,000,000; divide it" in mistake(file="/dev/zero")
+
+
+def test_a_text_and_a_file_or_neither(mistake: Callable[..., str], tmp_path: Path) -> None:
+    assert "either --text or --file" in mistake(text="Hello.", file="/dev/null")
+    assert "either --text or --file" in mistake(text=None)
+    (tmp_path / "text.txt").write_bytes(b"caf\xe9")
+    assert "text.txt: not UTF-8 (" in mistake(file=tmp_path / "text.txt")
+
+
+@pytest.mark.parametrize("name", ["out.mp4", "out", "out.opus"])
+def test_a_format_that_is_not_written(mistake: Callable[..., str], tmp_path: Path, name: str) -> None:
+    assert "speech is not written in this format; expected a file of .wav, .flac" in mistake(out=tmp_path / name)
 
 
 def wav(samples: np.ndarray, *, rate_hz: int = 22050) -> bytes:
@@ -162,7 +184,7 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
         *words, out, *(part for name, path in zip(names, kept, strict=True) for part in (f"--{name}", path))
     )
     assert outcome.code == 0, outcome.err
-    assert "compiling, then synthesizing at most 0.5 s" in outcome.err
+    assert "compiling, then speaking a sentence" in outcome.err
     samples, rate_hz = soundfile.read(out, dtype="float32", always_2d=True)
     assert rate_hz == 22050
     assert samples.shape[1] == 1
@@ -172,7 +194,7 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
     assert rest == 0
     assert 1 <= steps <= 10
     assert f"{len(samples) / 22050:.2f} s at 22050 Hz" in outcome.out
-    endings = [words in outcome.out for words in ("ended by itself", "cut off at 0.5 s")]
+    endings = [words in outcome.out for words in ("ended by itself", "cut off at 0.5 s, no end")]
     assert endings in ([True, False], [False, True])
     assert steps == 10 or endings[0]
     assert [path.name for path in out.parent.iterdir()] == ["hello.wav"]
@@ -195,15 +217,43 @@ def test_a_trained_run_speaks(trained: runs.Trained, command: Callable, tmp_path
 
 
 @pytest.mark.slow
-def test_a_text_longer_than_those_of_training_is_spoken_with_a_warning(
+def test_a_text_of_several_sentences_is_spoken_one_after_another(
     trained: runs.Trained, command: Callable, tmp_path: Path
 ) -> None:
-    run, out = trained.undisturbed.run, tmp_path / "out.wav"
+    run, out = trained.undisturbed.run, tmp_path / "out.flac"
+    words = ["synthesize", "--run", run, "--language", "eng_Latn", "--seconds", "0.2", "--out", out]
+    text = tmp_path / "text.txt"
     longest = read_run_info(run).lengths.tokens
-    words = ["synthesize", "--run", run, "--language", "eng_Latn", "--seconds", "0.2", "--out", out, "--text"]
-    outcome = command(*words, "one " * longest)
+    text.write_text(f"Dr. Kettle sings. It is five!\n\n{'one ' * longest}", encoding="utf-8")
+    outcome = command(*words, "--file", text, "--mel", tmp_path / "mel.npy")
     assert outcome.code == 0, outcome.err
-    assert f"in training at most {longest}; if words are lost, synthesize it sentence by sentence" in outcome.err
+    assert f"sentences of more than {longest} tokens" in outcome.err
+    assert "3 sentences, " in outcome.err
+    mel, info = np.load(tmp_path / "mel.npy"), soundfile.info(out)
+    parts = int(re.search(r"3 sentences, (\d+) parts", outcome.err)[1])
+    pauses = SENTENCE_PAUSE_S + PARAGRAPH_PAUSE_S + (parts - 3) * PART_PAUSE_S
+    assert info.format == "FLAC"
+    assert info.frames == pytest.approx(len(mel) * 256 + pauses * 22050, abs=parts)
+
+
+@pytest.mark.slow
+def test_the_speech_of_the_python_interface_is_that_of_the_command(
+    trained: runs.Trained, command: Callable, tmp_path: Path
+) -> None:
+    run, out, text = trained.undisturbed.run, tmp_path / "out.wav", "The kettle sings. Really?"
+    words = ["synthesize", "--run", run, "--language", "eng_Latn", "--seconds", "0.2", "--out", out, "--text", text]
+    outcome = command(*words, "--reference", REFERENCE, "--temperature", "0.5", "--seed", "3")
+    assert outcome.code == 0, outcome.err
+    synthesizer = Synthesizer.load(run)
+    sampling = Sampling(seed=3, temperature=0.5)
+    speech = synthesizer.say(text, language="en", reference=REFERENCE, sampling=sampling, max_sentence_s=0.2)
+    speech.write(tmp_path / "same.wav")
+    assert (tmp_path / "same.wav").read_bytes() == out.read_bytes()
+    assert [one.text for one in speech.pieces] == ["The kettle sings.", "Really?"]
+    assert speech.duration_s == pytest.approx(soundfile.info(out).duration)
+    louder = synthesizer.say(text, language="en", reference=REFERENCE, sampling=Sampling(seed=3), max_sentence_s=0.2)
+    assert not np.array_equal(louder.pieces[0].mel, speech.pieces[0].mel)
+    assert synthesizer._generator.programs == 1
 
 
 @pytest.mark.slow
@@ -219,16 +269,3 @@ def test_it_speaks_without_a_reference_and_with_the_requested_checkpoint(
     outcome = command(*words, "--checkpoint", "77")
     assert outcome.code == 2
     assert f"{run}: no checkpoint 77; expected one of " in outcome.err.splitlines()[-1]
-
-
-def test_a_wav_that_cannot_be_written(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"file/hello\.wav: cannot be written"):
-        _write_wav(tmp_path / "file" / "hello.wav", Speech(np.zeros(100, np.float32), NO_MEL, 22050, "ended"))
-
-
-def test_a_signal_louder_than_full_scale_is_scaled_and_not_cut(tmp_path: Path) -> None:
-    signal = 3.0 * np.sin(np.linspace(0, 50, 2000)).astype(np.float32)
-    _write_wav(tmp_path / "loud.wav", Speech(signal, NO_MEL, 22050, "ended"))
-    written, _ = soundfile.read(tmp_path / "loud.wav", dtype="float32")
-    np.testing.assert_allclose(written, signal / np.abs(signal).max(), atol=1e-4)

@@ -1,0 +1,88 @@
+"""Texts are divided at the ends of sentences, long sentences at the best places, and no word is lost."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from preprocess.text import spoken_characters
+from trainer.speech.sentences import (
+    PARAGRAPH_PAUSE_S,
+    PART_PAUSE_S,
+    SENTENCE_PAUSE_S,
+    TextPiece,
+    fit_piece,
+    split_text,
+)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "sentences"),
+    [
+        (
+            "en",
+            'Dr. Smith paid $3.50 at 5 p.m. on Jan. 3. He left! "Really?" she asked. The U.S.A. is big.',
+            [
+                "Dr. Smith paid $3.50 at 5 p.m. on Jan. 3.",
+                "He left!",
+                '"Really?" she asked.',
+                "The U.S.A. is big.",
+            ],
+        ),
+        (
+            "de",
+            "Am 3. Mai kam Dr. Meier um 15.30 Uhr. Er blieb.",
+            ["Am 3. Mai kam Dr. Meier um 15.30 Uhr.", "Er blieb."],
+        ),
+        ("fr", "M. Dupont a payé 3,50 €. C'est vrai ?", ["M. Dupont a payé 3,50 €.", "C'est vrai ?"]),
+        ("fa", "این یک جمله است. آیا خوب است؟", ["این یک جمله است.", "آیا خوب است؟"]),
+        ("hi", "यह एक वाक्य है। क्या आप ठीक हैं?", ["यह एक वाक्य है।", "क्या आप ठीक हैं?"]),
+        ("zh", "今天天气很好。我们去公园吧！", ["今天天气很好。", "我们去公园吧！"]),
+        ("qaa", "One sentence here. Two of them.", ["One sentence here.", "Two of them."]),
+    ],
+)
+def test_sentences_end_where_they_end_in_their_language(language: str, text: str, sentences: list[str]) -> None:
+    assert [piece.text for piece in split_text(text, iso_639_1=language)] == sentences
+
+
+def test_pauses_are_longer_between_paragraphs_and_none_follows_the_last_sentence() -> None:
+    pieces = split_text("One is here.\nTwo is too. \n \n Three comes.\n\n***\n\nFour ends.", iso_639_1="en")
+    assert pieces == [
+        TextPiece("One is here.", SENTENCE_PAUSE_S),
+        TextPiece("Two is too.", PARAGRAPH_PAUSE_S),
+        TextPiece("Three comes.", PARAGRAPH_PAUSE_S),
+        TextPiece("Four ends.", 0.0),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", " \n\n ", "... !!!", "😀"])
+def test_a_text_without_words_has_no_sentences(text: str) -> None:
+    assert split_text(text, iso_639_1="en") == []
+
+
+@pytest.mark.parametrize(
+    ("most", "parts"),
+    [
+        (200, ["Long, with commas; and semicolons, here and everywhere."]),
+        (40, ["Long, with commas;", "and semicolons, here and everywhere."]),
+        (25, ["Long, with commas;", "and semicolons,", "here and everywhere."]),
+        (13, ["Long,", "with commas;", "and", "semicolons,", "here and", "everywhere."]),
+        (7, ["Long,", "with", "commas;", "and", "semicol", "ons,", "here", "and", "everywh", "ere."]),
+    ],
+)
+def test_a_long_sentence_is_divided_at_the_best_places(most: int, parts: list[str]) -> None:
+    piece = TextPiece("Long, with commas; and semicolons, here and everywhere.", 0.7)
+    fitted = fit_piece(piece, count=len, most=most)
+    assert [one.text for one in fitted] == parts
+    assert [one.pause_s for one in fitted] == [PART_PAUSE_S] * (len(parts) - 1) + [0.7]
+
+
+@settings(max_examples=200)
+@given(text=st.text(alphabet="ab1 ,;.!?\n—。", max_size=200), most=st.integers(3, 40))
+def test_no_letter_is_lost_and_no_part_is_too_long(text: str, most: int) -> None:
+    pieces = split_text(text, iso_639_1="en")
+    parts = [part for piece in pieces for part in fit_piece(piece, count=len, most=most)]
+    assert "".join(spoken_characters(part.text) for part in parts) == spoken_characters(text)
+    assert all(spoken_characters(part.text) for part in parts)
+    assert all(len(spoken_characters(part.text)) <= most for part in parts)

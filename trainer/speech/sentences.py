@@ -1,0 +1,84 @@
+"""Divides a text into the pieces that the model speaks one after another: sentences, or parts of long ones.
+
+sentencex (MIT licence) finds the sentences by the rules of the language, so that abbreviations and decimals do not end
+a sentence.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import sentencex
+
+from preprocess.text import spoken_characters
+
+# Silence after a piece, by what follows it.
+PART_PAUSE_S, SENTENCE_PAUSE_S, PARAGRAPH_PAUSE_S = 0.1, 0.3, 0.7
+
+MIN_CHARACTERS = 4  # shorter sentences, such as "M." of a name, are spoken with the next one
+
+_PARAGRAPHS = re.compile(r"\s*\n\s*\n\s*")
+# where a long sentence may be divided, the best place first
+_DIVIDERS = tuple(map(re.compile, (r"[;:；：؛]\s*|\s+(?=[—–])", r"[,，、،]\s*", r"\s+", r"(?<=.)(?=.)")))
+
+
+class TextPiece(NamedTuple):
+    """Text that is spoken at once, and the silence after it."""
+
+    text: str
+    pause_s: float
+
+
+def split_text(text: str, *, iso_639_1: str) -> list[TextPiece]:
+    """Divide a text into sentences; an empty line separates paragraphs.
+
+    Sentences without a letter or digit are left out.
+
+    Args:
+        iso_639_1: the language, such as "en"; for a language that sentencex does not know it uses general rules.
+    """
+    pieces: list[TextPiece] = []
+    for paragraph in _PARAGRAPHS.split(text.strip()):
+        sentences = list(_joined(sentencex.segment(iso_639_1, " ".join(paragraph.split()))))
+        if sentences:
+            pieces += [TextPiece(one, SENTENCE_PAUSE_S) for one in sentences[:-1]]
+            pieces.append(TextPiece(sentences[-1], PARAGRAPH_PAUSE_S))
+    return [*pieces[:-1], *(one._replace(pause_s=0.0) for one in pieces[-1:])]
+
+
+def _joined(sentences: list[str]) -> Iterator[str]:
+    """Join each sentence of less than MIN_CHARACTERS letters and digits with the next one."""
+    short = ""
+    for sentence in sentences:
+        short += sentence
+        if len(spoken_characters(short)) >= MIN_CHARACTERS:
+            yield short.strip()
+            short = ""
+    if spoken_characters(short):
+        yield short.strip()
+
+
+def fit_piece(piece: TextPiece, *, count: Callable[[str], int], most: int) -> list[TextPiece]:
+    """Divide a piece whose length `count` is above `most`: at semicolons, at commas, between words, within a word.
+
+    The parts are as long as possible.
+    """
+    parts = _fit(piece.text, count=count, most=most, dividers=_DIVIDERS)
+    return [TextPiece(one, PART_PAUSE_S) for one in parts[:-1]] + [TextPiece(parts[-1], piece.pause_s)]
+
+
+def _fit(text: str, *, count: Callable[[str], int], most: int, dividers: tuple[re.Pattern[str], ...]) -> list[str]:
+    if count(text) <= most or not dividers:
+        return [text]
+    ends = [match.end() for match in dividers[0].finditer(text)]
+    parts = [text[start:end] for start, end in itertools.pairwise([0, *ends, len(text)])]
+    fitted = [""]
+    for part in parts:
+        if count((fitted[-1] + part).strip()) <= most or not spoken_characters(part):
+            fitted[-1] += part
+        else:
+            fitted += _fit(part, count=count, most=most, dividers=dividers[1:])
+    return [part.strip() for part in fitted if spoken_characters(part)]
