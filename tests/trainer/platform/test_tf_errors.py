@@ -78,7 +78,10 @@ def test_other_errors_are_raised_unchanged() -> None:
     [
         (["train", "configs/train_sample.yaml", "--data", "d"], "trainer.training.train.train"),
         (["export", "--out", "o"], "trainer.tools.export.export_run"),
-        (["synthesize", *"--text a --language eng_Latn --out o".split()], "trainer.speech.synthesizer.synthesize_file"),
+        (
+            ["synthesize", *"--text a --language eng_Latn --out o.wav".split()],
+            "trainer.tools.synthesize.synthesize_file",
+        ),
     ],
     ids=["train", "export", "synthesize"],
 )
