@@ -8,8 +8,12 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from shared.config import load_config
+from shared.dataset import Dataset
+from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_types import Bucket
-from trainer.tools.inspection_plot import _draw_buckets
+from trainer.data.inspection import inspect_input
+from trainer.tools.inspection_plot import _draw_buckets, _draw_lengths
 
 
 def test_the_legend_covers_no_bar() -> None:
@@ -29,3 +33,13 @@ def test_the_legend_covers_no_bar() -> None:
     covered = legend.get_window_extent()
     assert len(axes.patches) == 2 * len(buckets)
     assert not any(covered.overlaps(bar.get_window_extent()) for bar in axes.patches)
+
+
+def test_lengths_are_drawn_from_zero_to_beyond_the_largest_bucket(dataset: Dataset) -> None:
+    inspection = inspect_input(load_config("configs/train_sample.yaml", of=TrainConfig), dataset=dataset)
+    axes = Figure().add_subplot()
+    _draw_lengths(axes, inspection)
+    last = inspection.plan.buckets[-1]
+    assert (axes.get_xlim()[0], axes.get_ylim()[0]) == (0, 0)
+    assert last.frames < axes.get_xlim()[1] < 1.1 * last.frames
+    assert last.tokens < axes.get_ylim()[1] < 1.1 * last.tokens
