@@ -22,7 +22,16 @@ from trainer.config.optim_config import OptimizerConfig
 from trainer.config.train_config import TrainConfig
 from trainer.monitoring.gpu_stats import GpuStats
 from trainer.monitoring.html_report import render_html, write_html_report
-from trainer.monitoring.line_charts import HEIGHT, MAX_POINTS, WIDTH, ChartSpec, build_chart, round_ticks
+from trainer.monitoring.line_charts import (
+    BOTTOM,
+    HEIGHT,
+    MAX_POINTS,
+    TOP,
+    WIDTH,
+    ChartSpec,
+    build_chart,
+    round_ticks,
+)
 from trainer.monitoring.samples import Sample, Samples, write_samples
 from trainer.monitoring.session import Session
 from trainer.optim.adamw import AdamW
@@ -260,6 +269,7 @@ def test_lines_are_of_the_values_and_within_the_drawing() -> None:
     # linear in both directions, upwards in y
     assert np.diff(places[:, 0])[1] == pytest.approx(3 * np.diff(places[:, 0])[0], abs=0.3)
     assert places[1, 1] - places[2, 1] == pytest.approx((places[1, 1] - places[0, 1]) / 2, abs=0.2)
+    assert (places[:, 1].min(), places[:, 1].max()) == (TOP, HEIGHT - BOTTOM)  # 4 and 2 are ticks
     assert line.last == "3"
 
 
