@@ -50,8 +50,8 @@ class MelPart(NamedTuple):
 class Generator:
     """Speaks prompts with a model, part by part."""
 
-    def __init__(self, model: XTTS, *, n_mels: int, xla: bool):
-        self._model, self._n_mels = model, n_mels
+    def __init__(self, model: XTTS, *, xla: bool):
+        self._model = model
         # compiled, encoding would take as long, and seconds to compile
         self._encode = tf.function(self._encode_prompt, autograph=False)
         self._continue = tf.function(self._next_steps, jit_compile=xla or None, autograph=False)

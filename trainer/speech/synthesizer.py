@@ -96,7 +96,7 @@ class Synthesizer:
         self._info, self._run, self._tokenizer, self.checkpoint = info, run, tokenizer, checkpoint
         self._vocabulary = Vocabulary.load(run / "vocab.json")
         self._spec = info.contract.features
-        self._generator = Generator(model, n_mels=self._spec.n_mels, xla=info.config.xla)
+        self._generator = Generator(model, xla=info.config.xla)
 
     @classmethod
     def load(cls, run: Path | str, *, checkpoint: str | None = None, tokenizer: str | None = None) -> Synthesizer:
@@ -237,7 +237,7 @@ class Synthesizer:
     def _log_unknown(self, pieces: list[TextPiece], *, log: Callable[[str], object]) -> None:
         unknown = sorted({one for piece in pieces for one in self._tokenizer.unknown_characters(piece.text)})
         if unknown:
-            log(f"the text: the tokenizer does not know {' '.join(unknown)}; they are not spoken")
+            log(f"the text: the tokenizer does not know {' '.join(unknown)}; each becomes <unk>")
 
     def _voice(self, request: PreparedRequest) -> np.ndarray | None:
         """The mel [F, M] of the reference; None without one."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import M, random_mel, random_tokens, smallest
+from tests.trainer.models import random_mel, random_tokens, smallest
 from trainer.model.xtts import XTTS, Generated
 from trainer.speech import generation
 from trainer.speech.generation import Generator, MelPart, Prompt, Sampling, padded_size
@@ -60,7 +60,7 @@ def joined(parts: list[MelPart]) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("xla", [False, True])
 def test_parts_are_what_the_model_gives_as_a_whole_whatever_the_padding(model: XTTS, xla: bool) -> None:
-    generator = Generator(model, n_mels=M, xla=xla)
+    generator = Generator(model, xla=xla)
     for tokens, crop, seed in PROMPTS[:1] if xla else PROMPTS:  # compiling takes seconds
         given, sampling = prompt(tokens, crop=crop, seed=seed), Sampling(seed=seed, stop_threshold=1.0)
         expected = whole(model, given, sampling=sampling, xla=xla)
@@ -75,7 +75,7 @@ def test_parts_are_what_the_model_gives_as_a_whole_whatever_the_padding(model: X
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_speech_ends_at_the_predicted_end_and_not_later(model: XTTS) -> None:
-    generator, given = Generator(model, n_mels=M, xla=False), prompt(6, crop=9)
+    generator, given = Generator(model, xla=False), prompt(6, crop=9)
     for threshold in np.linspace(0.4, 0.6, 5):
         sampling = Sampling(seed=7, stop_threshold=float(threshold))
         expected = whole(model, given, sampling=sampling, xla=False)
@@ -87,7 +87,7 @@ def test_speech_ends_at_the_predicted_end_and_not_later(model: XTTS) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_parts")
 def test_the_first_part_comes_before_the_second_is_spoken(model: XTTS) -> None:
-    generator = Generator(model, n_mels=M, xla=False)
+    generator = Generator(model, xla=False)
     parts = generator.parts(prompt(6, crop=9), sampling=Sampling(stop_threshold=1.0), max_steps=10**9)
     first = list(itertools.islice(parts, 3))
     assert [len(part.mel) for part in first] == [2 * R] * 3

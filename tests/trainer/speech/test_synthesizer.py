@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
 from trainer.speech.generation import Sampling
 from trainer.speech.griffin_lim import griffin_lim
-from trainer.speech.sentences import PARAGRAPH_PAUSE_S, PART_PAUSE_S, SENTENCE_PAUSE_S
+from trainer.speech.sentences import PARAGRAPH_PAUSE_S, PART_PAUSE_S, SENTENCE_PAUSE_S, TextPiece
 from trainer.speech.synthesizer import Synthesizer
 
 REFERENCE = Path("tests/corpora/english/wavs/EN001-0001.wav")
@@ -109,6 +110,14 @@ def test_a_text_and_a_file_or_neither(mistake: Callable[..., str], tmp_path: Pat
 @pytest.mark.parametrize("name", ["out.mp4", "out", "out.opus"])
 def test_a_format_that_is_not_written(mistake: Callable[..., str], tmp_path: Path, name: str) -> None:
     assert "speech is not written in this format; expected a file of .wav, .flac" in mistake(out=tmp_path / name)
+
+
+def test_characters_that_the_tokenizer_does_not_know_are_named() -> None:
+    lines: list[str] = []
+    synthesizer = SimpleNamespace(_tokenizer=Tokenizer(str(TOKENIZER)))
+    Synthesizer._log_unknown(synthesizer, [TextPiece("Hello ☃.", 0.0), TextPiece("Hello.", 0.0)], log=lines.append)
+    Synthesizer._log_unknown(synthesizer, [TextPiece("Hello.", 0.0)], log=lines.append)
+    assert lines == ["the text: the tokenizer does not know ☃; each becomes <unk>"]
 
 
 def wav(samples: np.ndarray, *, rate_hz: int = 22050) -> bytes:
