@@ -1,4 +1,4 @@
-"""Types of the bucket planner: batch shapes, a histogram of record lengths, limits of a batch, and the finished plan."""
+"""Types of the bucket planner: batch shapes, a histogram of lengths, limits of a batch, and the finished plan."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ class BucketPlan(NamedTuple):
         if self.strides == (1, 1):
             return []
         frames, tokens = self.strides
-        return [f"too many lengths for an exact plan: 1 in {frames} frame lengths and 1 in {tokens} token lengths tried"]
+        return [
+            f"too many lengths for an exact plan: 1 in {frames} frame lengths and 1 in {tokens} token lengths tried"
+        ]
 
 
 def padding_share(valid: np.ndarray, padded: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from shared.layout import Layout
 from shared.publication import read_checksums
 from shared.storage_path import StoragePath
 
+
 def open_dataset(data: Path) -> Dataset:
     """Open a dataset to train on.
 

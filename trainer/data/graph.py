@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 import tensorflow as tf
 
-from trainer.data.python_ops import refuse_python_ops
 from trainer.data.epoch_order import Epoch, EpochOrder
 from trainer.data.parser import BatchParser, ParsedChunk
 from trainer.data.position import Position, Share
+from trainer.data.python_ops import refuse_python_ops
 from trainer.data.reader import BlockReader
 from trainer.data.record_index import Blocks, RecordIndex
 

@@ -1,4 +1,4 @@
-"""Manifest columns of a split as arrays, for planning: lengths, durations, language, source and speaker of each record."""
+"""Columns of a split's manifest as arrays, for planning: lengths, durations, language, source and speaker."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class Stream:
             yield batch
 
     def _cached(self, make_batches: Callable[[Position], tf.data.Dataset], *, device: str) -> tf.data.Dataset:
-        """The graph from the first batch on, built once per set of corrupt records: TensorFlow never frees functions."""
+        """The graph from the first batch on, one for each set of corrupt records: TensorFlow frees no function."""
         key = device, len(self.corrupt_records)
         if self._cached_graph is None or self._cached_graph[0] != key:
             self._cached_graph = key, make_batches(Position())

@@ -67,7 +67,7 @@ def _subgroups(parents: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def _temperature_factors(groups: np.ndarray, *, parents: np.ndarray, temperature: float) -> np.ndarray:
-    """The factor by which a temperature changes the rate of each record, [R], given its group and the group's parent."""
+    """The factor by which a temperature changes each record's rate, [R], given its group and the group's parent."""
     records = np.bincount(groups)
     powers = records ** (1 / temperature)
     parent = np.zeros(len(records), np.int64)

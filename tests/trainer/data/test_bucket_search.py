@@ -6,9 +6,8 @@ import itertools
 
 import hypothesis
 import numpy as np
-from hypothesis import strategies
-
 import pytest
+from hypothesis import strategies
 
 from trainer.data.bucket_search import BucketBounds, search_bucket_bounds
 
@@ -69,7 +68,9 @@ def test_shapes_rise_and_more_of_them_are_never_dearer(
     records: list[tuple[int, int, float]], token_frames: float
 ) -> None:
     columns = [np.array(column) for column in zip(*records, strict=True)]
-    chains = search_bucket_bounds(columns[0], columns[1], weights=columns[2], shapes=6, token_frames=token_frames).bounds
+    chains = search_bucket_bounds(
+        columns[0], columns[1], weights=columns[2], shapes=6, token_frames=token_frames
+    ).bounds
     for chain in chains:
         for below, above in itertools.pairwise(as_shapes(chain)):
             assert below != above

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import strategies
 
+from trainer.config.model_sizes import SIZES
 from trainer.data.bucket_search import search_bucket_bounds
 from trainer.data.bucket_types import BatchLimits, BucketPlan
 from trainer.data.buckets import TOKEN_POSITIONS, assign_buckets, length_histogram, plan_buckets
-from trainer.config.model_sizes import SIZES
 
 LENGTHS = strategies.lists(strategies.tuples(strategies.integers(1, 400), strategies.integers(2, 90)), min_size=1)
 
@@ -45,14 +45,17 @@ def test_every_record_fits_its_bucket_and_no_smaller_one(
     lengths: list[tuple[int, int]], shapes: int, frames_per_batch: int, frames_per_step: int
 ) -> None:
     plan = planned(lengths, shapes=shapes, frames_per_batch=frames_per_batch, frames_per_step=frames_per_step)
-    held = [0] * len(plan.buckets)
+    held, cost = [0] * len(plan.buckets), 0.0
     for (frames, tokens), index in zip(lengths, assign_buckets(plan.buckets, *np.array(lengths).T), strict=True):
         fitting = [k for k, bucket in enumerate(plan.buckets) if bucket.frames >= frames and bucket.tokens >= tokens]
         assert index == fitting[0]
         held[index] += 1
+        bucket = plan.buckets[index]
+        cost += bucket.frames - frames + TOKEN_POSITIONS * frames_per_step * (bucket.tokens - tokens)
     assert plan.records.tolist() == held
     assert plan.padded_frames == sum(n * bucket.frames for n, bucket in zip(held, plan.buckets, strict=True))
     assert plan.frames == sum(frames for frames, _ in lengths)
+    assert plan.padding_cost == pytest.approx(cost)
 
 
 @hypothesis.given(LENGTHS, strategies.integers(1, 6), strategies.integers(1, 2000), strategies.integers(1, 7))
@@ -89,7 +92,8 @@ def test_every_planned_bucket_is_filled_by_an_epoch_in_one_chunk(
     waiting = 0
     for index, bucket in enumerate(plan.buckets):
         waiting += sum(
-            assign_buckets(plan.buckets, np.array([frames]), np.array([tokens]))[0] == index for frames, tokens in lengths
+            assign_buckets(plan.buckets, np.array([frames]), np.array([tokens]))[0] == index
+            for frames, tokens in lengths
         )
         batches = waiting // bucket.clips if index < len(plan.buckets) - 1 else math.ceil(waiting / bucket.clips)
         assert batches >= 1, (plan.buckets, index)

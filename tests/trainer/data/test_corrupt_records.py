@@ -14,7 +14,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.tfrecord import HEADER_BYTES, frame_record, unframe
-from tests.trainer.batches import until_epoch, DEVICE, as_numpy, epochs, make_stream
+from tests.trainer.batches import as_numpy, epochs, make_stream, until_epoch
 from trainer.data import pipeline as stream_module
 from trainer.data.corrupt_records import CorruptRecord, find_corrupt_records
 from trainer.data.pipeline import Stream
@@ -208,8 +208,11 @@ def test_a_shard_cut_short_while_it_is_read_is_blamed_on_its_first_lost_record(c
     stream, _, _ = make_stream(copy.dataset, **SETTINGS)
     content = copy.shard.read_bytes()
     copy.shard.write_bytes(content[: int(kept * len(content))])
-    with pytest.raises(UserError, match=rf"{copy.shard}: the record of \S+ at byte \d+ is corrupt \(the file ends"):
+    message = rf"{copy.shard}: the record of \S+ at byte \d+ is corrupt \(the file ends"
+    with pytest.raises(UserError, match=message) as caught:
         epochs(stream, until=1)
+    assert len(stream.corrupt_records) > 1
+    assert f"), and {len(stream.corrupt_records) - 1} near it; " in str(caught.value)
 
 
 @pytest.mark.slow

@@ -14,10 +14,10 @@ import tensorflow as tf
 from hypothesis import strategies
 
 from tests.trainer.orders import Order, batches, records_of
-from trainer.data.record_index import MAX_BLOCK_RECORDS
 from trainer.config.data_config import InputConfig
-from trainer.data.bucket_types import Bucket, BatchLimits
+from trainer.data.bucket_types import BatchLimits, Bucket
 from trainer.data.buckets import length_histogram, plan_buckets
+from trainer.data.record_index import MAX_BLOCK_RECORDS
 
 BUCKETS = (Bucket(3, 100, 20), Bucket(2, 200, 30), Bucket(2, 300, 60))
 

@@ -13,10 +13,10 @@ import pytest
 from shared.config import load_config
 from shared.dataset import Dataset
 from tests.commands import Outcome
-from tests.trainer.batches import until_epoch, DEVICE
+from tests.trainer.batches import until_epoch
 from trainer.config.train_config import TrainConfig
-from trainer.data.inspection import inspect_input
 from trainer.data.epoch_preview import EpochStats
+from trainer.data.inspection import inspect_input
 from trainer.data.pipeline import Stream
 
 CONFIG = "configs/train_sample.yaml"

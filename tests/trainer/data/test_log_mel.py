@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preprocess.mel import log_mel
-from shared.features import FeatureSpec, PRESETS, preset
+from shared.features import PRESETS, FeatureSpec, preset
 from trainer.data.log_mel import LogMel
 
 # Of ln magnitudes around −12 to 6, in float32; 1.9e-6 is the largest that was seen on speech.

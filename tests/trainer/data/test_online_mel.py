@@ -23,10 +23,10 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import PRESETS
 from tests.trainer.batches import epochs, make_stream
-from trainer.data.record_index import RecordIndex, read_record_index
-from trainer.data.python_ops import python_ops
-from trainer.data.position import Position
 from trainer.data.online_mel import OnlineMel, recording_error
+from trainer.data.position import Position
+from trainer.data.python_ops import python_ops
+from trainer.data.record_index import RecordIndex, read_record_index
 
 ENGLISH = Path("tests/corpora/english")
 TOLERANCE = 2e-5
@@ -229,7 +229,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
 def test_a_recording_that_was_changed_is_named(change: Callable[[Path], object], message: str, own: Own) -> None:
     with own.changed(change), pytest.raises(tf.errors.OpError) as raised:
         list(own.batches)
-    assert recording_error(raised.value, records=own.records) == f"{own.path}: the recording of {name_of(own)} {message}"
+    assert (
+        recording_error(raised.value, records=own.records) == f"{own.path}: the recording of {name_of(own)} {message}"
+    )
 
 
 @pytest.mark.slow

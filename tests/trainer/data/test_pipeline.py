@@ -137,7 +137,14 @@ def same(first: list[dict], second: list[dict]) -> bool:
 def test_the_order_depends_on_the_seed_and_the_epoch_and_nothing_else(many_shards: Dataset) -> None:
     first, again, prefetching, one_reader, many_readers, other = (
         epochs(make_stream(many_shards, chunk_bytes=900_000, **settings)[0], until=2)
-        for settings in ({}, {}, {"prefetch_batches": 1}, {"num_parallel_reads": 1}, {"num_parallel_reads": 7}, {"seed": 2})
+        for settings in (
+            {},
+            {},
+            {"prefetch_batches": 1},
+            {"num_parallel_reads": 1},
+            {"num_parallel_reads": 7},
+            {"seed": 2},
+        )
     )
     for same_order in (again, prefetching, one_reader, many_readers):
         assert same(first, same_order)
@@ -200,7 +207,9 @@ def test_a_stream_resumed_anywhere_continues_as_if_undisturbed(
     assert len(set(positions)) == len(positions)
     for number, position in list(enumerate(positions[: len(whole)]))[::every]:
         readers = 1 + number % 5
-        resumed, _, _ = make_stream(many_shards, chunk_bytes=chunk_bytes, global_frames_per_batch=3000, num_parallel_reads=readers)
+        resumed, _, _ = make_stream(
+            many_shards, chunk_bytes=chunk_bytes, global_frames_per_batch=3000, num_parallel_reads=readers
+        )
         assert same(epochs(resumed, until=2, position=position), whole[number:]), position
 
 

@@ -17,8 +17,8 @@ from shared.errors import UserError
 from tests.trainer.data.test_sampling import rows_of
 from trainer.config.data_config import InputConfig
 from trainer.data.bucket_count import BucketCountOption, cheapest_option
-from trainer.data.plan import Plan, plan_dataset, plan_rows
 from trainer.data.manifest_rows import ManifestRows
+from trainer.data.plan import Plan, plan_dataset, plan_rows
 
 LENGTHS = strategies.lists(strategies.integers(1, 300), min_size=1, max_size=60)
 
@@ -116,7 +116,10 @@ def test_a_run_that_became_longer_is_told_what_more_shapes_would_save() -> None:
 
 
 def test_of_choices_that_cost_the_same_the_one_with_fewer_shapes_is_taken() -> None:
-    assert cheapest_option((BucketCountOption(1, 0.2, 0.0, 0.0, 0.0), BucketCountOption(2, 0.1, 0.0, 0.0, 0.0))).shapes == 1
+    assert (
+        cheapest_option((BucketCountOption(1, 0.2, 0.0, 0.0, 0.0), BucketCountOption(2, 0.1, 0.0, 0.0, 0.0))).shapes
+        == 1
+    )
 
 
 @pytest.mark.slow

@@ -12,9 +12,9 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.batches import DEVICE, make_stream
-from trainer.data.python_ops import graphs, refuse_python_ops
 from trainer.data.parser import StoredMel
 from trainer.data.position import Position
+from trainer.data.python_ops import graphs, refuse_python_ops
 
 
 def operations(dataset: tf.data.Dataset) -> collections.Counter[str]:

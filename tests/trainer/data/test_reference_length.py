@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.models import random_mel
-from trainer.model.reference_crop import choose_crop, loudest_part
-from trainer.data.reference_length import ReferenceLength
-from trainer.model.rng import RngStream
 from trainer.checkpoint.run_dir import RunInfo
+from trainer.data.reference_length import ReferenceLength
+from trainer.model.reference_crop import choose_crop, loudest_part
+from trainer.model.rng import RngStream
 
 
 @pytest.mark.parametrize("max_frames", [None, 150])

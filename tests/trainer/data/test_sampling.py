@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import strategies
 
-from trainer.data.sampling import sampling_rates, sampling_shares
 from trainer.config.data_config import SamplingConfig
 from trainer.data.manifest_rows import Column, ManifestRows
+from trainer.data.sampling import sampling_rates, sampling_shares
 
 RECORDS = strategies.lists(
     strategies.tuples(strategies.sampled_from("ab"), strategies.sampled_from("xyz"), strategies.sampled_from("1234")),
@@ -78,7 +78,9 @@ def test_rates_are_those_of_a_sum_over_all_records(
     speakers: float,
     most: float,
 ) -> None:
-    config = SamplingConfig(language_temperature=languages, source_temperature=sources, speaker_temperature=speakers, max_repeats=most)
+    config = SamplingConfig(
+        language_temperature=languages, source_temperature=sources, speaker_temperature=speakers, max_repeats=most
+    )
     kept = np.ones(len(records), bool)
     rates = sampling_rates(rows_of(records), weights=weights, kept=kept, config=config)
     assert rates.dtype == np.float32
@@ -107,7 +109,9 @@ def test_a_great_temperature_gives_every_language_the_same_share() -> None:
 @pytest.mark.parametrize("speakers", [1.0, 5.0, 100.0])
 def test_a_language_that_is_one_source_and_one_speaker_is_evened_out_once(sources: float, speakers: float) -> None:
     records = [("a", "x", "1")] * 10_000 + [("b", "y", "2")] * 1_000
-    config = SamplingConfig(language_temperature=5.0, source_temperature=sources, speaker_temperature=speakers, max_repeats=100)
+    config = SamplingConfig(
+        language_temperature=5.0, source_temperature=sources, speaker_temperature=speakers, max_repeats=100
+    )
     rates = sampling_rates(rows_of(records), weights={"x": 1.0, "y": 1.0}, kept=np.ones(11_000, bool), config=config)
     small = 1_000**0.2 / (1_000**0.2 + 10_000**0.2)
     assert rates[10_000:].sum() / rates.sum() == pytest.approx(small, rel=1e-5)  # 38.7 %
@@ -117,7 +121,9 @@ def test_a_language_that_is_one_source_and_one_speaker_is_evened_out_once(source
 def test_every_temperature_evens_out_the_groups_of_a_parent_whatever_the_others_are(
     records: list[tuple[str, str, str]], languages: float, sources: float, speakers: float
 ) -> None:
-    config = SamplingConfig(language_temperature=languages, source_temperature=sources, speaker_temperature=speakers, max_repeats=1e9)
+    config = SamplingConfig(
+        language_temperature=languages, source_temperature=sources, speaker_temperature=speakers, max_repeats=1e9
+    )
     kept, weights = np.ones(len(records), bool), dict.fromkeys("xyz", 1.0)
     heard = collections.Counter[tuple[str, ...]]()
     rates = sampling_rates(rows_of(records), weights=weights, kept=kept, config=config)

@@ -10,7 +10,6 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from tests.trainer.processes import FAST_COMPILATION, xla_flags
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from shared.dataset import Dataset
 from tests.trainer.batches import epochs, make_stream
 from tests.trainer.conftest import built
 from tests.trainer.events import steps_shown
+from tests.trainer.processes import FAST_COMPILATION, xla_flags
 from trainer.data.plan import Plan
 from trainer.monitoring.samples import read_samples
 
