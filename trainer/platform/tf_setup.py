@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import subprocess
@@ -10,11 +11,16 @@ from collections.abc import Iterator
 from typing import Literal
 
 from trainer.platform.allocator import tune_allocator
+from trainer.platform.program_cache import cache_folder, close_cache, open_cache
 
 GpuUse = Literal["whole", "as needed", "hidden"]
 
-# Notes that TensorFlow's C++ code writes to stderr before any log level applies.
-_NOTES = r"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit"
+# Notes that TensorFlow's C++ code writes to stderr before any log level applies, or although nothing is wrong: it tries
+# to read a kept program as text before it reads it as what it is.
+_NOTES = (
+    r"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit"
+    r"|Error parsing text-format tensorflow\.XlaSerializedCacheEntry"
+)
 
 _FILTER = """
 import re, sys
@@ -29,7 +35,12 @@ FILTER_END_S = 5.0
 
 
 def start_tensorflow(
-    *, plain_malloc: bool = False, gpus: GpuUse = "whole", init_devices: bool = True, check_compiler: bool = True
+    *,
+    plain_malloc: bool = False,
+    gpus: GpuUse = "whole",
+    init_devices: bool = True,
+    check_compiler: bool = True,
+    keep_programs: bool = False,
 ) -> str:
     """Import TensorFlow, and return a line about the allocator for the log.
 
@@ -40,6 +51,7 @@ def start_tensorflow(
         init_devices: initialize the devices now; False on one of several hosts, which initializes them when it joins
             the others.
         check_compiler: check that XLA can compile for every visible GPU.
+        keep_programs: keep programs that XLA compiles for the CPU on disk, and use those of earlier processes.
 
     Raises:
         UserError: a GPU is unavailable, or XLA cannot compile for it.
@@ -49,8 +61,10 @@ def start_tensorflow(
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # the numbering of NVML and nvidia-smi
     if gpus == "hidden":
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+    if keep_programs and (folder := open_cache(cache_folder())):
+        atexit.register(close_cache, folder)
     allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
-    with _hide_notes():
+    with hide_notes():
         import tensorflow as tf
 
         from trainer.platform.gpu_support import check_gpu_support
@@ -69,7 +83,7 @@ def start_tensorflow(
 
 
 @contextlib.contextmanager
-def _hide_notes() -> Iterator[None]:
+def hide_notes() -> Iterator[None]:
     """Filter the known notes out of everything written to the file descriptor of stderr.
 
     The filter is a separate process: if TensorFlow aborts this process, its last message still gets through.

@@ -78,22 +78,26 @@ def test_other_errors_are_raised_unchanged() -> None:
     [
         (["train", "configs/train_sample.yaml", "--data", "d"], "trainer.training.train.train"),
         (["export", "--out", "o"], "trainer.tools.export.export_run"),
-        (
-            ["synthesize", *"--text a --language eng_Latn --out o.wav".split()],
-            "trainer.tools.synthesize.synthesize_file",
-        ),
+        (["say", *"a --language eng_Latn --out o.wav".split()], "trainer.speech.synthesizer.Synthesizer.load"),
     ],
-    ids=["train", "export", "synthesize"],
+    ids=["train", "export", "say"],
 )
 def test_no_command_ends_in_a_traceback_for_a_device(
-    command: Callable, monkeypatch: pytest.MonkeyPatch, error: Exception, words: list[str], broken: str
+    command: Callable,
+    speak_command: Callable,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    words: list[str],
+    broken: str,
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("trainer.cli.start_tensorflow", lambda **_: "allocator: x")
+    for name in ("trainer.cli", "trainer.speak_cli"):
+        monkeypatch.setattr(f"{name}.start_tensorflow", lambda **_: "allocator: x")
     monkeypatch.setattr(broken, fail)
-    outcome = command(*words, "--run", "r")
+    speaks, (verb, *options) = words[0] == "say", words
+    outcome = speak_command(verb, "r", *options) if speaks else command(*words, "--run", "r")
     assert outcome.code == 2
     assert [line.partition(" (")[0] for line in outcome.err.splitlines()] in (
         ["error: the device's memory is full"],

@@ -16,9 +16,9 @@ from trainer.platform.tf_setup import start_tensorflow
 
 SPEAKING = """
 import os
-from trainer.platform.tf_setup import _hide_notes
+from trainer.platform.tf_setup import hide_notes
 
-with _hide_notes():
+with hide_notes():
     os.write(2, b"I0000 cudart_stub.cc:31] Could not find cuda drivers on your machine\\n")
     os.write(2, b"W0000 gpu_device.cc] Cannot dlopen some GPU libraries\\nF0000 cuda_driver.cc] all is lost")
     {end}
@@ -93,14 +93,16 @@ def test_a_busy_gpu_is_reported_in_one_line(growing: list, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("words", "gpus"),
     [
-        (["synthesize", "--text", "a", "--language", "eng_Latn", "--out", "a.wav"], "as needed"),
-        (["export", "--out", "a"], "hidden"),
+        (["say", "nowhere", "a", "--language", "eng_Latn", "--out", "a.wav"], "as needed"),
+        (["serve", "nowhere", "--port", "0"], "as needed"),
+        (["export", "--out", "a", "--run", "nowhere"], "hidden"),
     ],
 )
 def test_synthesis_and_export_leave_gpu_memory_to_a_running_training(
-    command: Callable, monkeypatch: pytest.MonkeyPatch, words: list[str], gpus: str
+    command: Callable, speak_command: Callable, monkeypatch: pytest.MonkeyPatch, words: list[str], gpus: str
 ) -> None:
     asked = []
-    monkeypatch.setattr("trainer.cli.start_tensorflow", lambda **settings: asked.append(settings))
-    assert command(*words, "--run", "nowhere").code == 2
-    assert asked == [{"gpus": gpus}]
+    for name in ("trainer.cli", "trainer.speak_cli"):
+        monkeypatch.setattr(f"{name}.start_tensorflow", lambda **settings: asked.append(settings["gpus"]))
+    assert (command if words[0] == "export" else speak_command)(*words).code == 2
+    assert asked == [gpus]

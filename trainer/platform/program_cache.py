@@ -1,0 +1,118 @@
+"""Keeps the programs that XLA compiles for CPUs on disk, for the next process.
+
+    CACHE/myxtts/programs/<TensorFlow, processor, flags>/<program>          whole programs
+                                                        /<program>.sha256   their checksums
+                                                        /process-…/         the folder that XLA of one process uses
+
+XLA loads a program without checking it. Therefore the folders belong to the user alone, each process works in a folder
+of its own, and gets the programs there whose checksums are right. What a killed process leaves is never loaded.
+TensorFlow does not document the flags; `test_program_cache.py` shows that they work in the pinned version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import os
+import platform
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+MAX_PROGRAMS = 64  # of a folder; the oldest ones are deleted
+MIN_FREE_BYTES = 1 << 30  # XLA fails where it cannot write a program
+LEFTOVER_S = 24 * 3600.0  # folders of killed processes are deleted after this time
+CHECKSUM, PROCESS = ".sha256", "process-"
+
+
+def cache_folder() -> Path:
+    """The folder of the programs that this processor can run with these flags."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    identity = (importlib.metadata.version("tensorflow"), *_processor(), os.environ.get("XLA_FLAGS", ""))
+    key = hashlib.blake2b("\n".join(identity).encode(), digest_size=12).hexdigest()
+    return root / "myxtts" / "programs" / key
+
+
+def _processor() -> tuple[str, ...]:
+    """What determines the instructions that XLA uses."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine(), platform.processor()
+    found = {name.strip(): value for name, _, value in (line.partition(":") for line in lines)}
+    return platform.machine(), *(found.get(name, "") for name in ("model name", "flags", "Features"))
+
+
+def open_cache(folder: Path) -> Path | None:
+    """Have TensorFlow, which is not imported yet, use the programs of a folder.
+
+    Returns:
+        The folder of this process, for `close_cache`; None if the folder cannot be used safely, and nothing is kept.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_private(folder) or any(map(str.isspace, str(folder))):  # flags are divided at spaces
+            return None
+        if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
+            return None
+        own = Path(tempfile.mkdtemp(prefix=PROCESS, dir=folder))
+        for path in _whole_programs(folder):
+            os.link(path, own / path.name)
+    except OSError:
+        return None
+    flags = (f"--tf_xla_persistent_cache_directory={own}", "--tf_xla_persistent_cache_device_types=CPU")
+    os.environ["TF_XLA_FLAGS"] = " ".join(filter(None, (os.environ.get("TF_XLA_FLAGS"), *flags)))
+    return own
+
+
+def close_cache(own: Path) -> None:
+    """Move the new programs of a process into the folder of all; those that the disk does not take are lost."""
+    with contextlib.suppress(OSError):
+        for path in list(own.iterdir()):  # checksums are added meanwhile
+            target = own.parent / path.name
+            checksum = own / f"{path.name}{CHECKSUM}"
+            if not target.exists():
+                checksum.write_text(_sha256(path), encoding="ascii")
+                path.replace(target)
+                checksum.replace(target.with_name(checksum.name))
+    shutil.rmtree(own, ignore_errors=True)
+
+
+def _is_private(folder: Path) -> bool:
+    """True if only this user may write into a folder that is no link."""
+    state = folder.lstat()
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o022
+
+
+def _whole_programs(folder: Path) -> list[Path]:
+    """The newest programs with right checksums; deletes all others, and folders that killed processes left."""
+    entries = list(folder.iterdir())
+    programs = [path for path in entries if path.suffix != CHECKSUM and not path.name.startswith(PROCESS)]
+    whole = [path for path in programs if _has_right_checksum(path)]
+    newest = sorted(whole, key=lambda path: path.stat().st_mtime, reverse=True)[:MAX_PROGRAMS]
+    kept = {name for path in newest for name in (path.name, f"{path.name}{CHECKSUM}")}
+    _delete(path for path in entries if path.name not in kept)
+    return newest
+
+
+def _has_right_checksum(path: Path) -> bool:
+    checksum = path.with_name(f"{path.name}{CHECKSUM}")
+    return checksum.is_file() and checksum.read_bytes() == _sha256(path).encode()
+
+
+def _delete(paths: Iterable[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(OSError):  # another process may have deleted it
+            if not path.name.startswith(PROCESS):
+                path.unlink()
+            elif time.time() - path.stat().st_mtime > LEFTOVER_S:
+                shutil.rmtree(path)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
