@@ -3,7 +3,7 @@
     RUN/run.json                                  config, dataset contract and vocabulary of the weights
     RUN/vocab.json                                the dataset's compact vocabulary
     RUN/checkpoints/step-00000200.safetensors     weights, optimizer, step, position in the data, contract
-    RUN/checkpoints/best.safetensors              a second name of the one with the lowest validation loss
+    RUN/checkpoints/best.safetensors              a second name of the one with the lowest score
 
 safetensors instead of pickle: loading an untrusted checkpoint cannot run code.
 """
@@ -55,11 +55,11 @@ class Progress(NamedTuple):
     step: int  # updates made
     position: Position  # of the next batch in the stream
     order: str  # fingerprint of everything that determines the order of batches
-    best_loss: float | None = None  # lowest raw validation loss so far
+    best_score: float | None = None  # lowest raw validation loss, or measure of synthesis_eval.best_by, so far
     validation_pending: bool = False  # the validation of this step was interrupted
     rolled_back: bool = False  # to an earlier checkpoint, after consecutive non-finite steps
     plateau: PlateauState = PlateauState()
-    best_step: int | None = None  # step of the best loss
+    best_step: int | None = None  # step of the best score
     schedule: str = ""  # preset and schedule that the learning rate follows, as JSON
     plateau_config: str = ""  # settings of plateau detection, as JSON
     steps: int = 0  # length of the learning-rate schedule

@@ -20,6 +20,7 @@ from trainer.config.speech_bounds import MAX_TOKENS
 from trainer.config.train_config import TrainConfig
 from trainer.data.plan import BucketLimit
 from trainer.data.reference_length import UNKNOWN_PACE, ReferenceLength
+from trainer.data.speech_pace import SpeechPace
 from trainer.model.xtts import XTTS
 
 
@@ -35,6 +36,7 @@ class RunInfo(pydantic.BaseModel):
     ceilings: tuple[BucketLimit, ...] = ()  # limits on buckets that did not fit into memory
     devices: int = 1  # that shared each batch at the last start
     lengths: ReferenceLength = ReferenceLength(tokens=MAX_TOKENS, frames_per_token=UNKNOWN_PACE)  # default: not stored
+    paces: dict[str, SpeechPace] = {}  # by language; default: not stored
 
     @classmethod
     def of(cls, config: TrainConfig, *, dataset: Dataset) -> RunInfo:
@@ -45,6 +47,7 @@ class RunInfo(pydantic.BaseModel):
             contract=dataset.info.contract,
             vocabulary_sha256=dataset.info.vocabulary_sha256,
             lengths=ReferenceLength.of(dataset, max_frames=config.input.max_frames),
+            paces=SpeechPace.by_language(dataset, max_frames=config.input.max_frames),
         )
 
 
@@ -74,7 +77,9 @@ def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> Run
         old = read_run_info(run)
         _check_same(old, info, run=run, data=dataset.layout.root)
         kept = {"planned_steps": old.planned_steps, "ceilings": old.ceilings, "devices": old.devices}
-        info = info.model_copy(update=kept | {"lengths": info.lengths.merged_with(old.lengths)})
+        paces = {name: pace.merged_with(old.paces.get(name)) for name, pace in info.paces.items()}
+        measured = {"lengths": info.lengths.merged_with(old.lengths), "paces": old.paces | paces}
+        info = info.model_copy(update=kept | measured)
     return info
 
 

@@ -124,13 +124,13 @@ class RunState:
             self._optimizer.restart_schedule()
         return action
 
-    def record_validation(self, loss: float | None) -> bool:
-        """Record the loss of a validation, None without a clip, and return True if it is the lowest so far."""
+    def record_validation(self, score: float | None) -> bool:
+        """Record the score of a validation, None if it was not measured, and return True if it is the lowest so far."""
         self.progress = self.progress._replace(validation_pending=False)
-        best_loss = self.progress.best_loss
-        if loss is None or not np.isfinite(loss) or (best_loss is not None and loss >= best_loss):
+        best = self.progress.best_score
+        if score is None or not np.isfinite(score) or (best is not None and score >= best):
             return False
-        self.progress = self.progress._replace(best_loss=loss, best_step=self.progress.step)
+        self.progress = self.progress._replace(best_score=score, best_step=self.progress.step)
         return True
 
     def save(self) -> None:
@@ -172,7 +172,7 @@ class RunState:
         self._load(good[-1].path)
         # later steps are trained again with other weights, so a best step after this one has no file any more
         best_step = before.best_step if before.best_step is not None and before.best_step <= good[-1].step else None
-        self.progress = self.progress._replace(rolled_back=True, best_loss=before.best_loss, best_step=best_step)
+        self.progress = self.progress._replace(rolled_back=True, best_score=before.best_score, best_step=best_step)
         self._optimizer.scale_rate(rate_factor)
         self.save()
         self.wait()
@@ -193,10 +193,10 @@ class RunState:
         elif found.steps:
             changes += self._schedule_changes(found.steps, now=current.steps)
         if found.validation_fingerprint and found.validation_fingerprint != current.validation_fingerprint:
-            self.progress = self.progress._replace(best_loss=None, best_step=None, plateau=PlateauState())
+            self.progress = self.progress._replace(best_score=None, best_step=None, plateau=PlateauState())
             changes.append(
-                "no best loss and no plateau yet: validation losses are not comparable (loss, model.crop_frames or "
-                "clips changed)"
+                "no best step and no plateau yet: validations are not comparable (loss, model.crop_frames, clips or "
+                "synthesis_eval.best_by changed)"
             )
         if found.plateau_config != current.plateau_config:
             self.progress = self.progress._replace(plateau=PlateauState())

@@ -55,7 +55,8 @@ class ReferenceLength(pydantic.BaseModel):
 
         In training a crop shows at most half of its clip, so a crop of C frames tells the model to speak for at least
         2C frames. A reference is therefore cut to half of the text's duration at a fast pace, but not below the
-        shortest crop of training.
+        shortest crop of training, and to a multiple of it: so a voice is encoded for few lengths.
         """
         half = self.frames_per_token / 2 * tf.cast(tokens, tf.float32)
-        return tf.clip_by_value(tf.cast(half, tf.int32), max(1, int(MIN_CROP_SHARE * crop_frames)), crop_frames)
+        shortest = max(1, int(MIN_CROP_SHARE * crop_frames))
+        return tf.clip_by_value(tf.cast(half, tf.int32) // shortest * shortest, shortest, crop_frames)

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.config.model_sizes import ModelDims
-from trainer.model.layers import DecoderBlock, KeysValues, LayerConfig, causal_mask, norm
+from trainer.model.layers import DecoderBlock, KeysValues, LayerConfig, StepKeysValues, causal_mask, norm
 from trainer.model.positions import Positions
 from trainer.model.rng import RngStream
 
@@ -52,14 +52,27 @@ class DecoderStep(NamedTuple):
     stop_logits: tf.Tensor  # [B, 1]
     alignment: tf.Tensor  # [B, 1, T]
 
+    def with_guidance(self, scale: tf.Tensor) -> DecoderStep:
+        """The step of the first half of the rows, its mean led away from that of the second half.
+
+        μ = μ_without + scale (μ_with − μ_without); all else is the first half's.
+        """
+        first, second = tf.split(self.mean, 2)
+        halves = (tf.split(one, 2)[0] for one in (self.log_variance, self.stop_logits, self.alignment))
+        return DecoderStep(second + scale * (first - second), *halves)
+
 
 class EncoderStates(NamedTuple):
     """Encoder outputs that the decoder attends to: latents and text, projected once for each block."""
 
-    projected: tuple[KeysValues, ...]
+    projected: tuple[KeysValues | StepKeysValues, ...]
     mask: tf.Tensor  # [B, 1, 1, L + T]
     speaker: tf.Tensor  # [B, D]
     text_mask: tf.Tensor  # [B, T], False for padding
+
+    def for_steps(self) -> EncoderStates:
+        """With keys and values as the products of a step read them, for many steps."""
+        return self._replace(projected=tuple(StepKeysValues.of(one) for one in self.projected))
 
 
 class Decoder(keras.layers.Layer):
@@ -142,26 +155,33 @@ class Decoder(keras.layers.Layer):
         alignment = text_alignment(weights, text_size=memory.text_mask.shape[1])
         return Decoded(mean, log_variance, coarse, refined, stop_logits, alignment, self.unstandardise(refined))
 
-    def empty_cache(self, batch: int | tf.Tensor, *, steps: int) -> tuple[KeysValues, ...]:
+    def empty_cache(self, batch: int | tf.Tensor, *, steps: int) -> tuple[StepKeysValues, ...]:
         """A cache of `steps` steps for each block."""
         empty = tf.zeros([batch, steps, self._heads_count, self._head_width], self.compute_dtype)
-        return tuple(KeysValues(empty, empty) for _ in self._blocks)
+        return tuple(StepKeysValues.of(KeysValues(empty, empty)) for _ in self._blocks)
 
     def step(
         self,
         previous: tf.Tensor,
         memory: EncoderStates,
-        cache: tuple[KeysValues, ...],
+        cache: tuple[StepKeysValues, ...],
         position: tf.Tensor,
         noise: RngStream | None = None,
-    ) -> tuple[DecoderStep, tuple[KeysValues, ...]]:
-        """Decode step `position` after the r previous standardised frames [B, r, M]; zeros for the first."""
+        *,
+        text_bias: tf.Tensor | None = None,
+    ) -> tuple[DecoderStep, tuple[StepKeysValues, ...]]:
+        """Decode step `position` after the r previous standardised frames [B, r, M]; zeros for the first.
+
+        Args:
+            text_bias: [B, T] float32, added to the scores of the text in every block and head.
+        """
         group = tf.reshape(previous, [tf.shape(previous)[0], 1, -1])
         x = self._positions.added(self._embed(group, memory, noise), position[None])
         rotation, grown, weights = self._positions.rotation(position[None]), [], []
+        bias = None if text_bias is None else _memory_bias(text_bias, memory=memory)
         for block, block_cache, projected in zip(self._blocks, cache, memory.projected, strict=True):
             x, block_cache, block_weights = block.step(
-                x, block_cache, position, projected, memory.mask, rotation=rotation
+                x, block_cache, position, projected, memory.mask, rotation=rotation, memory_bias=bias
             )
             grown.append(block_cache)
             weights.append(block_weights)
@@ -208,6 +228,12 @@ class Decoder(keras.layers.Layer):
         shape = [tf.shape(x)[0], x.shape[1] * self._frames_per_step, self._n_mels]
         log_variance = soft_clamp(tf.reshape(log_variance, shape), *LOG_VARIANCE_RANGE)
         return tf.reshape(mean, shape), log_variance, tf.squeeze(self._stop(x), -1)
+
+
+def _memory_bias(text_bias: tf.Tensor, *, memory: EncoderStates) -> tf.Tensor:
+    """The bias on the scores of all keys [B, 1, 1, L + T]: none on latents, `text_bias` [B, T] on the text."""
+    latents = memory.mask.shape[-1] - memory.text_mask.shape[1]
+    return tf.pad(text_bias, [[0, 0], [latents, 0]])[:, None, None, :]
 
 
 def soft_clamp(values: tf.Tensor, low: float, high: float) -> tf.Tensor:

@@ -77,6 +77,19 @@ def _uniform_int(count: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     return tf.cast(uniform * tf.cast(count, tf.float32), tf.int32)
 
 
+def reference_pieces(mel: tf.Tensor | np.ndarray, *, frames: tf.Tensor | int) -> tf.Tensor:
+    """Divide a reference [F, M] into as few pieces of `frames` frames as cover all of it, [P, C, M].
+
+    The pieces are evenly spaced, so neighbours may overlap. C is F for a shorter reference.
+    """
+    mel = tf.convert_to_tensor(mel)
+    size = tf.shape(mel)[0]
+    length = tf.minimum(frames, size)
+    pieces = tf.maximum(1, -(-size // tf.maximum(length, 1)))
+    starts = tf.range(pieces) * (size - length) // tf.maximum(pieces - 1, 1)
+    return tf.gather(mel, starts[:, None] + tf.range(length)[None, :])
+
+
 def loudest_part(mel: tf.Tensor | np.ndarray, *, frames: tf.Tensor | int) -> tf.Tensor:
     """The `frames` consecutive frames of a reference [F, M] with the most energy, [C, M]; pauses carry no voice."""
     mel = tf.convert_to_tensor(mel)

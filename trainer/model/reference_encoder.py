@@ -31,6 +31,10 @@ class Conditioning(NamedTuple):
     latents: tf.Tensor  # [B, L, D], L is larger by one with style tokens
     speaker: tf.Tensor  # [B, S]
 
+    def mean(self) -> Conditioning:
+        """The mean over the batch, as a batch of one: the voice of several crops of a speaker."""
+        return Conditioning(*(tf.reduce_mean(one, 0, keepdims=True) for one in self))
+
 
 class ReferenceEncoder(keras.layers.Layer):
     """The conditioning encoder; the layer is named audio_encoder, as in the weights' names in checkpoints."""

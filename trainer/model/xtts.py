@@ -10,10 +10,11 @@ import tensorflow as tf
 from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
 from trainer.model.decoder import Decoded, Decoder, EncoderStates
-from trainer.model.layers import KeysValues, LayerConfig
+from trainer.model.layers import LayerConfig, StepKeysValues
 from trainer.model.reference_encoder import Conditioning, ReferenceEncoder
 from trainer.model.rng import RngStream
 from trainer.model.text_encoder import TextEncoder
+from trainer.model.text_guide import GuideState, TextGuide, attention_bias, begin_guide, follow, may_end, must_end
 
 POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}
 
@@ -32,9 +33,11 @@ class GenerationState(NamedTuple):
 
     position: tf.Tensor  # [] int32, steps so far
     steps: tf.Tensor  # [B] int32, steps so far, or until the end
-    stopped: tf.Tensor  # [B] bool, True if the end was predicted
+    stopped: tf.Tensor  # [B] bool, True if the end was predicted, or the guide ended the speech
+    predicted: tf.Tensor  # [B] bool, True if the end was predicted
     previous: tf.Tensor  # [B, r, M] the last frames, standardised
-    cache: tuple[KeysValues, ...]  # of the decoder's blocks, [B, N, H, D / H] each
+    guide: GuideState  # of a synthesis that a guide keeps on its text
+    cache: tuple[StepKeysValues, ...]  # of the decoder's blocks
     postnet_cache: tuple[tf.Tensor, ...]  # of the post-net's convolutions
 
 
@@ -51,18 +54,23 @@ class XTTS(keras.Model):
             rotary=config.positions == "rotary",
             rematerialise=config.rematerialise,
         )
-        self.config, self._n_mels, self._log_silence = config, n_mels, log_silence
+        self.config, self.n_mels, self._log_silence = config, n_mels, log_silence
         self.text_encoder = TextEncoder(size.text_encoder, layer_config, vocabulary_size=vocabulary_size)
         self.reference_encoder = ReferenceEncoder(size, layer_config, style_tokens=config.style_tokens)
         self.decoder = Decoder(size, layer_config, n_mels=n_mels, frames_per_step=config.frames_per_step)
         self._make_weights()
 
     def _make_weights(self) -> None:
-        """Build every layer by running it on the smallest input."""
-        mel = tf.zeros([1, 4 * self.config.frames_per_step, self._n_mels])
+        """Build every layer by running it on the smallest input.
+
+        `call` and not `__call__`, which would run everything once more to learn the shapes of the outputs.
+        """
+        mel = tf.zeros([1, 4 * self.config.frames_per_step, self.n_mels])
         one = tf.ones([1], tf.int32)
         self.decoder.build()
-        self(mel, tokens=tf.zeros([1, 1], tf.int32), token_counts=one, crop=mel, crop_frames=one)
+        with keras.name_scope(self.name):
+            self.call(mel, tokens=tf.zeros([1, 1], tf.int32), token_counts=one, crop=mel, crop_frames=one)
+        self.built = True
 
     def call(
         self,
@@ -118,20 +126,35 @@ class XTTS(keras.Model):
         The output for a text depends on the seed, and not on the other rows of the batch.
         """
         memory = self.encode_memory(tokens, token_counts, self.encode_reference(crop, crop_frames))
-        state = self.begin_generation(tokens.shape[0], steps=max_steps)
+        return self.generate_from(memory, max_steps=max_steps, seed=seed, stop_threshold=stop_threshold)
+
+    def generate_from(
+        self,
+        memory: EncoderStates,
+        *,
+        max_steps: int,
+        seed: tf.Tensor | int,
+        stop_threshold: tf.Tensor | float = 0.5,
+    ) -> Generated:
+        """Synthesise encoded texts in their voices, as `generate` does."""
+        state = self.begin_generation(memory, steps=max_steps)
         mel, alignment, state = self.continue_generation(
             memory, state, steps=max_steps, seed=seed, stop_threshold=stop_threshold
         )
         return Generated(mel, state.steps, state.stopped, alignment)
 
-    def begin_generation(self, batch: int | tf.Tensor, *, steps: int) -> GenerationState:
-        """The state before the first step, with caches for `steps` steps."""
+    def begin_generation(self, memory: EncoderStates, *, steps: int, is_with_guidance: bool = False) -> GenerationState:
+        """The state before the first step, with caches for `steps` steps; `memory` as for `continue_generation`."""
+        rows, tokens = memory.text_mask.shape
+        batch = rows // 2 if is_with_guidance else rows
         return GenerationState(
             position=tf.constant(0),
             steps=tf.zeros([batch], tf.int32),
             stopped=tf.zeros([batch], tf.bool),
-            previous=tf.zeros([batch, self.config.frames_per_step, self._n_mels]),
-            cache=self.decoder.empty_cache(batch, steps=steps),
+            predicted=tf.zeros([batch], tf.bool),
+            previous=tf.zeros([batch, self.config.frames_per_step, self.n_mels]),
+            guide=begin_guide(batch, tokens=tokens),
+            cache=self.decoder.empty_cache(rows, steps=steps),
             postnet_cache=self.decoder.empty_postnet_cache(batch),
         )
 
@@ -144,6 +167,8 @@ class XTTS(keras.Model):
         seed: tf.Tensor | int,
         stop_threshold: tf.Tensor | float = 0.5,
         temperature: tf.Tensor | float = 1.0,
+        guide: TextGuide | None = None,
+        guidance: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor, GenerationState]:
         """Synthesise the next `steps` steps of each text, or fewer if the stop of every text is predicted.
 
@@ -152,28 +177,45 @@ class XTTS(keras.Model):
 
         Args:
             temperature: scale of σ; 0 is the mean of each frame's distribution.
+            guide: keeps the speech on its text; None: attention and end are the model's own.
+            guidance: scale of classifier-free guidance (Ho & Salimans, 2022) by the voice, []; `memory` then has 2 B
+                rows, B texts in their voices and the same texts without a reference. None: no guidance.
 
         Returns:
             The mel [B, steps r, M] in ln magnitude, silence past the end; the alignment [B, steps, T], zeros past the
             end; and the state after these steps.
         """
         r, batch, first = self.config.frames_per_step, tf.shape(state.steps)[0], state.position
-        text_size = memory.text_mask.shape[1]
+        text_size, memory = memory.text_mask.shape[1], memory.for_steps()
 
         def is_running(index: tf.Tensor, state: GenerationState, *_: object) -> tf.Tensor:
             return (index < steps) & ~tf.reduce_all(state.stopped)
 
         def advance(index, state, z, alignment):
             noise = RngStream(seed=seed, step=state.position, rows_alike=True)
-            step, cache = self.decoder.step(state.previous, memory, state.cache, state.position, noise)
+            bias = None if guide is None else attention_bias(state.guide, guide)
+            previous = state.previous
+            if guidance is not None:
+                previous = tf.tile(previous, [2, 1, 1])
+                bias = None if bias is None else tf.tile(bias, [2, 1])
+            step, cache = self.decoder.step(previous, memory, state.cache, state.position, noise, text_bias=bias)
+            step = step if guidance is None else step.with_guidance(guidance)
             new = self.decoder.sample(step.mean, step.log_variance, noise=noise, temperature=temperature)
             is_current = (tf.range(steps) == index)[None, :, None]
             z = tf.where(tf.repeat(is_current, r, axis=1), tf.tile(new, [1, steps, 1]), z)
             alignment = tf.where(is_current, step.alignment, alignment)
+            ends = predicted = tf.sigmoid(step.stop_logits[:, 0]) > stop_threshold
+            guided = state.guide
+            if guide is not None:
+                guided = follow(guided, guide, step.alignment[:, 0])
+                predicted &= may_end(guided, guide, steps=state.position + 1)
+                ends = predicted | must_end(guided, guide, steps=state.position + 1)
             state = state._replace(
                 position=state.position + 1,
                 steps=tf.where(state.stopped, state.steps, state.position + 1),
-                stopped=state.stopped | (tf.sigmoid(step.stop_logits[:, 0]) > stop_threshold),
+                stopped=state.stopped | ends,
+                predicted=tf.where(state.stopped, state.predicted, predicted),
+                guide=guided,
                 previous=self.decoder.latent_mlp(new),
                 cache=cache,
             )
@@ -185,7 +227,7 @@ class XTTS(keras.Model):
             (
                 tf.constant(0),
                 state,
-                tf.zeros([batch, steps * r, self._n_mels]),
+                tf.zeros([batch, steps * r, self.n_mels]),
                 tf.zeros([batch, steps, text_size]),
             ),
         )

@@ -31,7 +31,7 @@ from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
 from trainer.optim.loss_scale import LossScale
 
-PROGRESS = Progress(7, Position(2, 1, 5), "order", best_loss=0.1, rolled_back=True)
+PROGRESS = Progress(7, Position(2, 1, 5), "order", best_score=0.1, rolled_back=True)
 CONTRACT = "contract"
 
 

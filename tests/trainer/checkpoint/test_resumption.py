@@ -165,7 +165,7 @@ def test_another_loss_has_no_best_checkpoint_yet_and_no_plateau(tmp_path: Path) 
     save_at(state, 2, loss=2.0)
     assert state.is_over
     state, notice = resumed(tmp_path, plateau=STILL, validation_fingerprint="other losses")
-    assert "no best loss and no plateau yet: validation losses are not comparable" in notice
+    assert "no best step and no plateau yet: validations are not comparable" in notice
     assert not state.is_over
     save_at(state, 3, loss=9.0)
     assert find_checkpoint(tmp_path, "best").step == 3

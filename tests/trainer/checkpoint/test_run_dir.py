@@ -116,6 +116,15 @@ def test_a_run_without_stored_lengths_uses_whole_crops(run: Path, dataset: Datas
     assert enter(run, config=CONFIG, dataset=dataset).lengths.model_dump() == noted
 
 
+def test_a_run_without_stored_paces_gets_them_when_it_is_resumed(run: Path, dataset: Dataset) -> None:
+    document = json.loads((run / "run.json").read_text())
+    noted, french = document.pop("paces"), {"min_frames_per_token": 1.0, "max_frames_per_token": 2.0}
+    assert noted.keys() == {"deu_Latn", "eng_Latn", "pes_Arab"}
+    (run / "run.json").write_text(json.dumps(document | {"paces": {"fra_Latn": french}}))
+    resumed = enter(run, config=CONFIG, dataset=dataset).model_dump()["paces"]
+    assert resumed == noted | {"fra_Latn": french}
+
+
 def test_a_run_resumed_with_shorter_clips_keeps_its_lengths(run: Path, dataset: Dataset) -> None:
     noted = read_run_info(run).lengths
     shorter = CONFIG.model_copy(update={"input": CONFIG.input.model_copy(update={"max_frames": 150})})

@@ -63,6 +63,21 @@ def test_a_renamed_setting_has_its_new_name_and_not_the_old_one(section: type[Co
 
 
 @pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        (["synthesis_eval.best_by=mel_distance_db", "synthesis_eval.clips=0"], "a measure of synthesized clips, and"),
+        (["synthesis_eval.best_by=word_errors", "synthesis_eval.listener=none"], "needs a listener"),
+        (["synthesis_eval.best_by=word_errors"], "best_by=word_errors needs a listener, such as listener=pocketsphinx"),
+    ],
+)
+def test_a_score_that_nothing_measures_is_refused(settings: list[str], why: str, tmp_path: Path) -> None:
+    path = tmp_path / "train.yaml"
+    path.write_text("steps: 10\n")
+    with pytest.raises(UserError, match=why):
+        load_config(str(path), of=TrainConfig, overrides=settings)
+
+
+@pytest.mark.parametrize(
     ("old", "new"),
     [
         ("level=enhanced", "preset"),

@@ -90,7 +90,7 @@ def test_what_is_heard_is_a_crop_of_training(tokens: int, pace: float, crop_fram
 
 def test_each_text_of_a_batch_hears_as_much_as_goes_with_it() -> None:
     lengths = ReferenceLength(tokens=50, frames_per_token=16.0)
-    assert lengths.reference_frames([3, 10, 30, 300], crop_frames=256).numpy().tolist() == [32, 80, 240, 256]
+    assert lengths.reference_frames([3, 10, 30, 300], crop_frames=256).numpy().tolist() == [32, 64, 224, 256]
 
 
 def test_training_shows_such_texts_crops_that_are_as_long_and_longer_ones() -> None:
