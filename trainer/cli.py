@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from shared.config import load_config
 from shared.errors import UserError
 from shared.locks import read_lock
-from shared.stderr import ignore_stderr_errors
-from trainer.config.speech_bounds import MAX_CHARACTERS, MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
+from trainer.command_line import run_command
+from trainer.config.speech_bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
 from trainer.config.train_config import TrainConfig
 from trainer.distributed.tf_config import parse_tf_config
 from trainer.platform.tf_setup import start_tensorflow
-from trainer.training.signals import Interrupted
 
 # TensorFlow takes seconds to import, so each command imports its own modules after options and settings were checked.
 
@@ -34,14 +31,6 @@ def _log(line: str) -> None:
     click.echo(line, err=True)
 
 
-def _read_text(file: TextIO) -> str:
-    """At most one character more than a text may have; raises UserError if it is not UTF-8."""
-    try:
-        return file.read(MAX_CHARACTERS + 1)
-    except UnicodeDecodeError as error:
-        raise UserError(f"{file.name}: not UTF-8 (byte {error.start}: {error.reason})") from error
-
-
 _data = click.option("--data", metavar="PATH", callback=_local, required=True, help="Folder of the dataset.")
 _run = click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
 _seconds = click.option(
@@ -50,7 +39,7 @@ _seconds = click.option(
     type=click.FloatRange(min=MIN_SPEECH_S, max=MAX_SPEECH_S),
     default=20.0,
     show_default=True,
-    help="Maximum duration of the speech; of each sentence, where there are several.",
+    help="Maximum duration of the speech.",
 )
 _checkpoint = click.option(
     "--checkpoint", help="best, last, or a step; by default the best if there is one, else the last."
@@ -59,7 +48,7 @@ _checkpoint = click.option(
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """Train an XTTS on shards, evaluate it, and synthesize speech."""
+    """Train an XTTS on shards, evaluate it, and export it; `myxtts-speak` makes it speak."""
 
 
 @cli.command()
@@ -175,94 +164,6 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 
 @cli.command()
 @_run
-@click.option("--text", help="The text to speak, of any length; an empty line separates paragraphs.")
-@click.option("--file", type=click.File(encoding="utf-8"), help="A file with the text; - is standard input.")
-@click.option("--language", required=True, help="Language of the text: a FLORES-200 code, or a name such as en or deu.")
-@click.option(
-    "--reference",
-    type=click.Path(path_type=Path),
-    help="A clip of the voice; its loudest seconds are used. Without a clip the model chooses a voice.",
-)
-@click.option(
-    "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
-    required=True,
-    help="The file to write: .wav, .flac, .ogg or .mp3.",
-)
-@_checkpoint
-@click.option("--tokenizer", help="Path of the tokenizer, if it has moved since the shards were built.")
-@_seconds
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**31 - 1),
-    default=1,
-    show_default=True,
-    help="Seed of the noise; another seed gives another reading.",
-)
-@click.option(
-    "--temperature",
-    type=click.FloatRange(0.0, 2.0),
-    default=1.0,
-    show_default=True,
-    help="Scale of the noise; less is more even, 0 is none.",
-)
-@click.option("--mel", type=click.Path(dir_okay=False, path_type=Path), help="A .npy file for the mel, for a vocoder.")
-@click.option(
-    "--tokens", type=click.Path(dir_okay=False, path_type=Path), help="A .npy file for the token ids, for an export."
-)
-@click.option(
-    "--crop",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="A .npy file for the used part of the reference, for an export.",
-)
-def synthesize(
-    run: Path,
-    text: str | None,
-    file: TextIO | None,
-    language: str,
-    reference: Path | None,
-    out: Path,
-    checkpoint: str | None,
-    tokenizer: str | None,
-    max_duration_s: float,
-    seed: int,
-    temperature: float,
-    mel: Path | None,
-    tokens: Path | None,
-    crop: Path | None,
-) -> None:
-    """Synthesize a text in the voice of a reference clip."""
-    if (text is None) == (file is None):
-        raise UserError("expected either --text or --file")
-    from trainer.speech.audio_file import check_suffix
-    from trainer.speech.request import SynthesisRequest, prepare_request
-
-    check_suffix(out)
-    words = text or "" if file is None else _read_text(file)
-    request = prepare_request(SynthesisRequest(text=words, language=language, reference=reference), run=run)
-    start_tensorflow(gpus="as needed")  # a training may be running on it
-    from trainer.platform.tf_errors import translate_errors
-    from trainer.speech.generation import Sampling
-    from trainer.tools.synthesize import Arrays, result_lines, synthesize_file
-
-    with translate_errors():
-        result = synthesize_file(
-            request,
-            run=run,
-            out=out,
-            tokenizer=tokenizer,
-            sampling=Sampling(seed, temperature),
-            max_sentence_s=max_duration_s,
-            checkpoint=checkpoint,
-            arrays=Arrays(mel, tokens, crop),
-            log=_log,
-        )
-    for line in result_lines(result, out=out, max_sentence_s=max_duration_s):
-        click.echo(line)
-
-
-@cli.command()
-@_run
 @_data
 @_checkpoint
 @click.option(
@@ -328,25 +229,5 @@ def compare(first: Path, second: Path, out: Path) -> None:
 
 
 def main() -> None:
-    """Run the command: a user's mistake is one line and exit code 2, a signal one line and 128 plus its number."""
-    ignore_stderr_errors()
-    try:
-        cli(standalone_mode=False)
-    except Interrupted as interrupted:
-        click.echo(str(interrupted), err=True)
-        sys.exit(interrupted.exit_code)
-    except UserError as error:
-        click.echo(f"error: {error}", err=True)
-        sys.exit(2)
-    except OSError as error:  # errors of the disk name the file
-        if error.filename is None:
-            raise
-        advice = "check that it can be read and written, then run the same command again"
-        click.echo(f"error: {error.filename}: {error.strerror}; {advice}", err=True)
-        sys.exit(2)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        sys.exit(128 + signal.SIGINT)
+    """Run the command `myxtts-train`."""
+    run_command(cli)

@@ -22,7 +22,7 @@ from shared.dataset import Dataset
 from tests.commands import Outcome, runner
 from tests.trainer import device_runs, runs
 from tests.trainer.models import perturbed_pico
-from trainer import cli
+from trainer import cli, speak_cli
 from trainer.model.xtts import XTTS
 
 
@@ -79,5 +79,11 @@ def on_devices(background: dict[str, Future[device_runs.Runs]]) -> device_runs.R
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
-    """Run the console command with the given arguments."""
+    """Run `myxtts-train` with the given arguments."""
     return runner(cli.main, name="myxtts-train", monkeypatch=monkeypatch, capsys=capsys)
+
+
+@pytest.fixture
+def speak_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    """Run `myxtts-speak` with the given arguments."""
+    return runner(speak_cli.main, name="myxtts-speak", monkeypatch=monkeypatch, capsys=capsys)

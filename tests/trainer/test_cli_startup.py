@@ -1,4 +1,4 @@
-"""`myxtts-train` answers a question about its usage, or a mistake in it, without importing what takes seconds."""
+"""Both commands answer a question about their usage, or a mistake in it, without importing what takes seconds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ WITHOUT_TENSORFLOW = WITHOUT_A_MODEL - {"numpy", "pyarrow"}
 # The console command, and behind its own output the modules that it imported.
 PROGRAM = """
 import sys
-from trainer.cli import main
+from trainer import cli, speak_cli
 try:
-    main()
+    (speak_cli if sys.argv[1] in ("say", "serve", "voice") else cli).main()
 finally:
     print("modules:", *{name.partition(".")[0] for name in sys.modules})
 """
@@ -36,7 +36,8 @@ def run(*words: str, code: int) -> tuple[str, set[str]]:
     [
         (["--help"], 0, "Commands:"),
         (["train", "--help"], 0, "--break-lock"),
-        (["synthesize", "--help"], 0, "--reference"),
+        (["say", "--help"], 0, "--reference"),
+        (["serve", "r", "--port", "-1"], 2, "Invalid value for '--port'"),
         (["train", CONFIG, "--data", "d", "--runs", "r"], 2, "No such option '--runs'"),
         (["train", CONFIG, "--data", "d"], 2, "Missing option '--run'"),
         (["train", CONFIG, "--data", "d", "--run", "r", "stepz=1"], 2, "stepz: unknown key"),
@@ -54,13 +55,13 @@ def test_help_and_a_mistake_in_options_or_settings_need_no_model(words: list[str
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--text", "Hello.", "--language", "inglish"], "unknown language 'inglish'"),
-        (["--text", " ", "--language", "en"], "nothing is left of it"),
-        (["--text", "Hello.", "--language", "en", "--reference", "nowhere.wav"], "reference nowhere.wav: "),
+        (["Hello.", "--language", "inglish"], "unknown language 'inglish'"),
+        ([" ", "--language", "en"], "nothing is left of it"),
+        (["Hello.", "--language", "en", "--reference", "nowhere.wav"], "reference nowhere.wav: "),
     ],
 )
 def test_a_mistake_in_what_is_to_be_spoken_needs_no_tensorflow(words: list[str], expected: str, tmp_path: Path) -> None:
-    said, modules = run("synthesize", "--run", str(tmp_path), "--out", str(tmp_path / "o.wav"), *words, code=2)
+    said, modules = run("say", str(tmp_path), "--out", str(tmp_path / "o.wav"), *words, code=2)
     assert expected in said
     assert not modules & WITHOUT_TENSORFLOW
 

@@ -7,6 +7,7 @@ the feature spec. It needs no training; a neural vocoder sounds better.
 from __future__ import annotations
 
 import functools
+import os
 
 import numpy as np
 import scipy.fft
@@ -14,6 +15,7 @@ import scipy.fft
 from shared.features import FeatureSpec, mel_filterbank, window
 
 MOMENTUM = 0.99
+THREADS = min(4, os.cpu_count() or 1)  # of the transforms, which do not depend on their number
 
 
 def griffin_lim(log_mel: np.ndarray, *, spec: FeatureSpec, iterations: int = 60, seed: int = 1) -> np.ndarray:
@@ -44,7 +46,7 @@ def _inverse_filterbank(spec: FeatureSpec) -> np.ndarray:
 
 def _synthesise(spectrum: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     """Inverse STFT of frames [F, bins]: overlap-add, divided by the sum of squared windows; padded signal."""
-    pieces = scipy.fft.irfft(spectrum, spec.n_fft, axis=-1).astype(np.float32) * window(spec)
+    pieces = scipy.fft.irfft(spectrum, spec.n_fft, axis=-1, workers=THREADS).astype(np.float32) * window(spec)
     return _overlap_add(pieces, hop=spec.hop_samples) / _window_power(len(pieces), spec)
 
 
@@ -69,7 +71,7 @@ def _overlap_add(pieces: np.ndarray, *, hop: int) -> np.ndarray:
 
 def _analyse(signal: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     frames = np.lib.stride_tricks.sliding_window_view(signal, spec.n_fft)[:: spec.hop_samples]
-    return scipy.fft.rfft(frames * window(spec), axis=-1)
+    return scipy.fft.rfft(frames * window(spec), axis=-1, workers=THREADS)
 
 
 def _unit(values: np.ndarray) -> np.ndarray:

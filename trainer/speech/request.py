@@ -3,55 +3,46 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from preprocess.audio import Signal, decode_audio, read_audio_file
 from preprocess.text import prepare_text, spoken_characters
-from preprocess.utterance import Rejected
 from shared.errors import UserError
 from shared.languages import iso_639_1, resolve_language
 from shared.vocabulary import Vocabulary
-from trainer.config.speech_bounds import MAX_CHARACTERS, MAX_REFERENCE_S, MIN_REFERENCE_S
+from trainer.config.speech_bounds import MAX_CHARACTERS
 from trainer.speech.sentences import TextPiece, split_text
 
-MAX_NAMED = 3  # characters in a message
+MAX_NAMED = 3  # characters or sentences in a message
 
 
 class SynthesisRequest(NamedTuple):
-    """A text, its language, and the voice to speak it in."""
+    """A text whose language is resolved, divided into sentences that are prepared for the tokenizer."""
 
-    text: str
-    language: str  # a FLORES-200 code, or a name that means exactly one
-    reference: Path | None  # a clip of the voice; None: the model chooses a voice
-
-
-class Reference(NamedTuple):
-    """A clip of a voice, decoded."""
-
-    path: Path
-    signal: Signal
+    pieces: tuple[TextPiece, ...]  # at least one
+    language: str  # a FLORES-200 code
 
 
-class PreparedRequest(NamedTuple):
-    """A request whose language is resolved, whose text is divided and prepared, and whose reference is decoded."""
+def prepare_request(text: str, *, language: str | None, languages: Sequence[str], run: Path) -> SynthesisRequest:
+    """Prepare a text for the model of a run.
 
-    pieces: tuple[TextPiece, ...]  # sentences, at least one
-    language: str
-    reference: Reference | None
-
-
-def prepare_request(request: SynthesisRequest, *, run: Path) -> PreparedRequest:
-    """Prepare a request for the model of a run.
+    Args:
+        text: an empty line separates paragraphs.
+        language: a FLORES-200 code, or a name that means exactly one; None: the only one that was trained.
+        languages: codes of the languages that the run was trained on; empty if they are unknown.
 
     Raises:
-        UserError: the language is unknown or was not trained, the text has nothing to speak or is too long, or the
-            reference cannot be decoded.
+        UserError: the language is unknown or was not trained, or the text has nothing to speak or is too long.
     """
-    language = resolve_language(request.language)
-    _check_language(language, run=run)
-    pieces = prepare_pieces(request.text, language=language)
-    return PreparedRequest(pieces, language, None if request.reference is None else _decode(request.reference))
+    code = _trained_language(language, languages=languages, run=run)
+    return SynthesisRequest(prepare_pieces(text, language=code), code)
+
+
+def trained_languages(run: Path) -> list[str]:
+    """Codes of the languages that a run was trained on; none if there is no run, which is reported elsewhere."""
+    path = run / "vocab.json"
+    return Vocabulary.load(path).languages if path.is_file() else []
 
 
 def prepare_pieces(text: str, *, language: str) -> tuple[TextPiece, ...]:
@@ -81,18 +72,19 @@ def _without_words(text: str) -> str:
     return f"no letter or digit in it, only {', '.join(named[:MAX_NAMED])}{more}"
 
 
-def _check_language(language: str, *, run: Path) -> None:
-    """Raises UserError if the run's vocabulary lacks the language; a run without vocabulary is reported elsewhere."""
-    path = run / "vocab.json"
-    if path.is_file() and language not in (trained := Vocabulary.load(path).languages):
-        raise UserError(f"{run} was not trained on {language}; it speaks {', '.join(trained)}")
+def _trained_language(language: str | None, *, languages: Sequence[str], run: Path) -> str:
+    """The code of a language.
 
-
-def _decode(path: Path) -> Reference:
-    try:
-        signal = decode_audio(read_audio_file(str(path)), max_duration_s=MAX_REFERENCE_S)
-    except (Rejected, ValueError) as error:
-        raise UserError(f"reference {path}: {error}; expected a clip of a voice, some seconds long") from error
-    if signal.duration_s < MIN_REFERENCE_S:
-        raise UserError(f"reference {path}: {signal.duration_s:.2f} s; expected a clip of a voice, some seconds long")
-    return Reference(path, signal)
+    Raises:
+        UserError: the run was not trained on the language, or none is given and there are several.
+    """
+    if language is None:
+        if not languages:
+            raise UserError(f"{run}: no run here; `make train RUN={run}` creates one")
+        if len(languages) > 1:
+            raise UserError(f"no language: {run} speaks {', '.join(languages)}; expected one of them")
+        return languages[0]
+    code = resolve_language(language)
+    if languages and code not in languages:
+        raise UserError(f"{run} was not trained on {code}; it speaks {', '.join(languages)}")
+    return code

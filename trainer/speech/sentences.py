@@ -18,6 +18,8 @@ from preprocess.text import spoken_characters
 # Silence after a piece, by what follows it.
 PART_PAUSE_S, SENTENCE_PAUSE_S, PARAGRAPH_PAUSE_S = 0.1, 0.3, 0.7
 
+MAX_TOKEN_CHARACTERS = 16  # a text with more characters per allowed token is divided without being counted
+SHORT_PART = 3  # a part of less than this fraction of the longest is avoided
 MIN_CHARACTERS = 4  # shorter sentences, such as "M." of a name, are spoken with the next one
 
 _PARAGRAPHS = re.compile(r"\s*\n\s*\n\s*")
@@ -64,10 +66,25 @@ def _joined(sentences: list[str]) -> Iterator[str]:
 def fit_piece(piece: TextPiece, *, count: Callable[[str], int], most: int) -> list[TextPiece]:
     """Divide a piece whose length `count` is above `most`: at semicolons, at commas, between words, within a word.
 
-    The parts are as long as possible.
+    The parts are as few as possible.
     """
     parts = _fit(piece.text, count=count, most=most, dividers=_DIVIDERS)
+    if min(map(count, parts)) * SHORT_PART < most:
+        parts = _balanced(piece.text, parts, count=count, most=most)
     return [TextPiece(one, PART_PAUSE_S) for one in parts[:-1]] + [TextPiece(parts[-1], piece.pause_s)]
+
+
+def _balanced(text: str, parts: list[str], *, count: Callable[[str], int], most: int) -> list[str]:
+    """As many parts whose longest is as short as possible without dividing words; a very short one is hard to speak."""
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        shorter = _fit(text, count=count, most=middle, dividers=_DIVIDERS[:-1])
+        if len(shorter) <= len(parts) and max(map(count, shorter)) <= middle:
+            parts, high = shorter, middle
+        else:
+            low = middle + 1
+    return parts
 
 
 def _fit(text: str, *, count: Callable[[str], int], most: int, dividers: tuple[re.Pattern[str], ...]) -> list[str]:
@@ -77,8 +94,8 @@ def _fit(text: str, *, count: Callable[[str], int], most: int, dividers: tuple[r
     parts = [text[start:end] for start, end in itertools.pairwise([0, *ends, len(text)])]
     fitted = [""]
     for part in parts:
-        if count((fitted[-1] + part).strip()) <= most or not spoken_characters(part):
+        if len(fitted[-1]) + len(part) <= MAX_TOKEN_CHARACTERS * most and count((fitted[-1] + part).strip()) <= most:
             fitted[-1] += part
-        else:
+        elif spoken_characters(part):  # rows of signs that do not fit are left out
             fitted += _fit(part, count=count, most=most, dividers=dividers[1:])
     return [part.strip() for part in fitted if spoken_characters(part)]

@@ -3,89 +3,45 @@
     from trainer.speech.synthesizer import Synthesizer
 
     synthesizer = Synthesizer.load("runs/ljspeech")
-    speech = synthesizer.say("Printing, then, is an art. It has a history.", language="en")
+    voice = synthesizer.read_voice("someone.wav")
+    speech = synthesizer.say("Printing, then, is an art. It has a history.", language="en", voice=voice)
     speech.write("speech.wav")
 
-Each sentence is spoken by itself. The programs are compiled at the first sentence and serve all further ones.
+The first sentence is spoken by itself, so that it comes early. Where many follow, they are spoken in batches. The
+programs are compiled at the first sentence and at the first batch, and serve further ones of these sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from preprocess.tokens import Tokenizer
+from shared.dataset import Contract
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
 from trainer.checkpoint.run_dir import RunInfo, load_trained_model, read_run_info
-from trainer.config.speech_bounds import MAX_SPEECH_S, MIN_SPEECH_S
+from trainer.config.speech_bounds import MAX_TOKENS
+from trainer.model.reference_crop import reference_pieces
 from trainer.model.xtts import XTTS
-from trainer.speech.audio_file import write_audio
-from trainer.speech.generation import Generator, Prompt, Sampling
+from trainer.speech.attempts import PlausibleSpeaker
+from trainer.speech.generation import BATCH_ROWS, CACHE_STEPS, Generator, Sampling
 from trainer.speech.griffin_lim import griffin_lim
-from trainer.speech.request import PreparedRequest, SynthesisRequest, prepare_request
-from trainer.speech.sentences import TextPiece, fit_piece
-from trainer.speech.voice import reference_crop, reference_mel
+from trainer.speech.options import SpeechOptions
+from trainer.speech.prompts import PromptMaker, open_tokenizer
+from trainer.speech.reference import Reference, read_reference
+from trainer.speech.request import SynthesisRequest, prepare_request
+from trainer.speech.sentences import TextPiece
+from trainer.speech.speech import Speech, SpokenPiece, SpokenPieces
+from trainer.speech.time_stretch import stretch_mel
+from trainer.speech.voice import Voice, make_voice, read_voice
+from trainer.speech.voice_store import SUFFIX, VoiceStore
 
-MAX_SENTENCE_S = 20.0  # unless the caller allows more or less
-
-
-class SpokenPiece(NamedTuple):
-    """A sentence, or a part of a long one, as it was spoken."""
-
-    text: str  # prepared
-    tokens: np.ndarray  # [T] int32 of the compact vocabulary
-    crop: np.ndarray  # [C, M] float32, the part of the reference that the model heard; C may be 0
-    mel: np.ndarray  # [F, M] float32 in ln magnitude
-    alignment: np.ndarray  # [N, T] float32, attention of each decoder step on the text
-    samples: np.ndarray  # [S] float32, without the pause
-    pause_s: float  # silence that follows
-    has_ended: bool  # False if it was cut off, because no end was predicted
-
-    def samples_with_pause(self, rate_hz: int) -> np.ndarray:
-        """The waveform [S] float32 and the silence after it."""
-        return np.concatenate([self.samples, np.zeros(round(self.pause_s * rate_hz), np.float32)])
-
-
-class SpokenPieces(NamedTuple):
-    """The pieces of a request: their number, and the pieces as they are spoken."""
-
-    total: int
-    pieces: Iterator[SpokenPiece]
-
-
-class Speech(NamedTuple):
-    """A spoken text."""
-
-    pieces: tuple[SpokenPiece, ...]
-    rate_hz: int
-
-    @property
-    def samples(self) -> np.ndarray:
-        """The waveform [S] float32, with the pauses."""
-        return np.concatenate([one.samples_with_pause(self.rate_hz) for one in self.pieces])
-
-    @property
-    def duration_s(self) -> float:
-        return len(self.samples) / self.rate_hz
-
-    @property
-    def cut_off(self) -> list[str]:
-        """The texts of the pieces that were cut off."""
-        return [one.text for one in self.pieces if not one.has_ended]
-
-    def write(self, path: Path | str) -> None:
-        """Write the speech as wav, flac, ogg or mp3, by the suffix.
-
-        Raises:
-            UserError: the suffix is none of these, or the file cannot be written.
-        """
-        blocks = (one.samples_with_pause(self.rate_hz) for one in self.pieces)
-        write_audio(Path(path), blocks, rate_hz=self.rate_hz)
+MIN_BATCH = BATCH_ROWS // 2  # sentences; fewer take no longer one by one, which needs no other program
 
 
 class Synthesizer:
@@ -93,10 +49,13 @@ class Synthesizer:
 
     def __init__(self, model: XTTS, *, info: RunInfo, run: Path, tokenizer: Tokenizer, checkpoint: CheckpointFile):
         """Use `Synthesizer.load`."""
-        self._info, self._run, self._tokenizer, self.checkpoint = info, run, tokenizer, checkpoint
+        self._info, self.run, self.checkpoint = info, run, checkpoint
         self._vocabulary = Vocabulary.load(run / "vocab.json")
         self._spec = info.contract.features
-        self._generator = Generator(model, xla=info.config.xla)
+        self._generator = Generator(model, xla=info.config.xla, frames_per_second=self._spec.frames_per_second)
+        self._speaker = PlausibleSpeaker(self._generator, frames_per_second=self._spec.frames_per_second)
+        self._prompts = PromptMaker(self._generator, info=info, vocabulary=self._vocabulary, tokenizer=tokenizer)
+        self.voices = VoiceStore(run / "voices")
 
     @classmethod
     def load(cls, run: Path | str, *, checkpoint: str | None = None, tokenizer: str | None = None) -> Synthesizer:
@@ -111,7 +70,7 @@ class Synthesizer:
         """
         run = Path(run)
         info = read_run_info(run)
-        opened = _open_tokenizer(tokenizer, info=info, run=run)
+        opened = open_tokenizer(tokenizer, info=info, run=run)
         saved = find_checkpoint(run, checkpoint)
         model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
         return cls(model, info=info, run=run, tokenizer=opened, checkpoint=saved._replace(step=progress.step))
@@ -122,157 +81,198 @@ class Synthesizer:
         return self._vocabulary.languages
 
     @property
+    def contract(self) -> Contract:
+        """The contract of the dataset that the model was trained on."""
+        return self._info.contract
+
+    @property
     def rate_hz(self) -> int:
         """The sampling rate of the speech."""
         return self._spec.sample_rate_hz
+
+    @property
+    def speaks_without_voice(self) -> bool:
+        """True if the model was trained with clips without a reference, so that it can choose a voice."""
+        return self._info.config.model.reference_dropout > 0
+
+    def read_voice(self, *clips: Path | str, name: str = "reference") -> Voice:
+        """The voice of one or several clips of a speaker, in any format that datasets are built from.
+
+        Raises:
+            UserError: a clip cannot be read, has no usable sound, or all are too short or too long.
+        """
+        return self.make_voice([read_reference(Path(clip)) for clip in clips], name=name)
+
+    def make_voice(self, references: Sequence[Reference], *, name: str = "reference") -> Voice:
+        """The voice of decoded clips of a speaker.
+
+        Raises:
+            UserError: a clip has no usable sound, or all are too long.
+        """
+        return make_voice(references, contract=self._info.contract, name=name)
+
+    def speaker_embedding(self, mel: np.ndarray) -> np.ndarray:
+        """The speaker embedding [S] of a mel [F, M] in ln magnitude, of length 1: alike for clips of one voice."""
+        crops = reference_pieces(mel, frames=self._info.config.model.crop_frames).numpy()
+        (speaker,) = self._generator.encode_voice(list(crops)).speaker.numpy()
+        return speaker / np.linalg.norm(speaker)
+
+    def saved_voice(self, name: str) -> Voice:
+        """A voice that `myxtts-speak voice save` saved: its name in the run, or the path of a .safetensors file.
+
+        Raises:
+            UserError: there is no such voice, or it was made for other mels than those that the run was trained on.
+        """
+        voice = read_voice(Path(name)) if name.endswith(SUFFIX) else self.voices.find(name).voice
+        voice.check(self._info.contract, run=self.run)
+        return voice
+
+    def compile(self) -> None:
+        """Compile the programs of single sentences as long as in training, so that the first ones come early."""
+        for tokens in {1, min(self._info.lengths.tokens, MAX_TOKENS)}:
+            prompt = self._prompts.endless(tokens, steps=CACHE_STEPS + 1)
+            self._generator.speak([prompt], sampling=Sampling(stop_threshold=1.0))
 
     def say(
         self,
         text: str,
         *,
-        language: str,
-        reference: Path | str | None = None,
-        sampling: Sampling = Sampling(),  # noqa: B008 (immutable)
-        max_sentence_s: float = MAX_SENTENCE_S,
+        language: str | None = None,
+        voice: Voice | None = None,
+        options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
     ) -> Speech:
         """Speak a text of any length.
 
         Args:
             text: an empty line separates paragraphs.
-            language: a FLORES-200 code, or a name such as "en" or "deu".
-            reference: a clip of the voice; None: the model chooses a voice.
-            max_sentence_s: a sentence whose end is not predicted is cut off after so many seconds.
+            language: a FLORES-200 code, or a name such as "en" or "deu"; None: the only one that was trained.
+            voice: None: the model chooses a voice.
 
         Raises:
-            UserError: the text has nothing to speak, the language was not trained, or the reference is unusable.
+            UserError: the text has nothing to speak, the language was not trained, the voice does not fit the model,
+                or an option is out of range.
         """
-        return Speech(
-            tuple(
-                self.stream(
-                    text, language=language, reference=reference, sampling=sampling, max_sentence_s=max_sentence_s
-                )
-            ),
-            self.rate_hz,
-        )
+        return Speech(tuple(self.stream(text, language=language, voice=voice, options=options)), self.rate_hz)
 
     def stream(
         self,
         text: str,
         *,
-        language: str,
-        reference: Path | str | None = None,
-        sampling: Sampling = Sampling(),  # noqa: B008 (immutable)
-        max_sentence_s: float = MAX_SENTENCE_S,
+        language: str | None = None,
+        voice: Voice | None = None,
+        options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
     ) -> Iterator[SpokenPiece]:
-        """Speak a text as `say` does, one sentence after another; the first comes before the second is begun."""
-        given = SynthesisRequest(text, language, None if reference is None else Path(reference))
-        request = prepare_request(given, run=self._run)
-        return self.speak(request, sampling=sampling, max_sentence_s=max_sentence_s).pieces
+        """Speak a text as `say` does, sentence after sentence; the first comes before the second is begun."""
+        request = prepare_request(text, language=language, languages=self.languages, run=self.run)
+        return self.speak(request, voice=voice, options=options).pieces
+
+    def say_batch(
+        self,
+        texts: Sequence[str],
+        *,
+        language: str | None = None,
+        voice: Voice | None = None,
+        options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
+    ) -> Iterator[Speech]:
+        """Speak texts of a language as `say` does, sixteen sentences at a time; yields their speech in order."""
+        requests = [prepare_request(text, language=language, languages=self.languages, run=self.run) for text in texts]
+        return self.speak_batch(requests, voice=voice, options=options)
 
     def speak(
         self,
-        request: PreparedRequest,
+        request: SynthesisRequest,
         *,
-        sampling: Sampling = Sampling(),  # noqa: B008 (immutable)
-        max_sentence_s: float = MAX_SENTENCE_S,
+        voice: Voice | None = None,
+        options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
+        in_batches: bool = True,
         log: Callable[[str], object] = lambda _: None,
     ) -> SpokenPieces:
-        """Speak a prepared request, sentence by sentence; `log` receives what a user should know.
+        """Speak a prepared request, sentence by sentence.
+
+        Args:
+            in_batches: speak many sentences at once where many follow the first one; False: one by one, so that each
+                step of the iterator is short.
+            log: receives what a user should know.
 
         Raises:
-            UserError: `max_sentence_s` is out of range, the reference is unusable, or the model needs one.
+            UserError: an option is out of range, the voice does not fit the model, or the model needs a voice.
         """
-        check_duration(max_sentence_s)
-        voice = self._voice(request)
-        pieces = self._fitted(request, log=log)
-        self._log_unknown(pieces, log=log)
-        if request.reference is not None and voice is not None:
-            most = max(self._crop_frames(piece.text, language=request.language) for piece in pieces)
-            self._log_crop(most, voice, path=request.reference.path, log=log)
-        spoken = (
-            self._spoken(piece, voice=voice, language=request.language, sampling=sampling, most_s=max_sentence_s)
-            for piece in pieces
-        )
+        options.check()
+        self._check_voice(voice, options=options)
+        pieces = self._prompts.fit(request.pieces, language=request.language, log=log)
+        groups = _groups(pieces) if in_batches else _slices(pieces, size=1)
+        spoken = self._spoken(groups, language=request.language, voice=voice, options=options)
         return SpokenPieces(len(pieces), spoken)
 
+    def speak_batch(
+        self,
+        requests: Sequence[SynthesisRequest],
+        *,
+        voice: Voice | None = None,
+        options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
+        log: Callable[[str], object] = lambda _: None,
+    ) -> Iterator[Speech]:
+        """Speak prepared requests of one language, sixteen sentences at a time; yields their speech in order.
+
+        Raises:
+            UserError: an option is out of range, the voice does not fit the model, or the model needs a voice.
+        """
+        options.check()
+        self._check_voice(voice, options=options)
+        (language,) = {request.language for request in requests}
+        fitted = [self._prompts.fit(request.pieces, language=language, log=log) for request in requests]
+        groups = _slices([piece for pieces in fitted for piece in pieces], size=BATCH_ROWS)
+        spoken = self._spoken(groups, language=language, voice=voice, options=options)
+        return (Speech(tuple(itertools.islice(spoken, len(pieces))), self.rate_hz) for pieces in fitted)
+
     def _spoken(
-        self, piece: TextPiece, *, voice: np.ndarray | None, language: str, sampling: Sampling, most_s: float
-    ) -> SpokenPiece:
-        max_steps = max(1, int(most_s * self._spec.frames_per_second / self._info.config.model.frames_per_step))
-        tokens, crop = self._tokens(piece.text, language=language), np.zeros([0, self._spec.n_mels], np.float32)
+        self, groups: Iterable[list[TextPiece]], *, language: str, voice: Voice | None, options: SpeechOptions
+    ) -> Iterator[SpokenPiece]:
+        sampling = Sampling(
+            seed=options.seed,
+            temperature=options.temperature,
+            stop_threshold=options.stop_threshold,
+            is_guided=options.is_guided,
+            guidance=options.guidance,
+        )
+        for group in groups:
+            prompts = [
+                self._prompts.prompt(piece.text, language=language, voice=voice, options=options) for piece in group
+            ]
+            attempts = self._speaker.speak(prompts, sampling=sampling, pace=self._prompts.pace(language))
+            for piece, prompt, (spoken, problems) in zip(group, prompts, attempts, strict=True):
+                mel = stretch_mel(spoken.mel, speed=options.speed)
+                yield SpokenPiece(
+                    text=piece.text,
+                    tokens=prompt.tokens,
+                    mel=mel,
+                    alignment=spoken.alignment,
+                    samples=griffin_lim(mel, spec=self._spec, seed=options.seed),
+                    pause_s=piece.pause_s / options.speed,
+                    problems=problems,
+                )
+
+    def _check_voice(self, voice: Voice | None, *, options: SpeechOptions) -> None:
         if voice is not None:
-            crop = reference_crop(voice, frames=self._crop_frames(piece.text, language=language))
-        parts = list(self._generator.parts(Prompt(tokens, crop), sampling=sampling, max_steps=max_steps))
-        mel = np.concatenate([part.mel for part in parts])
-        return SpokenPiece(
-            text=piece.text,
-            tokens=tokens,
-            crop=crop,
-            mel=mel,
-            alignment=np.concatenate([part.alignment for part in parts]),
-            samples=griffin_lim(mel, spec=self._spec, seed=sampling.seed),
-            pause_s=piece.pause_s,
-            has_ended=parts[-1].has_ended,
-        )
-
-    def _tokens(self, text: str, *, language: str) -> np.ndarray:
-        """Dense token ids [T] int32 of a prepared text."""
-        return np.array(self._vocabulary.encode(self._tokenizer.encode_pieces(text, language=language)), np.int32)
-
-    def _fitted(self, request: PreparedRequest, *, log: Callable[[str], object]) -> list[TextPiece]:
-        """The pieces of a request, divided further where they are longer than any text of training."""
-        most = self._info.lengths.tokens
-
-        def count(text: str) -> int:
-            return len(self._tokens(text, language=request.language))
-
-        fitted = [part for piece in request.pieces for part in fit_piece(piece, count=count, most=most)]
-        if len(fitted) > len(request.pieces):
-            log(
-                f"the text: sentences of more than {most} tokens, which is the longest of training, are spoken in "
-                f"parts: {len(request.pieces)} sentences, {len(fitted)} parts"
-            )
-        return fitted
-
-    def _log_unknown(self, pieces: list[TextPiece], *, log: Callable[[str], object]) -> None:
-        unknown = sorted({one for piece in pieces for one in self._tokenizer.unknown_characters(piece.text)})
-        if unknown:
-            log(f"the text: the tokenizer does not know {' '.join(unknown)}; each becomes <unk>")
-
-    def _voice(self, request: PreparedRequest) -> np.ndarray | None:
-        """The mel [F, M] of the reference; None without one."""
-        if request.reference is not None:
-            return reference_mel(request.reference, contract=self._info.contract)
-        if self._info.config.model.reference_dropout == 0:
+            voice.check(self._info.contract, run=self.run)
+        elif not self.speaks_without_voice:
             raise UserError(
-                f"{self._run} was trained with model.reference_dropout=0, so it speaks in the voice of a "
-                "--reference only"
+                f"{self.run} was trained with model.reference_dropout=0, so it speaks in the voice of a reference "
+                "only; give it a --reference or a --voice"
             )
-        return None
-
-    def _crop_frames(self, text: str, *, language: str) -> int:
-        """How many frames of a reference the model hears for a text."""
-        tokens, limit = len(self._tokens(text, language=language)), self._info.config.model.crop_frames
-        return int(self._info.lengths.reference_frames(tokens, crop_frames=limit))
-
-    def _log_crop(self, most: int, voice: np.ndarray, *, path: Path, log: Callable[[str], object]) -> None:
-        if most < len(voice):
-            rate = self._spec.frames_per_second
-            log(f"reference {path}: the loudest {most / rate:.1f} s of {len(voice) / rate:.1f} s are used")
+        if options.guidance != 1.0 and (voice is None or not self.speaks_without_voice):
+            raise UserError(
+                f"guidance {options.guidance:g}: expected a voice, and a model that was trained with "
+                "model.reference_dropout above 0"
+            )
 
 
-def check_duration(max_sentence_s: float) -> None:
-    """Raises UserError if sentences of so many seconds are not spoken."""
-    if not MIN_SPEECH_S <= max_sentence_s <= MAX_SPEECH_S:
-        raise UserError(f"{max_sentence_s} seconds of speech: expected {MIN_SPEECH_S:g} to {MAX_SPEECH_S:.0f}")
+def _groups(pieces: list[TextPiece]) -> Iterator[list[TextPiece]]:
+    """The pieces that are spoken at once: the first one alone, then batches where many follow."""
+    rest = pieces[1:]
+    yield pieces[:1]
+    yield from _slices(rest, size=BATCH_ROWS if len(rest) >= MIN_BATCH else 1)
 
 
-def _open_tokenizer(location: str | None, *, info: RunInfo, run: Path) -> Tokenizer:
-    """The tokenizer that the shards of a run were built with."""
-    opened = Tokenizer(location or info.contract.tokenizer.location)
-    if opened.identity.sha256 != info.contract.tokenizer.sha256:
-        raise UserError(
-            f"tokenizer {opened.identity.location}: not the one that the shards of {run} were built with "
-            f"(sha256 {info.contract.tokenizer.sha256}); pass that one with --tokenizer"
-        )
-    return opened
+def _slices(pieces: list[TextPiece], *, size: int) -> Iterator[list[TextPiece]]:
+    return (pieces[start : start + size] for start in range(0, len(pieces), size))

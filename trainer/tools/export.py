@@ -23,7 +23,7 @@ from shared.files import fsync_path, remove_tree, temporary_files_of, temporary_
 from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint, has_ema_weights, named_variables
 from trainer.checkpoint.run_dir import load_trained_model, read_run_info
 from trainer.data.reference_length import ReferenceLength
-from trainer.model.reference_crop import loudest_part
+from trainer.model.reference_crop import reference_pieces
 from trainer.model.xtts import XTTS
 
 LEFTOVER_S = 24 * 3600.0  # leftovers of killed exports are deleted after this time
@@ -134,27 +134,22 @@ def synthesizer(model: XTTS, *, lengths: ReferenceLength, n_mels: int, max_token
     limit, r = model.config.crop_frames, model.config.frames_per_step
 
     def synthesize(tokens: tf.Tensor, crop: tf.Tensor, seed: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Speak tokens [1, T] in the voice of a crop [1, C, M].
+        """Speak tokens [1, T] in the voice of a mel [1, C, M] of any length; C = 0: the model chooses a voice.
 
-        The loudest part of the crop is used, as long as the text allows, as in `make synthesize`.
+        The mel is heard in pieces as long as the text allows, and their encodings are averaged, as `myxtts-speak` does.
 
         Returns:
             mel [1, F, M]; steps [1]; stopped [1], whether the model predicted the end; alignment [1, N, T].
         """
         token_counts = tf.shape(tokens)[1]
-        heard = lengths.reference_frames(token_counts, crop_frames=limit)
-        crop = loudest_part(crop[0], frames=heard)[None]
-        crop_frames = tf.shape(crop)[1]
-        padded = tf.pad(tokens, [[0, 0], [0, max_tokens - token_counts]])
-        padded_crop = tf.pad(crop, [[0, 0], [0, limit - crop_frames], [0, 0]])
-        generated = model.generate(
-            tf.ensure_shape(padded, [1, max_tokens]),
-            token_counts=token_counts[None],
-            crop=tf.ensure_shape(padded_crop, [1, limit, n_mels]),
-            crop_frames=crop_frames[None],
-            max_steps=max_steps,
-            seed=seed,
-        )
+        frames = lengths.reference_frames(token_counts, crop_frames=limit)
+        pieces = reference_pieces(crop[0], frames=frames)
+        count, heard = tf.shape(pieces)[0], tf.shape(pieces)[1]
+        padded_pieces = tf.pad(pieces, [[0, 0], [0, limit - heard], [0, 0]])
+        voice = model.encode_reference(tf.ensure_shape(padded_pieces, [None, limit, n_mels]), tf.fill([count], heard))
+        padded = tf.ensure_shape(tf.pad(tokens, [[0, 0], [0, max_tokens - token_counts]]), [1, max_tokens])
+        memory = model.encode_memory(padded, token_counts[None], voice.mean())
+        generated = model.generate_from(memory, max_steps=max_steps, seed=seed)
         steps = generated.steps[0]
         return {
             "mel": generated.mel[:, : steps * r],

@@ -78,6 +78,12 @@ def test_a_long_sentence_is_divided_at_the_best_places(most: int, parts: list[st
     assert [one.pause_s for one in fitted] == [PART_PAUSE_S] * (len(parts) - 1) + [0.7]
 
 
+def test_the_last_part_of_a_sentence_is_not_a_single_word() -> None:
+    text = "one two three four five six seven eight nine ten six"
+    fitted = fit_piece(TextPiece(text, 0.0), count=len, most=len(text) - 3)
+    assert [one.text for one in fitted] == ["one two three four five six", "seven eight nine ten six"]
+
+
 @settings(max_examples=200)
 @given(text=st.text(alphabet="ab1 ,;.!?\n—。", max_size=200), most=st.integers(3, 40))
 def test_no_letter_is_lost_and_no_part_is_too_long(text: str, most: int) -> None:
@@ -85,4 +91,19 @@ def test_no_letter_is_lost_and_no_part_is_too_long(text: str, most: int) -> None
     parts = [part for piece in pieces for part in fit_piece(piece, count=len, most=most)]
     assert "".join(spoken_characters(part.text) for part in parts) == spoken_characters(text)
     assert all(spoken_characters(part.text) for part in parts)
-    assert all(len(spoken_characters(part.text)) <= most for part in parts)
+    assert all(len(part.text) <= most for part in parts)
+
+
+def test_a_row_of_signs_costs_little_and_does_not_make_a_text_long() -> None:
+    counted = 0
+
+    def count(text: str) -> int:
+        nonlocal counted
+        counted += len(text)
+        return len(text)
+
+    for text in ("Hi" + "!" * 4_000, "Hi " + "… " * 2_000, "Hi" + "," * 4_000 + " you"):
+        parts = [one for piece in split_text(text, iso_639_1="en") for one in fit_piece(piece, count=count, most=60)]
+        assert max(len(part.text) for part in parts) <= 60
+        assert "".join(spoken_characters(part.text) for part in parts) == spoken_characters(text)
+    assert counted < 3_000_000
