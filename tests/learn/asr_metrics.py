@@ -9,8 +9,8 @@ import numpy as np
 from shared.features import FeatureSpec
 from tests.learn.clips import Clip
 from tests.learn.grammar import jsgf
-from tests.learn.metrics import pitch_hz
-from tests.learn.speech_recognizer import SpeechRecognizer, word_error_rate
+from tests.learn.metrics import pitch_hz, word_error_rate
+from trainer.evaluation.listeners import PocketsphinxListener
 from trainer.speech.griffin_lim import griffin_lim
 
 
@@ -27,14 +27,14 @@ class MelTranscriber:
 
     def __init__(self, spec: FeatureSpec):
         self._spec = spec
-        self._strict, self._free = SpeechRecognizer(grammar=jsgf()), SpeechRecognizer(grammar=None)
+        self._strict, self._free = PocketsphinxListener(grammar=jsgf()), PocketsphinxListener()
 
     def evaluate(self, mels: list[np.ndarray], clips: list[Clip]) -> AsrMetrics:
         """Compare the words of mels [F, M] with the texts of the clips."""
-        rate, said = self._spec.sample_rate_hz, [clip.text.split() for clip in clips]
+        rate, said = self._spec.sample_rate_hz, [clip.text for clip in clips]
         sounds = [griffin_lim(mel, spec=self._spec) for mel in mels]
         strict, free = (
-            word_error_rate([recognizer.transcribe(sound, rate_hz=rate) for sound in sounds], said)
-            for recognizer in (self._strict, self._free)
+            word_error_rate([listener.transcribe(sound, rate_hz=rate) for sound in sounds], said)
+            for listener in (self._strict, self._free)
         )
         return AsrMetrics(strict, free, np.array([pitch_hz(sound, rate_hz=rate) for sound in sounds]))

@@ -1,8 +1,8 @@
-"""The corpus of the learn check: every sentence spoken by two of flite's voices: `python -m tests.learn.corpus OUT`.
+"""The corpus of the learn check: every text spoken by two of flite's voices: `python -m tests.learn.corpus OUT`.
 
     OUT/metadata.csv         audio,text,speaker: a header, commas
     OUT/wavs/slt-000.wav     mono PCM16 at flite's 16 kHz
-    OUT/grammar.jsgf         the sentences that there can be
+    OUT/grammar.jsgf         the texts that there can be
 
 Needs Debian's package flite. The same flite writes the same bytes every time.
 """
@@ -17,14 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from shared.errors import UserError
-from tests.learn.grammar import jsgf, sentences
+from tests.learn.grammar import jsgf, texts
 
 VOICES = ("slt", "rms")
 SENTENCES = 400
 
 
 def make_corpus(root: Path, *, count: int = SENTENCES) -> int:
-    """Write a corpus of `count` sentences; returns the number of clips.
+    """Write a corpus of `count` sentences, and phrases beside them; returns the number of clips.
 
     Raises:
         UserError: flite is absent, lacks a voice or fails.
@@ -33,19 +33,18 @@ def make_corpus(root: Path, *, count: int = SENTENCES) -> int:
         raise UserError("flite, which speaks the corpus, is not installed; install it with apt-get install flite")
     (root / "wavs").mkdir(parents=True, exist_ok=True)
     rows = [
-        (f"wavs/{voice}-{number:03d}.wav", text, voice)
-        for number, text in enumerate(sentences(count))
-        for voice in VOICES
+        (f"wavs/{voice}-{number:03d}.wav", text, voice) for number, text in enumerate(texts(count)) for voice in VOICES
     ]
     with ThreadPoolExecutor() as executor:
-        list(executor.map(lambda row: _speak(row[1], voice=row[2], out=root / row[0]), rows))
+        list(executor.map(lambda row: speak(row[1], voice=row[2], out=root / row[0]), rows))
     (root / "grammar.jsgf").write_text(jsgf(), encoding="utf-8")
     with (root / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([("audio", "text", "speaker"), *rows])
     return len(rows)
 
 
-def _speak(text: str, *, voice: str, out: Path) -> None:
+def speak(text: str, *, voice: str, out: Path) -> None:
+    """Have flite speak a text into a wav; raises UserError if flite fails."""
     words = ["flite", "-voice", voice, "-t", text, "-o", str(out)]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     if ended.returncode != 0 or not out.exists():

@@ -14,7 +14,7 @@ from tests.learn.metrics import has_length_of, orderly_moves
 from tests.learn.results import Measurement
 from tests.learn.synthesis import Prompt, RunSynthesizer, SynthesizedClip
 from tests.learn.voice_classifier import VoiceClassifier, nearest_by_pitch
-from trainer.training.dtw import dtw_distance_db
+from trainer.evaluation.dtw import dtw_distance_db
 
 ORDERLY, RIGHT_LENGTH, OF_UNTRAINED, RIGHT_VOICE = 0.98, 0.95, 0.5, 0.95
 WORD_ERRORS = {"training": 0.02, "unseen": 0.20}

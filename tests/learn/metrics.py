@@ -5,21 +5,18 @@ from __future__ import annotations
 import librosa
 import numpy as np
 
+from trainer.evaluation.text_errors import text_errors
+
 LARGEST_MOVE = 2  # tokens in one decoder step
 TOLERANCE = 0.15  # of a recording's length
 LOUD_DB = 25.0  # pitch is heard where speech is at most so far below its loudest
 PITCH_HZ = (60.0, 320.0)
 
 
-def word_errors(heard: list[str], said: list[str]) -> int:
-    """Levenshtein's distance: substitutions, insertions and deletions."""
-    previous = list(range(len(heard) + 1))
-    for row, word in enumerate(said, 1):
-        current = [row]
-        for column, other in enumerate(heard, 1):
-            current.append(min(previous[column] + 1, current[-1] + 1, previous[column - 1] + (word != other)))
-        previous = current
-    return previous[-1]
+def word_error_rate(heard: list[str], said: list[str]) -> float:
+    """Word errors of texts over their words; above 1 if many words are inserted."""
+    errors = [text_errors(one, said=other) for one, other in zip(heard, said, strict=True)]
+    return sum(one.word_errors for one in errors) / sum(one.words for one in errors)
 
 
 def orderly_moves(alignment: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from shared.errors import UserError
 from tests.learn.corpus import VOICES, make_corpus
 from tests.learn.grammar import jsgf, sentences
 from tests.learn.metrics import pitch_hz
-from tests.learn.speech_recognizer import SpeechRecognizer
+from trainer.evaluation.listeners import PocketsphinxListener
 
 
 def test_without_flite_it_ends_in_a_line_that_says_what_to_install(
@@ -42,10 +42,10 @@ def test_both_voices_say_every_sentence_and_are_understood(tmp_path: Path) -> No
     with (tmp_path / "metadata.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [(row["text"], row["speaker"]) for row in rows] == [(text, one) for text in sentences(3) for one in VOICES]
-    recognizer, pitches = SpeechRecognizer(grammar=jsgf()), {}
+    listener, pitches = PocketsphinxListener(grammar=jsgf()), {}
     for row in rows:
         samples, rate_hz = soundfile.read(tmp_path / row["audio"], dtype="float32")
-        assert recognizer.transcribe(samples, rate_hz=rate_hz) == row["text"].split()
+        assert listener.transcribe(samples, rate_hz=rate_hz) == row["text"]
         pitches.setdefault(row["speaker"], []).append(pitch_hz(samples, rate_hz=rate_hz))
     assert min(pitches["slt"]) > 1.2 * max(pitches["rms"]), pitches
     assert np.ptp(pitches["slt"]) < 40

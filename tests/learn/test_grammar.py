@@ -6,22 +6,20 @@ import itertools
 import re
 from collections import Counter
 
-import numpy as np
 from pocketsphinx import Decoder
 
-from tests.learn.grammar import ADJECTIVES, NOUNS, VERBS, WORDS, jsgf, sentences
-from tests.learn.speech_recognizer import SpeechRecognizer
+from tests.learn.grammar import ADJECTIVES, NOUNS, VERBS, WORDS, jsgf, phrases, sentences, texts
 
 
-def as_pattern(grammar: str) -> re.Pattern[str]:
-    """The language of a JSGF grammar without recursion: what is optional and what is chosen, in a regex's signs."""
+def as_pattern(grammar: str, *, rule: str = "sentence") -> re.Pattern[str]:
+    """The language of a rule of a JSGF grammar without recursion, as a regular expression."""
     rules = dict(re.findall(r"<(\w+)> = (.*);", grammar.replace(" | ", "|")))
 
     def expand(text: str) -> str:
         text = re.sub(r"<(\w+)>", lambda found: f"(?:{expand(rules[found[1]])})", text)
         return re.sub(r"\[(.*?)\]\s*", r"(?:\1 )?", text)
 
-    return re.compile(expand(rules["sentence"]))
+    return re.compile(expand(rules[rule]))
 
 
 def test_every_sentence_follows_the_grammar_and_none_of_its_words_can_be_left_out() -> None:
@@ -54,11 +52,15 @@ def test_sentences_are_distinct_the_same_each_time_and_use_all_words_alike() -> 
         assert all(abs(counts[word] - expected) <= 2 for word in words), counts
 
 
+def test_phrases_are_distinct_follow_the_grammar_and_have_1_to_4_words_equally_often() -> None:
+    drawn, pattern = phrases(120), as_pattern(jsgf(), rule="phrase")
+    assert len(set(drawn)) == 120
+    assert drawn == phrases(120)
+    assert all(map(pattern.fullmatch, drawn))
+    assert Counter(len(one.split()) for one in drawn) == {1: len(NOUNS), 2: 37, 3: 37, 4: 36}  # there are 10 nouns
+    assert texts(100) == [*sentences(100), *phrases(30)]
+
+
 def test_the_listener_knows_every_word() -> None:
     decoder = Decoder(loglevel="FATAL")
     assert [word for word in WORDS if decoder.lookup_word(word) is None] == []
-
-
-def test_nothing_is_heard_in_silence() -> None:
-    recognizer = SpeechRecognizer(grammar=jsgf())
-    assert recognizer.transcribe(np.zeros(22_050), rate_hz=22_050) == []

@@ -15,8 +15,8 @@ from shared.errors import UserError
 from tests.learn import learn_check
 from tests.learn.asr_metrics import AsrMetrics
 from tests.learn.clips import Clip, read_clips
+from tests.learn.metrics import word_error_rate
 from tests.learn.results import Measurement
-from tests.learn.speech_recognizer import word_error_rate
 from tests.learn.synthesis import Prompt, SynthesizedClip
 
 DOCUMENTATION = Path("docs/learning.md")
@@ -116,8 +116,8 @@ class _Transcriber:
 
     def evaluate(self, mels: list[np.ndarray], clips: list[Clip]) -> AsrMetrics:
         found = [self._examined.find(mel) for mel in mels]
-        heard = [clip.text.split() if clip else [] for clip in found]
-        errors = word_error_rate(heard, [clip.text.split() for clip in clips])
+        heard = [clip.text if clip else "" for clip in found]
+        errors = word_error_rate(heard, [clip.text for clip in clips])
         return AsrMetrics(errors, errors, np.array([180.0 if clip and clip.voice == "slt" else 90.0 for clip in found]))
 
 

@@ -4,25 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.learn.metrics import has_length_of, orderly_moves, pitch_hz, word_errors
-
-WORDS = st.lists(st.sampled_from(["tiger", "lady", "the"]), max_size=6)
-
-
-def edits(heard: tuple[str, ...], said: tuple[str, ...]) -> int:
-    """The definition: the fewest changes of one word each."""
-    if not heard or not said:
-        return len(heard) + len(said)
-    kept = edits(heard[1:], said[1:]) + (heard[0] != said[0])
-    return min(kept, edits(heard[1:], said) + 1, edits(heard, said[1:]) + 1)
-
-
-@given(WORDS, WORDS)
-def test_word_errors_are_the_fewest_changes(heard: list[str], said: list[str]) -> None:
-    assert word_errors(heard, said) == edits(tuple(heard), tuple(said))
+from tests.learn.metrics import has_length_of, orderly_moves, pitch_hz
 
 
 def attended(places: list[int], *, tokens: int = 12) -> np.ndarray:

@@ -22,6 +22,11 @@ LEARNING = (
 )
 SYNTHESIS = (
     ChartSpec("Synthesis: mel distance", "dB", [("after time warping", "validation", "free_mel_distance_db")]),
+    ChartSpec(
+        "Synthesis: mel cepstral distance",
+        "dB",
+        [("envelopes, without their level", "validation", "free_mel_cepstral_distance_db")],
+    ),
     ChartSpec("Synthesis: error of the length", "%", [("length", "validation", "free_length_error")], factor=100.0),
     ChartSpec(
         "Synthesis: attention and end",

@@ -26,6 +26,12 @@ class Sample(NamedTuple):
     spoken_sound: np.ndarray  # [S]
 
 
+def as_int16(samples: np.ndarray) -> np.ndarray:
+    """A waveform [S] as int16; one that would clip is scaled down."""
+    peak = max(1.0, float(np.abs(samples).max(initial=0.0)))
+    return np.round(samples / peak * 32767.0).astype(np.int16)
+
+
 class Samples(NamedTuple):
     """The samples of one validation."""
 

@@ -23,7 +23,6 @@ from shared.locks import read_lock
 from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
 from trainer.checkpoint.run_dir import RunInfo, load_trained_model, prepare_run_info, read_run_info
 from trainer.config.loss_config import LossConfig
-from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.bucket_types import Bucket
 from trainer.data.dataset_checks import open_dataset
 from trainer.data.pipeline import Stream
@@ -34,7 +33,7 @@ from trainer.monitoring.compilation import CompilationLogger
 from trainer.monitoring.logger import with_null
 from trainer.platform.tf_errors import is_out_of_memory
 from trainer.training.data_module import DataModule
-from trainer.training.synthesis_eval import SynthesisEval, synthesis_metrics
+from trainer.training.synthesis_eval import SynthesisEval
 from trainer.training.train_step import Batch, EvalStep
 from trainer.training.validation import evaluate_batches
 
@@ -68,7 +67,7 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         feed = DataModule(config, dataset=dataset, run=run, info=info, devices=info.devices)
         stream, buckets = feed.validation, feed.validation_plan.buckets
         model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
-        speaks = config.synthesis_eval if spoken is None else SynthesisEvalConfig(clips=spoken)
+        speaks = config.synthesis_eval if spoken is None else config.synthesis_eval.model_copy(update={"clips": spoken})
         running = SynthesisEval(
             model, config=speaks, dataset=dataset, lengths=trained.lengths, seed=config.seed, xla=config.xla
         )
@@ -134,7 +133,7 @@ def _spoken(running: SynthesisEval) -> dict[str, float]:
             raise
         _log("out of memory during synthesis: left out; synthesize fewer clips with --clips")
         return {}
-    return synthesis_metrics(samples) if samples else {}
+    return running.measure(samples) if samples else {}
 
 
 def _log(words: str) -> None:
@@ -189,6 +188,7 @@ def _label(name: str) -> str:
     labels = {
         "free_length_error": "synthesis: relative error of the length",
         "free_mel_distance_db": "synthesis: mel distance, dB",
+        "free_mel_cepstral_distance_db": "synthesis: mel cepstral distance, dB",
         "free_moves": "synthesis: share of steps that move on",
         "free_ended": "synthesis: share of clips that ended",
     }

@@ -26,10 +26,11 @@ class Clip(NamedTuple):
 
 
 class EvalPrompts(NamedTuple):
-    """Text and reference clip by utterance id; the reference is None if the speaker has no other clip."""
+    """Text, reference clip and language by utterance id; the reference is None if the speaker has no other clip."""
 
     texts: dict[str, str]
     references: dict[str, str | None]
+    languages: dict[str, str]  # FLORES-200 codes
 
     @property
     def utterance_ids(self) -> set[str]:
@@ -46,7 +47,7 @@ def choose_prompts(dataset: Dataset, *, heard: Sequence[str], count: int, seed: 
     Args:
         heard: utterance ids that the validation stream delivers.
     """
-    table = dataset.manifest("validation", columns=("utterance_id", "text", "speaker", "frames"))
+    table = dataset.manifest("validation", columns=("utterance_id", "text", "language", "speaker", "frames"))
     table = table.filter(pc.is_in(table["utterance_id"], pa.array(heard, pa.string())))
     clips = dict(zip(table["utterance_id"].to_pylist(), table["speaker"].to_pylist(), strict=True))
     clips_of = Counter(clips.values())
@@ -54,7 +55,9 @@ def choose_prompts(dataset: Dataset, *, heard: Sequence[str], count: int, seed: 
     chosen = table.filter(pc.is_in(table["utterance_id"], pa.array(names, pa.string()))).to_pylist()
     rows = {row["utterance_id"]: row for row in chosen}
     return EvalPrompts(
-        {name: rows[name]["text"] for name in names}, {name: _reference_of(table, rows[name]) for name in names}
+        texts={name: rows[name]["text"] for name in names},
+        references={name: _reference_of(table, rows[name]) for name in names},
+        languages={name: rows[name]["language"] for name in names},
     )
 
 

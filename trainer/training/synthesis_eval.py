@@ -19,13 +19,12 @@ from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import ReferenceLength
 from trainer.model.xtts import XTTS, Generated
-from trainer.monitoring.samples import Sample
+from trainer.monitoring.samples import Sample, as_int16
 from trainer.speech.griffin_lim import griffin_lim
-from trainer.training.dtw import dtw_distance_db
 from trainer.training.eval_prompts import Clip, EvalPrompts, choose_prompts, reference_crops
+from trainer.training.synthesis_metrics import SynthesisMeasures, synthesis_metrics
 
 MAX_LENGTH_RATIO = 1.5  # longest synthesis over the longest clip; longer speech is cut off
-MAX_MOVE = 2  # tokens by which attention may advance in one decoder step
 ITERATIONS = 32  # of Griffin-Lim: sufficient quality in half the time of the best setting
 
 Batch = dict[str, tf.Tensor]
@@ -44,6 +43,7 @@ class SynthesisEval:
         seed: int,
         xla: bool = True,
     ):
+        self._measures = SynthesisMeasures(config, spec=dataset.info.contract.features)
         self._model, self._count, self._seed, self._lengths = model, config.clips, seed, lengths
         self._dataset, self._spec = dataset, dataset.info.contract.features
         self._prompts: EvalPrompts | None = None
@@ -141,33 +141,16 @@ class SynthesisEval:
             spoken_sound=mel_to_audio(mel, spec=self._spec),
         )
 
+    def measure(self, samples: list[Sample]) -> dict[str, float]:
+        """The metrics of synthesized clips, with those that the settings ask for."""
+        assert self._prompts is not None
+        return synthesis_metrics(samples) | self._measures.measure(samples, languages=self._prompts.languages)
+
 
 def mel_to_audio(mel: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
     """Convert a mel [F, M] to audio [S] int16 with Griffin-Lim; scaled down if it would clip."""
     signal = griffin_lim(np.nan_to_num(mel, nan=spec.log_silence), spec=spec, iterations=ITERATIONS)
-    peak = max(1.0, float(np.abs(signal).max(initial=0.0)))
-    return np.round(signal / peak * 32767.0).astype(np.int16)
-
-
-def synthesis_metrics(samples: list[Sample]) -> dict[str, float]:
-    """Return length error, mel distance, monotonic share and ended share, each as the mean over clips."""
-    each = [_metrics(sample) for sample in samples]
-    return {f"free_{name}": float(np.mean([metrics[name] for metrics in each])) for name in each[0]}
-
-
-def _metrics(sample: Sample) -> dict[str, float]:
-    return {
-        "length_error": abs(len(sample.spoken) / len(sample.target) - 1.0),
-        "mel_distance_db": dtw_distance_db(sample.spoken, sample.target),
-        "moves": monotonic_share(sample.alignment),
-        "ended": float(sample.has_ended),
-    }
-
-
-def monotonic_share(alignment: np.ndarray) -> float:
-    """Return the share of decoder steps whose most attended token advances by 0 to 2; alignment is [N, T]."""
-    moves = np.diff(alignment.argmax(1))
-    return float(((moves >= 0) & (moves <= MAX_MOVE)).mean()) if len(moves) else 1.0
+    return as_int16(signal)
 
 
 def _pad_stack(values: list[np.ndarray]) -> np.ndarray:

@@ -175,13 +175,13 @@ class TrainLoop:
         self.last_loss = metrics["loss"]
 
     def _validate(self) -> bool:
-        """Validate, and return True if the loss is the lowest so far.
+        """Validate, and return True if the score is the lowest so far.
 
         The validation stays pending until its loss is known: a signal may interrupt it.
         """
         state, step, data = self._state, self._state.progress.step, self._components.data
         state.mark_validation_pending()
-        loss = self._validation.run(
+        loss, score = self._validation.run(
             data.validation,
             buckets=data.validation_plan.buckets,
             device=self._components.devices.first,
@@ -195,7 +195,7 @@ class TrainLoop:
         if loss is not None and (action := state.update_plateau(loss)):
             self._incidents.add("plateau", step=step, action=action.kind, reason=action.reason)
             self._logger.log(f"step {step}: {action.reason}")
-        return state.record_validation(loss)
+        return state.record_validation(score)
 
     def _sync_stop(self, *, validated: bool, save_due: bool) -> signal.Signals | None:
         """Return the signal that any host received; a checkpoint that is due is saved even if another host is gone."""

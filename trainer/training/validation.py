@@ -29,7 +29,7 @@ from trainer.optim.adamw import AdamW
 from trainer.platform.tf_errors import is_out_of_memory
 from trainer.training.incidents import IncidentLog
 from trainer.training.losses import loss_weights
-from trainer.training.synthesis_eval import SynthesisEval, synthesis_metrics
+from trainer.training.synthesis_eval import SynthesisEval
 from trainer.training.train_step import Batch, EvalOutput, EvalStep
 
 
@@ -64,7 +64,7 @@ class Validation:
         logger: RunLogger,
         log_corrupt_record: Callable[[str], object],
         should_stop: Callable[[], bool],
-    ) -> float | None:
+    ) -> ValidationOutcome:
         """Validate after step `step`, and log metrics, images and audio.
 
         Args:
@@ -74,7 +74,7 @@ class Validation:
             should_stop: polled for each batch; True interrupts the validation.
 
         Returns:
-            The loss; None if there is no clip, or the validation was interrupted.
+            The loss and the score; none if there is no clip, or the validation was interrupted.
 
         Raises:
             OutOfMemory: a batch did not fit.
@@ -91,20 +91,26 @@ class Validation:
         with self._optimizer.averaged():
             validated = evaluate_batches(batches, step=evaluate, losses=self._config.loss)
         if validated is None or should_stop():
-            return None
+            return ValidationOutcome()
         values = validated.losses | self._synthesize(step, logger=logger)
         if self._programs == programs:
             values["validation_s"] = time.monotonic() - start_s
         logger.log_metrics("validation", step=step, values=values)
         for name, image in validated.images.items():
             logger.log_image(name, step=step, image=image)
-        return validated.losses["loss"]
+        best_by = self._config.synthesis_eval.best_by
+        score = values.get("loss" if best_by == "loss" else f"free_{best_by}")
+        if score is None and "free_ended" in values:
+            logger.log(f"no {best_by}: the listener knows the language of no clip; no checkpoint becomes the best")
+        return ValidationOutcome(values["loss"], score)
 
     def validation_fingerprint(self, stream: Stream) -> str:
-        """Return everything that makes validation losses comparable, as JSON: loss terms, final weights and clips."""
+        """Return everything that makes losses and scores comparable, as JSON: loss terms, weights, clips, the score."""
         config = self._config
         terms = config.loss.model_dump(exclude={"adaptive", "guided_attention"})
-        return json.dumps([terms, config.model.crop_frames, stream.contents])
+        spoken = config.synthesis_eval
+        score = [] if spoken.best_by == "loss" else [spoken.model_dump(include={"clips", "listener", "best_by"})]
+        return json.dumps([terms, config.model.crop_frames, stream.contents, *score])
 
     @property
     def _programs(self) -> int:
@@ -131,7 +137,14 @@ class Validation:
         samples = Samples(step, self._rate_hz, synthesized)
         logger.log_samples(samples)
         write_samples(samples, run=self._run)
-        return synthesis_metrics(synthesized)
+        return self.synthesis.measure(synthesized)
+
+
+class ValidationOutcome(NamedTuple):
+    """What a validation says of the model; None: the validation did not measure it."""
+
+    loss: float | None = None
+    score: float | None = None  # the value whose lowest makes the best checkpoint
 
 
 class ValidationResult(NamedTuple):

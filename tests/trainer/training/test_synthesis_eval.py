@@ -11,17 +11,20 @@ import pytest
 import tensorflow as tf
 
 from shared.dataset import Dataset
+from shared.features import preset
 from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.conftest import built
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import ReferenceLength
+from trainer.evaluation import listeners
 from trainer.model.xtts import Generated
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.samples import Sample, Samples, read_samples, write_samples
 from trainer.training import synthesis_eval
 from trainer.training.eval_prompts import Clip, choose_prompts, reference_crops
-from trainer.training.synthesis_eval import SynthesisEval, monotonic_share, synthesis_metrics
+from trainer.training.synthesis_eval import SynthesisEval
+from trainer.training.synthesis_metrics import SynthesisMeasures, monotonic_share, synthesis_metrics
 
 R = 4
 
@@ -109,7 +112,8 @@ def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dat
         given = lent[name]
         if reference:
             half = rows[name]["tokens"] * pace(dataset) / 2
-            most = min(max(int(half), 8), Echo.config.crop_frames, len(mels[reference]))
+            shortest = Echo.config.crop_frames // 8  # of training's crops; others are multiples of it
+            most = min(max(int(half) // shortest * shortest, shortest), Echo.config.crop_frames, len(mels[reference]))
             start = loudest_start(mels[reference], most=most)
             np.testing.assert_array_equal(given[:most], mels[reference][start : start + most])
             assert not given[most:].any()
@@ -252,3 +256,36 @@ def test_samples_of_no_use_are_none(tmp_path: Path, content: bytes | None) -> No
     if content is not None:
         (tmp_path / "samples.npz").write_bytes(content)
     assert read_samples(tmp_path) is None
+
+
+class Ear:
+    """Hears English: what was said where the sound is loud, and one word otherwise."""
+
+    def hears(self, language: str) -> bool:
+        return language == "eng_Latn"
+
+    def transcribe(self, samples: np.ndarray, **_: object) -> str:
+        return "the old lady" if samples.max() > 0.5 else "lady"
+
+
+def test_words_and_pitch_are_measured_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listeners, "open_listener", lambda name: {"ear": Ear()}[name])
+    mel = np.random.default_rng(0).normal(-5, 1, (40, 80)).astype(np.float32)
+    hum = np.sin(2 * np.pi * 150 / 22_050 * np.arange(40 * 256))
+    loud, quiet = (np.round(level * 32767 * hum).astype(np.int16) for level in (0.9, 0.1))
+    clips = [
+        Sample(name, "The old lady.", mel, mel, np.eye(2), np.True_, loud, sound)
+        for name, sound in (("a", loud), ("b", quiet), ("c", quiet))
+    ]
+    languages = {"a": "eng_Latn", "b": "eng_Latn", "c": "deu_Latn"}
+    asked = SynthesisEvalConfig(listener="ear", pitch=True)
+    found = SynthesisMeasures(asked, spec=preset("hifigan-22k")).measure(clips, languages=languages)
+    assert found["free_word_errors"] == 2 / 6
+    assert found["free_character_errors"] == 8 / 24
+    assert (found["free_recording_word_errors"], found["free_recording_character_errors"]) == (0, 0)
+    assert found["free_f0_rms_cents"] == pytest.approx(0.0, abs=5)
+    assert found["free_voicing_error"] == pytest.approx(0.0, abs=0.1)
+    nothing = SynthesisMeasures(SynthesisEvalConfig(), spec=preset("hifigan-22k"))
+    assert nothing.measure(clips, languages=languages) == {}
+    foreign = SynthesisMeasures(SynthesisEvalConfig(listener="ear"), spec=preset("hifigan-22k"))
+    assert foreign.measure(clips[2:], languages=languages) == {}

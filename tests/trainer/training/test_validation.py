@@ -27,8 +27,9 @@ from trainer.monitoring.plots import mel_comparison_image
 from trainer.monitoring.samples import Sample
 from trainer.training import validation
 from trainer.training.incidents import IncidentLog
+from trainer.training.synthesis_metrics import synthesis_metrics
 from trainer.training.train_step import EvalOutput, EvalStep
-from trainer.training.validation import Validation, evaluate_batches
+from trainer.training.validation import Validation, ValidationOutcome, evaluate_batches
 
 BATCH = random_batch(frames=[24, 17], token_counts=[6, 4], width=24, tokens=6)
 
@@ -122,14 +123,15 @@ class Speech:
     programs = 0
 
     def __init__(self, speak: Callable[[], list[Sample]]):
-        self.synthesize = speak
+        self.synthesize, self.measure = speak, synthesis_metrics
 
     def collect_clips(self, batches: Iterator, *, stream: Stream) -> Iterator:
         return iter(batches)
 
 
-def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **config: object) -> None:
+def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **config: object) -> list[ValidationOutcome]:
     """Validate a toy model after each of the given steps."""
+    outcomes: list[ValidationOutcome] = []
     stream, plan, _ = make_stream(dataset, buckets=1)
     held = Validation(
         toy.Toy(80),  # type: ignore[arg-type]
@@ -142,7 +144,7 @@ def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **confi
     )
     with RunLogger(run, step=0, steps=10, validate_every=1) as monitor:
         for step in at:
-            loss = held.run(
+            outcome = held.run(
                 stream,
                 buckets=plan.buckets,
                 device=DEVICE,
@@ -151,7 +153,9 @@ def run(at: list[int], *, average: Average, dataset: Dataset, run: Path, **confi
                 log_corrupt_record=print,
                 should_stop=lambda: False,
             )
-            assert loss is not None
+            assert outcome.loss is not None
+            outcomes.append(outcome)
+    return outcomes
 
 
 @pytest.mark.slow
@@ -171,7 +175,8 @@ def test_losses_and_speech_are_those_of_the_moving_average(
 
     monkeypatch.setattr(validation, "EvalStep", Watched)
     monkeypatch.setattr(validation, "SynthesisEval", lambda *_, **__: Speech(speak))
-    run([1000], average=average, dataset=dataset, run=tmp_path)
+    (outcome,) = run([1000], average=average, dataset=dataset, run=tmp_path)
+    assert outcome.score == outcome.loss
     assert {what for what, _ in seen} == {"judged", "spoken"}
     assert all(is_in_use for _, is_in_use in seen)
     assert not average.is_in_use
@@ -185,13 +190,29 @@ def test_clips_are_synthesized_at_every_nth_validation_and_after_the_last_step(
     said = Sample("one", "Yes.", mel, mel, np.eye(2), np.True_, sound, sound)
     monkeypatch.setattr(validation, "EvalStep", toy.EvalStep)
     monkeypatch.setattr(validation, "SynthesisEval", lambda *_, **__: Speech(lambda: [said]))
-    settings = {"steps": 50, "validate_every": 10, "synthesis_eval": {"every": 2}}
-    run([10, 20, 30, 40, 50], average=Average(), dataset=dataset, run=tmp_path, **settings)
+    settings = {"steps": 50, "validate_every": 10, "synthesis_eval": {"every": 2, "best_by": "mel_distance_db"}}
+    outcomes = run([10, 20, 30, 40, 50], average=Average(), dataset=dataset, run=tmp_path, **settings)
+    alike = pytest.approx(0.0, abs=0.1)  # the distance of clips that equal their recordings
+    assert [one.score for one in outcomes] == [None, alike, None, alike, alike]
     shown = steps_shown(tmp_path)
     assert shown["alignment"] == shown["target_over_prediction"] == shown["validation/mel"] == [10, 20, 30, 40, 50]
     spoken = {tag: steps for tag, steps in shown.items() if tag.startswith(("spoken/", "validation/free_"))}
     assert {tag.partition("/")[0] for tag in spoken} == {"spoken", "validation"}
     assert all(steps == [20, 40, 50] for steps in spoken.values())
+
+
+@pytest.mark.slow
+def test_a_score_that_no_clip_has_is_reported(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mel, sound = np.arange(8.0 * 80).reshape(8, 80), np.zeros(256, np.int16)
+    said = Sample("one", "Yes.", mel, mel, np.eye(2), np.True_, sound, sound)
+    monkeypatch.setattr(validation, "EvalStep", toy.EvalStep)
+    monkeypatch.setattr(validation, "SynthesisEval", lambda *_, **__: Speech(lambda: [said]))
+    asked = {"listener": "pocketsphinx", "best_by": "word_errors"}
+    (outcome,) = run([1000], average=Average(), dataset=dataset, run=tmp_path, synthesis_eval=asked)
+    assert outcome.score is None
+    assert "no word_errors: the listener knows the language of no clip" in "".join(capsys.readouterr())
 
 
 @pytest.mark.slow
@@ -245,6 +266,7 @@ def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
         validation_fingerprint(loss={"kl": 0.2}),
         validation_fingerprint(loss={"mel_kind": "huber"}),
         validation_fingerprint(model={"crop_frames": 33}),
+        validation_fingerprint(synthesis_eval={"best_by": "mel_distance_db"}),
     ):
         assert other != usual
 

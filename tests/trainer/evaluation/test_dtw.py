@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainer.training.dtw import dtw_distance_db
+from trainer.evaluation.dtw import dtw_distance_db, euclidean_distances, warping_path
 
 
 def by_all_paths(one: np.ndarray, other: np.ndarray) -> float:
@@ -40,3 +40,19 @@ def test_slower_speech_has_no_distance_and_louder_speech_has() -> None:
     assert dtw_distance_db(mel + np.log(10.0) / 20, mel) == pytest.approx(1.0, abs=0.05)
     other = np.random.default_rng(1).normal(-5, 2, (40, 80))
     assert dtw_distance_db(other, mel) > 10
+
+
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(0, 100))
+def test_the_path_has_the_cost_of_the_distance_and_leaves_no_frame_out(
+    frames: int, other_frames: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    one, other = (random.normal(-5, 2, (size, 3)) for size in (frames, other_frames))
+    distances = euclidean_distances(one, other)
+    path = warping_path(distances)
+    steps = np.diff(path, axis=0, prepend=-1)
+    assert path[-1].tolist() == [frames - 1, other_frames - 1]
+    assert {tuple(step) for step in steps.tolist()} <= {(1, 1), (1, 0), (0, 1)}
+    cost = float((distances[path[:, 0], path[:, 1]] * steps.sum(1)).sum())
+    db = 20.0 / np.log(10.0) / np.sqrt(3)
+    assert db * cost / (frames + other_frames) == pytest.approx(by_all_paths(one, other), rel=1e-3)

@@ -1,0 +1,63 @@
+"""The check of texts of many lengths: its texts, and what it calls a failure."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from shared.features import preset
+from tests.learn.corpus import SENTENCES
+from tests.learn.grammar import WORDS, jsgf
+from tests.learn.grammar import texts as corpus_texts
+from tests.learn.test_grammar import as_pattern
+from tests.learn.text_check import Listener, Spoken, rates, short_texts, texts_of_sentences, words_of
+
+SPEC = preset("hifigan-22k")
+SAID = "the old doctor follows the lady".split()
+
+
+def test_texts_have_1_to_12_words_equally_often_and_are_none_of_training() -> None:
+    texts = short_texts(300, seed=1)
+    assert [len(words_of(text)) for text in texts] == [1 + number % 12 for number in range(300)]
+    assert {word for text in texts for word in words_of(text)} <= set(WORDS)
+    known, parts = set(corpus_texts(SENTENCES)), {part for text in texts for part in text.split(". ")}
+    assert not known & {part for part in parts if " " in part}
+    patterns = [as_pattern(jsgf(), rule=rule) for rule in ("sentence", "phrase")]
+    assert all(any(pattern.fullmatch(part) for pattern in patterns) for part in parts)
+    assert not known & {one for text in texts_of_sentences(100, seed=2) for one in text.rstrip(".").split(". ")}
+
+
+@pytest.mark.parametrize(
+    ("frames", "tail_s", "heard", "expected"),
+    [
+        (200, 0.0, SAID, []),
+        (130, 0.0, SAID, ["early"]),
+        (290, 0.0, SAID, ["late"]),
+        (230, 0.0, [*SAID, "lady"], ["repeated"]),
+        (230, 0.0, [*SAID[:3], "doctor", *SAID[3:]], ["repeated"]),
+        (200, 0.0, [*SAID, "lady"], []),
+        (200, 0.0, SAID[:5], ["last word"]),
+        (200, 0.0, ["the", *SAID[2:]], []),  # a word error, and no failure to stop
+        (200, 0.6, SAID, ["silent tail"]),
+        (200, 0.4, SAID, []),
+    ],
+)
+def test_each_failure_is_seen(frames: int, tail_s: float, heard: list[str], expected: list[str]) -> None:
+    listener, rate_hz = SimpleNamespace(_spec=SPEC), SPEC.sample_rate_hz
+    end = np.concatenate([np.ones(rate_hz), np.full(int(tail_s * rate_hz), 1e-3)])
+    assert list(Listener._failures(listener, frames, end=end, heard=heard, said=SAID, recorded_frames=200)) == expected
+
+
+def test_rates_are_of_all_words_and_count_what_the_synthesizer_reports() -> None:
+    found = rates(
+        [
+            Spoken("the lady", ["the", "lady"], 0, [], []),
+            Spoken("old lady", ["the", "lady"], 1, ["late", "repeated"], ["no end was predicted"]),
+            Spoken("lady", ["lady"], 0, ["late"], []),
+        ]
+    )
+    assert found.word_errors == pytest.approx(1 / 5)
+    assert found.failures == {"late": 2, "repeated": 1}
+    assert (found.texts, found.failed, found.reported, found.reported_failures) == (3, 2, 1, 1)

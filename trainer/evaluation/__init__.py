@@ -1,0 +1,1 @@
+"""Measures of synthesized speech: words, spectrum, pitch, duration, voice."""
