@@ -19,16 +19,16 @@ REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-
 OUT       ?= $(RUN)/speech.wav
 
 comma  := ,
-EXTRAS := preprocess,trainer,dev,docs$(if $(GPU),$(comma)gpu)
+EXTRAS := preprocess,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
 BENCH  := .venv-bench
-BENCHES ?= quality memory build validation loader waiting without_mels shapes step flink
+BENCHES ?= quality memory build validation loader waiting without_mels shapes step generation flink
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: docs docs-serve diagrams inspect-input profile train evaluate synthesize export quickstart learn-check test test-data test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
+.PHONY: docs docs-serve diagrams inspect-input profile train evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,12 +97,17 @@ evaluate: $(READY)  ## compute losses and synthesis metrics of a checkpoint on D
 # a name that begins with ~/, which a shell leaves alone within quotes; spaces stay as they are
 from_home = $(subst ^:^,,$(subst ^:^~/,$(HOME)/,^:^$1))
 
+evaluate-speech: $(READY)  ## speak DATA's validation split and compare words, pitch and voice with the recordings: RUN= DATA= ARGS="--clips 100"
+	$(BIN)/myxtts-speak evaluate $(RUN) --data $(DATA) $(ARGS)
+
 # as it was given, in the environment too, into which make would put it with its $( ) evaluated
 unexport TEXT
+# exit code 1 means that a sentence is implausible, which the command says; the file is written
 synthesize: export SAID := $(value TEXT)
 synthesize: $(READY)  ## synthesize a text of any length: RUN= TEXT= FILE= LANGUAGE= REFERENCE= OUT= ARGS=
-	$(BIN)/myxtts-train synthesize --run $(RUN) $(if $(FILE),--file "$(call from_home,$(FILE))",--text "$$SAID") --language $(LANGUAGE) \
-	  $(if $(REFERENCE),--reference "$(call from_home,$(REFERENCE))") --out "$(call from_home,$(OUT))" $(ARGS)
+	$(BIN)/myxtts-speak say $(if $(FILE),--file "$(call from_home,$(FILE))") --language $(LANGUAGE) \
+	  $(if $(REFERENCE),--reference "$(call from_home,$(REFERENCE))") --out "$(call from_home,$(OUT))" $(ARGS) \
+	  -- $(RUN) $(if $(FILE),,"$$SAID") || test $$? -eq 1
 
 export: $(READY)  ## export a run as SavedModel, weights and config: RUN= OUT=runs/sample/export ARGS=
 	$(BIN)/myxtts-train export --run $(RUN) --out $(if $(filter file,$(origin OUT)),$(RUN)/export,$(OUT)) $(ARGS)
@@ -130,7 +135,7 @@ test-data: $(READY)  ## all tests but those of the trainer
 	$(BIN)/pytest --ignore tests/trainer --ignore tests/learn
 
 # of a half of the trainer's tests: the folders whose tests train models and share the trained runs
-TRAINING_TESTS := $(addprefix tests/trainer/,distributed monitoring speech tools training)
+TRAINING_TESTS := $(addprefix tests/trainer/,distributed monitoring server speech tools training)
 
 test-model: $(READY)  ## the tests of the trainer's input, model, optimizer and checkpoints, and of the learn check
 	$(BIN)/pytest tests/trainer tests/learn $(addprefix --ignore ,$(TRAINING_TESTS))
@@ -174,7 +179,7 @@ types: $(READY)  ## mypy
 $(BENCH)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
-	  --editable ".[preprocess,trainer,bench]"
+	  --editable ".[preprocess,trainer,speech,bench]"
 	touch $@
 
 bench: $(BENCH)/.ready  ## run the benchmarks, each beside its floor or its peers: BENCHES=

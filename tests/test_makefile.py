@@ -23,10 +23,8 @@ def test_make_says_every_character_of_a_text(tmp_path: Path) -> None:
     """The command is one that writes down what it is given."""
     text = r"""It costs $20, $$40 or "100 %", isn't it? `no` \\ #1 $(shell false) ${ $( b"""
     heard = tmp_path / "heard"
-    command = tmp_path / "myxtts-train"
-    command.write_text(
-        f'#!/bin/sh\nwhile [ $1 != --text ]; do shift; done\nprintf %s "$2" > {heard}\n', encoding="utf-8"
-    )
+    command = tmp_path / "myxtts-speak"
+    command.write_text(f'#!/bin/sh\nwhile [ $1 != -- ]; do shift; done\nprintf %s "$3" > {heard}\n', encoding="utf-8")
     command.chmod(0o755)
     made = [f"BIN={tmp_path}", "READY="]
     for words, environment in ([f"TEXT={text}"], {}), ([], {"TEXT": text}):

@@ -31,7 +31,7 @@ OVERVIEW = (
     Box("myxtts-data validate, report, compare, trace", ("every byte, every claim; repair to the same bytes",)),
     Box("myxtts-train train", ("tf.data → one XLA program per batch shape",), "as often as you like"),
     Box("Checkpoints, metrics, summary.html", kind="file"),
-    Box("myxtts-train synthesize, export", ("text and a reference clip → mel → Griffin-Lim",)),
+    Box("myxtts-speak say, serve; export", ("text and a voice → mel → Griffin-Lim",)),
     Box("Speech", kind="data"),
 )
 

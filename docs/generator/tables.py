@@ -129,8 +129,10 @@ def commands() -> str:
     """The help of every command of both programs."""
     from pipelines.cli import cli as data
     from trainer.cli import cli as train
+    from trainer.speak_cli import cli as speak
 
-    return "\n\n".join([*_help(data, path="myxtts-data"), *_help(train, path="myxtts-train")])
+    groups = {"myxtts-data": data, "myxtts-train": train, "myxtts-speak": speak}
+    return "\n\n".join(part for path, group in groups.items() for part in _help(group, path=path))
 
 
 def _help(command: click.Command, *, path: str) -> list[str]:
