@@ -51,7 +51,8 @@ def start_tensorflow(
         init_devices: initialize the devices now; False on one of several hosts, which initializes them when it joins
             the others.
         check_compiler: check that XLA can compile for every visible GPU.
-        keep_programs: keep programs that XLA compiles for the CPU on disk, and use those of earlier processes.
+        keep_programs: keep programs that XLA compiles for the CPU on disk, and use those of earlier processes, unless
+            TensorFlow is imported already.
 
     Raises:
         UserError: a GPU is unavailable, or XLA cannot compile for it.
@@ -61,7 +62,8 @@ def start_tensorflow(
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # the numbering of NVML and nvidia-smi
     if gpus == "hidden":
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-    if keep_programs and (folder := open_cache(cache_folder())):
+    too_late = "tensorflow" in sys.modules  # reads its flags once
+    if keep_programs and not too_late and (folder := open_cache(cache_folder())):
         atexit.register(close_cache, folder)
     allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
     with hide_notes():

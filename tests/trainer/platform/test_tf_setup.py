@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -88,6 +89,17 @@ def test_a_busy_gpu_is_reported_in_one_line(growing: list, monkeypatch: pytest.M
     monkeypatch.setattr(tf.config, "list_logical_devices", refuse)
     with pytest.raises(UserError, match=r"^the GPU failed or is unavailable \(cudaSetDevice.*CUDA_VISIBLE_DEVICES"):
         start_tensorflow()
+
+
+def test_a_process_that_has_imported_tensorflow_opens_no_folder_of_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TensorFlow would not see the flags; processes that are started later would."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("TF_XLA_FLAGS", "")
+    start_tensorflow(keep_programs=True)
+    assert os.environ["TF_XLA_FLAGS"] == ""
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from tests.trainer.microbatch_memory import PARTS
 from tests.trainer.models import random_batch, same_for_all, smallest
+from tests.trainer.processes import begin, end
 from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.optim.adamw import AdamW
@@ -67,9 +67,8 @@ def test_the_gradients_norm_is_that_of_dense_gradients(whole: Outcome) -> None:
 @pytest.mark.slow
 def test_memory_for_activations_is_that_of_a_part(tmp_path: Path) -> None:
     """Micro-batches need a second copy of the gradients, which is small here."""
-    words = [sys.executable, "-m", "tests.trainer.microbatch_memory", str(tmp_path)]
-    ended = subprocess.run(words, capture_output=True, text=True, timeout=900)
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    whole_bytes, parts_bytes = json.loads(ended.stdout).values()
+    ended = end(begin([sys.executable, "-m", "tests.trainer.microbatch_memory", tmp_path]), within_s=900)
+    assert ended.code == 0, ended.err[-3000:]
+    whole_bytes, parts_bytes = json.loads(ended.out).values()
     print(f"buffers of a step: {whole_bytes / 2**20:.1f} MiB, in {PARTS[1]} parts {parts_bytes / 2**20:.1f} MiB")
     assert parts_bytes < 1.5 * whole_bytes / PARTS[1]
