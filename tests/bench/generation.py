@@ -8,7 +8,7 @@ Models of the sizes `nano` and `tiny` with fresh weights speak a sentence of 18 
 - the sentence as the synthesizer speaks it, its first part of 16 steps, and the bare compiled steps;
 - the same steps without caches: at each one the decoder runs over all frames so far, padded to the next multiple of 16
   steps so that four compiled programs serve; what both compute is compared in tests/trainer/model/test_decoding.py;
-- 20 sentences alone and in batches of 16;
+- 20 sentences alone and in batches of up to 16;
 - Griffin-Lim of the 2.5 s.
 
 All on the CPU in float32, by turns, medians; ratios are medians of the ratios of each round. Exit 1 where a bound is
@@ -86,7 +86,7 @@ class Speaker:
             self.sentence()
 
     def in_batches(self) -> None:
-        """Twenty sentences, sixteen at a time."""
+        """Twenty sentences, at most sixteen at a time."""
         for first in range(0, SENTENCES, BATCH_ROWS):
             rows = min(BATCH_ROWS, SENTENCES - first)
             self.generator.speak([self.prompt] * rows, sampling=ENDLESS)

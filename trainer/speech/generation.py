@@ -5,7 +5,7 @@
                                                                   └──── state ◄────────────────┘ until all have ended
 
 Seed, threshold and temperature are inputs of the programs. So one program speaks every text of up to MIN_TOKENS
-tokens for as long as caches of CACHE_STEPS steps last, and another one speaks BATCH_ROWS such texts at once.
+tokens for as long as caches of CACHE_STEPS steps last, and others speak several such texts at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from trainer.platform.tf_setup import hide_notes
 PART_STEPS = 16  # of a call: with 4 frames a step and hop 256 at 22,050 Hz, 0.74 s of speech
 MIN_TOKENS = 64  # to which shorter texts are padded; longer ones to 4 times as many, and so on
 CACHE_STEPS = 128  # of the first cache, 6 s of speech, then 4 times as many; a step costs what the cache has room for
-BATCH_ROWS = 16  # of a batch of several texts; fewer texts are padded
+PROGRAM_ROWS = (1, 4, 16)  # texts that a program speaks at once; fewer texts are padded
+BATCH_ROWS = PROGRAM_ROWS[-1]
 VOICE_ROWS = 16  # crops of a voice that are encoded at once
 
 
@@ -103,7 +104,8 @@ class Generator:
 
     def speak(self, prompts: Sequence[Prompt], *, sampling: Sampling) -> list[MelPart]:
         """Speak up to BATCH_ROWS prompts at once; each one as `parts` would speak it alone."""
-        parts = self._parts(prompts, rows=BATCH_ROWS if len(prompts) > 1 else 1, sampling=sampling)
+        rows = next(rows for rows in PROGRAM_ROWS if rows >= len(prompts))
+        parts = self._parts(prompts, rows=rows, sampling=sampling)
         return [join_parts(row) for row in zip(*parts, strict=True)]
 
     def _parts(self, prompts: Sequence[Prompt], *, rows: int, sampling: Sampling) -> Iterator[list[MelPart]]:
