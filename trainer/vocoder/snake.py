@@ -1,0 +1,85 @@
+"""Snake activations (Ziyin, Hartwig & Ueda, 2020, arXiv:2006.08195), alone and between resamplings against aliases.
+
+BigVGAN (Lee et al., 2023, arXiv:2206.04658) doubles the rate before each activation and halves it afterwards, with a
+low-pass filter of 12 taps each time.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+TAPS = 12
+RATE = 2
+UP_REACH = 3  # samples of the input on each side
+DOWN_PADDING = (5, 6)
+
+
+class Snake(keras.layers.Layer):
+    """x + sin²(αx) / β for [B, T, C], with α and β of each channel; Snake's β is its α."""
+
+    def __init__(self, channels: int, *, has_beta: bool, is_logarithmic: bool, name: str):
+        super().__init__(name=name)
+        self._is_logarithmic = is_logarithmic
+        initial = "zeros" if is_logarithmic else "ones"
+        self.alpha = self.add_weight(shape=(channels,), initializer=initial, name="alpha")
+        self.beta = self.add_weight(shape=(channels,), initializer=initial, name="beta") if has_beta else None
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        alpha = tf.convert_to_tensor(self.alpha)
+        beta = alpha if self.beta is None else tf.convert_to_tensor(self.beta)
+        if self._is_logarithmic:
+            alpha, beta = tf.exp(alpha), tf.exp(beta)
+        return x + tf.square(tf.sin(x * alpha)) / (beta + 1e-9)
+
+
+class AntiAliasedSnake(keras.layers.Layer):
+    """Snake at twice the rate, [B, T, C] to [B, T, C]."""
+
+    reach = 6
+
+    def __init__(self, channels: int, *, has_beta: bool, is_logarithmic: bool, name: str):
+        super().__init__(name=name)
+        self.act = Snake(channels, has_beta=has_beta, is_logarithmic=is_logarithmic, name=f"{name}.act")
+
+    def call(self, x: tf.Tensor) -> tf.Tensor:
+        return downsample(self.act(upsample(x)))
+
+
+@functools.cache
+def low_pass_filter() -> np.ndarray:
+    """The filter of both resamplings [TAPS] float32: a Kaiser-windowed sinc, cut off at half the lower rate.
+
+    Its window is as narrow as `scipy.signal.kaiser_beta` says for the attenuation that a transition of 1.2 times the
+    cutoff allows.
+    """
+    cutoff, half_width = 0.5 / RATE, 0.6 / RATE
+    attenuation_db = 2.285 * (TAPS // 2 - 1) * np.pi * 4 * half_width + 7.95
+    beta = 0.1102 * (attenuation_db - 8.7)  # of more than 50 dB
+    times = np.arange(-TAPS // 2, TAPS // 2) + 0.5
+    taps = 2 * cutoff * np.kaiser(TAPS, beta) * np.sinc(2 * cutoff * times)
+    return (taps / taps.sum()).astype(np.float32)
+
+
+def upsample(x: tf.Tensor) -> tf.Tensor:
+    """Twice as many samples, [B, 2 T, C]; both ends continue with their last value."""
+    taps, samples = RATE * low_pass_filter(), tf.shape(x)[1]
+    padded = _continued(x, UP_REACH, UP_REACH)
+    shifted = [padded[:, shift : shift + samples] for shift in range(2 * UP_REACH + 1)]
+    even = tf.add_n([shifted[shift] * taps[11 - 2 * shift] for shift in range(TAPS // 2)])
+    odd = tf.add_n([shifted[shift + 1] * taps[10 - 2 * shift] for shift in range(TAPS // 2)])
+    return tf.reshape(tf.stack([even, odd], 2), [tf.shape(x)[0], -1, x.shape[2]])
+
+
+def downsample(x: tf.Tensor) -> tf.Tensor:
+    """Every second sample after the filter, [B, ⌈T / 2⌉, C]; both ends continue with their last value."""
+    taps, samples = low_pass_filter(), tf.shape(x)[1]
+    padded = _continued(x, *DOWN_PADDING)
+    return tf.add_n([padded[:, tap : tap + samples : RATE] * taps[tap] for tap in range(TAPS)])
+
+
+def _continued(x: tf.Tensor, before: int, after: int) -> tf.Tensor:
+    return tf.concat([tf.repeat(x[:, :1], before, 1), x, tf.repeat(x[:, -1:], after, 1)], 1)

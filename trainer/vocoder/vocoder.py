@@ -1,0 +1,60 @@
+"""Vocoders: from mels to samples, whole or while the mel grows.
+
+vocoder = Vocoder.load(Path("vocos.safetensors"))
+samples = vocoder(mel)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from shared.errors import UserError
+from shared.features import FeatureSpec
+from trainer.vocoder.vocoder_file import Generator, feature_differences, read_vocoder
+
+
+class Vocoder:
+    """A generator with the mels that it was trained on."""
+
+    def __init__(self, generator: Generator, *, spec: FeatureSpec):
+        self._generator, self.spec = generator, spec
+        self._run = tf.function(generator.call, autograph=False, reduce_retracing=True)
+
+    @classmethod
+    def load(cls, path: Path) -> Vocoder:
+        """Load a vocoder file.
+
+        Raises:
+            UserError: the file cannot be read, or is no vocoder.
+        """
+        generator, info = read_vocoder(path)
+        return cls(generator, spec=info.features)
+
+    def check(self, spec: FeatureSpec, *, of: str) -> None:
+        """Raises UserError if mels are of another kind than those that the vocoder was trained on."""
+        if differences := feature_differences(spec, self.spec):
+            raise UserError(f"{of}: other mels than the vocoder's: {'; '.join(differences)}")
+
+    def __call__(self, log_mel: np.ndarray) -> np.ndarray:
+        """Samples [S] float32 in [-1, 1] of a mel [F, M] in ln magnitude; as many as Griffin-Lim gives."""
+        if not len(log_mel):
+            return np.zeros(0, np.float32)
+        return self._run(tf.constant(log_mel[np.newaxis], tf.float32))[0].numpy()
+
+    def stream(self, mels: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        """Samples of the parts [F, M] of a mel, as many after each part as no later part changes."""
+        context, hop = self._generator.context_frames, self.spec.hop_samples
+        pending = np.zeros([0, self.spec.n_mels], np.float32)
+        skipped = 0  # frames at the begin of `pending` whose samples are out
+        for mel in mels:
+            pending = np.concatenate([pending, mel])
+            ready = len(pending) - context
+            if ready > skipped:
+                yield self(pending)[skipped * hop : ready * hop]
+                dropped = max(0, ready - context)
+                pending, skipped = pending[dropped:], ready - dropped
+        yield self(pending)[skipped * hop :]
