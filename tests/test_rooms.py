@@ -37,7 +37,7 @@ SHARED_MAY_IMPORT = {"google_crc32c", "numpy", "pyarrow", "pydantic", "yaml"}
 FLOORS = {
     "trainer": (
         *(".", "server", "tools", "training", "evaluation", "speech", "monitoring", "checkpoint", "distributed"),
-        *("optim", "data", "model", "platform", "config"),
+        *("optim", "data", "model", "vocoder", "platform", "config"),
     ),
     "pipelines": (
         *(".", "repair", "compare", "trace", "report", "validation", "build", "html", "tables", "execution"),

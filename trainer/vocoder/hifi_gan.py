@@ -49,6 +49,7 @@ class ResidualBlock(keras.layers.Layer):
         count = len(self._steps) * len(kinds)
         self._activations = [make_activation(channels, f"{name}.activations.{index}") for index in range(count)]
         self.reach = sum(one.reach for step in self._steps for one in step) + sum(map(reach_of, self._activations))
+        self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         activations = iter(self._activations)

@@ -20,6 +20,7 @@ class Convolution(keras.layers.Layer):
         self.reach = dilation * (kernel - 1) // 2  # samples on each side that an output depends on
         self.weight = self.add_weight(shape=(kernel, inputs, outputs), initializer=normal(0.01), name="weight")
         self.bias = self.add_weight(shape=(outputs,), initializer="zeros", name="bias") if bias else None
+        self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         x = tf.nn.conv1d(x, tf.convert_to_tensor(self.weight), 1, "SAME", dilations=self._dilation)
@@ -39,6 +40,7 @@ class UpsamplingConvolution(keras.layers.Layer):
         self.reach = -(-self._padding // rate)
         self.weight = self.add_weight(shape=(kernel, outputs, inputs), initializer=normal(0.01), name="weight")
         self.bias = self.add_weight(shape=(outputs,), initializer="zeros", name="bias")
+        self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         rows, inputs = tf.shape(x)[0], x.shape[2]
@@ -59,6 +61,7 @@ class DepthwiseConvolution(keras.layers.Layer):
         self.reach = (kernel - 1) // 2
         self.weight = self.add_weight(shape=(kernel, 1, channels), initializer=normal(0.02), name="weight")
         self.bias = self.add_weight(shape=(channels,), initializer="zeros", name="bias")
+        self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         # a sum of shifted products, which XLA computes in one pass
@@ -75,6 +78,7 @@ class Linear(keras.layers.Layer):
         super().__init__(name=name)
         self.weight = self.add_weight(shape=(inputs, outputs), initializer=normal(0.02), name="weight")
         self.bias = self.add_weight(shape=(outputs,), initializer="zeros", name="bias")
+        self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         return tf.matmul(x, self.weight) + self.bias
@@ -88,6 +92,7 @@ class LayerNorm(keras.layers.Layer):
         self._epsilon = epsilon
         self.weight = self.add_weight(shape=(channels,), initializer="ones", name="weight")
         self.bias = self.add_weight(shape=(channels,), initializer="zeros", name="bias")
+        self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         mean, variance = tf.nn.moments(x, -1, keepdims=True)

@@ -27,6 +27,7 @@ class Snake(keras.layers.Layer):
         initial = "zeros" if is_logarithmic else "ones"
         self.alpha = self.add_weight(shape=(channels,), initializer=initial, name="alpha")
         self.beta = self.add_weight(shape=(channels,), initializer=initial, name="beta") if has_beta else None
+        self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         alpha = tf.convert_to_tensor(self.alpha)
@@ -44,6 +45,7 @@ class AntiAliasedSnake(keras.layers.Layer):
     def __init__(self, channels: int, *, has_beta: bool, is_logarithmic: bool, name: str):
         super().__init__(name=name)
         self.act = Snake(channels, has_beta=has_beta, is_logarithmic=is_logarithmic, name=f"{name}.act")
+        self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         return downsample(self.act(upsample(x)))
@@ -66,19 +68,22 @@ def low_pass_filter() -> np.ndarray:
 
 def upsample(x: tf.Tensor) -> tf.Tensor:
     """Twice as many samples, [B, 2 T, C]; both ends continue with their last value."""
-    taps, samples = RATE * low_pass_filter(), tf.shape(x)[1]
-    padded = _continued(x, UP_REACH, UP_REACH)
-    shifted = [padded[:, shift : shift + samples] for shift in range(2 * UP_REACH + 1)]
-    even = tf.add_n([shifted[shift] * taps[11 - 2 * shift] for shift in range(TAPS // 2)])
-    odd = tf.add_n([shifted[shift + 1] * taps[10 - 2 * shift] for shift in range(TAPS // 2)])
-    return tf.reshape(tf.stack([even, odd], 2), [tf.shape(x)[0], -1, x.shape[2]])
+    taps = RATE * low_pass_filter()[::-1]
+    even_and_odd = np.stack([np.append(taps[::2], 0.0), np.append(0.0, taps[1::2])], 1)
+    both = _filtered(_continued(x, UP_REACH, UP_REACH), even_and_odd, stride=1)
+    return tf.reshape(tf.transpose(both, [0, 1, 3, 2]), [tf.shape(x)[0], -1, x.shape[2]])
 
 
 def downsample(x: tf.Tensor) -> tf.Tensor:
     """Every second sample after the filter, [B, ⌈T / 2⌉, C]; both ends continue with their last value."""
-    taps, samples = low_pass_filter(), tf.shape(x)[1]
-    padded = _continued(x, *DOWN_PADDING)
-    return tf.add_n([padded[:, tap : tap + samples : RATE] * taps[tap] for tap in range(TAPS)])
+    return _filtered(_continued(x, *DOWN_PADDING), low_pass_filter()[:, None], stride=RATE)[..., 0]
+
+
+def _filtered(x: tf.Tensor, filters: np.ndarray, *, stride: int) -> tf.Tensor:
+    """Each channel of x [B, T, C] filtered by filters [taps, N]: [B, T', C, N]."""
+    kernel = np.tile(filters[None, :, None], [1, 1, x.shape[2], 1]).astype(np.float32)
+    both = tf.nn.depthwise_conv2d(x[:, None], kernel, [1, stride, stride, 1], "VALID")[:, 0]
+    return tf.reshape(both, [tf.shape(x)[0], -1, x.shape[2], filters.shape[1]])
 
 
 def _continued(x: tf.Tensor, before: int, after: int) -> tf.Tensor:

@@ -29,6 +29,7 @@ class ConvNextBlock(keras.layers.Layer):
         self._contract = Linear(intermediate_dim, dim, name=f"{name}.pwconv2")
         self.gamma = self.add_weight(shape=(dim,), initializer=keras.initializers.Constant(scale), name="gamma")
         self.reach = self._depthwise.reach
+        self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         change = self._expand(self._norm(self._depthwise(x)))

@@ -1,0 +1,142 @@
+"""Vocoders: streamed as whole, few and many frames, files that are no vocoder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from shared.errors import UserError
+from shared.features import PRESETS
+from trainer.config.vocoder_config import BigVganConfig, HiFiGanConfig, VocosConfig
+from trainer.vocoder.vocoder import Vocoder
+from trainer.vocoder.vocoder_file import VocoderInfo, get_weights, make_generator, read_vocoder, write_vocoder
+
+SMALL = {"upsample_initial_channel": 16, "resblock_kernel_sizes": (3,), "resblock_dilation_sizes": ((1, 3),)}
+CONFIGS = {
+    "hifi-gan": HiFiGanConfig(**SMALL),
+    "bigvgan": BigVganConfig(**SMALL),
+    "vocos center": VocosConfig(dim=16, intermediate_dim=24, num_layers=2),
+    "vocos same": VocosConfig(dim=16, intermediate_dim=24, num_layers=2, padding="same"),
+}
+SPECS = {name: PRESETS["vocos-24k" if name == "vocos center" else "bigvgan-24k-100"] for name in CONFIGS}
+FACTS = {"source": "a test", "source_sha256": "0" * 64, "licence": "none"}
+
+
+def vocoder(name: str) -> Vocoder:
+    keras.utils.set_random_seed(3)
+    generator = make_generator(CONFIGS[name], n_mels=100)
+    random = np.random.default_rng(3)
+    for variable in generator.weights:
+        variable.assign_add(random.normal(0.0, 0.1, variable.shape).astype(np.float32))
+    return Vocoder(generator, spec=SPECS[name])
+
+
+def mel(frames: int) -> np.ndarray:
+    return np.random.default_rng(5).normal(-4.0, 2.0, (frames, 100)).astype(np.float32)
+
+
+def written(path: Path, name: str = "vocos same") -> Path:
+    generator = vocoder(name)._generator
+    write_vocoder(path, generator, info=VocoderInfo.make(CONFIGS[name], features=SPECS[name], **FACTS))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [(name, sizes) for name in CONFIGS for sizes in ([64, 64, 22], [0, 3, 0, 140, 7])] + [("vocos same", [1] * 150)],
+)
+def test_streamed_samples_are_those_of_the_whole(name: str, sizes: list[int]) -> None:
+    whole, speaking = mel(150), vocoder(name)
+    wanted = speaking(whole)
+    parts = np.split(whole, np.cumsum(sizes)[:-1])
+    pieces = list(speaking.stream(iter(parts)))
+    assert np.abs(wanted).max() > 0.01
+    np.testing.assert_allclose(np.concatenate(pieces), wanted, atol=1e-6)
+    if sizes[0] == 64:
+        assert len(pieces) == 4, "nothing came before the end"
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("frames", [0, 1, 2, 40])
+def test_few_frames_have_as_many_samples_as_their_mel_says(name: str, frames: int) -> None:
+    speaking = vocoder(name)
+    samples = speaking(mel(frames))
+    hop = speaking.spec.hop_samples
+    assert len(samples) == max(0, frames - (name == "vocos center")) * hop
+    assert samples.dtype == np.float32
+    assert np.isfinite(samples).all()
+    np.testing.assert_allclose(np.concatenate(list(speaking.stream([mel(frames)]))), samples, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_vocoder_is_read_as_it_was_written(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / "vocoder.safetensors", name)
+    speaking = Vocoder.load(path)
+    assert speaking.spec == SPECS[name]
+    np.testing.assert_array_equal(speaking(mel(20)), vocoder(name)(mel(20)))
+    _, info = read_vocoder(path)
+    assert (info.source, info.licence) == ("a test", "none")
+
+
+def test_mels_of_another_spec_are_refused_by_field(tmp_path: Path) -> None:
+    speaking = Vocoder.load(written(tmp_path / "vocoder.safetensors"))
+    speaking.check(PRESETS["bigvgan-24k-100"], of="the run")
+    with pytest.raises(UserError, match=r"the run: other mels .*sample_rate_hz is 22050, expected 24000; n_mels is 80"):
+        speaking.check(PRESETS["hifigan-22k"], of="the run")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda weights: weights.pop("head.out.bias"), "weights missing: head.out.bias"),
+        (lambda weights: weights.update(extra=np.zeros(1, np.float32)), "weights not of this generator: extra"),
+        (lambda weights: weights.update({"head.out.bias": np.zeros(3, np.float32)}), "of other shapes: head.out.bias"),
+        (
+            lambda weights: weights.update({"backbone.norm.bias": np.full(16, np.nan, np.float32)}),
+            "weights not finite: backbone.norm.bias",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit_are_named(tmp_path: Path, change: object, message: str) -> None:
+    path = tmp_path / "vocoder.safetensors"
+    weights = get_weights(vocoder("vocos same")._generator)
+    change(weights)
+    metadata = VocoderInfo.make(CONFIGS["vocos same"], features=SPECS["vocos same"], **FACTS).metadata()
+    safetensors.numpy.save_file(weights, path, metadata)
+    with pytest.raises(UserError, match=message):
+        read_vocoder(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("format", "myxtts-vocoder-9"),
+        ("generator", json.dumps({"kind": "wavenet"})),
+        ("generator", json.dumps({"kind": "vocos", "dim": 10**9})),
+        ("generator", json.dumps({"kind": "hifi-gan", "upsample_rates": [4096, 4096]})),
+        ("features", "{}"),
+        ("features", "not JSON"),
+    ],
+)
+def test_a_file_that_is_no_vocoder_is_refused_in_a_line(tmp_path: Path, key: str, value: str) -> None:
+    path = tmp_path / "vocoder.safetensors"
+    metadata = VocoderInfo.make(CONFIGS["vocos same"], features=SPECS["vocos same"], **FACTS).metadata()
+    safetensors.numpy.save_file({}, path, {**metadata, key: value})
+    with pytest.raises(UserError) as caught:
+        read_vocoder(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_was_cut_off_or_is_absent_is_refused_in_a_line(tmp_path: Path) -> None:
+    path = written(tmp_path / "vocoder.safetensors")
+    path.write_bytes(path.read_bytes()[:-100])
+    for wrong in (path, tmp_path / "none", tmp_path):
+        with pytest.raises(UserError) as caught:
+            read_vocoder(wrong)
+        assert "\n" not in str(caught.value)
