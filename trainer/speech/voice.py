@@ -12,8 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pydantic
-import safetensors
-import safetensors.numpy
 
 from preprocess.audio import resample
 from preprocess.mel import log_mel
@@ -21,8 +19,8 @@ from preprocess.processing import process
 from preprocess.utterance import Rejected
 from shared.dataset import Contract, contract_differences
 from shared.errors import UserError
-from shared.files import write_bytes
 from trainer.config.speech_bounds import MAX_REFERENCE_S
+from trainer.platform.safetensors_file import read_tensors, write_tensors
 from trainer.speech.reference import Reference
 
 FORMAT = "myxtts-voice-1"
@@ -102,11 +100,7 @@ def write_voice(path: Path, voice: Voice) -> None:
     """
     metadata = {"format": FORMAT, "name": voice.name, "contract": voice.contract.model_dump_json()}
     tensors = {f"mel.{number:04d}": np.ascontiguousarray(mel) for number, mel in enumerate(voice.mels)}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, safetensors.numpy.save(tensors, metadata))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+    write_tensors(path, tensors, metadata=metadata)
 
 
 def read_voice(path: Path) -> Voice:
@@ -115,16 +109,9 @@ def read_voice(path: Path) -> Voice:
     Raises:
         UserError: the file cannot be read, or is no voice.
     """
-    try:
-        if (size := path.stat().st_size) > MAX_FILE_BYTES:
-            raise UserError(f"{path}: {size:,} bytes; a voice has at most {MAX_FILE_BYTES:,}")
-        with safetensors.safe_open(path, framework="numpy") as file:
-            metadata = _Metadata.model_validate(file.metadata() or {})
-            mels = tuple(file.get_tensor(name) for name in sorted(file.keys()))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
-    except (safetensors.SafetensorError, pydantic.ValidationError) as error:
-        raise UserError(f"{path}: not a voice ({str(error).splitlines()[0]}); save the voice again") from error
+    advice = "save the voice again"
+    metadata, tensors = read_tensors(path, metadata=_Metadata, max_bytes=MAX_FILE_BYTES, what="voice", advice=advice)
+    mels = tuple(tensors.values())
     bands = metadata.contract.features.n_mels
     if metadata.format != FORMAT or not mels or not all(_is_mel(one, bands=bands) for one in mels):
         raise UserError(f"{path}: not a voice ({FORMAT} expected); save the voice again")

@@ -1,7 +1,9 @@
 """The generator of HiFi-GAN (Kong, Kim & Bae, 2020, arXiv:2010.05646): upsampled by transposed convolutions.
 
-mel [B, F, M] ─ conv_pre ─┬► upsampling ─ mean of residual blocks ─┬─ conv_post ─► samples [B, F hop]
-                          └──────── for each rate ◄────────────────┘
+    mel [B, F, M] ─ conv_pre ─┬► upsampling ─ mean of residual blocks ─┬─ conv_post ─► samples [B, F hop]
+                              └──────── for each rate ◄────────────────┘
+
+The layers have the names of the authors' modules.
 """
 
 from __future__ import annotations

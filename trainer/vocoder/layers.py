@@ -100,4 +100,5 @@ class LayerNorm(keras.layers.Layer):
 
 
 def normal(stddev: float) -> keras.initializers.Initializer:
+    """An initializer that draws from a normal distribution around 0."""
     return keras.initializers.RandomNormal(stddev=stddev)

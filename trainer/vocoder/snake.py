@@ -55,8 +55,7 @@ class AntiAliasedSnake(keras.layers.Layer):
 def low_pass_filter() -> np.ndarray:
     """The filter of both resamplings [TAPS] float32: a Kaiser-windowed sinc, cut off at half the lower rate.
 
-    Its window is as narrow as `scipy.signal.kaiser_beta` says for the attenuation that a transition of 1.2 times the
-    cutoff allows.
+    The window's beta follows Kaiser's formulas, which `scipy.signal.kaiser_atten` and `kaiser_beta` document.
     """
     cutoff, half_width = 0.5 / RATE, 0.6 / RATE
     attenuation_db = 2.285 * (TAPS // 2 - 1) * np.pi * 4 * half_width + 7.95

@@ -1,7 +1,9 @@
 """Vocoders: from mels to samples, whole or while the mel grows.
 
-vocoder = Vocoder.load(Path("vocos.safetensors"))
-samples = vocoder(mel)
+    vocoder = Vocoder.load(Path("vocos.safetensors"))
+    samples = vocoder(mel)
+
+An output depends on a few frames before and after its own. So a stream lags behind its mel by these frames.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ class Vocoder:
         return self._run(tf.constant(log_mel[np.newaxis], tf.float32))[0].numpy()
 
     def stream(self, mels: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Samples of the parts [F, M] of a mel, as many after each part as no later part changes."""
+        """Samples [S] of a mel that comes in parts [F, M]; after each part, those that later parts cannot change."""
         context, hop = self._generator.context_frames, self.spec.hop_samples
         pending = np.zeros([0, self.spec.n_mels], np.float32)
         skipped = 0  # frames at the begin of `pending` whose samples are out

@@ -12,13 +12,11 @@ from pathlib import Path
 import keras
 import numpy as np
 import pydantic
-import safetensors
-import safetensors.numpy
 
 from shared.errors import UserError
 from shared.features import FeatureSpec
-from shared.files import write_bytes
 from trainer.config.vocoder_config import BigVganConfig, GeneratorConfig, HiFiGanConfig, VocosConfig
+from trainer.platform.safetensors_file import read_tensors, write_tensors
 from trainer.vocoder.bigvgan import BigVgan
 from trainer.vocoder.hifi_gan import HiFiGan
 from trainer.vocoder.vocos import Vocos
@@ -102,11 +100,7 @@ def write_vocoder(path: Path, generator: Generator, *, info: VocoderInfo) -> Non
     Raises:
         UserError: the file cannot be written.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, safetensors.numpy.save(get_weights(generator), info.metadata()))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+    write_tensors(path, get_weights(generator), metadata=info.metadata())
 
 
 def read_vocoder(path: Path) -> tuple[Generator, VocoderInfo]:
@@ -115,19 +109,10 @@ def read_vocoder(path: Path) -> tuple[Generator, VocoderInfo]:
     Raises:
         UserError: the file cannot be read, or is no vocoder.
     """
-    try:
-        if (size := path.stat().st_size) > MAX_FILE_BYTES:
-            raise UserError(f"{path}: {size:,} bytes; a vocoder has at most {MAX_FILE_BYTES:,}")
-        with safetensors.safe_open(path, framework="numpy") as file:
-            info = VocoderInfo.model_validate(file.metadata() or {})
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (a file is no mapping)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
-    except (safetensors.SafetensorError, pydantic.ValidationError) as error:
-        expected = "expected a file that `myxtts-train vocoder convert` wrote"
-        raise UserError(f"{path}: not a vocoder ({str(error).splitlines()[0]}); {expected}") from error
+    advice = f"expected the format {FORMAT}"
+    info, weights = read_tensors(path, metadata=VocoderInfo, max_bytes=MAX_FILE_BYTES, what="vocoder", advice=advice)
     if info.format != FORMAT:
-        raise UserError(f"{path}: format {info.format}, expected {FORMAT}; convert the vocoder again")
+        raise UserError(f"{path}: format {info.format}; {advice}")
     generator = make_generator(info.generator, n_mels=info.features.n_mels)
     set_weights(generator, weights, source=str(path))
     return generator, info

@@ -1,6 +1,8 @@
 """The generator of Vocos (Siuzdak, 2024, arXiv:2306.00814): a spectrum at the rate of the mel, inverted.
 
-mel [B, F, M] ─ embed ─ norm ─ ConvNeXt blocks ─ norm ─ head ─► ln |X|, ∠X [B, F, n_fft / 2 + 1] ─ iSTFT ─► samples
+    mel [B, F, M] ─ embed ─ norm ─ ConvNeXt blocks ─ norm ─ head ─► ln |X|, ∠X [B, F, n_fft / 2 + 1] ─ iSTFT ─► samples
+
+The layers have the names of the authors' modules.
 """
 
 from __future__ import annotations

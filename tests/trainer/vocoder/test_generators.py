@@ -10,20 +10,21 @@ import pytest
 import tensorflow as tf
 
 from trainer.config.vocoder_config import BigVganConfig, HiFiGanConfig, VocosConfig
-from trainer.vocoder.official_checkpoint import generator_weights
+from trainer.vocoder.official_weights import generator_weights
 from trainer.vocoder.snake import AntiAliasedSnake, downsample, low_pass_filter, upsample
 from trainer.vocoder.vocoder_file import Generator, get_weights, make_generator, set_weights
 
-CASES = {
-    "hifigan_generator/resblock1_v1style": HiFiGanConfig,
-    "hifigan_generator/resblock2_v3style": HiFiGanConfig,
-    "bigvgan_generator/v2_clamp_nobias": BigVganConfig,
-    "bigvgan_generator/v1_base_tanh_bias": BigVganConfig,
-    "bigvgan_generator/snake_linear_resblock2": BigVganConfig,
-    "vocos_generator/center": VocosConfig,
-    "vocos_generator/same": VocosConfig,
+FOLDED, NORMED = "state_dict", "state_dict_weight_norm"
+KINDS = {
+    "hifigan_generator/resblock1_v1style": (HiFiGanConfig, (FOLDED, NORMED)),
+    "hifigan_generator/resblock2_v3style": (HiFiGanConfig, (FOLDED, NORMED)),
+    "bigvgan_generator/v2_clamp_nobias": (BigVganConfig, (FOLDED, NORMED)),
+    "bigvgan_generator/v1_base_tanh_bias": (BigVganConfig, (NORMED,)),
+    "bigvgan_generator/snake_linear_resblock2": (BigVganConfig, (NORMED,)),
+    "vocos_generator/center": (VocosConfig, (FOLDED,)),
+    "vocos_generator/same": (VocosConfig, (FOLDED,)),
 }
-DICTS = ("state_dict", "state_dict_weight_norm")
+CASES = [*KINDS]
 ATOL = 1e-5
 
 
@@ -32,18 +33,18 @@ def golden(reference: Path, name: str) -> dict[str, np.ndarray]:
 
 
 def official(reference: Path, case: str, *, weights: str | None = None) -> Generator:
-    """The generator of a case with the authors' weights: by default the folded ones, where there are some."""
+    """The generator of a case with the authors' weights, by default those of its first file."""
     facts = json.loads(str(golden(reference, f"{case}_io")["config_json"]))
-    kind = CASES[case]
+    kind, files = KINDS[case]
     config = kind.model_validate({name: fact for name, fact in facts.items() if name in kind.model_fields})
-    found = [one for one in (weights,) if one] or [one for one in DICTS if is_there(reference, f"{case}_{one}")]
-    generator = make_generator(config, n_mels=facts.get("num_mels") or facts["input_channels"])
-    set_weights(generator, generator_weights(golden(reference, f"{case}_{found[0]}"), source=case), source=case)
+    generator = make_generator(config, n_mels=n_mels(case))
+    arrays = golden(reference, f"{case}_{weights or files[0]}")
+    set_weights(generator, generator_weights(arrays, source=case), source=case)
     return generator
 
 
-def is_there(reference: Path, name: str) -> bool:
-    return (reference / "golden" / f"{name}.npz").is_file()
+def n_mels(case: str) -> int:
+    return 80 if case.startswith("hifigan") else 100
 
 
 def mels(array: np.ndarray) -> tf.Tensor:
@@ -51,11 +52,8 @@ def mels(array: np.ndarray) -> tf.Tensor:
     return tf.constant(array.transpose(0, 2, 1))
 
 
-@pytest.mark.parametrize("weights", DICTS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "weights"), [(case, file) for case, (_, files) in KINDS.items() for file in files])
 def test_samples_are_those_of_the_authors_code(reference: Path, case: str, weights: str) -> None:
-    if not is_there(reference, f"{case}_{weights}"):
-        return  # README: where they are listed
     generator, arrays = official(reference, case, weights=weights), golden(reference, f"{case}_io")
     for name in ("", "_random"):
         wanted = arrays[f"output{name}"].reshape(len(arrays[f"input{name}"]), -1)
@@ -77,13 +75,18 @@ def test_compiled_generators_give_the_same_samples(reference: Path, case: str) -
 def test_outputs_of_the_layers_are_those_of_the_authors_layers(reference: Path, case: str) -> None:
     generator, wanted = official(reference, case), golden(reference, f"{case}_intermediates")
     found = outputs_of_layers(generator, mels(golden(reference, f"{case}_io")["input"]))
-    names = {name: f"backbone.{name}" for name in wanted} if "vocos" in case else {name: name for name in wanted}
+    assert wanted
     for name, array in wanted.items():
-        own = found[name] if name in found else found.get(names[name], found.get(f"{names[name]}.0"))
-        assert own is not None, name
         is_channels_last = name in ("norm", "final_layer_norm", "head.out")
         theirs = array if is_channels_last else array.transpose(0, 2, 1)
-        np.testing.assert_allclose(own, theirs, atol=ATOL, rtol=1e-5, err_msg=name)
+        np.testing.assert_allclose(found[layer_name(name, case=case)], theirs, atol=ATOL, rtol=1e-5, err_msg=name)
+
+
+def layer_name(name: str, *, case: str) -> str:
+    """The full name of a layer that the golden file names by its place in the backbone, or in a list of lists."""
+    if case.startswith("vocos") and not name.startswith("head."):
+        return f"backbone.{name}"
+    return f"{name}.0" if case.startswith("bigvgan") and name.startswith("ups.") else name
 
 
 def outputs_of_layers(generator: Generator, mel: tf.Tensor) -> dict[str, np.ndarray]:
@@ -107,7 +110,7 @@ def test_an_output_depends_on_no_frame_beyond_the_context_and_on_some_near_its_e
     generator = official(reference, case)
     hop, context = generator.config.hop_samples, generator.context_frames
     frames = 2 * context + 9
-    mel = np.random.default_rng(1).normal(-5.0, 2.0, (1, frames, 100 if "hifigan" not in case else 80))
+    mel = np.random.default_rng(1).normal(-5.0, 2.0, (1, frames, n_mels(case)))
     changed = mel.copy()
     changed[:, frames // 2] += 3.0
     one, other = (generator.call(tf.constant(value, tf.float32)).numpy()[0] for value in (mel, changed))
@@ -138,10 +141,16 @@ def test_the_filter_and_the_activation_between_resamplings_are_those_of_the_auth
 def test_weights_are_given_back_as_they_were_set(reference: Path, case: str) -> None:
     generator = official(reference, case)
     weights = get_weights(generator)
-    other = make_generator(generator.config, n_mels=100 if "hifigan" not in case else 80)
+    other = make_generator(generator.config, n_mels=n_mels(case))
     set_weights(other, weights, source=case)
     for name, value in get_weights(other).items():
         np.testing.assert_array_equal(value, weights[name], err_msg=name)
-    arrays = golden(reference, f"{case}_state_dict") if is_there(reference, f"{case}_state_dict") else {}
-    for name, value in generator_weights(arrays, source=case).items():
-        np.testing.assert_allclose(weights[name], value, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("case", [case for case, (_, files) in KINDS.items() if len(files) == 2])
+def test_folded_weights_are_those_that_pytorch_folds(reference: Path, case: str) -> None:
+    found = get_weights(official(reference, case, weights=NORMED))
+    wanted = generator_weights(golden(reference, f"{case}_{FOLDED}"), source=case)
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        np.testing.assert_allclose(found[name], value, atol=1e-6, err_msg=name)

@@ -1,0 +1,54 @@
+"""Safetensors files with described contents: written at once, and checked when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pydantic
+import safetensors
+import safetensors.numpy
+
+from shared.errors import UserError
+from shared.files import write_bytes
+
+Metadata = TypeVar("Metadata", bound=pydantic.BaseModel)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, np.ndarray], *, metadata: dict[str, str]) -> None:
+    """Write arrays and what describes them.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, safetensors.numpy.save(dict(tensors), metadata))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def read_tensors(
+    path: Path, *, metadata: type[Metadata], max_bytes: int, what: str, advice: str
+) -> tuple[Metadata, dict[str, np.ndarray]]:
+    """Read the arrays of a file, and its metadata as a pydantic model.
+
+    Args:
+        what: what the file should be, such as "voice".
+        advice: what the user can do about a file that is something else.
+
+    Raises:
+        UserError: the file cannot be read, is larger than `max_bytes`, or is something else.
+    """
+    try:
+        if (size := path.stat().st_size) > max_bytes:
+            raise UserError(f"{path}: {size:,} bytes; a {what} has at most {max_bytes:,}")
+        with safetensors.safe_open(path, framework="numpy") as file:
+            facts = metadata.model_validate(file.metadata() or {})
+            return facts, {name: file.get_tensor(name) for name in sorted(file.keys())}
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror})") from error
+    except (safetensors.SafetensorError, pydantic.ValidationError) as error:
+        raise UserError(f"{path}: not a {what} ({str(error).splitlines()[0]}); {advice}") from error
