@@ -1,9 +1,10 @@
-"""Run `myxtts-train` with several logical CPU devices, and a tiny model whose noise is equal on all of them.
+"""Run `myxtts-train` with several logical CPU devices, and a tiny network whose noise is equal on all of them.
 
     python -m tests.trainer.logical_devices DEVICES [disturbed] WORDS…
 
-Logical devices can be created only before TensorFlow initializes its devices. With `disturbed` the mels of the last
-device are NaN in the first step, and the second step does not fit into the memory of the first device.
+Logical devices can be created only before TensorFlow initializes its devices. With `disturbed` the network is the toy,
+the mels of the last device are NaN in the first step, and the second step does not fit into the memory of the first
+device.
 """
 
 from __future__ import annotations
@@ -23,26 +24,23 @@ def main() -> None:
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * int(devices))
 
-    from tests.trainer.models import NARROW, same_for_all
+    from tests.trainer import toy, two_hosts
     from trainer import cli
-    from trainer.config.model_sizes import SIZES
-    from trainer.training import components
-    from trainer.training import train_step as step
 
-    SIZES["pico"] = NARROW
-    step.RngStream = same_for_all
     if words[0] == "disturbed":
-        components.TrainStep, words = disturbed(), words[1:]
+        toy.put_in(setattr, TrainStep=disturbed(two_hosts.ToyStep))
+        words = words[1:]
+    else:
+        two_hosts.put_in("pico")
     sys.argv = ["myxtts-train", *words]
     cli.main()
 
 
-def disturbed() -> type:
+def disturbed(kind: type) -> type:
+    """Return a step class whose first batch is no number, and whose second update runs out of memory."""
     import tensorflow as tf
 
-    from trainer.training.train_step import TrainStep
-
-    class Disturbed(TrainStep):
+    class Disturbed(kind):  # type: ignore[misc]
         calls = 0
 
         def __call__(self, batch: dict[str, Any]) -> dict[str, tf.Tensor]:

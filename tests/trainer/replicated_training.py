@@ -1,9 +1,9 @@
 """Train the smallest model on one device and on two with the same batches, and print losses and weights.
 
-    python -m tests.trainer.replicated_training
+    python -m tests.trainer.replicated_training [VARIANT…]
 
-It trains as a graph, also in half precisions, and compiled by XLA, which draws other random numbers; compiled on two
-devices it uses two micro-batches and rematerialisation.
+The variants are "" (a graph in float32), "float16" and "bfloat16" (a graph in half precision), and "compiled" (by XLA,
+which draws other random numbers; on two devices with two micro-batches and rematerialisation).
 It prints a JSON object: for each variant the losses of each step, and the final weights.
 """
 
@@ -23,7 +23,12 @@ os.environ["XLA_FLAGS"] = xla_flags(FAST_COMPILATION)
 
 STEPS = 4
 DEVICES = 2
-HALVES = ("bfloat16", "float16")
+VARIANTS: dict[str, tuple[dict, dict]] = {  # arguments of the training on one device, and on two
+    "": ({}, {}),
+    "float16": ({"precision": "float16"},) * 2,
+    "bfloat16": ({"precision": "bfloat16"},) * 2,
+    "compiled": ({"xla": True}, {"xla": True, "parts": 2, "rematerialise": True}),
+}
 FACTORS = {
     0: 2.0**9,
     1: 2.0**-8,
@@ -41,14 +46,11 @@ def main() -> None:
 
     steps.RngStream = same_for_all
     strategy = tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
-    found = {
-        "one": train(None),
-        "two": train(strategy),
-        **{f"one {half}": train(None, precision=half) for half in HALVES},
-        **{f"two {half}": train(strategy, precision=half) for half in HALVES},
-        "one compiled": train(None, xla=True),
-        "two compiled": train(strategy, xla=True, parts=2, rematerialise=True),
-    }
+    found = {}
+    for variant in sys.argv[1:]:
+        alone, shared = VARIANTS[variant]
+        found[f"one {variant}".strip()] = train(None, **alone)
+        found[f"two {variant}".strip()] = train(strategy, **shared)
     json.dump(found, sys.stdout)
 
 

@@ -15,11 +15,13 @@ from trainer.platform.program_cache import cache_folder, close_cache, open_cache
 
 GpuUse = Literal["whole", "as needed", "hidden"]
 
-# Notes that TensorFlow's C++ code writes to stderr before any log level applies, or although nothing is wrong: it tries
-# to read a kept program as text before it reads it as what it is.
+# Notes that TensorFlow's C++ code writes to stderr before any log level applies, or although nothing is wrong. It tries
+# to read a kept program as text before it reads it as what it is. On a processor with AVX-512 it warns that the
+# processor lacks "prefer-no-gather" and "prefer-no-scatter", which are preferences of the compiler.
 _NOTES = (
     r"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit"
     r"|Error parsing text-format tensorflow\.XlaSerializedCacheEntry"
+    r"|Target machine feature \+prefer-no-(gather|scatter) is not"
 )
 
 _FILTER = """

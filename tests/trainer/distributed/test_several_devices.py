@@ -11,7 +11,7 @@ import safetensors.numpy
 
 from shared.dataset import Dataset
 from tests.trainer.batches import make_stream
-from tests.trainer.device_runs import STEPS, Runs, begin_training, rows, said_at_end, train
+from tests.trainer.device_runs import RESUMED, STEPS, Runs, begin_training, rows, said_at_end, train
 from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.data.position import Position
 from trainer.monitoring.samples import read_samples
@@ -81,12 +81,12 @@ def check_losses(one: Path, two: Path) -> None:
 
 def test_a_run_on_two_devices_resumes_where_it_stopped(on_devices: Runs) -> None:
     assert "/CPU:0, /CPU:1, " in on_devices.said
-    assert f"resuming after step {2 * STEPS // 3}, epoch 0" in on_devices.said
+    assert f"resuming after step {RESUMED}, epoch 0" in on_devices.said
     assert not (on_devices.two / "incidents.jsonl").exists()
 
 
 def test_a_failure_on_one_of_two_devices_is_logged_and_survived(data: Path, tmp_path: Path) -> None:
-    """The first batch is no number on the second device, the second does not fit into the first one.
+    """The first batch is no number on the second device, the second does not fit into the first one: of the toy.
 
     Which weights a step that failed has changed is not known: the run goes on from its checkpoint, that of step 0.
     """
