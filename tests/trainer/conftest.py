@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -11,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-# before TensorFlow is imported: hide its start-up notes
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+from tests.trainer import lean_tensorflow  # noqa: F401
 
+# isort: split
 from pipelines.build.build_dataset import build_dataset
 from pipelines.config import BuildConfig
 from shared.config import load_config

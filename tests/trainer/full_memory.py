@@ -12,18 +12,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import resource
 import sys
 from pathlib import Path
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+from tests.trainer import lean_tensorflow  # noqa: F401
 
-from tests.trainer.processes import FAST_COMPILATION, xla_flags
-
-os.environ["XLA_FLAGS"] = xla_flags(FAST_COMPILATION)
-
+# isort: split
 import tensorflow as tf
 
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch

@@ -16,16 +16,22 @@ from typing import Any
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
+from trainer.platform.tf_import import import_tensorflow
+
 
 def main() -> None:
     devices, *words = sys.argv[1:]
+    import_tensorflow()
     import tensorflow as tf
 
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * int(devices))
 
     from tests.trainer import toy, two_hosts
+    from tests.trainer.processes import skip_graph_optimizer
     from trainer import cli
+
+    skip_graph_optimizer()
 
     if words[0] == "disturbed":
         toy.put_in(setattr, TrainStep=disturbed(two_hosts.ToyStep))

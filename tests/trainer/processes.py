@@ -23,6 +23,13 @@ def xla_flags(*flags: str) -> str:
     return " ".join([_ENVIRONMENT.get("XLA_FLAGS", ""), *flags]).strip()
 
 
+def skip_graph_optimizer() -> None:
+    """Leave out TensorFlow's graph optimizer in this process: functions compute the same, and start seconds sooner."""
+    import tensorflow as tf
+
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
+
 class Said(NamedTuple):
     """Exit code and output of a process."""
 

@@ -17,7 +17,8 @@ import sys
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
-from tests.trainer.processes import FAST_COMPILATION, xla_flags
+from tests.trainer.processes import FAST_COMPILATION, skip_graph_optimizer, xla_flags
+from trainer.platform.tf_import import import_tensorflow
 
 os.environ["XLA_FLAGS"] = xla_flags(FAST_COMPILATION)
 
@@ -36,6 +37,7 @@ FACTORS = {
 
 
 def main() -> None:
+    import_tensorflow()
     import tensorflow as tf
 
     (cpu,) = tf.config.list_physical_devices("CPU")
@@ -44,6 +46,7 @@ def main() -> None:
     from tests.trainer.models import same_for_all
     from trainer.training import train_step as steps
 
+    skip_graph_optimizer()
     steps.RngStream = same_for_all
     strategy = tf.distribute.MirroredStrategy(["/CPU:0", "/CPU:1"])
     found = {}

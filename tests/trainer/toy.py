@@ -17,9 +17,9 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+from tests.trainer import lean_tensorflow  # noqa: F401
 
+# isort: split
 import keras
 import tensorflow as tf
 

@@ -19,13 +19,14 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+from tests.trainer import lean_tensorflow  # noqa: F401
 
+# isort: split
 import tensorflow as tf
 
 from tests.trainer import toy
 from tests.trainer.models import NARROW, same_for_all
+from tests.trainer.processes import skip_graph_optimizer
 from trainer import cli
 from trainer.config.model_sizes import SIZES
 from trainer.model.rng import RngStream
@@ -53,6 +54,7 @@ class ToyStep(step.TrainStep):
 
 def put_in(network: str) -> None:
     """Install the network to train in this process."""
+    skip_graph_optimizer()
     if network == "toy":
         toy.put_in(setattr, TrainStep=ToyStep)
     else:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from trainer.platform.allocator import tune_allocator
 from trainer.platform.program_cache import cache_folder, close_cache, open_cache
+from trainer.platform.tf_import import import_tensorflow
 
 GpuUse = Literal["whole", "as needed", "hidden"]
 
@@ -69,6 +70,7 @@ def start_tensorflow(
         atexit.register(close_cache, folder)
     allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
     with hide_notes():
+        import_tensorflow()
         import tensorflow as tf
 
         from trainer.platform.gpu_support import check_gpu_support

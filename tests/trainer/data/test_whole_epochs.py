@@ -25,7 +25,7 @@ from trainer.monitoring.samples import read_samples
 
 pytestmark = pytest.mark.slow
 
-COMMAND = Path(sys.executable).with_name("myxtts-train")
+COMMAND = [sys.executable, "-m", "tests.trainer.logical_devices", "1"]  # myxtts-train with the smallest network
 EPOCHS = 4
 SPOKEN = ("spoken", "target", "alignment", "target_over_spoken")
 SETTINGS = {"buckets": 2, "global_frames_per_batch": 1500}
@@ -53,7 +53,7 @@ class Session(NamedTuple):
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
-    """As a user trains; validation has batches of each shape."""
+    """As a user trains, but a smaller network; validation has batches of each shape."""
     folder = tmp_path_factory.mktemp("epochs")
     data = built(folder / "data", overrides=["validation_fraction=0.3"])
     stream, plan, _ = make_stream(Dataset.open(data), **SETTINGS)
@@ -70,7 +70,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
         "COLUMNS": "200",
     }
     with (folder / "stderr").open("w") as stderr:
-        process = subprocess.Popen([COMMAND, *words], env=environment, stdout=subprocess.DEVNULL, stderr=stderr)
+        process = subprocess.Popen([*COMMAND, *words], env=environment, stdout=subprocess.DEVNULL, stderr=stderr)
         memory_mib = _watch(process, folder / "run" / "metrics.jsonl")
     message = (folder / "stderr").read_text(encoding="utf-8")
     assert process.returncode == 0, message

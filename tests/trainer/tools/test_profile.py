@@ -121,7 +121,18 @@ def test_each_shape_of_the_plan_is_measured_and_steps_are_recorded(
 
 @pytest.mark.slow
 def test_devices_that_share_a_batch_are_profiled_together(data: Path, tmp_path: Path) -> None:
-    words = ["profile", CONFIG, "--data", str(data), "--out", str(tmp_path / "out"), "--steps", "2", "xla=false"]
+    words = [
+        "profile",
+        CONFIG,
+        "--data",
+        str(data),
+        "--out",
+        str(tmp_path / "out"),
+        "--steps",
+        "2",
+        "xla=false",
+        "input.buckets=1",
+    ]
     ended = subprocess.run(
         [sys.executable, "-m", "tests.trainer.logical_devices", "2", *words],
         capture_output=True,

@@ -19,7 +19,6 @@ from tests.trainer.step_options import (
     EVERY_PAIR,
     NANO,
     REST,
-    ROTARY,
     UPDATES,
     Options,
     train_set,
@@ -91,7 +90,7 @@ def test_any_two_choices_meet() -> None:
         }
 
 
-@pytest.mark.parametrize("options", EVERY_PAIR + ROTARY, ids=str)
+@pytest.mark.parametrize("options", EVERY_PAIR, ids=str)
 def test_a_combination_trains_every_weight_by_one_program_to_the_same_losses(pairs: Results, options: Options) -> None:
     check_that_it_trains(pairs[options], options=options)
     check_that_it_is_the_same(pairs[options], pairs[options.witness], precision=options.precision)

@@ -1,0 +1,26 @@
+"""TensorFlow is imported without packages that nothing here asks Keras for; afterwards they can be imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from trainer.platform.tf_import import OFFERED
+
+PROGRAM = """
+import sys
+from trainer.platform.tf_setup import start_tensorflow
+
+start_tensorflow(gpus="hidden", check_compiler=False)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+import matplotlib.pyplot, sklearn, keras, tensorflow
+print(sklearn.__name__, matplotlib.pyplot.__name__, keras.layers.Dense(2)(tensorflow.ones([1, 3])).shape)
+"""
+
+
+def test_neither_is_imported_with_tensorflow_and_both_can_be_afterwards() -> None:
+    ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    modules, after = ended.stdout.splitlines()
+    assert {"tensorflow", "keras"} <= set(modules.split())
+    assert not {*OFFERED} & set(modules.split())
+    assert after == "sklearn matplotlib.pyplot (1, 2)"
