@@ -154,8 +154,9 @@ test-quick-data: $(READY)
 test-quick-trainer: $(READY)
 	$(BIN)/pytest $(QUICK) tests/trainer tests/learn
 
-soak: $(READY)  ## repetition: the whole matrix, many kills, hundreds of faults; takes hours
-	$(BIN)/pytest -m soak
+soak: $(READY) $(BENCH)/.ready  ## repetition: the whole matrix, many kills, hundreds of faults; takes hours
+	$(BIN)/pytest -m "soak and not torch"
+	$(BENCH)/bin/pytest -m torch tests/trainer/vocoder
 
 # of mkdocs 2, which this site does not use
 docs docs-serve: export NO_MKDOCS_2_WARNING := 1
@@ -179,7 +180,7 @@ types: $(READY)  ## mypy
 $(BENCH)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
-	  --editable ".[preprocess,trainer,speech,bench]"
+	  --editable ".[preprocess,trainer,speech,dev,bench]"
 	touch $@
 
 bench: $(BENCH)/.ready  ## run the benchmarks, each beside its floor or its peers: BENCHES=

@@ -120,6 +120,16 @@ def test_a_room_imports_only_what_the_design_allows(room: str) -> None:
     assert [line for file, path in paths for line in forbidden_imports(file.read_text("utf-8"), path=path)] == []
 
 
+def test_only_the_reader_of_pytorch_files_imports_pytorch() -> None:
+    """Also within functions; converting a vocoder is the only command that needs it."""
+    importing = {
+        module
+        for module, path in modules().items()
+        if any(name.partition(".")[0] in ("torch", "torchaudio") for _, name in imported_names(path.read_text("utf-8")))
+    }
+    assert importing == {"trainer.vocoder.torch_file"}
+
+
 @pytest.mark.parametrize("room", FLOORS)
 def test_a_module_imports_no_floor_above_its_own(room: str) -> None:
     """A room's own `__init__.py`, which holds no code, is on no floor."""

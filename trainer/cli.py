@@ -16,6 +16,7 @@ from trainer.config.speech_bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
 from trainer.config.train_config import TrainConfig
 from trainer.distributed.tf_config import parse_tf_config
 from trainer.platform.tf_setup import start_tensorflow
+from trainer.vocoder_cli import vocoder as vocoder_commands
 
 # TensorFlow takes seconds to import, so each command imports its own modules after options and settings were checked.
 
@@ -226,6 +227,9 @@ def compare(first: Path, second: Path, out: Path) -> None:
     if comparison.differences:
         click.echo(f"settings that differ: {', '.join(one.key for one in comparison.differences)}")
     click.echo(f"{out}: curves of both runs")
+
+
+cli.add_command(vocoder_commands)
 
 
 def main() -> None:

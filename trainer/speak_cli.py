@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -13,7 +13,7 @@ from shared.errors import UserError
 from trainer.command_line import run_command
 from trainer.config.speech_bounds import MAX_CHARACTERS
 from trainer.platform.tf_setup import start_tensorflow
-from trainer.speak_options import seconds, speech_options
+from trainer.speak_options import seconds, speech_options, synthesizer_options
 from trainer.voice_cli import voice as voice_commands
 
 if TYPE_CHECKING:
@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 # TensorFlow takes seconds to import, so each command imports its own modules after options and texts were checked.
 
-_run = click.argument("run", type=click.Path(path_type=Path))
 _clips = click.Path(path_type=Path)
-_checkpoint = click.option(
-    "--checkpoint", help="best, last, or a step; by default the best if there is one, else the last."
-)
-_tokenizer = click.option("--tokenizer", help="Path of the tokenizer, if it has moved since the shards were built.")
 _language = click.option(
     "--language", help="Language of the text: a FLORES-200 code, or a name such as en; by default the run's only one."
 )
@@ -61,7 +56,7 @@ def cli() -> None:
 
 
 @cli.command()
-@_run
+@synthesizer_options
 @click.argument("text", required=False)
 @click.option("--file", type=click.File(encoding="utf-8"), help="A UTF-8 file with the text; - is standard input.")
 @_language
@@ -71,8 +66,6 @@ def cli() -> None:
 @click.option(
     "--format", "stream_format", help="Format of standard output: wav (default), flac, ogg, opus, mp3 or pcm."
 )
-@_checkpoint
-@_tokenizer
 @speech_options
 @click.option("--mel", type=click.Path(dir_okay=False, path_type=Path), help="A .npy file for the mel, for a vocoder.")
 @click.option(
@@ -83,6 +76,7 @@ def cli() -> None:
 )
 def say(
     run: Path,
+    load: Callable[[], Synthesizer],
     text: str | None,
     file: TextIO | None,
     language: str | None,
@@ -90,8 +84,6 @@ def say(
     references: tuple[Path, ...],
     out: str,
     stream_format: str | None,
-    checkpoint: str | None,
-    tokenizer: str | None,
     options: SpeechOptions,
     mel: Path | None,
     tokens: Path | None,
@@ -111,11 +103,10 @@ def say(
     request = prepare_request(words, language=language, languages=trained_languages(run), run=run)
     start_tensorflow(gpus="as needed", keep_programs=True)  # a training may be running on it
     from trainer.platform.tf_errors import translate_errors
-    from trainer.speech.synthesizer import Synthesizer
     from trainer.tools.synthesize import Arrays, result_lines, synthesize
 
     with translate_errors():
-        synthesizer = Synthesizer.load(run, checkpoint=checkpoint, tokenizer=tokenizer)
+        synthesizer = load()
         result = synthesize(
             request,
             synthesizer=synthesizer,
@@ -131,26 +122,23 @@ def say(
 
 
 @cli.command()
-@_run
+@synthesizer_options
 @click.argument("texts", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The folder to write.")
 @click.option("--format", "file_format", default="wav", show_default=True, help="wav, flac, ogg, opus or mp3.")
 @_language
 @_voice_name
 @_references
-@_checkpoint
-@_tokenizer
 @speech_options
 def lines(
     run: Path,
+    load: Callable[[], Synthesizer],
     texts: Path,
     out: Path,
     file_format: str,
     language: str | None,
     voice: str | None,
     references: tuple[Path, ...],
-    checkpoint: str | None,
-    tokenizer: str | None,
     options: SpeechOptions,
 ) -> None:
     """Speak each text of a file with the model of RUN: TEXTS has a text on each line, or is a .csv or .tsv.
@@ -166,11 +154,10 @@ def lines(
     clips = _decoded(references, voice=voice)
     start_tensorflow(gpus="as needed", keep_programs=True)
     from trainer.platform.tf_errors import translate_errors
-    from trainer.speech.synthesizer import Synthesizer
     from trainer.tools.speak_lines import LinesSpeaker, result_lines
 
     with translate_errors():
-        synthesizer = Synthesizer.load(run, checkpoint=checkpoint, tokenizer=tokenizer)
+        synthesizer = load()
         voices: dict[str | None, Voice | None] = {None: _voice(synthesizer, voice=voice, clips=clips)}
         voices |= {name: synthesizer.saved_voice(name) for name in {line.voice for line in read} if name is not None}
         speaker = LinesSpeaker(synthesizer, voices=voices, options=options, out=out)
@@ -181,7 +168,7 @@ def lines(
 
 
 @cli.command()
-@_run
+@synthesizer_options
 @click.option("--data", type=click.Path(path_type=Path), required=True, help="A dataset that stores mels like RUN's.")
 @click.option("--split", default="validation", show_default=True, help="validation or train.")
 @click.option("--clips", "count", type=click.IntRange(min=1), help="Clips to speak; by default the whole split.")
@@ -200,19 +187,16 @@ def lines(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for clips.jsonl, summary.json and index.html; by default RUN/speech.",
 )
-@_checkpoint
-@_tokenizer
 @speech_options
 def evaluate(
     run: Path,
+    load: Callable[[], Synthesizer],
     data: Path,
     split: str,
     count: int | None,
     listener_name: str,
     with_pitch: bool,
     out: Path | None,
-    checkpoint: str | None,
-    tokenizer: str | None,
     options: SpeechOptions,
 ) -> None:
     """Speak the clips of a split with the model of RUN, and compare the speech with their texts and recordings."""
@@ -229,13 +213,12 @@ def evaluate(
     from shared.locks import read_lock
     from trainer.evaluation.eval_clips import choose_clips
     from trainer.platform.tf_errors import translate_errors
-    from trainer.speech.synthesizer import Synthesizer
     from trainer.tools.evaluate_speech import SpeechEvaluator
     from trainer.tools.speech_report import Facts, figures_table, write_clips, write_report
 
     with translate_errors(), read_lock(data):
         dataset, folder = Dataset.open(data), out or run / "speech"
-        synthesizer = Synthesizer.load(run, checkpoint=checkpoint, tokenizer=tokenizer)
+        synthesizer = load()
         evaluator = SpeechEvaluator(
             synthesizer, dataset=dataset, listener=listener, options=options, with_pitch=with_pitch
         )
@@ -272,11 +255,9 @@ def _voice(synthesizer: Synthesizer, *, voice: str | None, clips: Sequence[Refer
 
 
 @cli.command()
-@_run
+@synthesizer_options
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at; 0.0.0.0 for all.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 is any free one.")
-@_checkpoint
-@_tokenizer
 @click.option(
     "--max-characters", type=click.IntRange(1, MAX_CHARACTERS), default=4096, show_default=True, help="Of a text."
 )
@@ -290,10 +271,9 @@ def _voice(synthesizer: Synthesizer, *, voice: str | None, clips: Sequence[Refer
 @seconds
 def serve(
     run: Path,
+    load: Callable[[], Synthesizer],
     host: str,
     port: int,
-    checkpoint: str | None,
-    tokenizer: str | None,
     max_characters: int,
     max_requests: int,
     max_sentence_s: float,
@@ -306,11 +286,10 @@ def serve(
     from trainer.platform.tf_errors import translate_errors
     from trainer.server.serve import serve as serve_until_signal
     from trainer.server.settings import ServerSettings
-    from trainer.speech.synthesizer import Synthesizer
 
     settings = ServerSettings(max_characters=max_characters, max_requests=max_requests, max_sentence_s=max_sentence_s)
     with translate_errors():
-        synthesizer = Synthesizer.load(run, checkpoint=checkpoint, tokenizer=tokenizer)
+        synthesizer = load()
         _log("compiling; this takes minutes for a large model on CPUs")
         synthesizer.compile()
         serve_until_signal(synthesizer, address=address, settings=settings, log=_log)

@@ -1,15 +1,29 @@
-"""The options of synthesis that several commands of `myxtts-speak` share."""
+"""The arguments and options that several commands of `myxtts-speak` share."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from trainer.config.speech_bounds import MAX_GUIDANCE, MAX_SPEECH_S, MAX_SPEED, MAX_TEMPERATURE, MIN_SPEECH_S, MIN_SPEED
 
+if TYPE_CHECKING:
+    from trainer.speech.synthesizer import Synthesizer
+
+SYNTHESIZER_OPTIONS = (
+    click.argument("run", type=click.Path(path_type=Path)),
+    click.option("--checkpoint", help="best, last, or a step; by default the best if there is one, else the last."),
+    click.option("--tokenizer", help="Path of the tokenizer, if it has moved since the shards were built."),
+    click.option(
+        "--vocoder",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="A vocoder file, which `myxtts-train vocoder convert` writes; by default Griffin-Lim.",
+    ),
+)
 seconds = click.option(
     "--seconds",
     "max_sentence_s",
@@ -56,6 +70,25 @@ SPEECH_OPTIONS = (
         help="Keep attention and end of speech on the text, or leave both to the model.",
     ),
 )
+
+
+def synthesizer_options(command: Callable) -> Callable:
+    """RUN and the options of `Synthesizer.load`; the command receives `run`, and `load` for the synthesizer."""
+
+    @functools.wraps(command)
+    def with_options(**given: Any) -> object:
+        settings = {name: given.pop(name) for name in ("checkpoint", "tokenizer", "vocoder")}
+
+        def load() -> Synthesizer:
+            from trainer.speech.synthesizer import Synthesizer
+
+            return Synthesizer.load(given["run"], **settings)
+
+        return command(**given, load=load)
+
+    for option in reversed(SYNTHESIZER_OPTIONS):
+        with_options = option(with_options)
+    return with_options
 
 
 def speech_options(command: Callable) -> Callable:

@@ -15,6 +15,7 @@ class SynthesisEvalConfig(Config):
     clips: int = pydantic.Field(4, ge=0, le=16)  # of the validation split; 0: no synthesis
     every: int = pydantic.Field(1, ge=1)  # validations
     listener: str | None = None  # measures word and character errors, such as pocketsphinx; None: not measured
+    vocoder: str | None = None  # path of a vocoder file, for the sounds; None: Griffin-Lim
     pitch: bool = False  # measures differences in pitch and voicing, about a second a clip
     # whose lowest value makes the best checkpoint: the validation loss, or a measure of the synthesized clips
     best_by: Literal["loss", "mel_cepstral_distance_db", "mel_distance_db", "character_errors", "word_errors"] = "loss"

@@ -12,6 +12,12 @@ from shared.config import Config
 Sizes = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=1, max_length=16)]
 Channels = Annotated[int, pydantic.Field(ge=1, le=8192)]
 MAX_HOP_SAMPLES = 4096
+MAX_WEIGHTS = 300_000_000  # of the convolutions; the largest released one, BigVGAN v2, has 112 million
+
+
+def _check_size(weights: int) -> None:
+    if weights > MAX_WEIGHTS:
+        raise ValueError(f"a generator of {weights:,} weights, expected at most {MAX_WEIGHTS:,}")
 
 
 class HiFiGanConfig(Config):
@@ -44,7 +50,21 @@ class HiFiGanConfig(Config):
             raise ValueError("upsample_initial_channel: the last upsampling leaves no channel")
         if self.hop_samples > MAX_HOP_SAMPLES:
             raise ValueError(f"upsample_rates: a hop of {self.hop_samples}, expected at most {MAX_HOP_SAMPLES}")
+        _check_size(self._weights())
         return self
+
+    def _weights(self) -> int:
+        """The weights of the upsamplings and of the residual blocks, which are nearly all."""
+        total, channels = 0, self.upsample_initial_channel
+        of_block = sum(
+            size * len(dilations)
+            for size, dilations in zip(self.resblock_kernel_sizes, self.resblock_dilation_sizes, strict=True)
+        )
+        for size in self.upsample_kernel_sizes:
+            total += channels * (channels // 2) * size
+            channels //= 2
+            total += channels**2 * of_block * (2 if self.resblock == "1" else 1)
+        return total
 
 
 class BigVganConfig(HiFiGanConfig):
@@ -80,6 +100,7 @@ class VocosConfig(Config):
     def _fits(self) -> VocosConfig:
         if self.n_fft % 2 or self.n_fft < 2 * self.hop_length:
             raise ValueError(f"n_fft: {self.n_fft}, expected an even number of at least twice the hop_length")
+        _check_size(2 * self.dim * self.intermediate_dim * self.num_layers)
         return self
 
 

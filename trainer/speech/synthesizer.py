@@ -40,6 +40,7 @@ from trainer.speech.speech import Speech, SpokenPiece, SpokenPieces
 from trainer.speech.time_stretch import stretch_mel
 from trainer.speech.voice import Voice, make_voice, read_voice
 from trainer.speech.voice_store import SUFFIX, VoiceStore
+from trainer.vocoder.vocoder import Vocoder
 
 MIN_BATCH = BATCH_ROWS // 2  # sentences; fewer take no longer one by one, which needs no other program
 
@@ -47,7 +48,16 @@ MIN_BATCH = BATCH_ROWS // 2  # sentences; fewer take no longer one by one, which
 class Synthesizer:
     """Speaks texts with the model of a run."""
 
-    def __init__(self, model: XTTS, *, info: RunInfo, run: Path, tokenizer: Tokenizer, checkpoint: CheckpointFile):
+    def __init__(
+        self,
+        model: XTTS,
+        *,
+        info: RunInfo,
+        run: Path,
+        tokenizer: Tokenizer,
+        checkpoint: CheckpointFile,
+        vocoder: Vocoder | None = None,
+    ):
         """Use `Synthesizer.load`."""
         self._info, self.run, self.checkpoint = info, run, checkpoint
         self._vocabulary = Vocabulary.load(run / "vocab.json")
@@ -56,24 +66,36 @@ class Synthesizer:
         self._speaker = PlausibleSpeaker(self._generator, frames_per_second=self._spec.frames_per_second)
         self._prompts = PromptMaker(self._generator, info=info, vocabulary=self._vocabulary, tokenizer=tokenizer)
         self.voices = VoiceStore(run / "voices")
+        self._vocoder = vocoder
 
     @classmethod
-    def load(cls, run: Path | str, *, checkpoint: str | None = None, tokenizer: str | None = None) -> Synthesizer:
+    def load(
+        cls,
+        run: Path | str,
+        *,
+        checkpoint: str | None = None,
+        tokenizer: str | None = None,
+        vocoder: Path | str | None = None,
+    ) -> Synthesizer:
         """Load the model of a run.
 
         Args:
             checkpoint: "best", "last" or a step; None is the best if there is one, and else the last.
             tokenizer: its path, if it has moved since the shards were built.
+            vocoder: a vocoder file, which `myxtts-train vocoder convert` writes; None: Griffin-Lim.
 
         Raises:
-            UserError: there is no trained run or no such checkpoint, or the tokenizer is another one.
+            UserError: there is no trained run or no such checkpoint, the tokenizer is another one, or the vocoder is
+                none, or one for other mels.
         """
         run = Path(run)
         info = read_run_info(run)
+        loaded = Vocoder.load(Path(vocoder), spec=info.contract.features) if vocoder else None
         opened = open_tokenizer(tokenizer, info=info, run=run)
         saved = find_checkpoint(run, checkpoint)
         model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
-        return cls(model, info=info, run=run, tokenizer=opened, checkpoint=saved._replace(step=progress.step))
+        saved = saved._replace(step=progress.step)
+        return cls(model, info=info, run=run, tokenizer=opened, checkpoint=saved, vocoder=loaded)
 
     @property
     def languages(self) -> list[str]:
@@ -127,8 +149,17 @@ class Synthesizer:
         voice.check(self._info.contract, run=self.run)
         return voice
 
+    def vocode(self, mel: np.ndarray, *, seed: int = 1) -> np.ndarray:
+        """The samples [S] float32 of a mel [F, M] in ln magnitude: by the vocoder, or by Griffin-Lim.
+
+        Args:
+            seed: of Griffin-Lim's first phases.
+        """
+        return griffin_lim(mel, spec=self._spec, seed=seed) if self._vocoder is None else self._vocoder(mel)
+
     def compile(self) -> None:
         """Compile the programs of single sentences as long as in training, so that the first ones come early."""
+        self.vocode(np.full([1, self._spec.n_mels], self._spec.log_silence, np.float32))
         for tokens in {1, min(self._info.lengths.tokens, MAX_TOKENS)}:
             prompt = self._prompts.endless(tokens, steps=CACHE_STEPS + 1)
             self._generator.speak([prompt], sampling=Sampling(stop_threshold=1.0))
@@ -247,7 +278,7 @@ class Synthesizer:
                     tokens=prompt.tokens,
                     mel=mel,
                     alignment=spoken.alignment,
-                    samples=griffin_lim(mel, spec=self._spec, seed=options.seed),
+                    samples=self.vocode(mel, seed=options.seed),
                     pause_s=piece.pause_s / options.speed,
                     problems=problems,
                 )

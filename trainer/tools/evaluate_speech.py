@@ -29,7 +29,6 @@ from trainer.evaluation.eval_clips import EvalClip, Row, read_mels
 from trainer.evaluation.listeners import Listener
 from trainer.evaluation.speaker_encoders import resemblyzer_encoder
 from trainer.speech.generation import BATCH_ROWS
-from trainer.speech.griffin_lim import griffin_lim
 from trainer.speech.options import SpeechOptions
 from trainer.speech.plausibility import NO_END
 from trainer.speech.request import prepare_request
@@ -145,7 +144,7 @@ class SpeechEvaluator:
 
     def _copy(self, mel: np.ndarray) -> Sound:
         """A recording through the vocoder that the speech passes through."""
-        return Sound(mel, griffin_lim(mel, spec=self._spec, seed=self._options.seed))
+        return Sound(mel, self._synthesizer.vocode(mel, seed=self._options.seed))
 
     def _measure(
         self, clip: EvalClip, speech: Speech, *, recording: Sound, reference: Sound | None, seconds: float | None

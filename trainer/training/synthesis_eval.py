@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Dataset
-from shared.features import FeatureSpec
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import ReferenceLength
@@ -23,6 +23,7 @@ from trainer.monitoring.samples import Sample, as_int16
 from trainer.speech.griffin_lim import griffin_lim
 from trainer.training.eval_prompts import Clip, EvalPrompts, choose_prompts, reference_crops
 from trainer.training.synthesis_metrics import SynthesisMeasures, synthesis_metrics
+from trainer.vocoder.vocoder import Vocoder
 
 MAX_LENGTH_RATIO = 1.5  # longest synthesis over the longest clip; longer speech is cut off
 ITERATIONS = 32  # of Griffin-Lim: sufficient quality in half the time of the best setting
@@ -46,6 +47,8 @@ class SynthesisEval:
         self._measures = SynthesisMeasures(config, spec=dataset.info.contract.features)
         self._model, self._count, self._seed, self._lengths = model, config.clips, seed, lengths
         self._dataset, self._spec = dataset, dataset.info.contract.features
+        vocoder = config.vocoder if config.clips else None
+        self._vocoder = Vocoder.load(Path(vocoder), spec=self._spec) if vocoder else None
         self._prompts: EvalPrompts | None = None
         self._found: dict[str, Clip] = {}
         self._clips: list[Clip] = []  # to synthesize
@@ -129,7 +132,7 @@ class SynthesisEval:
     def _sample(self, clip: Clip, *, mel: np.ndarray, alignment: np.ndarray, has_ended: np.ndarray) -> Sample:
         assert self._prompts is not None
         if clip.utterance_id not in self._target_audio:
-            self._target_audio[clip.utterance_id] = mel_to_audio(clip.mel, spec=self._spec)
+            self._target_audio[clip.utterance_id] = self._vocode(clip.mel)
         return Sample(
             utterance_id=clip.utterance_id,
             text=self._prompts.texts[clip.utterance_id],
@@ -138,19 +141,20 @@ class SynthesisEval:
             alignment=alignment,
             has_ended=has_ended,
             target_sound=self._target_audio[clip.utterance_id],
-            spoken_sound=mel_to_audio(mel, spec=self._spec),
+            spoken_sound=self._vocode(mel),
         )
+
+    def _vocode(self, mel: np.ndarray) -> np.ndarray:
+        """Convert a mel [F, M] to audio [S] int16; scaled down if it would clip."""
+        heard = np.nan_to_num(mel, nan=self._spec.log_silence)
+        if self._vocoder is None:
+            return as_int16(griffin_lim(heard, spec=self._spec, iterations=ITERATIONS))
+        return as_int16(self._vocoder(heard))
 
     def measure(self, samples: list[Sample]) -> dict[str, float]:
         """The metrics of synthesized clips, with those that the settings ask for."""
         assert self._prompts is not None
         return synthesis_metrics(samples) | self._measures.measure(samples, languages=self._prompts.languages)
-
-
-def mel_to_audio(mel: np.ndarray, *, spec: FeatureSpec) -> np.ndarray:
-    """Convert a mel [F, M] to audio [S] int16 with Griffin-Lim; scaled down if it would clip."""
-    signal = griffin_lim(np.nan_to_num(mel, nan=spec.log_silence), spec=spec, iterations=ITERATIONS)
-    return as_int16(signal)
 
 
 def _pad_stack(values: list[np.ndarray]) -> np.ndarray:

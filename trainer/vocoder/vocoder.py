@@ -24,22 +24,24 @@ class Vocoder:
 
     def __init__(self, generator: Generator, *, spec: FeatureSpec):
         self._generator, self.spec = generator, spec
-        self._run = tf.function(generator.call, autograph=False, reduce_retracing=True)
+        mel = tf.TensorSpec([1, None, spec.n_mels], tf.float32)
+        self._run = tf.function(generator.call, input_signature=[mel], autograph=False)  # one program for all lengths
 
     @classmethod
-    def load(cls, path: Path) -> Vocoder:
+    def load(cls, path: Path, *, spec: FeatureSpec | None = None) -> Vocoder:
         """Load a vocoder file.
 
+        Args:
+            spec: the kind of the mels that the vocoder will be given; None: not checked.
+
         Raises:
-            UserError: the file cannot be read, or is no vocoder.
+            UserError: the file cannot be read, is no vocoder, or is one for other mels.
         """
         generator, info = read_vocoder(path)
+        if spec and (differences := feature_differences(info.features, spec)):
+            kinds = f"a vocoder for mels of {info.features.name}, not {spec.name}"
+            raise UserError(f"{path}: {kinds}: {'; '.join(differences)}")
         return cls(generator, spec=info.features)
-
-    def check(self, spec: FeatureSpec, *, of: str) -> None:
-        """Raises UserError if mels are of another kind than those that the vocoder was trained on."""
-        if differences := feature_differences(spec, self.spec):
-            raise UserError(f"{of}: other mels than the vocoder's: {'; '.join(differences)}")
 
     def __call__(self, log_mel: np.ndarray) -> np.ndarray:
         """Samples [S] float32 in [-1, 1] of a mel [F, M] in ln magnitude; as many as Griffin-Lim gives."""

@@ -23,6 +23,7 @@ from shared.vocabulary import Vocabulary
 from tests.commands import Outcome
 from tests.trainer import runs
 from tests.trainer.processes import program
+from tests.trainer.vocoders import write_small_vocoder
 from trainer.checkpoint.run_dir import prepare_run_info, read_run_info, write_run_files
 from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
@@ -31,6 +32,7 @@ from trainer.speech.options import SpeechOptions
 from trainer.speech.prompts import PromptMaker
 from trainer.speech.sentences import PARAGRAPH_PAUSE_S, PART_PAUSE_S, SENTENCE_PAUSE_S, TextPiece
 from trainer.speech.synthesizer import Synthesizer
+from trainer.vocoder.vocoder import Vocoder
 
 REFERENCE = Path("tests/corpora/english/wavs/EN001-0001.wav")
 OTHER_REFERENCE = Path("tests/corpora/english/wavs/EN001-0002.wav")
@@ -109,6 +111,13 @@ def test_a_format_that_is_not_written(mistake: Callable[..., str], tmp_path: Pat
     assert "speech is not written in this format; expected a file of .wav, .flac, .ogg, .opus, .mp3" in mistake(
         out=tmp_path / name
     )
+
+
+def test_a_vocoder_for_other_mels_or_none_at_all(mistake: Callable[..., str], tmp_path: Path) -> None:
+    other = write_small_vocoder(tmp_path / "other.safetensors", features="bigvgan-24k-100")
+    words = f"{other}: a vocoder for mels of bigvgan-24k-100, not hifigan-22k: sample_rate_hz is 24000, expected 22050;"
+    assert words in mistake(vocoder=other)
+    assert "none.safetensors: cannot be read" in mistake(vocoder=tmp_path / "none.safetensors")
 
 
 def test_characters_that_the_tokenizer_does_not_know_are_named() -> None:
@@ -215,6 +224,17 @@ def test_a_trained_run_speaks(trained: runs.Trained, speak_command: Callable, tm
     assert tokens.tolist() == [vocabulary.encode(pieces)]  # as an export takes them
     whole = log_mel(soundfile.read(REFERENCE, dtype="float32")[0], spec=info.contract.features)
     np.testing.assert_allclose(crop, whole[None], atol=1e-4)
+
+
+@pytest.mark.slow
+def test_a_trained_run_speaks_through_a_vocoder(trained: runs.Trained, speak_command: Callable, tmp_path: Path) -> None:
+    path = write_small_vocoder(tmp_path / "vocoder.safetensors", features="hifigan-22k")
+    words = ["Hello.", "--language", "en", "--seconds", "0.3", "--vocoder", path]
+    kept = ["--out", tmp_path / "out.wav", "--mel", tmp_path / "mel.npy"]
+    check_outcome(speak_command("say", trained.undisturbed.run, *words, *kept))
+    wanted = Vocoder.load(path)(np.load(tmp_path / "mel.npy"))
+    samples, _ = soundfile.read(tmp_path / "out.wav", dtype="float32")
+    np.testing.assert_allclose(samples, wanted / max(1.0, np.abs(wanted).max()), atol=1e-4)
 
 
 @pytest.mark.slow

@@ -11,20 +11,23 @@ import pytest
 import tensorflow as tf
 
 from shared.dataset import Dataset
+from shared.errors import UserError
 from shared.features import preset
 from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.conftest import built
+from tests.trainer.vocoders import write_small_vocoder
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import ReferenceLength
 from trainer.evaluation import listeners
 from trainer.model.xtts import Generated
 from trainer.monitoring.logger import RunLogger
-from trainer.monitoring.samples import Sample, Samples, read_samples, write_samples
+from trainer.monitoring.samples import Sample, Samples, as_int16, read_samples, write_samples
 from trainer.training import synthesis_eval
 from trainer.training.eval_prompts import Clip, choose_prompts, reference_crops
 from trainer.training.synthesis_eval import SynthesisEval
 from trainer.training.synthesis_metrics import SynthesisMeasures, monotonic_share, synthesis_metrics
+from trainer.vocoder.vocoder import Vocoder
 
 R = 4
 
@@ -63,8 +66,8 @@ def validation(dataset: Dataset, *, frames: int) -> Stream:
     return Stream(dataset, split="validation", plan=plan, config=config, seed=1)
 
 
-def echoing(dataset: Dataset, *, stops_after: int, clips: int) -> SynthesisEval:
-    lengths, config = ReferenceLength.of(dataset, max_frames=None), SynthesisEvalConfig(clips=clips)
+def echoing(dataset: Dataset, *, stops_after: int, clips: int, vocoder: str | None = None) -> SynthesisEval:
+    lengths, config = ReferenceLength.of(dataset, max_frames=None), SynthesisEvalConfig(clips=clips, vocoder=vocoder)
     return SynthesisEval(Echo(stops_after=stops_after), config=config, dataset=dataset, lengths=lengths, seed=1)  # type: ignore[arg-type]
 
 
@@ -75,6 +78,23 @@ def heard(dataset: Dataset, *, stops_after: int = 20, clips: int = 3, frames: in
     for _ in running.collect_clips(stream.once(device=DEVICE), stream=stream):
         pass
     return running
+
+
+@pytest.mark.slow
+def test_a_vocoder_of_the_settings_makes_the_sounds(dataset: Dataset, tmp_path: Path) -> None:
+    path = write_small_vocoder(tmp_path / "vocoder.safetensors", features="hifigan-22k")
+    stream = validation(dataset, frames=1500)
+    running = echoing(dataset, stops_after=20, clips=2, vocoder=str(path))
+    for _ in running.collect_clips(stream.once(device=DEVICE), stream=stream):
+        pass
+    vocoder = Vocoder.load(path)
+    for sample in running.synthesize():
+        np.testing.assert_array_equal(sample.spoken_sound, as_int16(vocoder(sample.spoken)))
+        np.testing.assert_array_equal(sample.target_sound, as_int16(vocoder(sample.target)))
+        assert np.abs(sample.spoken_sound).max() > 0
+    with pytest.raises(UserError, match=r"none: cannot be read"):
+        echoing(dataset, stops_after=20, clips=2, vocoder=str(tmp_path / "none"))
+    echoing(dataset, stops_after=20, clips=0, vocoder=str(tmp_path / "none"))  # which makes no sounds
 
 
 def described(samples: list[Sample]) -> dict[str, tuple[str, int]]:
