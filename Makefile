@@ -28,7 +28,7 @@ BENCHES ?= quality memory build validation loader waiting without_mels shapes st
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: docs docs-serve diagrams inspect-input profile train evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
+.PHONY: docs docs-serve diagrams inspect-input profile train vocoder evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,9 @@ profile: $(READY)  ## measure the time of each batch shape, and record a profile
 
 train: $(READY)  ## train a model, from its last checkpoint if there is one: CONFIG= DATA= RUN= ARGS=
 	$(BIN)/myxtts-train train $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
+
+vocoder: $(READY)  ## train a vocoder, from its last checkpoint if there is one: CONFIG= DATA= RUN= ARGS=
+	$(BIN)/myxtts-train vocoder train $(or $(CONFIG),configs/vocoder_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
 
 evaluate: $(READY)  ## compute losses and synthesis metrics of a checkpoint on DATA's validation split: RUN= DATA= ARGS="--checkpoint last"
 	$(BIN)/myxtts-train evaluate --run $(RUN) --data $(DATA) $(ARGS)

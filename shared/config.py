@@ -65,7 +65,13 @@ CONFIG_KINDS = (
         "a training config",
         "`myxtts-train train` (`make train`)",
         "configs/train_sample.yaml",
-        frozenset({"model", "input", "optimizer", "loss", "steps"}),
+        frozenset({"model", "input", "plateau", "recovery", "synthesis_eval"}),
+    ),
+    ConfigKind(
+        "a vocoder config",
+        "`myxtts-train vocoder train` (`make vocoder`)",
+        "configs/vocoder_sample.yaml",
+        frozenset({"generator", "discriminators", "segment_frames", "batch_size", "validation_clips"}),
     ),
 )
 

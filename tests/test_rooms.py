@@ -36,8 +36,8 @@ SHARED_MAY_IMPORT = {"google_crc32c", "numpy", "pyarrow", "pydantic", "yaml"}
 # The floors of a room, from the top: a module imports its own floor and those below. "." is the room's own folder.
 FLOORS = {
     "trainer": (
-        *(".", "server", "tools", "training", "evaluation", "speech", "monitoring", "checkpoint", "distributed"),
-        *("optim", "data", "model", "vocoder", "platform", "config"),
+        *(".", "server", "tools", "vocoder_training", "training", "evaluation", "speech", "monitoring"),
+        *("checkpoint", "distributed", "optim", "data", "model", "vocoder", "platform", "config"),
     ),
     "pipelines": (
         *(".", "repair", "compare", "trace", "report", "validation", "build", "html", "tables", "execution"),

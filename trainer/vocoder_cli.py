@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import click
 
+from shared.config import load_config
 from shared.errors import UserError
+from shared.features import preset
+from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.platform.tf_setup import start_tensorflow
 
 _file = click.Path(dir_okay=False, path_type=Path)
@@ -14,7 +18,7 @@ _file = click.Path(dir_okay=False, path_type=Path)
 
 @click.group()
 def vocoder() -> None:
-    """Convert vocoders of others, for `--vocoder` of myxtts-speak."""
+    """Train vocoders, convert those of others, and compare them; `--vocoder` of myxtts-speak uses them."""
 
 
 @vocoder.command()
@@ -37,3 +41,60 @@ def convert(file: Path, config: Path | None, out: Path, licence: str | None) -> 
         f"{out}: {info.generator.kind}, {parameters:,} parameters, for mels of {info.features.name}; "
         f"licence: {info.licence}"
     )
+
+
+@vocoder.command()
+@click.argument("clips", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--features", required=True, help="The preset of the mels, such as hifigan-22k.")
+@click.option("--vocoder", "paths", type=_file, multiple=True, help="A vocoder file; several are compared.")
+@click.option("--out", type=_file, help="A .jsonl file for the figures of each clip.")
+def evaluate(clips: tuple[Path, ...], features: str, paths: tuple[Path, ...], out: Path | None) -> None:
+    """Send CLIPS through vocoders and Griffin-Lim, and compare the sounds with the recordings (copy-synthesis).
+
+    CLIPS are recordings that the vocoders were not trained on, or folders of them.
+    """
+    from trainer.evaluation.packages import check_packages
+
+    check_packages("librosa", "soxr")
+    from trainer.speech.recording import find_recordings, read_recordings
+
+    spec, found = preset(features), find_recordings(clips)
+    start_tensorflow(gpus="as needed")
+    from rich.console import Console
+    from rich.progress import track
+
+    from shared.files import write_bytes
+    from trainer.platform.tf_errors import translate_errors
+    from trainer.tools.evaluate_vocoder import figures_table, mean_figures, measure_vocoders, open_vocoders
+
+    with translate_errors():
+        vocoders = open_vocoders(paths, spec=spec)
+        measured = measure_vocoders(read_recordings(found, spec=spec), vocoders=vocoders, spec=spec)
+        shown = track(measured, "clips", total=len(found) * len(vocoders), console=Console(stderr=True), transient=True)
+        rows = [one.row() for one in shown]
+    if out is not None:
+        try:
+            write_bytes(out, "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+        except OSError as error:
+            raise UserError(f"{out}: cannot be written ({error.strerror})") from error
+    title = f"copy-synthesis of {len(found):,} recordings, mels of {spec.name}"
+    Console(highlight=False).print(figures_table(mean_figures(rows), title=title))
+
+
+@vocoder.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@click.option("--data", type=click.Path(path_type=Path), required=True, help="A dataset built with mel_dtype=none.")
+@click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
+@click.option("--break-lock", is_flag=True, help="Train even if RUN is locked, because its process is gone.")
+def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path, break_lock: bool) -> None:
+    """Train a vocoder with CONFIG from the run's last checkpoint on; RUN/vocoder.safetensors is the best so far."""
+    settings = load_config(config, of=VocoderTrainConfig, overrides=overrides)
+    start_tensorflow()
+    from trainer.platform.tf_errors import translate_errors
+    from trainer.vocoder_training.train import train_vocoder
+
+    with translate_errors():
+        fitted = train_vocoder(settings, data=data, run=run, break_lock=break_lock)
+    distance = "" if fitted.mel_distance_db is None else f", mel distance {fitted.mel_distance_db:.2f} dB"
+    click.echo(f"{fitted.vocoder}: step {fitted.step}{distance}")

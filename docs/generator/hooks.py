@@ -18,6 +18,7 @@ def generators() -> dict[str, Callable[[], str]]:
     from docs.generator.settings import reference
     from pipelines.config import BuildConfig
     from trainer.config.train_config import TrainConfig
+    from trainer.config.vocoder_train_config import VocoderTrainConfig
 
     return {
         "corpora": tables.corpora,
@@ -29,6 +30,7 @@ def generators() -> dict[str, Callable[[], str]]:
         "make targets": tables.make_targets,
         "data settings": lambda: reference(BuildConfig),
         "training settings": lambda: reference(TrainConfig),
+        "vocoder settings": lambda: reference(VocoderTrainConfig),
     }
 
 

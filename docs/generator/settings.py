@@ -40,6 +40,7 @@ UNITS_BY_SUFFIX = {
 }
 UNITS = {
     "log_every": "steps",
+    "batch_size": "segments",
     "validate_every": "steps",
     "checkpoint_every": "steps",
     "steps": "steps",

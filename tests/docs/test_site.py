@@ -24,6 +24,7 @@ from shared.records import FIELDS
 from tests.docs.pages import PAGES, ROOT
 from tests.test_rooms import FLOORS
 from trainer.config.train_config import TrainConfig
+from trainer.config.vocoder_train_config import VocoderTrainConfig
 
 
 def built(root: Path) -> subprocess.CompletedProcess[str]:
@@ -62,13 +63,13 @@ def test_a_dead_link_ends_the_build(copy: Path, broken: str) -> None:
     assert broken.partition("(")[2].rstrip(")").rpartition("#")[2] in ended.stdout
 
 
-@pytest.mark.parametrize("model", [BuildConfig, TrainConfig])
+@pytest.mark.parametrize("model", [BuildConfig, TrainConfig, VocoderTrainConfig])
 def test_every_setting_has_a_meaning(model: type[Config]) -> None:
     assert missing_meanings(model) == []
 
 
 def test_the_reference_has_every_key_once() -> None:
-    for model in (BuildConfig, TrainConfig):
+    for model in (BuildConfig, TrainConfig, VocoderTrainConfig):
         keys = [(section.title, one.key) for section in sections(model) for one in section.settings]
         assert len(keys) == len(set(keys))
     keys = {one.key for section in sections(TrainConfig) for one in section.settings}

@@ -26,10 +26,12 @@ class HiFiGanConfig(Config):
     kind: Literal["hifi-gan"] = "hifi-gan"
     resblock: Literal["1", "2"] = "1"  # "2" has one convolution for each dilation in the place of two
     upsample_rates: Sizes = (8, 8, 2, 2)  # their product is the hop
-    upsample_kernel_sizes: Sizes = (16, 16, 4, 4)
+    upsample_kernel_sizes: Sizes = (16, 16, 4, 4)  # of the transposed convolutions
     upsample_initial_channel: Channels = 512  # halved by each upsampling
-    resblock_kernel_sizes: Sizes = (3, 7, 11)
-    resblock_dilation_sizes: Annotated[tuple[Sizes, ...], pydantic.Field(max_length=16)] = ((1, 3, 5),) * 3
+    resblock_kernel_sizes: Sizes = (3, 7, 11)  # a residual block for each, after each upsampling
+    resblock_dilation_sizes: Annotated[tuple[Sizes, ...], pydantic.Field(max_length=16)] = (
+        (1, 3, 5),
+    ) * 3  # of the convolutions of each block
 
     @property
     def hop_samples(self) -> int:
@@ -71,21 +73,21 @@ class BigVganConfig(HiFiGanConfig):
     """The generator of BigVGAN (Lee et al., 2023, arXiv:2206.04658) and of its version 2."""
 
     kind: Literal["bigvgan"] = "bigvgan"  # type: ignore[assignment]
-    activation: Literal["snake", "snakebeta"] = "snakebeta"
+    activation: Literal["snake", "snakebeta"] = "snakebeta"  # with one learned number a channel, or two
     snake_logscale: bool = True  # alpha and beta are stored as logarithms
     use_tanh_at_final: bool = True  # False: samples are clipped
-    use_bias_at_final: bool = True
+    use_bias_at_final: bool = True  # a bias in the last convolution
 
 
 class VocosConfig(Config):
     """The generator of Vocos (Siuzdak, 2024, arXiv:2306.00814)."""
 
     kind: Literal["vocos"] = "vocos"
-    dim: Channels = 512
-    intermediate_dim: Channels = 1536
-    num_layers: int = pydantic.Field(8, ge=1, le=64)
-    n_fft: int = pydantic.Field(1024, ge=16, le=8192)
-    hop_length: int = pydantic.Field(256, ge=1, le=MAX_HOP_SAMPLES)
+    dim: Channels = 512  # channels of the backbone
+    intermediate_dim: Channels = 1536  # channels within its blocks
+    num_layers: int = pydantic.Field(8, ge=1, le=64)  # blocks
+    n_fft: int = pydantic.Field(1024, ge=16, le=8192)  # length of the inverted transform, in samples
+    hop_length: int = pydantic.Field(256, ge=1, le=MAX_HOP_SAMPLES)  # samples for each frame of the mel
     padding: Literal["same", "center"] = "center"  # of the mel's frames: (n_fft - hop_length) / 2 or n_fft / 2 samples
 
     @property

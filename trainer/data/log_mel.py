@@ -25,8 +25,15 @@ class LogMel:
 
     def __call__(self, samples: tf.Tensor) -> tf.Tensor:
         """[F, M] float32 from at least `spec.min_samples` samples [S] float32 at the spec's rate."""
+        return self.of_padded(self.pad(samples))
+
+    def pad(self, samples: tf.Tensor) -> tf.Tensor:
+        """A signal [S] with its reflection on both sides."""
+        return tf.pad(samples, [[self._spec.pad_samples, self._spec.pad_samples]], "REFLECT")
+
+    def of_padded(self, padded: tf.Tensor) -> tf.Tensor:
+        """[F, M] float32 from a padded signal, or from a part of one that begins and ends with a frame."""
         spec = self._spec
-        padded = tf.pad(samples, [[spec.pad_samples, spec.pad_samples]], "REFLECT")
         frames = tf.signal.frame(padded, spec.n_fft, spec.hop_samples)
         spectrum = tf.signal.rfft(frames * self._window)[:, : self._bins]
         power = tf.square(tf.math.real(spectrum)) + tf.square(tf.math.imag(spectrum)) + spec.power_epsilon

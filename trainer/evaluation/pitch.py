@@ -22,14 +22,26 @@ class PitchDifference(NamedTuple):
     voicing_error: float  # share of aligned frames that are voiced in one of them only
 
 
+class PitchTrack(NamedTuple):
+    """The pitch of a signal, frame by frame."""
+
+    pitch_hz: np.ndarray  # [F] fundamental frequency; nan where the signal is unvoiced
+    voiced_probability: np.ndarray  # [F]
+
+
 def pitch_contour(samples: np.ndarray, *, rate_hz: int, hop_samples: int, frames: int) -> np.ndarray:
     """The fundamental frequency [frames] in Hz of a signal [S]; nan where it is unvoiced."""
+    return pitch_track(samples, rate_hz=rate_hz, hop_samples=hop_samples, frames=frames).pitch_hz
+
+
+def pitch_track(samples: np.ndarray, *, rate_hz: int, hop_samples: int, frames: int) -> PitchTrack:
+    """The pitch of a signal [S] in so many frames."""
     size = max(1 << round(np.log2(FRAME_S * rate_hz)), hop_samples)
     padded = np.pad(samples.astype(np.float32), (0, max(0, frames * hop_samples - len(samples))))
-    pitch_hz, _, _ = librosa.pyin(
+    pitch_hz, _, probability = librosa.pyin(
         padded, fmin=MIN_PITCH_HZ, fmax=MAX_PITCH_HZ, sr=rate_hz, frame_length=size, hop_length=hop_samples
     )
-    return pitch_hz[:frames]
+    return PitchTrack(pitch_hz[:frames], probability[:frames])
 
 
 def pitch_difference(one: np.ndarray, other: np.ndarray, *, path: np.ndarray) -> PitchDifference:

@@ -1,0 +1,162 @@
+"""`myxtts-train vocoder train`: it learns, its file speaks, and a killed run ends as if undisturbed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from shared.config import load_config
+from shared.features import preset
+from tests.trainer.conftest import built
+from tests.trainer.device_runs import rows
+from tests.trainer.processes import FAST_COMPILATION, begin, end, program, xla_flags
+from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.config.vocoder_train_config import VocoderTrainConfig
+from trainer.vocoder.vocoder import Vocoder
+from trainer.vocoder_training.gan import Gan, GanOptimizer
+from trainer.vocoder_training.gan_losses import GanLosses
+from trainer.vocoder_training.gan_step import GanStep
+
+CONFIG = "configs/vocoder_sample.yaml"
+STEPS, KILLED = 24, 15  # logged losses, with those of validations
+OVERRIDES = (f"steps={STEPS}", "log_every=1", "validate_every=8", "checkpoint_every=5", "xla=false")
+ENVIRONMENT = {"XLA_FLAGS": xla_flags(FAST_COMPILATION), "COLUMNS": "200"}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    overrides = ["mel_dtype=none", "max_rejected_fraction=1", "validation_fraction=0.1"]
+    return built(tmp_path_factory.mktemp("recordings") / "data", overrides=overrides)
+
+
+def start(recordings: Path, run: Path, *overrides: str) -> subprocess.Popen[str]:
+    words = ["vocoder", "train", CONFIG, *OVERRIDES, *overrides, "--data", str(recordings), "--run", str(run)]
+    return begin([program("myxtts-train"), *words], environment=ENVIRONMENT)
+
+
+@pytest.fixture(scope="module")
+def finished(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An undisturbed run."""
+    run = tmp_path_factory.mktemp("vocoder") / "run"
+    ended = end(start(recordings, run), within_s=600)
+    assert ended.code == 0, ended.err
+    assert f"{run}/vocoder.safetensors: step {STEPS}, mel distance " in ended.out
+    return run
+
+
+def wait_for(count: int, *, run: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until so many losses are logged."""
+    while process.poll() is None and not ((run / "metrics.jsonl").exists() and len(losses(run)) >= count):
+        time.sleep(0.01)
+
+
+def losses(run: Path) -> dict[tuple[str, int], float]:
+    return {(kind, row["step"]): row["loss"] for kind in ("train", "validation") for row in rows(run, kind=kind)}
+
+
+def test_it_learns_from_validation_to_validation(finished: Path) -> None:
+    found = [row["mel_distance_db"] for row in rows(finished, kind="validation")]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] < found[0] - 0.3
+    steps = rows(finished, kind="train")
+    assert [row["step"] for row in steps] == list(range(1, STEPS + 1))
+    assert {"loss", "mel", "adversarial", "feature", "discriminators", "learning_rate", "stall"} <= steps[-1].keys()
+    assert sum(row["skipped"] + row["discriminators_skipped"] for row in steps) == 0
+    assert steps[-1]["mel"] < steps[0]["mel"]
+
+
+def test_the_file_of_a_run_is_a_vocoder_with_the_averaged_weights(finished: Path) -> None:
+    vocoder = Vocoder.load(finished / "vocoder.safetensors", spec=preset("hifigan-22k"))
+    samples = vocoder(np.full([30, 80], -4.0, np.float32))
+    assert samples.shape == (30 * 256,)
+    assert np.abs(samples).max() > 0
+    saved = safetensors.numpy.load_file(finished / "checkpoints" / "best.safetensors")
+    (raw,) = (value for name, value in saved.items() if name.startswith("model/") and name.endswith("head.out/bias"))
+    own = next(one for one in vocoder._generator.weights if one.path.endswith("head.out/bias")).numpy()
+    averages = [value for name, value in saved.items() if "head.out/bias" in name and np.array_equal(value, own)]
+    assert len(averages) == 1
+    assert not np.array_equal(raw, own)
+
+
+def test_a_killed_run_ends_with_the_losses_and_the_weights_of_an_undisturbed_one(
+    recordings: Path, finished: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    process = start(recordings, run)
+    wait_for(KILLED, run=run, process=process)
+    process.kill()
+    _, err = process.communicate()
+    assert process.returncode == -signal.SIGKILL, err
+    ended = end(start(recordings, run), within_s=600)
+    assert ended.code == 0, ended.err
+    assert "resuming after step 0" not in ended.err
+    assert "resuming after step" in ended.err
+    assert losses(run) == losses(finished)
+    one, other = (safetensors.numpy.load_file(list_checkpoints(each)[-1].path) for each in (run, finished))
+    assert one.keys() == other.keys()
+    assert [name for name, value in one.items() if value.tobytes() != other[name].tobytes()] == []
+
+
+def test_a_signal_saves_the_step_and_says_how_to_go_on(recordings: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = start(recordings, run, "steps=100000")
+    wait_for(1, run=run, process=process)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM, err
+    last = list_checkpoints(run)[-1].step
+    assert f"SIGTERM: stopped after step {last}, which is saved; run the same command again" in out + err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["generator.dim=48"], "holds another generator or other discriminators; train into another RUN"),
+        (["discriminators.periods=[5]"], "holds another generator or other discriminators"),
+        (["optimizer.microbatches=2"], "a vocoder's batch is not divided; lower batch_size instead"),
+        (["segment_frames=4000"], "clips of the split train have 4000 frames or more, and a batch takes 8"),
+        (["generator.hop_length=300"], "generator: hop_samples is 300, the dataset's mels have 256"),
+        (["generator.padding=center"], "generator: pad_samples is 512, the dataset's mels have 384"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    recordings: Path, finished: Path, command: Callable, words: list[str], message: str
+) -> None:
+    before = json.loads((finished / "vocoder_run.json").read_text("utf-8"))
+    given = [*OVERRIDES, *words, "--data", recordings, "--run", finished]
+    outcome = command("vocoder", "train", CONFIG, *given)
+    assert outcome.code == 2
+    assert message in outcome.err.splitlines()[-1]
+    assert "Traceback" not in outcome.err
+    assert json.loads((finished / "vocoder_run.json").read_text("utf-8")) == before
+
+
+def test_a_compiled_step_is_the_step_of_the_graph() -> None:
+    spec = preset("hifigan-22k")
+    random = np.random.default_rng(0)
+    segments = {
+        "mel": random.normal(-4.0, 2.0, (2, 16, 80)).astype(np.float32),
+        "samples": (0.1 * random.normal(size=(2, 16 * 256))).astype(np.float32),
+    }
+    found = []
+    for xla in (False, True):
+        config = load_config(CONFIG, of=VocoderTrainConfig)
+        keras.utils.set_random_seed(1)
+        gan = Gan(config, spec=spec)
+        step = GanStep(gan, GanOptimizer(config, gan=gan), losses=GanLosses(config.loss, spec=spec), xla=xla)
+        found.append([{name: float(value) for name, value in step(segments).items()} for _ in range(3)])
+        assert step.programs == 1
+    for one, other in zip(*found, strict=True):
+        for name, value in one.items():
+            assert other[name] == pytest.approx(value, rel=2e-3, abs=1e-5), name

@@ -1,0 +1,111 @@
+"""Copy-synthesis: vocoders make sounds of the mels of recordings, and the sounds are compared with the recordings.
+
+Griffin-Lim is measured beside the vocoders, since it is what speaks without one.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.table import Table
+
+from shared.features import FeatureSpec
+from trainer.evaluation.vocoder_measures import VocoderMeasures, compare_with_recording
+from trainer.speech.griffin_lim import griffin_lim
+from trainer.speech.recording import Recording, mel_of
+from trainer.vocoder.vocoder import Vocoder
+
+GRIFFIN_LIM = "griffin-lim"
+REAL_TIME_FACTOR = "real_time_factor"
+# the rows of the table: measure, name, digits, unit
+ROWS: tuple[tuple[str, str, int, str], ...] = (
+    ("pesq", "PESQ, wide band", 2, ""),
+    ("stoi", "STOI", 3, ""),
+    ("mel_distance_db", "mel distance", 2, "dB"),
+    ("spectral_convergence", "spectral convergence", 3, ""),
+    ("log_magnitude_distance", "log-magnitude distance", 3, ""),
+    ("f0_rms_cents", "pitch: RMS difference", 1, "cents"),
+    ("voicing_error", "voicing errors", 3, ""),
+    ("periodicity_rms", "periodicity: RMS difference", 3, ""),
+    (REAL_TIME_FACTOR, "real-time factor", 3, ""),
+)
+
+Vocode = Callable[[np.ndarray], np.ndarray]
+
+
+class Measured(NamedTuple):
+    """A recording through a vocoder."""
+
+    vocoder: str
+    clip: str
+    measures: VocoderMeasures
+    real_time_factor: float  # seconds taken over seconds of sound
+
+    def row(self) -> dict[str, Any]:
+        """The figures of a line of JSON; None: not measured."""
+        figures = {**self.measures._asdict(), REAL_TIME_FACTOR: self.real_time_factor}
+        numbers = {name: None if math.isnan(value) else value for name, value in figures.items()}
+        return {"vocoder": self.vocoder, "clip": self.clip, **numbers}
+
+
+def open_vocoders(paths: Sequence[Path], *, spec: FeatureSpec) -> dict[str, Vocode]:
+    """Griffin-Lim, and the vocoders of files by the names of these.
+
+    Raises:
+        UserError: a file cannot be read, is no vocoder, or is one for other mels.
+    """
+    vocoders: dict[str, Vocode] = {GRIFFIN_LIM: functools.partial(griffin_lim, spec=spec)}
+    return vocoders | {str(path): Vocoder.load(path, spec=spec) for path in paths}
+
+
+def measure_vocoders(
+    recordings: Iterable[Recording], *, vocoders: Mapping[str, Vocode], spec: FeatureSpec
+) -> Iterator[Measured]:
+    """Send recordings through vocoders, and compare each sound with its recording; yields clip by clip."""
+    for vocode in vocoders.values():
+        vocode(np.full([1, spec.n_mels], spec.log_silence, np.float32))  # the first call traces
+    for recording in recordings:
+        for name, vocode in vocoders.items():
+            started_s = time.perf_counter()
+            samples = vocode(recording.mel)
+            taken_s = time.perf_counter() - started_s
+            measures = _compare(samples, recording, spec=spec)
+            yield Measured(name, str(recording.path), measures, taken_s * spec.sample_rate_hz / len(samples))
+
+
+def _compare(samples: np.ndarray, recording: Recording, *, spec: FeatureSpec) -> VocoderMeasures:
+    length = min(len(samples), len(recording.samples))
+    pair = samples[:length].astype(np.float32), recording.samples[:length]
+    return compare_with_recording(*pair, mels=(mel_of(pair[0], spec=spec), mel_of(pair[1], spec=spec)), spec=spec)
+
+
+def mean_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float | None]]:
+    """The mean over clips of each measure by vocoder; None: measured of no clip."""
+    found: dict[str, dict[str, float | None]] = {}
+    for name in dict.fromkeys(row["vocoder"] for row in rows):
+        own = [row for row in rows if row["vocoder"] == name]
+        found[name] = {measure: _mean([row[measure] for row in own]) for measure, *_ in ROWS}
+    return found
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    measured = [value for value in values if value is not None]
+    return float(np.mean(measured)) if measured else None
+
+
+def figures_table(figures: Mapping[str, Mapping[str, float | None]], *, title: str) -> Table:
+    """The figures as a table with a column for each vocoder."""
+    table = Table(title=title)
+    table.add_column("mean over clips")
+    for name in figures:
+        table.add_column(Path(name).stem, justify="right")
+    for measure, words, digits, unit in ROWS:
+        values = (of_one[measure] for of_one in figures.values())
+        table.add_row(words, *("–" if value is None else f"{value:.{digits}f} {unit}".strip() for value in values))
+    return table

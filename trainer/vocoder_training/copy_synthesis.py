@@ -1,0 +1,74 @@
+"""Validation of a vocoder: the first clips of the validation split through the generator, beside their recordings."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from trainer.data.log_mel import LogMel
+from trainer.data.record_index import read_record_index
+from trainer.data.wav_decoder import read_pcm, to_mono
+from trainer.vocoder.vocoder_file import Generator
+
+DB = 20.0 / np.log(10.0)
+
+
+class Clip(NamedTuple):
+    """A recording."""
+
+    utterance_id: str
+    mel: np.ndarray  # [F, M] in ln magnitude
+    samples: np.ndarray  # [S] float32
+
+
+class CopySynthesis:
+    """Recordings that are always the same, and what a generator makes of their mels."""
+
+    def __init__(self, dataset: Dataset, *, clips: int):
+        """
+        Raises:
+            UserError: the validation split has no clip, or a recording cannot be read.
+        """
+        self._log_mel = LogMel(dataset.info.contract.features)
+        self.clips = _read_clips(dataset, count=clips, log_mel=self._log_mel)
+
+    def synthesize(self, generator: Generator) -> list[np.ndarray]:
+        """The samples [S] of each clip's mel."""
+        return [generator.call(tf.constant(clip.mel[None]))[0].numpy() for clip in self.clips]
+
+    def measure(self, sounds: list[np.ndarray]) -> dict[str, float]:
+        """The mean over clips of the mean difference in mel, in dB."""
+        distances = []
+        for clip, samples in zip(self.clips, sounds, strict=True):
+            mel = self._log_mel(tf.constant(samples)).numpy()
+            frames = min(len(mel), len(clip.mel))
+            distances.append(np.abs(mel[:frames] - clip.mel[:frames]).mean())
+        return {"loss": float(np.mean(distances)), "mel_distance_db": float(DB * np.mean(distances))}
+
+
+def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel) -> list[Clip]:
+    records, spec = read_record_index(dataset, split="validation"), dataset.info.contract.features
+    found = []
+    for row in range(min(count, len(records.frames))):
+        path, name = records.audio_path[row].as_py(), records.utterance_id[row].as_py()
+        samples = int(np.rint(records.duration_s[row] * spec.sample_rate_hz))
+        try:
+            pcm = read_pcm(
+                tf.io.read_file(path)[None],
+                rate_hz=spec.sample_rate_hz,
+                num_samples=tf.constant([samples]),
+                names=tf.constant([f"{path}: the recording of {name}"]),
+            )
+        except tf.errors.OpError as error:
+            reason = error.message.splitlines()[0]
+            raise UserError(f"{path}: the recording of {name} cannot be read ({reason})") from error
+        signal = to_mono(type(pcm)(pcm.content[0], pcm.channels[0]))
+        found.append(Clip(name, log_mel(signal).numpy(), signal.numpy()))
+    if not found:
+        root = dataset.layout.root
+        raise UserError(f"{root}: the validation split has no clip; build it with validation_fraction above 0")
+    return found

@@ -1,0 +1,49 @@
+"""The training step of a vocoder, one program: an update of the discriminators, then one of the generator.
+
+mel ─ generator ─► samples ─┬─ discriminators, beside the recording ─► their loss ─► their update
+                            └─ updated discriminators, mel loss ─► the generator's loss ─► its update
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from trainer.vocoder_training.gan import Gan, GanOptimizer
+from trainer.vocoder_training.gan_losses import GanLosses
+
+
+class GanStep:
+    """A step on segments: mel [B, F, M] and samples [B, S]."""
+
+    def __init__(self, gan: Gan, optimizer: GanOptimizer, *, losses: GanLosses, xla: bool):
+        self._gan, self._optimizer, self._losses = gan, optimizer, losses
+        self._program = tf.function(self._step, jit_compile=xla or None, autograph=False)
+
+    def __call__(self, segments: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        """Update both, and return the loss, its terms and the optimizers' figures."""
+        return self._program(segments["mel"], segments["samples"])
+
+    @property
+    def programs(self) -> int:
+        """Number of compiled programs so far."""
+        return self._program.experimental_get_tracing_count()
+
+    def _step(self, mel: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
+        generator, discriminators = self._gan.generator, self._gan.discriminators
+        with tf.GradientTape() as tape:
+            samples = tf.ensure_shape(generator.call(mel), recording.shape)
+            figures = self._update_discriminators(tf.stop_gradient(samples), recording)
+            real, fake = ([one.call(signal) for one in discriminators] for signal in (recording, samples))
+            terms = self._losses.of_generator(samples, recording, real=real, fake=fake)
+        weights = [one.value for one in generator.trainable_variables]
+        applied = self._optimizer.generator.apply(tape.gradient(terms["loss"], weights), loss=terms["loss"])
+        return terms | figures | applied
+
+    def _update_discriminators(self, samples: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
+        with tf.GradientTape() as tape:
+            real, fake = ([one.call(signal) for one in self._gan.discriminators] for signal in (recording, samples))
+            loss = self._losses.of_discriminators(real, fake)
+        weights = [one.value for one in self._gan.discriminator_variables]
+        applied = self._optimizer.discriminators.apply(tape.gradient(loss, weights), loss=loss)
+        names = ("gradient_norm", "skipped")
+        return {"discriminators": loss, **{f"discriminators_{name}": applied[name] for name in names}}

@@ -1,0 +1,208 @@
+"""The training of a vocoder: steps, validation, checkpoints, and a vocoder file after each best validation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import keras
+import tensorflow as tf
+
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.features import FeatureSpec
+from shared.files import write_json
+from shared.locks import read_lock
+from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.run_dir import training_lock
+from trainer.checkpoint.run_state import RunState
+from trainer.config.vocoder_config import GeneratorConfig
+from trainer.config.vocoder_train_config import VocoderTrainConfig
+from trainer.data.dataset_checks import open_dataset
+from trainer.monitoring.logger import RunLogger
+from trainer.monitoring.samples import as_int16
+from trainer.monitoring.session import Session
+from trainer.training.signals import Interrupted, SignalHandler
+from trainer.vocoder.vocoder_file import VocoderInfo, write_vocoder
+from trainer.vocoder_training.copy_synthesis import CopySynthesis
+from trainer.vocoder_training.gan import Gan, GanOptimizer
+from trainer.vocoder_training.gan_losses import GanLosses
+from trainer.vocoder_training.gan_step import GanStep
+from trainer.vocoder_training.segments import SegmentStream
+
+MAX_SKIPPED = 10  # consecutive steps that are not finite, before the run ends
+VOCODER, RUN_FILE = "vocoder.safetensors", "vocoder_run.json"
+
+
+class Fitted(NamedTuple):
+    """How a training ended."""
+
+    step: int
+    vocoder: Path
+    mel_distance_db: float | None  # of the last validation
+
+
+def train_vocoder(config: VocoderTrainConfig, *, data: Path, run: Path, break_lock: bool = False) -> Fitted:
+    """Train to `config.steps`, from the run's last checkpoint or from fresh weights.
+
+    Args:
+        data: a dataset that was built with mel_dtype=none; locked against writers while training.
+        run: folder of the run; created if absent.
+        break_lock: train although the run is locked, because the process that held the lock is gone.
+
+    Raises:
+        UserError: dataset or run are unusable or locked by another process, or losses stay non-finite.
+        Interrupted: a signal arrived; a checkpoint is written.
+    """
+    with read_lock(data), training_lock(run, break_lock=break_lock):
+        dataset = open_dataset(data)
+        return _Trainer(config, dataset=dataset, run=run).fit()
+
+
+class _Trainer:
+    def __init__(self, config: VocoderTrainConfig, *, dataset: Dataset, run: Path):
+        self._config, self._run, self._spec = config, run, dataset.info.contract.features
+        _check_generator(config.generator, spec=self._spec)
+        keras.utils.set_random_seed(config.seed)
+        self._gan = Gan(config, spec=self._spec)
+        self._optimizer = GanOptimizer(config, gan=self._gan)
+        self._stream = SegmentStream(
+            dataset,
+            split="train",
+            segment_frames=config.segment_frames,
+            segment_samples=self._segment_samples(),
+            batch_size=config.batch_size,
+            seed=config.seed,
+        )
+        self._validation = CopySynthesis(dataset, clips=config.validation_clips)
+        losses = GanLosses(config.loss, spec=self._spec)
+        self._step = GanStep(self._gan, self._optimizer, losses=losses, xla=config.xla)
+        contract = json.dumps([dataset.info.contract.features.name, config.generator.model_dump()])
+        self._state = RunState(
+            run,
+            model=self._gan,
+            optimizer=self._optimizer,  # type: ignore[arg-type]  # of both networks
+            contract=contract,
+            max_to_keep=config.kept_checkpoints,
+            order=self._stream.fingerprint,
+            steps=config.steps,
+        )
+        self._distance_db: float | None = None
+
+    def _segment_samples(self) -> int:
+        mel = tf.zeros([1, self._config.segment_frames, self._spec.n_mels])
+        return int(self._gan.generator.call(mel).shape[1])
+
+    def fit(self) -> Fitted:
+        """Train to the end."""
+        config = self._config
+        _check_run(self._run, config=config)
+        notice = self._state.resume()
+        progress = self._state.progress
+        logger = RunLogger(
+            self._run, step=progress.step, steps=config.steps, validate_every=config.validate_every, xla=config.xla
+        )
+        gpus = len(tf.config.list_logical_devices("GPU"))
+        with (
+            self._state,
+            logger,
+            SignalHandler(logger.log, stop_point="after this step") as signals,
+            Session(gpus=gpus, first_step=progress.step + 1) as session,
+        ):
+            logger.log(f"generator of {self._gan.generator.count_params():,} parameters; {notice}")
+            if progress.step < config.steps:
+                self._run_steps(logger, signals, session)
+            self._state.wait()
+        return Fitted(self._state.progress.step, self._run / VOCODER, self._distance_db)
+
+    def _run_steps(self, logger: RunLogger, signals: SignalHandler, session: Session) -> None:
+        config, state = self._config, self._state
+        first = state.progress.step
+        counts = tf.constant([config.batch_size * config.segment_frames, config.batch_size], tf.float32)
+        for step, segments in zip(
+            range(first + 1, config.steps + 1), session.timer.batches(self._stream.batches(first)), strict=False
+        ):
+            state.raise_write_error()
+            programs = self._step.programs
+            values = self._step(segments)
+            session.timer.record_step(counts, compiled=self._step.programs > programs)
+            state.advance(step, position=self._stream.position(step))
+            logger.advance(step)
+            if config.is_due(step, config.log_every):
+                metrics = {name: float(value) for name, value in values.items()}
+                logger.log_metrics("train", step=step, values=metrics | session.metrics())
+                self._check_skipped(step)
+            with session.timer.exclude():
+                self._pause(step, logger=logger, signals=signals)
+
+    def _pause(self, step: int, *, logger: RunLogger, signals: SignalHandler) -> None:
+        """Validate, save and stop after a step, whichever is due."""
+        config, state = self._config, self._state
+        is_best = config.is_due(step, config.validate_every) and self._validate(step, logger=logger)
+        if is_best or signals.received or config.is_due(step, config.checkpoint_every):
+            state.save()
+        if signals.received:
+            state.wait()
+            message = f"{self._run}: {signals.received.name}: stopped after step {step}, which is saved"
+            raise Interrupted(f"{message}; run the same command again to continue", signal_number=signals.received)
+
+    def _check_skipped(self, step: int) -> None:
+        if (skipped := self._state.skipped_in_row) >= MAX_SKIPPED:
+            raise UserError(
+                f"{self._run}: loss or gradient not finite in {skipped} consecutive steps, up to step {step}; the "
+                "weights did not change; lower optimizer.learning_rate and run the same command again"
+            )
+
+    def _validate(self, step: int, *, logger: RunLogger) -> bool:
+        """Validate with the averaged weights, and write the vocoder file if they are the best so far."""
+        with self._optimizer.generator.averaged():
+            sounds = self._validation.synthesize(self._gan.generator)
+            metrics = self._validation.measure(sounds)
+            self._distance_db = metrics["mel_distance_db"]
+            logger.log_metrics("validation", step=step, values=metrics)
+            self._log_sounds(step, sounds=sounds, logger=logger)
+            if not (is_best := self._state.record_validation(metrics["loss"])):
+                return False
+            self._write_vocoder(step)
+        return is_best
+
+    def _log_sounds(self, step: int, *, sounds: list, logger: RunLogger) -> None:
+        rate_hz = self._spec.sample_rate_hz
+        for number, (clip, samples) in enumerate(zip(self._validation.clips, sounds, strict=True)):
+            logger.log_audio(f"copy/{number}/vocoder", step=step, samples=as_int16(samples), rate_hz=rate_hz)
+            logger.log_audio(f"copy/{number}/recording", step=step, samples=as_int16(clip.samples), rate_hz=rate_hz)
+
+    def _write_vocoder(self, step: int) -> None:
+        info = VocoderInfo.make(
+            self._config.generator,
+            features=self._spec,
+            source=f"{self._run}, step {step}",
+            source_sha256="",
+            licence="that of the recordings it was trained on",
+        )
+        write_vocoder(self._run / VOCODER, self._gan.generator, info=info)
+
+
+def _check_generator(config: GeneratorConfig, *, spec: FeatureSpec) -> None:
+    """Raises UserError if the generator's frames are not those of the mels."""
+    for name in ("hop_samples", "pad_samples"):
+        own, its = getattr(config, name, None), getattr(spec, name)
+        if own is not None and own != its:
+            raise UserError(f"generator: {name} is {own}, the dataset's mels have {its}; they are of {spec.name}")
+
+
+def _check_run(run: Path, *, config: VocoderTrainConfig) -> None:
+    """Write the settings, or compare the networks with those of the run.
+
+    Raises:
+        UserError: the run is another one.
+    """
+    path, networks = run / RUN_FILE, {"generator", "discriminators"}
+    if path.is_file() and list_checkpoints(run):
+        before = VocoderTrainConfig.model_validate_json(path.read_text(encoding="utf-8"))
+        if before.model_dump(include=networks) != config.model_dump(include=networks):
+            raise UserError(f"{run}: holds another generator or other discriminators; train into another RUN")
+    elif list_checkpoints(run):
+        raise UserError(f"{run}: the run of another model; train into another RUN")
+    write_json(path, config)
