@@ -18,6 +18,8 @@ from shared.errors import UserError
 from shared.features import FeatureSpec
 from trainer.vocoder.vocoder_file import Generator, feature_differences, read_vocoder
 
+MAX_FRAMES = 1024  # at once; a minute at once would take gigabytes
+
 
 class Vocoder:
     """A generator with the mels that it was trained on."""
@@ -45,6 +47,12 @@ class Vocoder:
 
     def __call__(self, log_mel: np.ndarray) -> np.ndarray:
         """Samples [S] float32 in [-1, 1] of a mel [F, M] in ln magnitude; as many as Griffin-Lim gives."""
+        if len(log_mel) <= MAX_FRAMES:
+            return self._vocode(log_mel)
+        parts = (log_mel[start : start + MAX_FRAMES] for start in range(0, len(log_mel), MAX_FRAMES))
+        return np.concatenate(list(self.stream(parts)))
+
+    def _vocode(self, log_mel: np.ndarray) -> np.ndarray:
         if not len(log_mel):
             return np.zeros(0, np.float32)
         return self._run(tf.constant(log_mel[np.newaxis], tf.float32))[0].numpy()
@@ -58,7 +66,7 @@ class Vocoder:
             pending = np.concatenate([pending, mel])
             ready = len(pending) - context
             if ready > skipped:
-                yield self(pending)[skipped * hop : ready * hop]
+                yield self._vocode(pending)[skipped * hop : ready * hop]
                 dropped = max(0, ready - context)
                 pending, skipped = pending[dropped:], ready - dropped
-        yield self(pending)[skipped * hop :]
+        yield self._vocode(pending)[skipped * hop :]

@@ -61,6 +61,16 @@ def test_streamed_samples_are_those_of_the_whole(name: str, sizes: list[int]) ->
         assert len(pieces) == 4, "nothing came before the end"
 
 
+def test_a_long_mel_is_vocoded_in_parts_with_the_samples_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    speaking, whole = vocoder("vocos same"), mel(150)
+    wanted, lengths, run = speaking(whole), [], speaking._run
+    monkeypatch.setattr("trainer.vocoder.vocoder.MAX_FRAMES", 40)
+    monkeypatch.setattr(speaking, "_run", lambda given: (lengths.append(given.shape[1]), run(given))[1])
+    np.testing.assert_allclose(speaking(whole), wanted, atol=1e-6)
+    assert len(lengths) > 3
+    assert max(lengths) < 150
+
+
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("frames", [0, 1, 2, 40])
 def test_few_frames_have_as_many_samples_as_their_mel_says(name: str, frames: int) -> None:
