@@ -9,7 +9,6 @@ import click
 
 from shared.config import load_config
 from shared.errors import UserError
-from shared.features import preset
 from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.platform.tf_setup import start_tensorflow
 
@@ -56,6 +55,7 @@ def evaluate(clips: tuple[Path, ...], features: str, paths: tuple[Path, ...], ou
     from trainer.evaluation.packages import check_packages
 
     check_packages("librosa", "soxr")
+    from shared.features import preset
     from trainer.speech.recording import find_recordings, read_recordings
 
     spec, found = preset(features), find_recordings(clips)

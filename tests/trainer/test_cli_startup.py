@@ -44,6 +44,9 @@ def run(*words: str, code: int) -> tuple[str, set[str]]:
         (["inspect-input", CONFIG, "--data", "d", "input.reders=1"], 2, "input.reders: unknown key"),
         (["profile", CONFIG, "--data", "d", "--out", "o", "steps=0"], 2, "steps: "),
         (["train", "configs/nowhere.yaml", "--data", "d", "--run", "r"], 2, "cannot read the config"),
+        (["vocoder", "--help"], 0, "convert"),
+        (["vocoder", "train", "configs/vocoder_sample.yaml", "--data", "d", "--run", "r", "stepz=1"], 2, "unknown key"),
+        (["vocoder", "train", CONFIG, "--data", "d", "--run", "r"], 2, "this is a training config"),
     ],
 )
 def test_help_and_a_mistake_in_options_or_settings_need_no_model(words: list[str], code: int, expected: str) -> None:
