@@ -133,8 +133,9 @@ class _Trainer:
                 metrics = {name: float(value) for name, value in values.items()}
                 logger.log_metrics("train", step=step, values=metrics | session.metrics())
                 self._check_skipped(step)
-            with session.timer.exclude():
-                self._pause(step, logger=logger, signals=signals)
+            if signals.received or config.is_due(step, config.validate_every, config.checkpoint_every):
+                with session.timer.exclude():
+                    self._pause(step, logger=logger, signals=signals)
 
     def _pause(self, step: int, *, logger: RunLogger, signals: SignalHandler) -> None:
         """Validate, save and stop after a step, whichever is due."""
