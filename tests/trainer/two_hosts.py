@@ -54,7 +54,6 @@ class ToyStep(step.TrainStep):
 
 def put_in(network: str) -> None:
     """Install the network to train in this process."""
-    skip_graph_optimizer()
     if network == "toy":
         toy.put_in(setattr, TrainStep=ToyStep)
     else:
@@ -104,6 +103,7 @@ def host(number: int, *, workers: Sequence[str], asked: dict, said: BinaryIO) ->
     os.dup2(said.fileno(), 2)
     task = {"type": "worker", "index": number}
     os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": list(workers)}, "task": task})
+    skip_graph_optimizer()
     put_in(asked["network"])
     if asked["how"] and number == 1:
         components.TrainStep = disturbed(components.TrainStep, asked["how"], at=asked["at"])

@@ -16,11 +16,11 @@ import numpy as np
 import soxr
 
 from shared.features import FeatureSpec
+from trainer.evaluation.dtw import DB_PER_NEPER
 from trainer.evaluation.pitch import pitch_difference, pitch_track
 
 RESOLUTIONS = ((1024, 120, 600), (2048, 240, 1200), (512, 50, 240))  # FFT, hop and window in samples
 FLOOR = 1e-5  # of a magnitude
-DB = 20.0 / np.log(10.0)
 PESQ_RATE_HZ = 16_000
 
 
@@ -55,7 +55,7 @@ def compare_with_recording(
     return VocoderMeasures(
         spectral_convergence=convergence,
         log_magnitude_distance=log_distance,
-        mel_distance_db=float(DB * np.abs(mels[0] - mels[1]).mean()),
+        mel_distance_db=float(DB_PER_NEPER * np.abs(mels[0] - mels[1]).mean()),
         f0_rms_cents=pitch.rms_cents,
         voicing_error=pitch.voicing_error,
         periodicity_rms=float(np.sqrt(periodicity)),

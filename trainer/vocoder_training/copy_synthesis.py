@@ -12,9 +12,8 @@ from shared.errors import UserError
 from trainer.data.log_mel import LogMel
 from trainer.data.record_index import read_record_index
 from trainer.data.wav_decoder import read_pcm, to_mono
+from trainer.evaluation.dtw import DB_PER_NEPER
 from trainer.vocoder.vocoder_file import Generator
-
-DB = 20.0 / np.log(10.0)
 
 
 class Clip(NamedTuple):
@@ -47,7 +46,7 @@ class CopySynthesis:
             mel = self._log_mel(tf.constant(samples)).numpy()
             frames = min(len(mel), len(clip.mel))
             distances.append(np.abs(mel[:frames] - clip.mel[:frames]).mean())
-        return {"loss": float(np.mean(distances)), "mel_distance_db": float(DB * np.mean(distances))}
+        return {"loss": float(np.mean(distances)), "mel_distance_db": float(DB_PER_NEPER * np.mean(distances))}
 
 
 def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel) -> list[Clip]:

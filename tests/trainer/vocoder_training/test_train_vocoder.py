@@ -26,6 +26,7 @@ from trainer.vocoder.vocoder import Vocoder
 from trainer.vocoder_training.gan import Gan, GanOptimizer
 from trainer.vocoder_training.gan_losses import GanLosses
 from trainer.vocoder_training.gan_step import GanStep
+from trainer.vocoder_training.train import MAX_SKIPPED
 
 CONFIG = "configs/vocoder_sample.yaml"
 STEPS, KILLED = 24, 15  # logged losses, with those of validations
@@ -155,6 +156,17 @@ def test_a_mistake_is_one_line(
     assert message in outcome.err.splitlines()[-1]
     assert "Traceback" not in outcome.err
     assert json.loads((finished / "vocoder_run.json").read_text("utf-8")) == before
+
+
+def test_steps_that_stay_non_finite_end_the_run_in_one_line(
+    recordings: Path, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(GanOptimizer, "skipped_in_row", MAX_SKIPPED)
+    outcome = command("vocoder", "train", CONFIG, *OVERRIDES, "--data", recordings, "--run", tmp_path / "run")
+    assert outcome.code == 2
+    assert (
+        "not finite in 10 consecutive steps, up to step 1; the weights did not change" in outcome.err.splitlines()[-1]
+    )
 
 
 def test_a_compiled_step_is_the_step_of_the_graph() -> None:
