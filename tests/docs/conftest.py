@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, Block
-from tests.trainer.processes import FAST_COMPILATION, xla_flags
+from tests.trainer.processes import CACHE, FAST_COMPILATION, xla_flags
 
 FROM_THE_REPOSITORY = (
     *("Makefile", "configs", "docker", "docs", "pipelines", "preprocess", "pyproject.toml"),
@@ -21,7 +21,7 @@ FROM_THE_REPOSITORY = (
 
 def run_script(code: str, *, folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs a shell script as a user in the repository's root does, with the environment that is already there."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "MAKEFLAGS": "READY=", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = os.environ | CACHE | {"PYTHONPATH": str(ROOT), "MAKEFLAGS": "READY=", "TF_CPP_MIN_LOG_LEVEL": "3"}
     environment["XLA_FLAGS"] = xla_flags(FAST_COMPILATION)
     script = f"set -euo pipefail\n{code}"
     return subprocess.run(

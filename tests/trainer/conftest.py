@@ -19,7 +19,7 @@ from shared.config import load_config
 from shared.dataset import Dataset
 from tests.commands import Outcome, runner
 from tests.trainer import device_runs, runs
-from tests.trainer.models import perturbed_pico
+from tests.trainer.models import perturbed_narrow, perturbed_pico
 from trainer import cli, speak_cli
 from trainer.model.xtts import XTTS
 
@@ -64,8 +64,14 @@ def models() -> Callable[..., XTTS]:
 
 
 @pytest.fixture(scope="session")
+def narrow_models() -> Callable[..., XTTS]:
+    """Perturbed models with one narrow layer everywhere, one per options; read-only."""
+    return functools.cache(perturbed_narrow)
+
+
+@pytest.fixture(scope="session")
 def trained(background: dict[str, Future[runs.Trained]]) -> runs.Trained:
-    """An undisturbed run, and the same one killed and resumed; read-only."""
+    """An undisturbed run, and the same one resumed in the middle; read-only."""
     return background["trained"].result()
 
 

@@ -28,13 +28,13 @@ def main(folder: Path) -> None:
 
 
 def buffers_bytes(parts: int, *, folder: Path) -> int:
-    from tests.trainer.models import random_batch, smallest
+    from tests.trainer.models import perturbed_narrow, random_batch
     from trainer.config.loss_config import LossConfig
     from trainer.config.optim_config import OptimizerConfig
     from trainer.optim.adamw import AdamW
     from trainer.training.train_step import TrainStep
 
-    model = smallest()
+    model = perturbed_narrow()
     optimizer = AdamW(OptimizerConfig(microbatches=parts), steps=100, variables=model.trainable_variables)
     step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, parts=parts)
     batch = random_batch(frames=[FRAMES] * CLIPS, token_counts=[TOKENS] * CLIPS, width=FRAMES, tokens=TOKENS)

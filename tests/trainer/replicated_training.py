@@ -63,14 +63,14 @@ def train(
     import numpy as np
     import tensorflow as tf
 
-    from tests.trainer.models import smallest
+    from tests.trainer.models import perturbed_narrow
     from trainer.config.loss_config import LossConfig
     from trainer.config.optim_config import OptimizerConfig
     from trainer.optim.adamw import AdamW
     from trainer.training.train_step import TrainStep
 
     with strategy.scope() if strategy else tf.device("/CPU:0"):
-        model = smallest(rematerialise=rematerialise, precision=precision)
+        model = perturbed_narrow(rematerialise=rematerialise, precision=precision)
         config = OptimizerConfig(learning_rate=3e-3, warmup_steps=0, ema_decay=0.9)
         optimizer = AdamW(config, steps=100, variables=model.trainable_variables, scales_loss=precision == "float16")
     step = TrainStep(model, optimizer, losses=LossConfig(voice=0.3), seed=1, parts=parts, strategy=strategy, xla=xla)

@@ -5,7 +5,8 @@
                                                         /process-…/         the folder that XLA of one process uses
 
 XLA loads a program without checking it. Therefore the folders belong to the user alone, each process works in a folder
-of its own, and gets the programs there whose checksums are right. What a killed process leaves is never loaded.
+of its own, and gets the programs there whose checksums are right. After the first call of each program, the process
+adds the program to those of all with its checksum. What a process that was killed meanwhile leaves is never loaded.
 TensorFlow does not document the flags; `test_program_cache.py` shows that they work in the pinned version.
 """
 
@@ -51,8 +52,11 @@ def open_cache(folder: Path) -> Path | None:
     """Have TensorFlow, which is not imported yet, use the programs of a folder.
 
     Returns:
-        The folder of this process, for `close_cache`; None if the folder cannot be used safely, and nothing is kept.
+        The folder of this process, for `keep_programs` and `close_cache`; None if nothing is kept, because the folder
+        cannot be used safely, or XLA is asked to dump what it compiles.
     """
+    if "xla_dump" in os.environ.get("XLA_FLAGS", ""):
+        return None
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_private(folder) or any(map(str.isspace, str(folder))):  # flags are divided at spaces
@@ -69,16 +73,21 @@ def open_cache(folder: Path) -> Path | None:
     return own
 
 
-def close_cache(own: Path) -> None:
-    """Move the new programs of a process into the folder of all; those that the disk does not take are lost."""
+def keep_programs(own: Path) -> None:
+    """Add the new programs of a process to the folder of all; those that the disk does not take are lost."""
     with contextlib.suppress(OSError):
         for path in list(own.iterdir()):  # checksums are added meanwhile
             target = own.parent / path.name
             checksum = own / f"{path.name}{CHECKSUM}"
             if not target.exists():
                 checksum.write_text(_sha256(path), encoding="ascii")
-                path.replace(target)
+                os.link(path, target)
                 checksum.replace(target.with_name(checksum.name))
+
+
+def close_cache(own: Path) -> None:
+    """Keep the new programs of a process, and delete its folder."""
+    keep_programs(own)
     shutil.rmtree(own, ignore_errors=True)
 
 

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
-import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Literal
 
 from trainer.platform.allocator import tune_allocator
-from trainer.platform.program_cache import cache_folder, close_cache, open_cache
+from trainer.platform.first_calls import start_keeping_programs
+from trainer.platform.log_filter import hide_notes
 from trainer.platform.tf_import import import_tensorflow
 
 GpuUse = Literal["whole", "as needed", "hidden"]
-
-# Notes that TensorFlow's C++ code writes to stderr before any log level applies, or although nothing is wrong. It tries
-# to read a kept program as text before it reads it as what it is. On a processor with AVX-512 it warns that the
-# processor lacks "prefer-no-gather" and "prefer-no-scatter", which are preferences of the compiler.
-_NOTES = (
-    r"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit"
-    r"|Error parsing text-format tensorflow\.XlaSerializedCacheEntry"
-    r"|Target machine feature \+prefer-no-(gather|scatter) is not"
-)
-
-_FILTER = """
-import re, sys
-notes = re.compile(sys.argv[1].encode())
-for line in sys.stdin.buffer:
-    if not notes.search(line):
-        sys.stderr.buffer.write(line)
-        sys.stderr.buffer.flush()
-"""
-
-FILTER_END_S = 5.0
 
 
 def start_tensorflow(
@@ -66,8 +43,8 @@ def start_tensorflow(
     if gpus == "hidden":
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     too_late = "tensorflow" in sys.modules  # reads its flags once
-    if keep_programs and not too_late and (folder := open_cache(cache_folder())):
-        atexit.register(close_cache, folder)
+    if keep_programs and not too_late:
+        start_keeping_programs()
     allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
     with hide_notes():
         import_tensorflow()
@@ -86,25 +63,3 @@ def start_tensorflow(
             else:
                 tf.config.list_physical_devices()
     return allocator
-
-
-@contextlib.contextmanager
-def hide_notes() -> Iterator[None]:
-    """Filter the known notes out of everything written to the file descriptor of stderr.
-
-    The filter is a separate process: if TensorFlow aborts this process, its last message still gets through.
-    """
-    sys.stderr.flush()
-    stderr = os.dup(2)
-    command = [sys.executable, "-I", "-S", "-c", _FILTER, _NOTES]
-    filtering = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-    assert filtering.stdin is not None
-    os.dup2(filtering.stdin.fileno(), 2)
-    filtering.stdin.close()
-    try:
-        yield
-    finally:
-        os.dup2(stderr, 2)
-        os.close(stderr)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # a child process may still hold the pipe open
-            filtering.wait(FILTER_END_S)

@@ -10,7 +10,6 @@ tokens for as long as caches of CACHE_STEPS steps last, and others speak several
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -24,7 +23,7 @@ from trainer.model.layers import StepKeysValues
 from trainer.model.reference_encoder import Conditioning
 from trainer.model.text_guide import TextGuide
 from trainer.model.xtts import XTTS, GenerationState
-from trainer.platform.tf_setup import hide_notes
+from trainer.platform.first_calls import FirstCalls
 
 PART_STEPS = 16  # of a call: with 4 frames a step and hop 256 at 22,050 Hz, 0.74 s of speech
 MIN_TOKENS = 64  # to which shorter texts are padded; longer ones to 4 times as many, and so on
@@ -72,7 +71,7 @@ class Generator:
         # compiled, encoding would take as long, and seconds to compile
         self._encode_voice = tf.function(model.encode_reference, autograph=False, reduce_retracing=True)
         self._encode = tf.function(model.encode_memory, autograph=False)
-        self._shapes: set[tuple[int, ...]] = set()  # of the programs so far
+        self._first_calls = FirstCalls()
         self._continue = tf.function(self._next_steps, jit_compile=xla or None, autograph=False)
 
     @property
@@ -124,7 +123,7 @@ class Generator:
         for first in range(0, max(one.max_steps for one in prompts), PART_STEPS):
             if first + PART_STEPS > room:
                 state, room = _with_room(state, steps=4 * room), 4 * room
-            with self._compiling(*memory.text_mask.shape, room, sampling.is_guided):
+            with self._first_calls.of((*memory.text_mask.shape, room, sampling.is_guided, is_with_guidance)):
                 mel, alignment, state = self._continue(memory, state, *settings)
             arrays = (one.numpy() for one in (mel, alignment, state.steps, state.stopped, state.predicted))
             rows_of = zip(zip(*arrays, strict=True), prompts, strict=False)
@@ -132,12 +131,6 @@ class Generator:
             yield parts
             if all(part.is_last for part in parts):
                 return
-
-    def _compiling(self, *shape: int) -> contextlib.AbstractContextManager[None]:
-        """Hides TensorFlow's notes at the first call of a program, which compiles it or loads it from disk."""
-        is_new = shape not in self._shapes
-        self._shapes.add(shape)
-        return hide_notes() if is_new else contextlib.nullcontext()
 
     def _part(self, row: tuple[np.ndarray, ...], *, prompt: Prompt, first: int) -> MelPart:
         """The part that one row of the program's outputs holds; step `first` is its first one."""

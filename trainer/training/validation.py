@@ -79,6 +79,8 @@ class Validation:
         Raises:
             OutOfMemory: a batch did not fit.
         """
+        if not len(stream.sampled_rows):
+            return ValidationOutcome()
         start_s, programs = time.monotonic(), self._programs
 
         def evaluate(batch: Batch) -> EvalOutput:

@@ -63,9 +63,9 @@ def everything(model: XTTS, optimizer: AdamW) -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def pair(models: Callable[..., XTTS]) -> Iterator[tuple[XTTS, AdamW]]:
+def pair(narrow_models: Callable[..., XTTS]) -> Iterator[tuple[XTTS, AdamW]]:
     """Return a model that tests may change, and its optimizer."""
-    with disturbable(models(4)) as model:
+    with disturbable(narrow_models(4)) as model:
         yield model, make_optimizer(model)
 
 
@@ -297,19 +297,19 @@ def test_a_missing_checkpoint_is_named(pair: tuple[XTTS, AdamW], tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_checkpoint_of_another_model_says_which_weight_differs(
-    models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
+    narrow_models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
 ) -> None:
-    with pytest.raises(UserError, match=r"prenet_0/kernel is \(64, 64\), expected \(16, 64\)"):
-        load(list_checkpoints(run)[-1].path, models(1))
+    with pytest.raises(UserError, match=r"prenet_0/kernel is \(64, 8\), expected \(16, 8\)"):
+        load(list_checkpoints(run)[-1].path, narrow_models(1))
 
 
 def test_nothing_is_taken_from_a_checkpoint_of_another_model(
-    models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
+    narrow_models: Callable[..., XTTS], pair: tuple[XTTS, AdamW], run: Path
 ) -> None:
-    before = [variable.numpy() for variable in models(1).variables]
+    before = [variable.numpy() for variable in narrow_models(1).variables]
     with pytest.raises(UserError):
-        load(list_checkpoints(run)[-1].path, models(1))
-    assert all(np.array_equal(one, other) for one, other in zip(before, models(1).variables, strict=True))
+        load(list_checkpoints(run)[-1].path, narrow_models(1))
+    assert all(np.array_equal(one, other) for one, other in zip(before, narrow_models(1).variables, strict=True))
 
 
 def test_a_checkpoint_of_another_contract_is_refused_with_both(pair: tuple[XTTS, AdamW], run: Path) -> None:
@@ -333,7 +333,7 @@ def test_other_files_in_the_folder_are_not_listed(run: Path) -> None:
     assert list_checkpoints(run / "nowhere") == []
 
 
-def test_two_weights_with_one_name_are_refused(models: Callable[..., XTTS]) -> None:
+def test_two_weights_with_one_name_are_refused(narrow_models: Callable[..., XTTS]) -> None:
     for r in (1, 4):
-        names = [variable.path for variable in models(r).variables]
+        names = [variable.path for variable in narrow_models(r).variables]
         assert len(set(names)) == len(names)

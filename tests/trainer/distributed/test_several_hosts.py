@@ -57,15 +57,27 @@ class Runs(NamedTuple):
 
 
 @pytest.fixture(scope="module")
+def real(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """Of the real network; the second host is killed."""
+    folder = tmp_path_factory.mktemp("hosts")
+    killed = {"words": (*PICO, *_place(data, folder / "run")), "network": "pico", "how": "SIGKILL", "at": [KILLED]}
+    return _train(folder, {"killed": killed})
+
+
+@pytest.fixture(scope="module")
 def runs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """Run one after another; those with the same folder resume one run."""
+    """Of the toy, one after another; those with the same folder resume one run."""
     folder = tmp_path_factory.mktemp("hosts")
     asked = {
-        "real": {"words": (*PICO, *_place(data, folder / "real")), "network": "pico", "how": "SIGKILL", "at": [KILLED]},
+        "killed": {"words": (*TOYS, *_place(data, folder / "killed")), "how": "SIGKILL", "at": [KILLED]},
         "signalled": {"words": (*TOYS, *_place(data, folder / "toy")), "how": "SIGTERM", "at": [LEFT]},
         "resumed": {"words": (*TOYS, *_place(data, folder / "toy")), "how": "NaN", "at": POISONED},
         "unequal": {"words": (*TOYS, *_place(data, folder / "toy")), "of_each": [[], ["seed=2"]]},
     }
+    return _train(folder, asked)
+
+
+def _train(folder: Path, asked: dict[str, dict]) -> Runs:
     nothing = {"network": "toy", "how": None, "at": [], "of_each": [[], []]}
     process = begin(
         [sys.executable, "-m", "tests.trainer.two_hosts"], environment=device_runs.ENVIRONMENT, stdin=subprocess.PIPE
@@ -81,9 +93,10 @@ def _place(data: Path, run: Path) -> list[str]:
     return ["--data", str(data), "--run", str(run)]
 
 
-def test_two_hosts_train_as_one_until_one_is_killed(runs: Runs, on_devices: device_runs.Runs) -> None:
-    """Equal losses, and checkpoints equal up to the order of summation."""
-    run = runs.folder / "real"
+@pytest.mark.soak
+def test_two_hosts_train_the_real_network_as_one_until_one_is_killed(real: Runs, on_devices: device_runs.Runs) -> None:
+    """Equal losses, and checkpoints equal up to the order of summation; `make test` compares the toy's losses."""
+    run = real.folder / "run"
     for kind, steps in (("train", [*range(1, KILLED + 1)]), ("validation", [device_runs.STEPS // 2])):
         pairs, ones = (device_runs.rows(each, kind=kind) for each in (run, on_devices.one))
         assert [row["step"] for row in pairs] == steps
@@ -102,13 +115,13 @@ def test_two_hosts_train_as_one_until_one_is_killed(runs: Runs, on_devices: devi
 
 
 def test_a_host_that_is_killed_ends_the_other_in_one_line(runs: Runs) -> None:
-    ended = runs.ended["real"]
+    ended = runs.ended["killed"]
     assert ended.codes == [2, -9], ended.said
     assert re.fullmatch(
         r"error: host 0 of 2: host 1 \(127\.0\.0\.1:\d+\) is gone; .* start the same command on all hosts again: .*",
         ended.said[0].splitlines()[-1],
     )
-    assert list_checkpoints(runs.folder / "real")[-1].step == KILLED - 1
+    assert list_checkpoints(runs.folder / "killed")[-1].step == KILLED - 1
 
 
 def test_a_signal_to_one_host_ends_both_and_both_go_on_as_if_undisturbed(

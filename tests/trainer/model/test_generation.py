@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import SILENCE, M, random_mel, random_tokens, smallest
+from tests.trainer.models import SILENCE, M, perturbed_narrow, random_mel, random_tokens
 from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS, Generated
 
@@ -208,7 +208,7 @@ def test_without_a_reference_the_crop_does_not_matter_and_speech_is_another(mode
 @pytest.mark.parametrize("precision", TOLERANCES)
 def test_compiled_generation_stops_where_eager_generation_does(precision: str) -> None:
     """At thresholds that no random number crosses, since XLA draws other numbers than eager execution."""
-    model = smallest(dropout=0.0, precision=precision)
+    model = perturbed_narrow(dropout=0.0, precision=precision)
     compiled = tf.function(lambda threshold: generate(model, [0, 1], threshold=threshold), jit_compile=True)
     for threshold, steps in ((0.0, 1), (1.0, MAX_STEPS)):
         spoken = compiled(tf.constant(threshold))

@@ -23,8 +23,13 @@ import tensorflow as tf
 def double(x):
     return x + x
 
-result = double(tf.ones([3])).numpy().tolist()
-if sys.argv[1] == "killed":
+if sys.argv[1] == "killed later":
+    from trainer.platform.first_calls import FirstCalls
+    with FirstCalls().of(3):
+        result = double(tf.ones([3])).numpy().tolist()
+else:
+    result = double(tf.ones([3])).numpy().tolist()
+if sys.argv[1].startswith("killed"):
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[1] == "kept":
     from trainer.platform.program_cache import cache_folder
@@ -44,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(way: str = "ends") -> None:
     ended = subprocess.run([sys.executable, "-c", PROGRAM, way], capture_output=True, text=True, check=False)
-    if way != "killed":
+    if not way.startswith("killed"):
         assert ended.returncode == 0, ended.stderr
         assert json.loads(ended.stdout) == [2.0, 2.0, 2.0]
 
@@ -66,17 +71,20 @@ def test_a_program_is_written_once_and_loaded_by_the_next_process(folder: Path) 
 
 
 @pytest.mark.slow
-def test_a_program_that_a_killed_process_left_is_not_loaded(folder: Path) -> None:
+def test_a_program_is_kept_after_its_first_call_and_one_that_a_killed_process_left_is_not_loaded(folder: Path) -> None:
     run("killed")
     (left,) = folder.iterdir()
     assert left.name.startswith(PROCESS)
     assert len(list(left.iterdir())) == 1
     assert programs(folder) == []
-    run()
-    assert len(programs(folder)) == 1
-    os.utime(left, (0, 0))
+    run("killed later")
+    (program,) = programs(folder)
+    assert program.with_name(program.name + CHECKSUM).is_file()
+    for one in (left, *folder.glob(f"{PROCESS}*")):
+        os.utime(one, (0, 0))
     run("kept")
     assert not left.exists()
+    assert programs(folder) == [program]
 
 
 def filled(folder: Path, *names: str) -> None:
@@ -150,6 +158,11 @@ def test_a_folder_that_others_may_write_into_is_not_used(folder: Path, tmp_path:
 
 def test_nothing_is_kept_on_a_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1_000))
+    assert open_cache(folder) is None
+
+
+def test_nothing_is_loaded_where_xla_is_to_dump_what_it_compiles(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=somewhere")
     assert open_cache(folder) is None
 
 

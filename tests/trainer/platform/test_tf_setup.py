@@ -17,7 +17,7 @@ from trainer.platform.tf_setup import start_tensorflow
 
 SPEAKING = """
 import os
-from trainer.platform.tf_setup import hide_notes
+from trainer.platform.log_filter import hide_notes
 
 with hide_notes():
     os.write(2, b"I0000 cudart_stub.cc:31] Could not find cuda drivers on your machine\\n")
@@ -40,6 +40,16 @@ def test_everything_but_the_known_notes_passes_the_filter_in_order() -> None:
     machine = "E0000 cpu_aot_loader.cc] Target machine feature +avx512f is not  supported on the host\n"
     words = "W0000 gpu_device.cc] Cannot dlopen some GPU libraries\nF0000 cuda_driver.cc] all is lost"
     assert said("pass") == (0, f"{machine}{words}after\n")
+
+
+def test_a_progress_bar_passes_the_filter_before_its_line_ends() -> None:
+    code = "import os; os.write(2, b'50 %'); assert input() == 'seen'"
+    script = f"from trainer.platform.log_filter import hide_notes\nwith hide_notes(): {code}"
+    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", script], **pipes) as process:
+        assert process.stderr.read(4) == b"50 %"
+        process.communicate(b"seen\n", timeout=120)
+    assert process.returncode == 0
 
 
 def test_the_message_of_an_abort_passes_the_filter() -> None:

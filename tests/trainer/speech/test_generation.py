@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import random_mel, random_tokens, smallest
+from tests.trainer.models import perturbed_narrow, random_mel, random_tokens
 from trainer.model.rng import RngStream
 from trainer.model.text_guide import END_POSITIONS, MAX_MOVE
 from trainer.model.xtts import XTTS, Generated
@@ -22,7 +22,7 @@ PROMPTS = [(5, 9, 1), (8, 0, 2), (3, 16, 3)]  # tokens, frames of the crop, seed
 
 @pytest.fixture(scope="module")
 def model() -> XTTS:
-    return smallest(dropout=0.0)
+    return perturbed_narrow(dropout=0.0)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.trainer.models import random_batch, smallest, teacher_force
+from tests.trainer.models import perturbed_narrow, random_batch, teacher_force
 from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.model.rng import RngStream
@@ -58,7 +58,7 @@ def test_gradients_that_overflow_leave_the_configured_weights() -> None:
 @pytest.mark.slow
 def test_float16_that_overflows_costs_steps_until_every_term_is_weighed() -> None:
     """No step is made with the configured weights, even if only single terms overflow."""
-    model = smallest(precision="float16", reference_dropout=0.0)
+    model = perturbed_narrow(precision="float16", reference_dropout=0.0)
     config = OptimizerConfig(learning_rate=1e-3, warmup_steps=0)
     optimizer = AdamW(config, steps=100, variables=model.trainable_variables, scales_loss=True)
     step = TrainStep(model, optimizer, losses=LossConfig(adaptive=True), seed=1, xla=False)
@@ -91,8 +91,8 @@ def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, di
 
 
 @pytest.mark.slow
-def test_in_a_step_gradient_norms_have_the_ratios_of_the_weights(models: Callable[..., XTTS]) -> None:
-    model, given = models(4), {"mel": 1.0, "kl": 0.1, "flux": 0.02, "stop": 0.5, "voice": 0.3}
+def test_in_a_step_gradient_norms_have_the_ratios_of_the_weights(narrow_models: Callable[..., XTTS]) -> None:
+    model, given = narrow_models(4), {"mel": 1.0, "kl": 0.1, "flux": 0.02, "stop": 0.5, "voice": 0.3}
     of_loss, figures = gradients(model, "loss", adaptive=True)
     by_term = {name: gradients(model, name, adaptive=False)[0] for name in given}
     pulls = {name: figures[f"{name}_weight"] * np.linalg.norm(one) for name, one in by_term.items()}
@@ -103,8 +103,8 @@ def test_in_a_step_gradient_norms_have_the_ratios_of_the_weights(models: Callabl
 
 
 @pytest.mark.slow
-def test_unweighted_terms_are_logged_unchanged(models: Callable[..., XTTS]) -> None:
-    model = models(4)
+def test_unweighted_terms_are_logged_unchanged(narrow_models: Callable[..., XTTS]) -> None:
+    model = narrow_models(4)
     (_, adapted), (_, plain) = (gradients(model, "loss", adaptive=adaptive) for adaptive in (True, False))
     for name in ("mel", "kl", "flux", "stop", "guided_attention", "voice"):
         assert adapted[name] == plain[name]

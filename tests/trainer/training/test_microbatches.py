@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.trainer.microbatch_memory import PARTS
-from tests.trainer.models import random_batch, same_for_all, smallest
+from tests.trainer.models import perturbed_narrow, random_batch, same_for_all
 from tests.trainer.processes import begin, end
 from trainer.config.loss_config import LossConfig
 from trainer.config.optim_config import OptimizerConfig
@@ -26,7 +26,7 @@ Outcome = tuple[dict[str, np.ndarray], list[np.ndarray]]
 
 def outcome(parts: int) -> Outcome:
     """Return the metrics of one step of a fresh model, and its moments, which equal the gradient."""
-    model = smallest()
+    model = perturbed_narrow()
     config = OptimizerConfig(warmup_steps=0, microbatches=parts, clip_norm=1e9)
     optimizer = AdamW(config, steps=100, variables=model.trainable_variables)
     step = TrainStep(model, optimizer, losses=LOSSES, seed=1, parts=parts, xla=False)

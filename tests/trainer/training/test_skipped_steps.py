@@ -101,9 +101,9 @@ def test_the_rate_is_scaled_from_now_on_and_the_scale_is_saved_state() -> None:
 
 
 @pytest.mark.slow
-def test_a_batch_with_a_nan_is_skipped_inside_the_compiled_step(models: Callable[..., XTTS]) -> None:
+def test_a_batch_with_a_nan_is_skipped_inside_the_compiled_step(narrow_models: Callable[..., XTTS]) -> None:
     batch = random_batch(frames=[24, 17], token_counts=[10, 4], width=24, tokens=10)
-    with disturbable(models(4)) as model:
+    with disturbable(narrow_models(4)) as model:
         optimizer = AdamW(CONFIG, steps=100, variables=model.trainable_variables)
         step = TrainStep(model, optimizer, losses=LossConfig(), seed=1)
         assert float(step(batch)["applied"]) == 1.0

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from shared.errors import UserError
-from tests.trainer.models import random_batch, smallest, teacher_force
+from tests.trainer.models import perturbed_narrow, random_batch, teacher_force
 from trainer.config.loss_config import GuidedAttentionConfig, LossConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.model.rng import UINT16_VALUES, RngStream
@@ -72,7 +72,7 @@ class Placed(RngStream):
 def test_each_part_of_a_batch_is_judged_by_its_own_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare with each part alone; the whole batch's crop comes from place 0, the parts from places 1 and 2."""
     monkeypatch.setattr(steps, "RngStream", Placed)
-    model, losses, given = smallest(), LossConfig(), batch()
+    model, losses, given = perturbed_narrow(), LossConfig(), batch()
     found = stepping(model, parts=2)(given)
     inputs = prepare_inputs(model, given, noise=Placed(place=0))
     counts, expected = count_terms(model, inputs, losses=losses), 0.0
@@ -88,7 +88,7 @@ def test_each_part_of_a_batch_is_judged_by_its_own_draws(monkeypatch: pytest.Mon
 def guided() -> TrainStep:
     """A loss of guided attention alone, with full weight at the first two steps and none at the fourth."""
     config = GuidedAttentionConfig(weight=4.0, full_steps=1, decay_steps=2)
-    return stepping(smallest(), losses=LossConfig(mel=0, kl=0, flux=0, stop=0, guided_attention=config))
+    return stepping(perturbed_narrow(), losses=LossConfig(mel=0, kl=0, flux=0, stop=0, guided_attention=config))
 
 
 @pytest.mark.slow
@@ -105,10 +105,10 @@ def test_a_step_counts_the_frames_and_clips_of_its_batch(guided: TrainStep) -> N
     assert guided(given)["counts"].numpy().tolist() == [49.0, 3.0]
 
 
-def test_the_frames_of_the_crop_are_left_out_of_the_loss(models: Callable[..., XTTS]) -> None:
+def test_the_frames_of_the_crop_are_left_out_of_the_loss(narrow_models: Callable[..., XTTS]) -> None:
     """Compare with numpy. Without noise the crop is the first half of a clip, at most 16 frames here; the three frames
     after it share samples with it."""
-    model, given = models(R), batch()
+    model, given = narrow_models(R), batch()
     decoded, losses = teacher_force(model, given, losses=LossConfig(), step=None, noise=None)
     target = model.decoder.standardise(given["mel"]).numpy()
     counted = np.zeros(target.shape[:2], bool)
@@ -118,10 +118,10 @@ def test_the_frames_of_the_crop_are_left_out_of_the_loss(models: Callable[..., X
     assert float(losses["mel"]) == pytest.approx(sum(np.mean(size + size**2) for size in sizes), rel=1e-4)
 
 
-def test_the_voice_is_that_of_frames_that_the_crop_does_not_show(models: Callable[..., XTTS]) -> None:
+def test_the_voice_is_that_of_frames_that_the_crop_does_not_show(narrow_models: Callable[..., XTTS]) -> None:
     """Without noise the crop is the first half of a clip, at most 16 frames here; the voice loss uses as many frames
     after it and the next three."""
-    model, given, crop_frames = models(R), batch(), 16
+    model, given, crop_frames = narrow_models(R), batch(), 16
     decoded, losses = teacher_force(model, given, losses=LossConfig(voice=1.0), step=None, noise=None)
     distances = []
     for row, frames in enumerate(given["frames"].numpy()):
@@ -136,22 +136,24 @@ def test_the_voice_is_that_of_frames_that_the_crop_does_not_show(models: Callabl
     assert float(losses["voice"]) == pytest.approx(np.mean(distances), rel=1e-3)
 
 
-def test_a_clip_without_a_reference_has_no_voice_to_be_like(models: Callable[..., XTTS]) -> None:
+def test_a_clip_without_a_reference_has_no_voice_to_be_like(narrow_models: Callable[..., XTTS]) -> None:
     """A clip of a single frame has no reference, so it adds nothing to the voice loss."""
     short, shorter = (
         random_batch(frames=[24, *last], token_counts=[10, *(2 for _ in last)], width=24, tokens=10)
         for last in ([], [1])
     )
     alone, beside = (
-        teacher_force(models(R), one, losses=LossConfig(voice=1.0), step=None, noise=None)[1]["voice"]
+        teacher_force(narrow_models(R), one, losses=LossConfig(voice=1.0), step=None, noise=None)[1]["voice"]
         for one in (short, shorter)
     )
     assert float(beside) == pytest.approx(float(alone), rel=1e-4)
 
 
 @pytest.mark.parametrize("noisy", [False, True])
-def test_more_padding_and_another_order_of_clips_give_the_same_losses(models: Callable[..., XTTS], noisy: bool) -> None:
-    model, given, order = models(R, dropout=0.0), batch(), [2, 0, 3, 1]
+def test_more_padding_and_another_order_of_clips_give_the_same_losses(
+    narrow_models: Callable[..., XTTS], noisy: bool
+) -> None:
+    model, given, order = narrow_models(R, dropout=0.0), batch(), [2, 0, 3, 1]
     shuffled = {name: tf.gather(value, order) for name, value in given.items()}
     padded = {
         **given,

@@ -16,7 +16,7 @@ from shared.dataset import Dataset
 from tests.trainer import toy
 from tests.trainer.batches import DEVICE, make_stream
 from tests.trainer.events import steps_shown
-from tests.trainer.models import random_batch, smallest, teacher_force
+from tests.trainer.models import perturbed_narrow, random_batch, teacher_force
 from trainer.config.loss_config import LossConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.pipeline import Stream
@@ -35,7 +35,7 @@ BATCH = random_batch(frames=[24, 17], token_counts=[6, 4], width=24, tokens=6)
 
 
 def terms(*, seed: int = 1, **options: object) -> dict[str, float]:
-    evaluated = EvalStep(smallest(**options), losses=LossConfig(), seed=seed)(BATCH)
+    evaluated = EvalStep(perturbed_narrow(**options), losses=LossConfig(), seed=seed)(BATCH)
     return {name: float(term) for name, term in evaluated.terms.items()}
 
 
@@ -47,7 +47,7 @@ def test_evaluation_drops_the_pre_net_and_samples_but_nothing_that_is_dropped_in
     assert terms(dropout=0.5) == found
     assert terms(reference_dropout=0.9) == found
     assert terms(seed=2) != found
-    without = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[1]
+    without = teacher_force(perturbed_narrow(), BATCH, losses=LossConfig(), step=None, noise=None)[1]
     assert abs(found["mel"] - float(without["mel"])) > 1e-3
 
 
@@ -64,7 +64,7 @@ def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
     rng = np.random.default_rng(0)
     things = {name: [rng.uniform(size=size) for size in (3, 50, 1)] for name in ("mel", "kl", "flux", "stop")}
     things["guided_attention"] = [rng.uniform(size=size) for size in (7, 2, 5)]
-    decoded = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
+    decoded = teacher_force(perturbed_narrow(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
     evaluated = [
         EvalOutput(
             {name: tf.constant(each[number].mean()) for name, each in things.items()},
@@ -84,7 +84,7 @@ def test_validation_is_a_mean_over_things_and_not_over_batches() -> None:
 
 @pytest.mark.slow
 def test_batches_whose_clips_were_all_skipped_as_corrupt_are_no_picture_and_no_validation() -> None:
-    decoded = teacher_force(smallest(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
+    decoded = teacher_force(perturbed_narrow(), BATCH, losses=LossConfig(), step=None, noise=None)[0]
     values = {name: tf.constant(1.0) for name in ("mel", "kl", "flux", "stop", "guided_attention")}
     nothing = EvalOutput(dict.fromkeys(values, tf.constant(0.0)), dict.fromkeys(values, tf.constant(0.0)), decoded)
     empty, half = ({**BATCH, "frames": tf.constant(frames)} for frames in ([0, 0], [0, 17]))

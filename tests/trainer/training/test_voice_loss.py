@@ -28,15 +28,15 @@ def gradients_of_voice(model: XTTS) -> dict[str, float]:
     }
 
 
-def test_the_voice_loss_teaches_the_decoder(models: Callable[..., XTTS]) -> None:
-    found = gradients_of_voice(models(4))
+def test_the_voice_loss_teaches_the_decoder(narrow_models: Callable[..., XTTS]) -> None:
+    found = gradients_of_voice(narrow_models(4))
     taught = [path for path, norm in found.items() if path.startswith("decoder/") and norm > 0]
     assert any("postnet" in path for path in taught)
     assert any("block_0" in path for path in taught)
 
 
-def test_recognising_a_voice_teaches_the_encoder_nothing_and_the_mel_all(models: Callable[..., XTTS]) -> None:
-    model = models(4)
+def test_recognising_a_voice_teaches_the_encoder_nothing_and_the_mel_all(narrow_models: Callable[..., XTTS]) -> None:
+    model = narrow_models(4)
     given = tf.constant(random_mel(2, 12))
     with tf.GradientTape() as tape:
         tape.watch(given)
@@ -49,21 +49,21 @@ def test_recognising_a_voice_teaches_the_encoder_nothing_and_the_mel_all(models:
     assert (of_mel[1, 7:].numpy() == 0).all()
 
 
-def test_a_voice_is_recognised_as_what_the_decoder_is_told_of_it(models: Callable[..., XTTS]) -> None:
-    model, mel, frames = models(4), tf.constant(random_mel(2, 12)), tf.constant([12, 7])
+def test_a_voice_is_recognised_as_what_the_decoder_is_told_of_it(narrow_models: Callable[..., XTTS]) -> None:
+    model, mel, frames = narrow_models(4), tf.constant(random_mel(2, 12)), tf.constant([12, 7])
     np.testing.assert_allclose(
         model.speaker_embedding(mel, frames), model.encode_reference(mel, frames).speaker, atol=1e-5
     )
 
 
 @pytest.mark.slow
-def test_without_a_weight_no_voice_is_recognised(models: Callable[..., XTTS]) -> None:
+def test_without_a_weight_no_voice_is_recognised(narrow_models: Callable[..., XTTS]) -> None:
     given = random_batch(frames=[24, 17], token_counts=[10, 4], width=24, tokens=10)
 
     def operations(voice: float) -> tuple[int, set[str]]:
         @tf.function(autograph=False)
         def judged() -> dict[str, tf.Tensor]:
-            return teacher_force(models(4), given, losses=LossConfig(voice=voice), step=None, noise=None)[1]
+            return teacher_force(narrow_models(4), given, losses=LossConfig(voice=voice), step=None, noise=None)[1]
 
         traced = judged.get_concrete_function()
         return len(traced.graph.get_operations()), set(traced.structured_outputs)
