@@ -50,7 +50,7 @@ class Trained(NamedTuple):
 def train_twice(folder: Path) -> Trained:
     """Train, copy the run's folder in the middle, while the process is stopped, and resume the copy.
 
-    A copy of the folder is all that SIGKILL leaves; the resumed process loads the programs that the other compiled.
+    A copy of the folder is all that SIGKILL leaves.
     """
     # no validation clips: validation programs take as long to compile as those of training
     data = build_sample(folder / "data", "validation_fraction=0")

@@ -21,11 +21,6 @@ def start_keeping_programs() -> None:
         atexit.register(close_cache, _own)
 
 
-def is_keeping_programs() -> bool:
-    """True if XLA loads programs from disk in this process."""
-    return _own is not None
-
-
 class FirstCalls:
     """Knows which shapes a function was called with."""
 

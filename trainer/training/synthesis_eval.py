@@ -20,7 +20,6 @@ from trainer.data.pipeline import Stream
 from trainer.data.reference_length import ReferenceLength
 from trainer.model.xtts import XTTS, Generated
 from trainer.monitoring.samples import Sample, as_int16
-from trainer.platform.first_calls import FirstCalls
 from trainer.speech.griffin_lim import griffin_lim
 from trainer.training.eval_prompts import Clip, EvalPrompts, choose_prompts, reference_crops
 from trainer.training.synthesis_metrics import SynthesisMeasures, synthesis_metrics
@@ -57,7 +56,6 @@ class SynthesisEval:
         self._target_audio: dict[str, np.ndarray] = {}
         self._max_steps = 0
         self._compiled = tf.function(self._generate, jit_compile=xla or None, autograph=False)
-        self._first_calls = FirstCalls()
 
     @property
     def programs(self) -> int:
@@ -119,8 +117,7 @@ class SynthesisEval:
         """Synthesize each clip; return an empty list before the clips are collected."""
         if not self._inputs:
             return []
-        with self._first_calls.of(None):  # all calls have one shape
-            mel, steps, stopped, alignment = (one.numpy() for one in self._compiled(**self._inputs))
+        mel, steps, stopped, alignment = (one.numpy() for one in self._compiled(**self._inputs))
         r = self._model.config.frames_per_step
         return [
             self._sample(

@@ -22,13 +22,11 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from trainer.config.loss_config import LossConfig
-from trainer.distributed.device_memory import bucket_of
 from trainer.model.decoder import Decoded
 from trainer.model.reference_crop import Crop, choose_crop, uncropped_part
 from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW, global_norm
-from trainer.platform.first_calls import FirstCalls
 from trainer.training.gradnorm import BALANCED_TERMS, balance_weights, poison_gradient
 from trainer.training.losses import SpeakerEmbeddings, Target, loss_terms, loss_weights, term_counts, weighted_sum
 
@@ -86,7 +84,6 @@ class TrainStep:
             self._program = tf.function(self._on_replicas, autograph=False)
         else:
             self._program = _compiled(self._on_one, xla=xla)
-        self._first_calls = FirstCalls()
 
     def __call__(self, batch: Batch) -> Losses:
         """Update the model once.
@@ -95,15 +92,14 @@ class TrainStep:
             Losses, gradient norm and learning rate as scalars, and `counts` [2] of valid frames and clips. All are
             floats: TensorFlow keeps int32 in host memory, and a call should not wait for that copy.
         """
-        with self._first_calls.of(bucket_of(batch)):
-            self.is_updating = self._is_shared  # gradients and update are one call
-            if self._is_shared:
-                values = self._program(batch)
-            else:
-                *found, sizes = self._program(batch)
-                self.is_updating = True
-                values = {**self._update(*found), "counts": sizes}
-            self.is_updating, self.has_updated = False, True
+        self.is_updating = self._is_shared  # gradients and update are one call
+        if self._is_shared:
+            values = self._program(batch)
+        else:
+            *found, sizes = self._program(batch)
+            self.is_updating = True
+            values = {**self._update(*found), "counts": sizes}
+        self.is_updating, self.has_updated = False, True
         return values
 
     @property
@@ -192,12 +188,10 @@ class EvalStep:
     def __init__(self, model: XTTS, *, losses: LossConfig, seed: int, xla: bool = True):
         self._model, self._losses, self._seed = model, losses, seed
         self._compiled = _compiled(self._evaluate, xla=xla)
-        self._first_calls = FirstCalls()
 
     def __call__(self, batch: Batch) -> EvalOutput:
         """Compute the losses of a batch."""
-        with self._first_calls.of(bucket_of(batch)):
-            return self._compiled(batch)
+        return self._compiled(batch)
 
     @property
     def programs(self) -> int:

@@ -74,7 +74,7 @@ def test_two_compiled_devices_train_and_validate_as_one(data: Path, tmp_path: Pa
     ]
     _, said = map(said_at_end, begun)
     assert "/CPU:0, /CPU:1, " in said
-    assert "XLA programs: 1 for training, 1 for validation" in said
+    assert "XLA programs compiled: 1 for training, 1 for validation" in said
     check_losses(one, two)
     check_saved(one, two)
     assert not any((run / "incidents.jsonl").exists() for run in (one, two))

@@ -26,7 +26,7 @@ def test_the_loss_falls(trained: runs.Trained) -> None:
 
 
 def test_the_trainer_counts_one_program_for_each_bucket_shape(trained: runs.Trained) -> None:
-    words = "XLA programs: 2 for training, 0 for validation (bucket shapes: 2)"
+    words = "XLA programs compiled: 2 for training, 0 for validation (bucket shapes: 2)"
     assert words in trained.undisturbed.stderr
 
 
