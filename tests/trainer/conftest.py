@@ -65,7 +65,7 @@ def models() -> Callable[..., XTTS]:
 
 @pytest.fixture(scope="session")
 def narrow_models() -> Callable[..., XTTS]:
-    """Perturbed models with one narrow layer everywhere, one per options; read-only."""
+    """Perturbed models with one narrow layer everywhere, one per r and options; read-only."""
     return functools.cache(perturbed_narrow)
 
 

@@ -1,4 +1,4 @@
-"""Import TensorFlow and Keras in less time: without packages that Keras merely offers functions for, or collections."""
+"""Import TensorFlow and Keras without garbage collection, and without packages that Keras has only functions for."""
 
 from __future__ import annotations
 

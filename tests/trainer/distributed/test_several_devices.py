@@ -22,7 +22,6 @@ COMPILED = (
     "xla=true",
     "optimizer.microbatches=2",
     "validate_every=100",
-    "synthesis_eval.clips=0",
     "input.max_frames=200",
 )  # the last step is validated in any case
 
@@ -59,22 +58,30 @@ def check_saved(one: Path, two: Path) -> None:
 
 
 def test_two_devices_speak_as_one(on_devices: Runs) -> None:
-    """The same mel, value by value."""
-    (spoken,), (other,) = (read_samples(run).all for run in on_devices[:2])
+    check_spoken(on_devices.one, on_devices.two)
+
+
+def check_spoken(one: Path, two: Path) -> None:
+    """Compare the mel of the one clip, value by value."""
+    (spoken,), (other,) = (read_samples(run).all for run in (one, two))
     assert other.utterance_id == spoken.utterance_id
     assert other.spoken == pytest.approx(spoken.spoken, rel=2e-3, abs=1e-3)  # it is kept in float16
 
 
-def test_two_compiled_devices_train_and_validate_as_one(data: Path, tmp_path: Path) -> None:
-    """In two micro-batches. Both runs are compiled: XLA draws other numbers than a graph does."""
+@pytest.mark.parametrize("clips", [0, pytest.param(1, marks=pytest.mark.soak)])
+def test_two_compiled_devices_train_and_validate_as_one(data: Path, tmp_path: Path, clips: int) -> None:
+    """In two micro-batches; `make soak` compares their speech too. Both are compiled: XLA draws other numbers."""
     one, two = tmp_path / "one", tmp_path / "two"
     begun = [
-        begin_training(data, *COMPILED, run=run, devices=devices, steps=COMPILED_STEPS)
+        begin_training(data, *COMPILED, f"synthesis_eval.clips={clips}", run=run, devices=devices, steps=COMPILED_STEPS)
         for devices, run in ((1, one), (2, two))
     ]
     _, said = map(said_at_end, begun)
     assert "/CPU:0, /CPU:1, " in said
-    assert "XLA programs compiled: 1 for training, 1 for validation" in said
+    speech = ", 1 for synthesis" if clips else ""
+    assert f"XLA programs compiled: 1 for training, 1 for validation{speech} (" in said
+    if clips:
+        check_spoken(one, two)
     check_losses(one, two)
     check_saved(one, two)
     assert not any((run / "incidents.jsonl").exists() for run in (one, two))

@@ -16,7 +16,7 @@ from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.config.model_sizes import SIZES
 from trainer.training import train_step as step
 
-pytestmark = [pytest.mark.usefixtures("op_by_op", "_narrow"), pytest.mark.filterwarnings("ignore:Even though the")]
+pytestmark = [pytest.mark.usefixtures("op_by_op"), pytest.mark.filterwarnings("ignore:Even though the")]
 
 LOSSES = ("loss", "mel", "kl", "flux", "stop", "guided_attention")
 
@@ -33,6 +33,7 @@ def words(data: Path, *overrides: str, run: Path) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_narrow")
 def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Path, tmp_path: Path) -> None:
     outcome = command(*words(data, "steps=2", run=tmp_path), "--plain-malloc")
     assert outcome.code == 0, outcome.err
@@ -51,6 +52,7 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_narrow")
 def test_a_run_without_a_step_left_says_so_and_keeps_its_summary(command: Callable, data: Path, tmp_path: Path) -> None:
     assert command(*words(data, "steps=1", run=tmp_path)).code == 0
     before = (tmp_path / "summary.json").read_bytes()
@@ -61,6 +63,7 @@ def test_a_run_without_a_step_left_says_so_and_keeps_its_summary(command: Callab
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_narrow")
 def test_a_run_that_diverges_stops_with_the_reason_and_leaves_weights_that_are_numbers(
     command: Callable, data: Path, tmp_path: Path
 ) -> None:
@@ -110,7 +113,7 @@ def test_weights_of_the_loss_parts_and_precision_are_those_that_are_asked_for(
         sums = sum(weight * row[name] for name, weight in WEIGHTS.items()) + guided * row["guided_attention"]
         assert row["loss"] == pytest.approx(sums, rel=1e-4)
     for one, other in zip(usual, told, strict=True):  # the same weights and draws: what differs are the terms
-        assert other["stop"] < 0.95 * one["stop"]
+        assert other["stop"] < 0.9 * one["stop"]
         assert other["mel"] < 0.9 * one["mel"]
     assert asked_again["loss"] == pytest.approx(told[1]["loss"], rel=1e-4)
     assert "loss_scale" in told[0]
