@@ -67,7 +67,7 @@ def train(
     """Train with CONFIG from the run's last checkpoint on; OVERRIDES are like optimizer.learning_rate=1e-4."""
     cluster = parse_tf_config(os.environ.get("TF_CONFIG"))
     settings = load_config(config, of=TrainConfig, overrides=overrides)
-    allocator = start_tensorflow(plain_malloc=plain_malloc, init_devices=cluster is None)
+    allocator = start_tensorflow(plain_malloc=plain_malloc, init_devices=cluster is None, keep_programs=True)
     from trainer.distributed.collectives import Hosts
     from trainer.platform.tf_errors import translate_errors
     from trainer.training.train import train as train_to_the_end
@@ -172,7 +172,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
 )
 def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -> None:
     """Evaluate a checkpoint on DATA's validation split: losses and synthesis; also in RUN/evaluation.json."""
-    start_tensorflow(gpus="as needed")  # a training may be running on it
+    start_tensorflow(gpus="as needed", keep_programs=True)  # a training may be running on it
     from rich.console import Console
 
     from trainer.platform.tf_errors import translate_errors

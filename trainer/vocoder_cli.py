@@ -90,7 +90,7 @@ def evaluate(clips: tuple[Path, ...], features: str, paths: tuple[Path, ...], ou
 def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path, break_lock: bool) -> None:
     """Train a vocoder with CONFIG from the run's last checkpoint on; RUN/vocoder.safetensors is the best so far."""
     settings = load_config(config, of=VocoderTrainConfig, overrides=overrides)
-    start_tensorflow()
+    start_tensorflow(keep_programs=True)
     from trainer.platform.tf_errors import translate_errors
     from trainer.vocoder_training.train import train_vocoder
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.trainer.processes import FAST_COMPILATION, begin, build_sample, end, program, xla_flags
+from trainer.platform.program_cache import CHECKSUM
 
 STEPS = 40
 CHECKPOINT_EVERY = 10
@@ -45,20 +46,23 @@ class Trained(NamedTuple):
     undisturbed: Ended
     resumed: Ended
     stopped_after_step: int
+    programs: tuple[frozenset[str], frozenset[str]]  # that were kept after the one, and after the other
 
 
 def train_twice(folder: Path) -> Trained:
     """Train, copy the run's folder in the middle, while the process is stopped, and resume the copy.
 
-    A copy of the folder is all that SIGKILL leaves.
+    A copy of the folder is all that SIGKILL leaves; the resumed process loads the programs that the other compiled.
     """
     # no validation clips: validation programs take as long to compile as those of training
     data = build_sample(folder / "data", "validation_fraction=0")
-    process = _start(data, run=folder / "undisturbed")
+    cache = folder / "cache"
+    process = _start(data, run=folder / "undisturbed", cache=cache)
     stopped = _copy_in_the_middle(process, run=folder / "undisturbed", to=folder / "copy")
     undisturbed = Ended(folder / "undisturbed", _end(process))
-    resumed = Ended(folder / "copy", _end(_start(data, run=folder / "copy")))
-    return Trained(data, undisturbed, resumed, stopped)
+    kept = _programs(cache)
+    resumed = Ended(folder / "copy", _end(_start(data, run=folder / "copy", cache=cache)))
+    return Trained(data, undisturbed, resumed, stopped, (kept, _programs(cache)))
 
 
 def rows(run: Path) -> list[dict]:
@@ -71,8 +75,17 @@ def words(data: Path, *, run: Path) -> list[str]:
     return ["train", "configs/train_sample.yaml", *OVERRIDES, "--data", str(data), "--run", str(run)]
 
 
-def _start(data: Path, *, run: Path) -> subprocess.Popen[str]:
-    variables = {"TF_XLA_FLAGS": "", "XLA_FLAGS": xla_flags(FAST_COMPILATION), "COLUMNS": "200"}
+def _programs(cache: Path) -> frozenset[str]:
+    return frozenset(path.name for path in cache.rglob("*") if path.is_file() and path.suffix != CHECKSUM)
+
+
+def _start(data: Path, *, run: Path, cache: Path) -> subprocess.Popen[str]:
+    variables = {
+        "TF_XLA_FLAGS": "",
+        "XLA_FLAGS": xla_flags(FAST_COMPILATION),
+        "XDG_CACHE_HOME": str(cache),
+        "COLUMNS": "200",
+    }
     return begin([program("myxtts-train"), *words(data, run=run)], environment=variables)
 
 

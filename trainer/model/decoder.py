@@ -155,10 +155,14 @@ class Decoder(keras.layers.Layer):
         alignment = text_alignment(weights, text_size=memory.text_mask.shape[1])
         return Decoded(mean, log_variance, coarse, refined, stop_logits, alignment, self.unstandardise(refined))
 
-    def empty_cache(self, batch: int | tf.Tensor, *, steps: int) -> tuple[StepKeysValues, ...]:
+    def empty_cache(self, batch: int, *, steps: int) -> tuple[StepKeysValues, ...]:
         """A cache of `steps` steps for each block."""
-        empty = tf.zeros([batch, steps, self._heads_count, self._head_width], self.compute_dtype)
-        return tuple(StepKeysValues.of(KeysValues(empty, empty)) for _ in self._blocks)
+        heads, width = self._heads_count, self._head_width
+        empty = StepKeysValues(
+            tf.zeros([batch, heads, width, steps], self.compute_dtype),
+            tf.zeros([batch, heads, steps, width], self.compute_dtype),
+        )
+        return (empty,) * len(self._blocks)
 
     def step(
         self,
@@ -199,7 +203,7 @@ class Decoder(keras.layers.Layer):
         coarse = self.latent_mlp(latent)
         return coarse, coarse + tf.cast(self._postnet(coarse), tf.float32)
 
-    def empty_postnet_cache(self, batch: int | tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def empty_postnet_cache(self, batch: int) -> tuple[tf.Tensor, ...]:
         """The cache of `postnet_part` before the first frame."""
         return self._postnet.empty_cache(batch)
 
@@ -273,7 +277,7 @@ class PostNet(keras.layers.Layer):
             x = tf.tanh(layer_norm(convolution(x)))
         return self._output(x)
 
-    def empty_cache(self, batch: int | tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def empty_cache(self, batch: int) -> tuple[tf.Tensor, ...]:
         """The last inputs of each convolution before the first frame, [B, kernel - 1, width] each: causal padding."""
         widths = [self._output.filters, *(one.filters for one in self._convolutions)]
         return tuple(tf.zeros([batch, POSTNET_KERNEL - 1, width], self.compute_dtype) for width in widths)

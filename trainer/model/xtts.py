@@ -120,13 +120,17 @@ class XTTS(keras.Model):
         max_steps: int,
         seed: tf.Tensor | int,
         stop_threshold: tf.Tensor | float = 0.5,
+        state: GenerationState | None = None,
     ) -> Generated:
         """Synthesise texts [B, T] in the voices of crops [B, C, M], each until its stop is predicted.
 
         The output for a text depends on the seed, and not on the other rows of the batch.
+
+        Args:
+            state: that before the first step, if it was made outside of the program.
         """
         memory = self.encode_memory(tokens, token_counts, self.encode_reference(crop, crop_frames))
-        return self.generate_from(memory, max_steps=max_steps, seed=seed, stop_threshold=stop_threshold)
+        return self.generate_from(memory, max_steps=max_steps, seed=seed, stop_threshold=stop_threshold, state=state)
 
     def generate_from(
         self,
@@ -135,17 +139,25 @@ class XTTS(keras.Model):
         max_steps: int,
         seed: tf.Tensor | int,
         stop_threshold: tf.Tensor | float = 0.5,
+        state: GenerationState | None = None,
     ) -> Generated:
         """Synthesise encoded texts in their voices, as `generate` does."""
-        state = self.begin_generation(memory, steps=max_steps)
+        if state is None:
+            state = self.begin_generation(*memory.text_mask.shape, steps=max_steps)
         mel, alignment, state = self.continue_generation(
             memory, state, steps=max_steps, seed=seed, stop_threshold=stop_threshold
         )
         return Generated(mel, state.steps, state.stopped, alignment)
 
-    def begin_generation(self, memory: EncoderStates, *, steps: int, is_with_guidance: bool = False) -> GenerationState:
-        """The state before the first step, with caches for `steps` steps; `memory` as for `continue_generation`."""
-        rows, tokens = memory.text_mask.shape
+    def begin_generation(
+        self, rows: int, tokens: int, *, steps: int, is_with_guidance: bool = False
+    ) -> GenerationState:
+        """The state before the first step, with caches for `steps` steps.
+
+        Args:
+            rows: of the encoded texts; with guidance twice the number of texts.
+            tokens: length of the padded texts.
+        """
         batch = rows // 2 if is_with_guidance else rows
         return GenerationState(
             position=tf.constant(0),

@@ -1,21 +1,23 @@
-"""Log lines before XLA compiles a program, which may take minutes for each batch shape."""
+"""Log lines before XLA compiles a program, which may take minutes for each batch shape, or loads it from disk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from trainer.data.bucket_types import Bucket
+from trainer.platform.first_calls import is_keeping_programs
 
 
 class CompilationLogger:
     """Logs the first batch of each shape in a session: XLA compiles a program for it."""
 
     def __init__(self, log: Callable[[str], object], *, xla: bool = True):
-        self._log, self._compiler = log, "XLA compiles" if xla else "TensorFlow traces"
+        compiler = "XLA compiles or loads" if is_keeping_programs() else "XLA compiles"
+        self._log, self._compiler = log, compiler if xla else "TensorFlow traces"
         self._begun: set[tuple[str, Bucket]] = set()
 
     def log_once(self, program: str, bucket: Bucket, *, of: Sequence[Bucket]) -> None:
-        """Log that a program is compiled, unless it was logged for this shape before.
+        """Log that a program is compiled or loaded, unless it was logged for this shape before.
 
         Args:
             program: its purpose, such as "training".

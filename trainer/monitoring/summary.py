@@ -13,7 +13,7 @@ from trainer.monitoring.step_timer import ExcludedTime
 
 
 class CompiledPrograms(pydantic.BaseModel):
-    """Numbers of compiled XLA programs, and of the batch shapes that need one."""
+    """Numbers of XLA programs, compiled or loaded, and of the batch shapes that need one."""
 
     model_config = pydantic.ConfigDict(frozen=True)
 
@@ -25,7 +25,7 @@ class CompiledPrograms(pydantic.BaseModel):
     def __str__(self) -> str:
         speech = f", {self.speech} for synthesis" if self.speech else ""
         return (
-            f"XLA programs compiled: {self.train} for training, {self.validation} for validation{speech} "
+            f"XLA programs: {self.train} for training, {self.validation} for validation{speech} "
             f"(bucket shapes: {self.shapes})"
         )
 

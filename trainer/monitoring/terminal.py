@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable
@@ -35,7 +36,9 @@ class Terminal:
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ):
-        self._console, self._clock, self._line_s = console or Console(stderr=True), clock, -LINE_EVERY_S
+        # stderr is a pipe while TensorFlow's notes are hidden
+        self._console = console or Console(stderr=True, force_terminal=sys.stderr.isatty() or None)
+        self._clock, self._line_s = clock, -LINE_EVERY_S
         self._progress = Progress(
             TextColumn("step {task.completed:,} of {task.total:,}"),
             BarColumn(bar_width=None),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from trainer.platform.log_filter import hide_notes
 from trainer.platform.program_cache import cache_folder, close_cache, keep_programs, open_cache
+from trainer.platform.trace_numbers import numbered_by
 
 _own: Path | None = None  # folder of this process's programs, where programs are kept
 
@@ -21,19 +22,33 @@ def start_keeping_programs() -> None:
         atexit.register(close_cache, _own)
 
 
+def is_keeping_programs() -> bool:
+    """True if XLA loads programs from disk in this process."""
+    return _own is not None
+
+
 class FirstCalls:
     """Knows which shapes a function was called with."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: str) -> None:
+        """
+        Args:
+            function: its name, unlike that of other functions that are compiled.
+        """
+        self._function = function
         self._shapes: set[Hashable] = set()
 
     @contextlib.contextmanager
     def of(self, shape: Hashable) -> Iterator[None]:
-        """Around a call: if it is the first with this shape, hide TensorFlow's notes, and keep the new programs."""
+        """Around a call: if it is the first with this shape, hide TensorFlow's notes, and keep the new programs.
+
+        Args:
+            shape: what the function is compiled for; its text is the same in every process.
+        """
         if shape in self._shapes or _own is None:
             yield
             return
-        with hide_notes():
+        with hide_notes(), numbered_by(f"{self._function} {shape}"):
             yield
         self._shapes.add(shape)
         keep_programs(_own)

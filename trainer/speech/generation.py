@@ -71,7 +71,7 @@ class Generator:
         # compiled, encoding would take as long, and seconds to compile
         self._encode_voice = tf.function(model.encode_reference, autograph=False, reduce_retracing=True)
         self._encode = tf.function(model.encode_memory, autograph=False)
-        self._first_calls = FirstCalls()
+        self._first_calls = FirstCalls("speech")
         self._continue = tf.function(self._next_steps, jit_compile=xla or None, autograph=False)
 
     @property
@@ -118,7 +118,7 @@ class Generator:
             self._guide(prompts, rows=rows) if sampling.is_guided else None,
             tf.constant(sampling.guidance, tf.float32) if is_with_guidance else None,
         )
-        state = self._model.begin_generation(memory, steps=room, is_with_guidance=is_with_guidance)
+        state = self._model.begin_generation(*memory.text_mask.shape, steps=room, is_with_guidance=is_with_guidance)
         state = state._replace(stopped=tf.range(rows) >= len(prompts))
         for first in range(0, max(one.max_steps for one in prompts), PART_STEPS):
             if first + PART_STEPS > room:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -18,8 +19,9 @@ from shared.dataset import Dataset
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.data.pipeline import Stream
 from trainer.data.reference_length import ReferenceLength
-from trainer.model.xtts import XTTS, Generated
+from trainer.model.xtts import XTTS, Generated, GenerationState
 from trainer.monitoring.samples import Sample, as_int16
+from trainer.platform.first_calls import FirstCalls
 from trainer.speech.griffin_lim import griffin_lim
 from trainer.training.eval_prompts import Clip, EvalPrompts, choose_prompts, reference_crops
 from trainer.training.synthesis_metrics import SynthesisMeasures, synthesis_metrics
@@ -52,10 +54,11 @@ class SynthesisEval:
         self._prompts: EvalPrompts | None = None
         self._found: dict[str, Clip] = {}
         self._clips: list[Clip] = []  # to synthesize
-        self._inputs: dict[str, tf.Tensor] = {}  # of the model; empty until all clips are collected
+        self._inputs: dict[str, Any] = {}  # of the model; empty until all clips are collected
         self._target_audio: dict[str, np.ndarray] = {}
         self._max_steps = 0
         self._compiled = tf.function(self._generate, jit_compile=xla or None, autograph=False)
+        self._first_calls = FirstCalls("synthesis of validation")
 
     @property
     def programs(self) -> int:
@@ -99,10 +102,17 @@ class SynthesisEval:
             "crop": tf.constant(_pad_stack(crops)),
             "crop_frames": tf.constant([len(crop) for crop in crops]),
         }
+        # in the program, TensorFlow gives the zeros names that are not the same in every process
+        self._inputs["state"] = self._model.begin_generation(*self._inputs["tokens"].shape, steps=self._max_steps)
         self._clips, self._found = clips, {}
 
     def _generate(
-        self, tokens: tf.Tensor, token_counts: tf.Tensor, crop: tf.Tensor, crop_frames: tf.Tensor
+        self,
+        tokens: tf.Tensor,
+        token_counts: tf.Tensor,
+        crop: tf.Tensor,
+        crop_frames: tf.Tensor,
+        state: GenerationState,
     ) -> Generated:
         return self._model.generate(
             tokens,
@@ -111,13 +121,15 @@ class SynthesisEval:
             crop_frames=crop_frames,
             max_steps=self._max_steps,
             seed=self._seed,
+            state=state,
         )
 
     def synthesize(self) -> list[Sample]:
         """Synthesize each clip; return an empty list before the clips are collected."""
         if not self._inputs:
             return []
-        mel, steps, stopped, alignment = (one.numpy() for one in self._compiled(**self._inputs))
+        with self._first_calls.of(None):  # all calls have one shape
+            mel, steps, stopped, alignment = (one.numpy() for one in self._compiled(**self._inputs))
         r = self._model.config.frames_per_step
         return [
             self._sample(

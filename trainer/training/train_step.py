@@ -22,11 +22,13 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from trainer.config.loss_config import LossConfig
+from trainer.distributed.device_memory import bucket_of
 from trainer.model.decoder import Decoded
 from trainer.model.reference_crop import Crop, choose_crop, uncropped_part
 from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW, global_norm
+from trainer.platform.first_calls import FirstCalls
 from trainer.training.gradnorm import BALANCED_TERMS, balance_weights, poison_gradient
 from trainer.training.losses import SpeakerEmbeddings, Target, loss_terms, loss_weights, term_counts, weighted_sum
 
@@ -84,6 +86,8 @@ class TrainStep:
             self._program = tf.function(self._on_replicas, autograph=False)
         else:
             self._program = _compiled(self._on_one, xla=xla)
+        self._first_calls = FirstCalls("training")
+        self._first_updates = FirstCalls("update")
 
     def __call__(self, batch: Batch) -> Losses:
         """Update the model once.
@@ -93,14 +97,16 @@ class TrainStep:
             floats: TensorFlow keeps int32 in host memory, and a call should not wait for that copy.
         """
         self.is_updating = self._is_shared  # gradients and update are one call
-        if self._is_shared:
-            values = self._program(batch)
-        else:
-            *found, sizes = self._program(batch)
-            self.is_updating = True
-            values = {**self._update(*found), "counts": sizes}
+        with self._first_calls.of(bucket_of(batch)):
+            found = self._program(batch)
+        values = found if self._is_shared else self._update_once(*found)
         self.is_updating, self.has_updated = False, True
         return values
+
+    def _update_once(self, gradients: Sequence[tf.Tensor], losses: Losses, norm: tf.Tensor, sizes: tf.Tensor) -> Losses:
+        self.is_updating = True
+        with self._first_updates.of(None):  # one program for all batch shapes
+            return {**self._update(gradients, losses, norm), "counts": sizes}
 
     @property
     def programs(self) -> int:
@@ -188,10 +194,12 @@ class EvalStep:
     def __init__(self, model: XTTS, *, losses: LossConfig, seed: int, xla: bool = True):
         self._model, self._losses, self._seed = model, losses, seed
         self._compiled = _compiled(self._evaluate, xla=xla)
+        self._first_calls = FirstCalls("validation")
 
     def __call__(self, batch: Batch) -> EvalOutput:
         """Compute the losses of a batch."""
-        return self._compiled(batch)
+        with self._first_calls.of(bucket_of(batch)):
+            return self._compiled(batch)
 
     @property
     def programs(self) -> int:

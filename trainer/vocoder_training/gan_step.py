@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from trainer.platform.first_calls import FirstCalls
 from trainer.vocoder_training.gan import Gan, GanOptimizer
 from trainer.vocoder_training.gan_losses import GanLosses
 
@@ -18,10 +19,12 @@ class GanStep:
     def __init__(self, gan: Gan, optimizer: GanOptimizer, *, losses: GanLosses, xla: bool):
         self._gan, self._optimizer, self._losses = gan, optimizer, losses
         self._program = tf.function(self._step, jit_compile=xla or None, autograph=False)
+        self._first_calls = FirstCalls("training of a vocoder")
 
     def __call__(self, segments: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         """Update both, and return the loss, its terms and the optimizers' figures."""
-        return self._program(segments["mel"], segments["samples"])
+        with self._first_calls.of(segments["mel"].shape):
+            return self._program(segments["mel"], segments["samples"])
 
     @property
     def programs(self) -> int:

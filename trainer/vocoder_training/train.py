@@ -112,7 +112,7 @@ class _Trainer:
         ):
             logger.log(f"generator of {self._gan.generator.count_params():,} parameters; {notice}")
             if progress.step < config.steps:
-                logger.log(f"{'XLA compiles' if config.xla else 'TensorFlow traces'} the training step")
+                logger.log(f"{'XLA compiles or loads' if config.xla else 'TensorFlow traces'} the training step")
                 self._run_steps(logger, signals, session)
             self._state.wait()
         return Fitted(self._state.progress.step, self._run / VOCODER, self._distance_db)

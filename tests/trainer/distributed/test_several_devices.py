@@ -79,7 +79,7 @@ def test_two_compiled_devices_train_and_validate_as_one(data: Path, tmp_path: Pa
     _, said = map(said_at_end, begun)
     assert "/CPU:0, /CPU:1, " in said
     speech = ", 1 for synthesis" if clips else ""
-    assert f"XLA programs compiled: 1 for training, 1 for validation{speech} (" in said
+    assert f"XLA programs: 1 for training, 1 for validation{speech} (" in said
     if clips:
         check_spoken(one, two)
     check_losses(one, two)

@@ -131,7 +131,7 @@ def test_parts_of_any_sizes_give_what_one_part_of_all_steps_gives(model: XTTS, p
     memory, state = model.encode_memory(given["tokens"], given["token_counts"], voice), None
     mels, alignments = [], []
     for steps in parts:
-        state = state or model.begin_generation(memory, steps=MAX_STEPS)
+        state = state or model.begin_generation(*memory.text_mask.shape, steps=MAX_STEPS)
         mel, alignment, state = model.continue_generation(memory, state, steps=steps, seed=3, stop_threshold=threshold)
         mels.append(mel)
         alignments.append(alignment)

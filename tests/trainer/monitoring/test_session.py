@@ -74,7 +74,7 @@ def test_the_terminal_has_every_part_of_the_summary() -> None:
         text = "\n".join(summed_up(running, last_step=30).lines())
     for words in ("steps 1 to 30", "frames/s", "clips/s", "waits for data", "GPU 0 (card 0): 95.0 % busy"):
         assert words in text
-    assert "XLA programs compiled: 1 for training, 0 for validation (bucket shapes: 1)" in text
+    assert "XLA programs: 1 for training, 0 for validation (bucket shapes: 1)" in text
     assert "stall" in text.splitlines()[-1]
 
 

@@ -19,19 +19,22 @@ from trainer.platform.tf_setup import start_tensorflow
 start_tensorflow(keep_programs=True)
 import tensorflow as tf
 
+from trainer.platform.first_calls import FirstCalls
+
 @tf.function(jit_compile=True)
 def double(x):
-    return x + x
+    return tf.while_loop(lambda n, _: n < 1, lambda n, x: (n + 1, x + x), (0, x))[1]
 
-if sys.argv[1] == "killed later":
-    from trainer.platform.first_calls import FirstCalls
-    with FirstCalls().of(3):
-        result = double(tf.ones([3])).numpy().tolist()
-else:
+if sys.argv[1] == "kept, traced after others":
+    for number in range(3):
+        tf.function(lambda x: tf.cond(x > 0, lambda: x, lambda: -x)).get_concrete_function(tf.constant(number))
+with FirstCalls("double").of(3):
     result = double(tf.ones([3])).numpy().tolist()
-if sys.argv[1].startswith("killed"):
+    if sys.argv[1] == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[1] == "killed later":
     os.kill(os.getpid(), signal.SIGKILL)
-if sys.argv[1] == "kept":
+if sys.argv[1].startswith("kept"):
     from trainer.platform.program_cache import cache_folder
     kept = {path.stat().st_ino for path in cache_folder().iterdir()}
     own = next(path for path in cache_folder().iterdir() if path.name.startswith("process-"))
@@ -66,6 +69,7 @@ def test_a_program_is_written_once_and_loaded_by_the_next_process(folder: Path) 
     assert program.with_name(program.name + CHECKSUM).is_file()
     assert folder.stat().st_mode & 0o777 == 0o700
     run("kept")  # it ends with an error if XLA replaces the program, as it does after compiling
+    run("kept, traced after others")
     assert [path.stat().st_ino for path in programs(folder)] == [before]
     assert len(list(folder.iterdir())) == 2
 

@@ -26,8 +26,14 @@ def test_the_loss_falls(trained: runs.Trained) -> None:
 
 
 def test_the_trainer_counts_one_program_for_each_bucket_shape(trained: runs.Trained) -> None:
-    words = "XLA programs compiled: 2 for training, 0 for validation (bucket shapes: 2)"
+    words = "XLA programs: 2 for training, 0 for validation (bucket shapes: 2)"
     assert words in trained.undisturbed.stderr
+
+
+def test_a_resumed_run_compiles_nothing_that_the_run_before_it_compiled(trained: runs.Trained) -> None:
+    before, after = trained.programs
+    assert len(before) == 3  # two shapes and the update
+    assert after == before
 
 
 def test_a_run_begins_with_its_shapes_and_what_an_epoch_hears(trained: runs.Trained) -> None:
