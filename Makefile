@@ -130,9 +130,9 @@ learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
 
-test: $(READY)  ## lint, types and all tests, in two processes at a time; each lists its slowest tests at the end
+test: $(READY)  ## lint, types and all tests, in three processes; each lists its slowest tests at the end
 	$(MAKE) lint types
-	$(MAKE) --jobs=2 --keep-going --output-sync=target test-training test-data test-model
+	$(MAKE) --jobs=3 --keep-going --output-sync=target test-training test-data test-model
 
 test-data: $(READY)  ## all tests but those of the trainer
 	$(BIN)/pytest --ignore tests/trainer --ignore tests/learn
