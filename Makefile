@@ -27,7 +27,7 @@ BENCH  := .venv-bench
 BENCHES ?= quality memory build validation loader waiting without_mels shapes step generation flink
 
 .DEFAULT_GOAL := help
-.PHONY: help setup preprocess corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
+.PHONY: help setup preprocess download corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
 .PHONY: docs docs-serve diagrams inspect-input profile train vocoder evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
@@ -45,6 +45,9 @@ $(READY): pyproject.toml requirements.lock
 
 preprocess: $(READY)  ## build shards from corpora: CONFIG= DATA= RUNNER= ARGS=
 	$(BIN)/myxtts-data build $(or $(CONFIG),configs/preprocess_sample.yaml) --data $(DATA) --runner $(RUNNER) $(ARGS)
+
+download: $(READY)  ## download and unpack a corpus into data/, or list those that can be: CORPUS= ARGS=
+	$(BIN)/myxtts-data download $(CORPUS) $(ARGS)
 
 corpora: $(READY)  ## list the corpus readers, with the layout and the options of each
 	$(BIN)/myxtts-data corpora

@@ -40,7 +40,19 @@ FLOORS = {
         *("checkpoint", "distributed", "optim", "data", "model", "vocoder", "platform", "config"),
     ),
     "pipelines": (
-        *(".", "repair", "compare", "trace", "report", "validation", "build", "html", "tables", "execution"),
+        *(
+            ".",
+            "download",
+            "repair",
+            "compare",
+            "trace",
+            "report",
+            "validation",
+            "build",
+            "html",
+            "tables",
+            "execution",
+        ),
         *("storage", "config"),
     ),
 }

@@ -21,6 +21,7 @@ def generators() -> dict[str, Callable[[], str]]:
     from trainer.config.vocoder_train_config import VocoderTrainConfig
 
     return {
+        "archives": tables.archives,
         "corpora": tables.corpora,
         "checks": tables.checks,
         "failures": tables.failures,

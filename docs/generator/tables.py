@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from docs.generator.settings import sections
+from pipelines.download.archives import ARCHIVES
 from preprocess.check_config import CheckConfig
 from preprocess.checks import ALL_BOUNDS, Bound
 from preprocess.corpora import READERS, layout_of
@@ -59,6 +60,15 @@ FAILURES = {
     Reason.EMPTY_TEXT: "Nothing is left of the text after preparation, or there is no text.",
     Reason.OVER_CAP: "`max_hours` or `max_hours_per_speaker` was reached.",
 }
+
+
+def archives() -> str:
+    """The corpora that can be downloaded."""
+    lines = [
+        f"| `{name}` | {one.hours:g} | {one.size_bytes / 1e9:.1f} GB | {one.licence} | `{one.reader}` |"
+        for name, one in ARCHIVES.items()
+    ]
+    return "\n".join(["| name | hours | archive | licence | reader |", "|---|---|---|---|---|", *lines])
 
 
 def corpora() -> str:

@@ -1,0 +1,1 @@
+"""Downloads corpora that have a stable public archive."""
