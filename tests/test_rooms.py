@@ -47,6 +47,7 @@ FLOORS = {
             "compare",
             "trace",
             "report",
+            "descriptions",
             "validation",
             "build",
             "html",

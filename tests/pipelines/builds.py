@@ -76,7 +76,7 @@ def copied(dataset: Path, *, to: Path) -> Path:
 
 
 def content(dataset: Path) -> dict[str, bytes]:
-    """The bytes of every file of a dataset, except its reports and its lock, by relative name."""
+    """The bytes of every file of a dataset, except its reports, descriptions and lock, by relative name."""
     files = {str(path.relative_to(dataset)): path for path in dataset.rglob("*") if path.is_file()}
-    other = ("validation/", "report.", ".lock")
+    other = ("validation/", "report.", "dataset_info.json", "features.json", ".lock")
     return {name: path.read_bytes() for name, path in files.items() if not name.startswith(other)}

@@ -1,0 +1,1 @@
+"""Descriptions of a dataset for other software, in files beside it."""

@@ -1,0 +1,92 @@
+"""`DATA/dataset_info.json` and `DATA/features.json`: what `tfds.builder_from_directory(DATA)` reads.
+
+Each source and split of the dataset is a split of TensorFlow Datasets, such as `ljspeech_train`. The form of both files
+is that of TensorFlow Datasets 4.9 (dataset_info.proto, feature.proto as JSON).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shared.dataset import SCHEMA_VERSION, Contract, Dataset, DatasetInfo, ShardInfo
+from shared.errors import UserError
+from shared.files import write_json
+from shared.layout import SPLITS
+from shared.records import FIELDS, MEL_DTYPES, NUM_MOMENTS, Field
+from shared.storage_path import StoragePath
+
+NAME = "myxtts"
+_CORE = "tensorflow_datasets.core.features"
+
+
+def write_descriptions(dataset: Dataset) -> None:
+    """Write both files.
+
+    Raises:
+        UserError: a file cannot be written.
+    """
+    for name, document in (
+        ("dataset_info.json", dataset_info(dataset.info)),
+        ("features.json", features(dataset.info.contract)),
+    ):
+        _write(dataset.layout.root / name, document)
+
+
+def _write(path: StoragePath, document: dict) -> None:
+    try:
+        write_json(path, document, durable=False)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; make room or give write permission, then `make report`") from error
+
+
+def dataset_info(info: DatasetInfo) -> dict:
+    """The splits with the number of records of each shard."""
+    features_name = info.contract.features.name
+    return {
+        "name": NAME,
+        "version": f"{SCHEMA_VERSION}.0.0",
+        "fileFormat": "tfrecord",
+        "description": f"Mels ({features_name}, ln magnitude) and NLLB token ids; contract {info.fingerprint}.",
+        "splits": list(_splits(info)),
+    }
+
+
+def _splits(info: DatasetInfo) -> Iterator[dict]:
+    for name, source in sorted(info.sources.items()):
+        for split in SPLITS:
+            shards = sorted((one for one in source.shards if one.split == split), key=lambda one: one.name)
+            if any(one.records for one in shards):
+                yield _split(f"{name}_{split}", shards, prefix=f"{name}-{split}")
+
+
+def _split(name: str, shards: list[ShardInfo], *, prefix: str) -> dict:
+    return {
+        "name": name,
+        "shardLengths": [str(one.records) for one in shards],  # 64-bit integers are strings in protobuf's JSON
+        "numBytes": str(sum(one.bytes for one in shards)),
+        "filepathTemplate": f"shards/{prefix}-{{SHARD_X_OF_Y}}.{{FILEFORMAT}}",
+    }
+
+
+def features(contract: Contract) -> dict:
+    """The fields of a record, with dtype and shape; -1 is a length that differs between records."""
+    return {
+        "pythonClassName": f"{_CORE}.features_dict.FeaturesDict",
+        "featuresDict": {"features": {field.name: _feature(field, contract) for field in FIELDS}},
+    }
+
+
+def _feature(field: Field, contract: Contract) -> dict:
+    if field.name == "mel":
+        rows = "-1" if contract.stores_mels else str(NUM_MOMENTS)
+        dtype = MEL_DTYPES[contract.mel_dtype].name
+        return _tensor(dtype, [rows, str(contract.features.n_mels)], encoding="bytes")
+    if field.kind == "bytes":
+        return {"pythonClassName": f"{_CORE}.text_feature.Text", "text": {}}
+    return _tensor("int64", ["-1"] if field.kind == "int64 list" else [], encoding="none")
+
+
+def _tensor(dtype: str, dimensions: list[str], *, encoding: str) -> dict:
+    shape = {"dimensions": dimensions} if dimensions else {}
+    tensor = {"dtype": dtype, "encoding": encoding, "shape": shape}
+    return {"pythonClassName": f"{_CORE}.tensor_feature.Tensor", "tensor": tensor}
