@@ -29,6 +29,7 @@ def numbered_by(program: str) -> Iterator[None]:
     """
     from tensorflow.python.framework import ops
 
+    ops.get_default_graph()  # the first trace of a process makes it, and takes a number for it
     _install(ops)
     outer = getattr(_tracing, "counter", None)
     _tracing.counter = _counters.setdefault(program, itertools.count(_first_number(program)))

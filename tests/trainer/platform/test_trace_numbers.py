@@ -14,20 +14,19 @@ from tensorflow.python.framework import ops
 from trainer.platform.trace_numbers import numbered_by
 
 
-def name_of(function: str) -> str:
-    """The name that TensorFlow gives to a function that is traced now."""
+def number_of(function: str) -> int:
+    """The number at the end of the name that TensorFlow gives to a function that is traced now."""
     with numbered_by(function):
-        return tf.function(lambda x: x + 1.0, autograph=False).get_concrete_function(tf.TensorSpec([])).name
+        traced = tf.function(lambda x: x + 1.0, autograph=False).get_concrete_function(tf.TensorSpec([]))
+    return int(tf.compat.as_str(traced.name).rsplit("_", 1)[1])
 
 
 def test_tensorflow_takes_the_numbers_of_the_program_that_is_traced() -> None:
     assert tf.__version__.startswith("2.21."), "ops.uid is private: see whether this version still asks it"
-    name = name_of("of numbers")
-    number = int(name.rsplit("_", 1)[1])
+    number, other = number_of("of numbers"), number_of("of others")
     assert number >= 1 << 60
-    other = name_of("of others")
-    assert number < int(name_of("of numbers").rsplit("_", 1)[1]) < number + 1000
-    assert abs(int(other.rsplit("_", 1)[1]) - number) > 1000
+    assert abs(other - number) > 1000
+    assert number < number_of("of numbers") < number + 1000
 
 
 def test_no_number_is_given_twice() -> None:
