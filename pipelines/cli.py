@@ -87,13 +87,13 @@ def build(
 
 def _refresh_report(data: StoragePath) -> StoragePath:
     """Write report.html unless it is up to date, and the descriptions for other software; return the page's path."""
-    from pipelines.descriptions.tfds import write_descriptions
+    from pipelines.descriptions.tfds import refresh_descriptions
     from pipelines.report import refresh_report
     from shared.dataset import Dataset
 
     with read_lock(data):
         dataset = Dataset.open(data)
-        write_descriptions(dataset)
+        refresh_descriptions(dataset)
         return refresh_report(dataset)
 
 
@@ -197,13 +197,13 @@ def _load_optional_config(config: Path | None, overrides: tuple[str, ...]) -> Bu
 @_data
 def report(data: StoragePath) -> None:
     """Write report.html again: totals, histograms, rejections, and clips to see and hear; and descriptions for TFDS."""
-    from pipelines.descriptions.tfds import write_descriptions
+    from pipelines.descriptions.tfds import refresh_descriptions
     from pipelines.report import write_report
     from shared.dataset import Dataset
 
     with read_lock(data):
         dataset = Dataset.open(data)
-        write_descriptions(dataset)
+        refresh_descriptions(dataset)
         path = write_report(dataset)
     click.echo(path)
 

@@ -6,6 +6,7 @@ is that of TensorFlow Datasets 4.9 (dataset_info.proto, feature.proto as JSON).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from shared.dataset import SCHEMA_VERSION, Contract, Dataset, DatasetInfo, ShardInfo
@@ -19,8 +20,8 @@ NAME = "myxtts"
 _CORE = "tensorflow_datasets.core.features"
 
 
-def write_descriptions(dataset: Dataset) -> None:
-    """Write both files.
+def refresh_descriptions(dataset: Dataset) -> None:
+    """Write both files, unless they are as they would be written.
 
     Raises:
         UserError: a file cannot be written.
@@ -29,14 +30,22 @@ def write_descriptions(dataset: Dataset) -> None:
         ("dataset_info.json", dataset_info(dataset.info)),
         ("features.json", features(dataset.info.contract)),
     ):
-        _write(dataset.layout.root / name, document)
+        _refresh(dataset.layout.root / name, document)
 
 
-def _write(path: StoragePath, document: dict) -> None:
+def _refresh(path: StoragePath, document: dict) -> None:
     try:
-        write_json(path, document, durable=False)
+        if not _holds(path, document):
+            write_json(path, document, durable=False)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; make room or give write permission, then `make report`") from error
+
+
+def _holds(path: StoragePath, document: dict) -> bool:
+    try:
+        return path.is_file() and json.loads(path.read_text()) == document
+    except ValueError:  # no JSON
+        return False
 
 
 def dataset_info(info: DatasetInfo) -> dict:

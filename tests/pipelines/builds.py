@@ -18,6 +18,8 @@ SAMPLE_CONFIG = "configs/preprocess_sample.yaml"
 LJSPEECH_CONFIG = "configs/preprocess_ljspeech.yaml"
 TOKENIZER = "tests/corpora/tokenizer.json"
 ENGLISH = Path("tests/corpora/english")
+# files of a dataset's folder that are not the dataset
+BESIDE = ("validation/", "report.html", "dataset_info.json", "features.json", ".lock")
 P = TypeVar("P", bound=StoragePath)
 COMMAND = Path(sys.executable).with_name("myxtts-data")
 
@@ -78,5 +80,4 @@ def copied(dataset: Path, *, to: Path) -> Path:
 def content(dataset: Path) -> dict[str, bytes]:
     """The bytes of every file of a dataset, except its reports, descriptions and lock, by relative name."""
     files = {str(path.relative_to(dataset)): path for path in dataset.rglob("*") if path.is_file()}
-    other = ("validation/", "report.", "dataset_info.json", "features.json", ".lock")
-    return {name: path.read_bytes() for name, path in files.items() if not name.startswith(other)}
+    return {name: path.read_bytes() for name, path in files.items() if not name.startswith(BESIDE)}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.descriptions.tfds import write_descriptions
+from pipelines.descriptions.tfds import refresh_descriptions
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.records import MEL_DTYPES, decode
@@ -101,6 +101,13 @@ def test_make_report_describes_an_older_dataset(dataset: Dataset, tmp_path: Path
         (data / name).unlink()
     assert builds.run("report", "--data", str(data)).returncode == 0
     assert [(data / name).read_bytes() for name in names] == before
+    (data / names[0]).write_bytes(b"\xff{")
+    (data / names[1]).write_text("{}", encoding="utf-8")
+    refresh_descriptions(Dataset.open(data))
+    assert [(data / name).read_bytes() for name in names] == before
+    written = [(data / name).stat().st_ino for name in names]
+    refresh_descriptions(Dataset.open(data))
+    assert [(data / name).stat().st_ino for name in names] == written
     assert builds.run("validate", "--data", str(data)).returncode == 0
 
 
@@ -110,4 +117,4 @@ def test_a_description_that_cannot_be_written_is_named(dataset: Dataset, tmp_pat
     (data / "features.json").unlink()
     (data / "features.json").mkdir()
     with pytest.raises(UserError, match=r"features\.json: .*make report"):
-        write_descriptions(Dataset.open(data))
+        refresh_descriptions(Dataset.open(data))

@@ -59,7 +59,7 @@ def published(data: Path) -> dict[str, bytes]:
 def files(data: Path) -> list[Path]:
     """All files of a dataset."""
     found = [path for name in OF_A_DATASET for path in sorted((data / name).iterdir()) if path.is_file()]
-    return [path for path in found if path.name not in (".lock", "report.html")]
+    return [path for path in found if path.name not in builds.BESIDE]
 
 
 def inodes(data: Path) -> dict[str, int]:

@@ -67,8 +67,7 @@ def scheme_of(data: RemotePath) -> str:
 def content(data: RemotePath) -> dict[str, bytes]:
     """The files of the dataset in the store, as `builds.content` of a folder."""
     found = {url.removeprefix(f"{data}/"): held for url, held in vault.objects(scheme_of(data)).items()}
-    other = ("validation/", "report.", ".lock")
-    return {name: held for name, held in found.items() if not name.startswith(other)}
+    return {name: held for name, held in found.items() if not name.startswith(builds.BESIDE)}
 
 
 def test_a_build_into_a_store_gives_the_bytes_of_one_onto_a_disk(stored: RemotePath, small: Path) -> None:
