@@ -265,7 +265,7 @@ def trace(what: str, data: StoragePath, mel: Path | None, as_json: bool, reprodu
 def download(name: str | None, to: Path, keep_archive: bool) -> None:
     """Download and unpack the corpus NAME; without a name, list those that can be downloaded."""
     from pipelines.download.archives import ARCHIVES
-    from pipelines.download.summary import archives_table, next_steps
+    from pipelines.download.terminal import archives_table, next_steps
 
     if name is None:
         click.echo(archives_table())

@@ -44,7 +44,7 @@ def _refresh(path: StoragePath, document: dict) -> None:
 def _holds(path: StoragePath, document: dict) -> bool:
     try:
         return path.is_file() and json.loads(path.read_text()) == document
-    except ValueError:  # no JSON
+    except (ValueError, RecursionError):  # no JSON, or one that is nested too deeply
         return False
 
 

@@ -64,7 +64,7 @@ def _fetch_rest(archive: Archive, *, file: IO[bytes], report: Report) -> None:
 
 
 def _request_rest(archive: Archive, *, file: IO[bytes], report: Report) -> None:
-    """Ask for the bytes from the end of the file on; begin anew if the server sends all of them."""
+    """Request the bytes that the file lacks; a server that knows no ranges sends the whole file, which replaces it."""
     first = file.tell()
     headers = {"Range": f"bytes={first}-", "Accept-Encoding": "identity"}
     with requests.get(archive.url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
@@ -81,6 +81,8 @@ def _request_rest(archive: Archive, *, file: IO[bytes], report: Report) -> None:
             _append(chunk, file=file, archive=archive)
             report(file.tell())
     file.flush()
+    if file.tell() == first:
+        raise _ServerError("the server sends nothing")
 
 
 def _check_length(archive: Archive, *, response: requests.Response, first: int) -> None:

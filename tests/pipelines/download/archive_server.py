@@ -20,6 +20,7 @@ class ArchiveServer(ThreadingHTTPServer):
         self.sent_bytes = 0
         self.breaks_after: int | None = None  # bytes of an answer, after which the connection ends
         self.knows_ranges = True
+        self.tells_length = True
         self.failures: list[int] = []  # HTTP codes of the next answers
 
     @property
@@ -40,7 +41,8 @@ class _Handler(BaseHTTPRequestHandler):
         first = int(asked.removeprefix("bytes=").rstrip("-") or 0) if server.knows_ranges else 0
         rest = server.content[first:]
         self.send_response(206 if server.knows_ranges else 200)
-        self.send_header("Content-Length", str(len(rest)))
+        if server.tells_length:
+            self.send_header("Content-Length", str(len(rest)))
         if server.knows_ranges:
             total = len(server.content)
             self.send_header("Content-Range", f"bytes {first}-{total - 1}/{total}")

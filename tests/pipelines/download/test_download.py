@@ -134,6 +134,15 @@ def test_a_server_that_never_answers_ends_the_download_which_keeps_what_it_has(
     assert len(server.asked) == 3
 
 
+def test_a_server_that_answers_with_nothing_ends_the_download(
+    archive: Archive, server: ArchiveServer, tmp_path: Path
+) -> None:
+    server.breaks_after, server.tells_length = 0, False
+    with pytest.raises(UserError, match="the server sends nothing; 0 of"):
+        fetch(archive, to=tmp_path)
+    assert len(server.asked) == 3
+
+
 def test_a_server_that_cannot_be_reached_is_told(packed: bytes, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"127\.0\.0\.1"):
         fetch(described(packed, url="http://127.0.0.1:9"), to=tmp_path)
@@ -307,6 +316,17 @@ def test_the_command_says_where_the_corpus_is_and_how_a_config_reads_it(
     assert ended.exit_code == 0
     assert f"{tmp_path}/LJSpeech-1.1: 0.1 hours, public domain" in ended.stdout
     assert f"ljspeech: {{reader: ljspeech, root: {tmp_path}/LJSpeech-1.1, language: en}}" in ended.stdout
+
+
+def test_an_interrupted_command_says_how_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipelines.download.download.fetch", interrupt)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1 << 50))
+    ended = CliRunner().invoke(cli, ["download", "ljspeech", "--to", str(tmp_path)])
+    assert ended.exit_code == 130
+    assert "interrupted: what was downloaded is kept; the same command continues" in ended.stderr
 
 
 def test_the_command_lists_what_can_be_downloaded() -> None:
