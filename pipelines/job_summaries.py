@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING
 
-from pipelines.build.dry_run import BuildEstimate, SourceEstimate
 from pipelines.build.publish import Published
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
 from shared.storage_path import StoragePath
 
-if TYPE_CHECKING:  # a build must not import validation, which takes seconds
+if TYPE_CHECKING:  # a build must not import validation, and one with nothing to do not Beam: they take seconds
+    from pipelines.build.dry_run import BuildEstimate, SourceEstimate
     from pipelines.repair.repair import RepairResult
     from pipelines.repair.replay import ReplayResult
     from pipelines.repair.shard_diff import ShardDifference

@@ -2,8 +2,8 @@
 
 The same corpus gives the same shards on every runner: neither the order of files, nor the number of workers, nor
 Python's salted `hash()` decides where an utterance goes. A new utterance moves no other one while the number of
-shards stays the same. Changing the hash or a purpose moves every utterance of every dataset: both are part of the
-contract.
+shards stays the same; with twice as many shards, each shard is divided into two. Changing the hash or a purpose moves
+every utterance of every dataset: both are part of the contract.
 """
 
 from __future__ import annotations
@@ -25,14 +25,24 @@ def split_of(utterance_id: str, *, validation_fraction: float) -> str:
     return "validation" if stable_hash(utterance_id, purpose="split") < threshold else "train"
 
 
+def order_hash(utterance_id: str) -> int:
+    """The hash that decides the shard of an utterance and its place in the shard."""
+    return stable_hash(utterance_id, purpose="order")
+
+
 def shard_of(utterance_id: str, *, shards: int) -> int:
-    """The shard number of an utterance: ⌊hash · shards / 2¹²⁸⌋; shards follow the order of hashes."""
-    return stable_hash(utterance_id, purpose="order") * shards >> KEY_BITS
+    """The shard number of an utterance."""
+    return shard_of_hash(order_hash(utterance_id), shards=shards)
+
+
+def shard_of_hash(order: int, *, shards: int) -> int:
+    """The shard number of an utterance from its `order_hash`: ⌊hash · shards / 2¹²⁸⌋; shards follow the hashes."""
+    return order * shards >> KEY_BITS
 
 
 def sort_key(utterance_id: str) -> tuple[int, str]:
     """The key by which utterances are sorted within a shard."""
-    return stable_hash(utterance_id, purpose="order"), utterance_id
+    return order_hash(utterance_id), utterance_id
 
 
 def speaker_id(speaker: str) -> int:

@@ -124,6 +124,11 @@ class Layout(NamedTuple):
         return self.root / "validation"
 
     @property
+    def build_cache(self) -> StoragePath:
+        """The folder with what a build leaves for the next one; it is not part of the dataset."""
+        return self.root / "build_cache"
+
+    @property
     def staging(self) -> StoragePath:
         return self.root / ".staging"
 

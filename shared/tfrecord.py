@@ -62,6 +62,17 @@ def unframe(framed: bytes) -> bytes:
     return framed[HEADER_BYTES:-FOOTER_BYTES]
 
 
+def check_framed(framed: bytes, *, offset_bytes: int) -> None:
+    """Check both checksums of a framed record.
+
+    Raises:
+        CorruptTFRecord: the length or the payload fails its checksum, or the bytes are not exactly one record.
+    """
+    length = payload_length(framed[:HEADER_BYTES], index=0, offset_bytes=offset_bytes)
+    body = np.frombuffer(framed, np.uint8)[HEADER_BYTES:]  # a view
+    check_body(body, length_bytes=length, index=0, offset_bytes=offset_bytes)
+
+
 def read_framed_records(file: BinaryIO) -> Iterator[FramedRecord]:
     """Read and check every record of an open file from its start.
 

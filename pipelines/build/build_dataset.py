@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pipelines.build.incremental import ReusePolicy, published_shards
-from pipelines.build.job import BuildJob
-from pipelines.build.preparation import create_preparation
+from pipelines.build.changes import CorpusChanges
+from pipelines.build.incremental import ReusePolicy, preparation_fingerprint, published_info
+from pipelines.build.listing import Listing
+from pipelines.build.preparation import create_contract, create_preparation
 from pipelines.build.publish import Published
 from pipelines.build.result_checks import check_counts, check_rejections
-from pipelines.build.shard_plan import plan_shards
+from pipelines.build.shard_plan import ShardPlan, plan_shards
 from pipelines.build.unlisted_files import check_unlisted_files
 from pipelines.config import BuildConfig
+from shared.dataset import DatasetInfo
 from shared.layout import Layout
 from shared.locks import write_lock
 from shared.storage_path import StoragePath
@@ -20,8 +22,8 @@ def build_dataset(
 ) -> Published:
     """Build and publish a dataset; an older dataset at `data` stays unchanged until the new one is complete.
 
-    Shards of the older dataset or of an interrupted build are reused if their inputs have not changed. Files with
-    unchanged content are not written again.
+    Utterances that the older dataset or an interrupted build prepared are taken over if their inputs have not
+    changed. Files with unchanged content are not written again. If nothing changed, only metadata is read.
 
     Args:
         data: folder of the dataset.
@@ -33,12 +35,38 @@ def build_dataset(
             utterances are rejected.
     """
     prepare = create_preparation(config)  # a wrong tokenizer is an error of the driver, not of a worker
-    plan = plan_shards(config)
-    with write_lock(data, command="build", break_lock=break_lock) as lock:
-        check_unlisted_files(Layout(data), shard_names=map(str, plan.shard_names()))
-        job = BuildJob(config, prepare=prepare, data=data, runner=runner, lock=lock)
-        published = published_shards(Layout(data), contract=job.contract)
-        reports = job.run(plan, reuse=ReusePolicy(if_unchanged=published, always={}))
-        check_counts(reports, listed=plan.listed)
-        check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
-        return job.publish(job.write_dataset_files(reports))
+    contract, layout = create_contract(prepare), Layout(data)
+    published = published_info(layout, contract=contract)
+    with Listing() as listing:
+        plan, changes = _plan(config, published=published, data=layout, listing=listing)
+        with write_lock(data, command="build", break_lock=break_lock) as lock:
+            check_unlisted_files(layout, shard_names=map(str, plan.shard_names()))
+            fingerprint = preparation_fingerprint(contract, decode_limit_s=config.decode_limit_s)
+            now = published_info(layout, contract=contract)
+            is_compared = now == published  # else another build ended while this one listed
+            if (
+                now
+                and changes
+                and is_compared
+                and changes.are_none(plan.shards, config=config, fingerprint=fingerprint)
+            ):
+                return Published(now, ())
+            from pipelines.build.job import BuildJob  # Beam takes seconds to import
+
+            job = BuildJob(config, prepare=prepare, data=data, runner=runner, lock=lock)
+            shards = {} if now is None else {shard.name: shard for shard in now.shards}
+            reports = job.run(plan, listing=listing, reuse=ReusePolicy(take_over=shards, always={}))
+            check_counts(reports, listed=plan.listed)
+            check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
+            return job.publish(job.write_dataset_files(reports))
+
+
+def _plan(
+    config: BuildConfig, *, published: DatasetInfo | None, data: Layout, listing: Listing
+) -> tuple[ShardPlan, CorpusChanges | None]:
+    """The plan of the build, and what changed since the published dataset."""
+    if published is None:
+        return plan_shards(config, listing=listing), None
+    changes = CorpusChanges(published, data=data)
+    plan = plan_shards(config, listing=listing, changes=changes)
+    return plan._replace(expected_new=changes.estimate_new()), changes

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from pipelines.build.file_sums import success_sums
+from pipelines.build.shard_report import SUM_UNITS, ShardReport
 from pipelines.build.staging import Staging
-from pipelines.build.write_shards import ShardReport
 from pipelines.config import BuildConfig, config_document
 from preprocess.tokens import Tokenizer
 from shared.dataset import (
@@ -34,7 +34,7 @@ def write_dataset_files(
     reports: Sequence[ShardReport], *, config: BuildConfig, contract: Contract, tokenizer: Tokenizer, staging: Staging
 ) -> DatasetInfo:
     """Write the four files into the staging folder, from the reports of all shards."""
-    used = {token for report in reports for token in report.token_ids}
+    used = {token for report in reports for token in report.totals.records_by_token}
     languages = add_counts(report.records_by_language for report in reports)
     vocabulary = tokenizer.compact_vocabulary(used, languages=languages)
     speech_rates = json.loads(staging.speech_rates_path.read_bytes())
@@ -104,13 +104,18 @@ def _speakers(records: collections.Counter[str]) -> dict[str, SpeakerInfo]:
 
 
 def _mel_statistics(reports: Sequence[ShardReport], *, n_mels: int) -> MelStatistics:
-    """Statistics of the training split, or of all shards without one; summed in the order of the shards."""
+    """Statistics of the training split, or of all shards without one."""
     chosen = [report for report in reports if report.info.split == "train"] or list(reports)
-    sums, squares = np.zeros((2, n_mels), np.float64)
-    for report in chosen:
-        sums = sums + report.mel_sums
-        squares = squares + report.mel_squares
-    return mel_statistics(frames=sum(report.info.frames for report in chosen), sums=sums, squares=squares)
+    return mel_statistics(
+        frames=sum(report.info.frames for report in chosen),
+        sums=_bands([report.totals.mel_sums for report in chosen], n_mels=n_mels),
+        squares=_bands([report.totals.mel_squares for report in chosen], n_mels=n_mels),
+    )
+
+
+def _bands(sums: list[list[int]], *, n_mels: int) -> np.ndarray:
+    """The sum of each band over all shards, [M] float64."""
+    return np.array([sum(of_shard[band] for of_shard in sums) / SUM_UNITS for band in range(n_mels)], np.float64)
 
 
 def add_counts(counts: Iterable[dict[str, int]]) -> collections.Counter[str]:

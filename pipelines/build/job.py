@@ -1,10 +1,12 @@
 """The Beam job of a build: it makes all shards of a dataset in a staging folder.
 
-sources ─ readers ─► Utterance references ─► shard by hash of the id
-   GroupByKey on the shard (references only: a mel in a shuffle costs 4 to 9 times its size in memory)
-   ─► prepare, a shard at a time: decode, mel, tokens, quality            one record in memory
-   ─► filter, all shards at once: columns in, reasons out                 no mel in memory
+The driver lists the corpora into tables, in the order of the hashes that choose the shards. Then:
+
+shard names ─► prepare, a shard at a time: its rows of the listing; decode, mel, tokens, quality    one record in memory
+   ─► filter, all shards at once: columns in, reasons out                                          no mel in memory
    ─► write, a shard at a time: kept and filtered records, tables, sums
+
+Beam passes the names of shards on, never utterances or mels: a mel in a shuffle costs 4 to 9 times its size in memory.
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ from pipelines.build.dataset_info import write_dataset_files
 from pipelines.build.disk_errors import translate_disk_errors
 from pipelines.build.filter_utterances import FilterUtterances
 from pipelines.build.incremental import ReusePolicy, preparation_fingerprint
+from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract
 from pipelines.build.prepare_shards import PrepareShard
 from pipelines.build.publish import Published, publish
-from pipelines.build.shard_plan import ShardPlan, read_keyed
+from pipelines.build.shard_plan import ShardPlan
+from pipelines.build.shard_report import ShardReport, read_reports
 from pipelines.build.staging import Staging
-from pipelines.build.write_shards import ShardReport, WriteShard, read_reports
+from pipelines.build.write_shards import WriteShard
 from pipelines.config import BuildConfig, config_document
 from pipelines.execution.leftover_jobs import end_leftover_job, registered_job
 from pipelines.execution.progress import show_progress
@@ -35,6 +39,9 @@ from shared.layout import Layout
 from shared.locks import Lock
 from shared.publication import check_folders
 from shared.storage_path import StoragePath
+
+# To take over this many utterances costs about as much as to prepare one (`make bench`).
+TAKEN_OVER_PER_NEW = 20
 
 
 class BuildJob:
@@ -57,19 +64,21 @@ class BuildJob:
         has_shards = self._staging.has_interrupted(fingerprint=self._fingerprint)
         end_leftover_job(self._lock, work=self._work if has_shards else None)
 
-    def run(self, plan: ShardPlan, *, reuse: ReusePolicy) -> list[ShardReport]:
+    def run(self, plan: ShardPlan, *, listing: Listing, reuse: ReusePolicy) -> list[ShardReport]:
         """Run the graph with a progress bar, and return the reports of the planned shards.
 
         Raises:
             UserError: a corpus cannot be read, or the disk fails.
         """
-        workers = choose_workers(self._config.workers, utterances=plan.listed, runner=self._runner)
+        work = plan.expected_new + plan.listed // TAKEN_OVER_PER_NEW
+        workers = choose_workers(self._config.workers, utterances=work, runner=self._runner)
         label = f"{plan.listed} utterances, {sum(plan.shards.values())} shards, {workers} worker{'s' * (workers > 1)}"
         try:
             with translate_disk_errors(staging=self._staging.root):
                 check_folders((self._data.staging, *self._data.folders), root=self._data.root)
                 self.end_leftover_job()
                 interrupted = [one.root for one in self._staging.create(fingerprint=self._fingerprint)]
+                listing.save(self._staging.listing_folder)
                 name = new_job_name("build")
                 with (
                     show_progress(self._staging.progress_folder, label=label, total=plan.listed),
@@ -111,17 +120,9 @@ class BuildJob:
     ) -> beam.PCollection[str]:
         """The names of the shards that were written."""
         config, data, staging = self._config, self._data.root, self._staging.root
-        # every planned shard is written, even if no utterance falls into it
-        empty = pipeline | "Shard names" >> beam.Create([(str(name), None) for name in plan.shard_names()])
-        keyed = (
-            pipeline
-            | "Sources" >> beam.Create(sorted(config.sources.items()))  # (name, SourceConfig)
-            | "Read" >> beam.FlatMap(read_keyed, plan=plan)  # (shard name, Utterance | Rejection)
-        )
         prepared = (
-            (empty, keyed)
-            | beam.Flatten()
-            | "By shard" >> beam.GroupByKey()  # (shard name, elements)
+            pipeline
+            | "Shard names" >> beam.Create([str(name) for name in plan.shard_names()])
             | "Spread" >> beam.Reshuffle()
             | beam.ParDo(
                 PrepareShard(config, reuse=reuse, data=data, staging=staging, interrupted=interrupted)

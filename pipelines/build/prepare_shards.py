@@ -1,44 +1,47 @@
 """First step of a build: prepare the utterances of a shard, each into a record or a rejection.
 
 A shard is a pure function of its utterances: a hash of their ids determines their order, and nothing else that a
-worker knows enters the bytes. Rows that an earlier build prepared from the same inputs are reused.
+worker knows enters the bytes. What an earlier build prepared from the same inputs is taken over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.build.disk_errors import translate_disk_errors
-from pipelines.build.incremental import (
-    ReusePolicy,
-    hash_inputs,
-    is_intact,
-    preparation_fingerprint,
-    read_manifest_rows,
-)
+from pipelines.build.incremental import ReusePolicy, preparation_fingerprint
+from pipelines.build.input_states import input_state, shard_inputs
+from pipelines.build.listing import Element, read_listed
+from pipelines.build.older_shards import published_rows
 from pipelines.build.preparation import create_contract, create_preparation
-from pipelines.build.shard_plan import Element
-from pipelines.build.staging import FILE, INPUTS, PREPARED_ROWS, STAGED, Staging
+from pipelines.build.prepared_rows import PreparedRows
+from pipelines.build.staging import FAILED_ROWS, INPUTS, PUBLISHED, STATE, Staging
+from pipelines.build.take_over import Candidates, Found, OlderUtterances
 from pipelines.config import BuildConfig
 from pipelines.execution.progress_counter import ProgressCounter
 from preprocess.record import Preparation, PreparedUtterance, rejection
 from preprocess.utterance import FILTER_STAGE, Reason, Rejection, Utterance
-from shared.files import link_file, new_file
+from shared.files import new_file
 from shared.hashing import sort_key
 from shared.layout import Layout
-from shared.records import encode
 from shared.storage_path import StoragePath
 from shared.tables import REJECTED, read_table, write_table
-from shared.tfrecord import CorruptTFRecord, frame_record, read_framed_records
+
+
+class Listed(NamedTuple):
+    """An utterance or a rejected row of a shard, and its input state."""
+
+    element: Element
+    state: bytes
 
 
 class PrepareShard(beam.DoFn):
-    """(shard name, elements) -> shard name, after its records and rejections are in the staging folder."""
+    """shard name -> shard name, after its records and rejections are in the staging folder."""
 
     def __init__(
         self,
@@ -57,48 +60,41 @@ class PrepareShard(beam.DoFn):
         self._prepare = create_preparation(self._config)
         contract = create_contract(self._prepare)
         self._fingerprint = preparation_fingerprint(contract, decode_limit_s=self._config.decode_limit_s)
+        self._older = OlderUtterances(
+            self._reuse.take_over, data=self._data, preparation=self._fingerprint, interrupted=self._interrupted
+        )
 
-    def process(self, element: tuple[str, Iterable[Element | None]]) -> Iterator[str]:
-        shard_name, grouped = element
-        elements = sort_elements(one for one in grouped if one is not None)
+    def process(self, shard_name: str) -> Iterator[str]:
         with translate_disk_errors(staging=self._staging.root):
             progress = ProgressCounter(self._staging.progress_folder, name=shard_name)
-            if self._is_prepared(shard_name, elements):
+            elements = sort_elements(read_listed(shard_name, folder=self._staging.listing_folder))
+            if self._is_prepared(shard_name, elements, progress=progress):
                 progress.add(len(elements))
-            else:
-                prepare_shard(
-                    elements,
-                    shard_name=shard_name,
-                    inputs=self._inputs(elements),
-                    staging=self._staging,
-                    prepare=self._prepare,
-                    progress=progress,
-                )
             progress.flush()
         yield shard_name
 
-    def _inputs(self, elements: list[Element]) -> str:
-        return hash_inputs(elements, fingerprint=self._fingerprint)
-
-    def _is_prepared(self, shard_name: str, elements: list[Element]) -> bool:
-        """Whether the rows exist: written by a retried call, or reused from a published or an interrupted build."""
-        if self._staging.rows_path(shard_name).is_file():
+    def _is_prepared(self, shard_name: str, elements: list[Element], *, progress: ProgressCounter) -> bool:
+        """Prepare the shard; True if that took no look at its elements."""
+        if self._staging.rows_path(shard_name).is_file():  # by an earlier attempt at this call
             return True
         if shard_name in self._reuse.always:
-            inputs = self._reuse.always[shard_name] or self._inputs(elements)
+            inputs = self._reuse.always[shard_name] or self._inputs(map(input_state, elements))
             reuse_published_shard(shard_name, inputs=inputs, data=self._data, staging=self._staging)
             return True
-        inputs = self._inputs(elements)
-        shard = self._reuse.if_unchanged.get(shard_name)
-        if shard is not None and shard.inputs == inputs and is_intact(shard, data=self._data):
-            reuse_published_shard(shard_name, inputs=inputs, data=self._data, staging=self._staging)
-            return True
-        return any(
-            reuse_interrupted_shard(
-                shard_name, inputs=inputs, count=len(elements), interrupted=interrupted, staging=self._staging
-            )
-            for interrupted in self._interrupted
+        listed = [Listed(one, input_state(one)) for one in elements]
+        prepare_shard(
+            listed,
+            shard_name=shard_name,
+            inputs=self._inputs(one.state for one in listed),
+            staging=self._staging,
+            prepare=self._prepare,
+            older=self._older.for_shard(shard_name),
+            progress=progress,
         )
+        return False
+
+    def _inputs(self, states: Iterable[bytes]) -> str:
+        return shard_inputs(states, fingerprint=self._fingerprint)
 
 
 def sort_elements(elements: Iterable[Element]) -> list[Element]:
@@ -107,76 +103,60 @@ def sort_elements(elements: Iterable[Element]) -> list[Element]:
 
 
 def prepare_shard(
-    elements: list[Element],
+    listed: list[Listed],
     *,
     shard_name: str,
     inputs: str,
     staging: Staging,
     prepare: Preparation,
+    older: Candidates,
     progress: ProgressCounter,
 ) -> None:
-    """Prepare each element and write records, rows and rejections; one record is in memory at a time."""
-    rows: list[dict[str, Any]] = []
-    rejections: list[Rejection] = []
+    """Take over or prepare each element, and write records, rows and rejections; one record is in memory at a time."""
+    failed: list[tuple[Rejection, bytes]] = []
     with new_file(staging.records_path(shard_name), durable=False) as file:
-        for outcome in _outcomes(elements, prepare=prepare):
+        rows = PreparedRows(file)
+        for one, outcome in _outcomes(listed, prepare=prepare, older=older):
             if isinstance(outcome, Rejection):
-                rejections.append(outcome)
+                failed.append((outcome, one.state))
+            elif isinstance(outcome, PreparedUtterance):
+                rows.add_prepared(_row(one.element, outcome) | {STATE: one.state}, record=outcome.record)
             else:
-                utterance, prepared = outcome
-                offset, framed = file.tell(), frame_record(encode(prepared.record))
-                file.write(framed)
-                position = {"offset_bytes": offset, "length_bytes": len(framed), FILE: STAGED}
-                rows.append({**_row(utterance, prepared), **position})
+                rows.add_published(outcome)
             progress.add()
-    columns = {name: [row[name] for row in rows] for name in PREPARED_ROWS.names}
-    table = pa.table(columns, schema=PREPARED_ROWS)
-    _write(table, _rejected_table(rejections), shard_name=shard_name, inputs=inputs, staging=staging)
+    report = older.published.report.model_dump_json() if older.published is not None else ""
+    facts = {INPUTS: inputs, PUBLISHED: report}
+    _write(rows.table(), _failed_table(failed), shard_name=shard_name, facts=facts, staging=staging)
 
 
 def reuse_published_shard(shard_name: str, *, inputs: str, data: Layout, staging: Staging) -> None:
-    """Copy rows and rejections of the published shard; its records stay in the published files."""
-    parts = [
-        table.select([name for name in PREPARED_ROWS.names if name != FILE]).append_column(
-            PREPARED_ROWS.field(FILE), pa.array([folder] * len(table), pa.string())
-        )
-        for folder, table in read_manifest_rows(shard_name, data=data).items()
-    ]
-    rows = pa.concat_tables(parts)
+    """Copy rows and rejections of the published shard; its records stay in the published files.
+
+    The input states are unknown: the corpora may have changed since the shard was made.
+    """
+    tables = published_rows(shard_name, data=data, states=_unknown)
+    rows = pa.concat_tables(tables.values())
     keys = [sort_key(utterance_id) for utterance_id in rows["utterance_id"].to_pylist()]
     order = sorted(range(len(rows)), key=keys.__getitem__)
     rejected = read_table(data.rejected(shard_name), schema=REJECTED)
     failed = rejected.filter(pc.not_equal(rejected["stage"], FILTER_STAGE))
+    states = pa.array(_unknown("rejected", len(failed)), pa.binary())
+    failed = failed.append_column(FAILED_ROWS.field(STATE), states)
     rows = rows.take(pa.array(order, pa.int64()))
-    _write(rows, failed, shard_name=shard_name, inputs=inputs, staging=staging)
+    _write(rows, failed, shard_name=shard_name, facts={INPUTS: inputs, PUBLISHED: ""}, staging=staging)
 
 
-def reuse_interrupted_shard(
-    shard_name: str, *, inputs: str, count: int, interrupted: Staging, staging: Staging
-) -> bool:
-    """Link the prepared records of an interrupted build; False unless they are complete and of the same inputs."""
-    try:
-        rows = interrupted.read_rows(shard_name)
-        failed = read_table(interrupted.failed_path(shard_name), schema=REJECTED)
-        same = rows.schema.equals(PREPARED_ROWS) and (rows.schema.metadata or {}).get(INPUTS) == inputs.encode()
-        if not same or len(rows) + len(failed) != count or set(rows[FILE].to_pylist()) - {STAGED}:
-            return False
-        with interrupted.records_path(shard_name).open("rb") as file:
-            if [found.offset_bytes for found in read_framed_records(file)] != rows["offset_bytes"].to_pylist():
-                return False
-    except (OSError, pa.ArrowException, CorruptTFRecord):  # the build, or the machine, stopped before the end
-        return False
-    link_file(interrupted.records_path(shard_name), staging.records_path(shard_name))
-    _write(rows, failed, shard_name=shard_name, inputs=inputs, staging=staging)
-    return True
+def _unknown(table: str, rows: int) -> list[bytes]:
+    return [b""] * rows
 
 
-def _write(rows: pa.Table, failed: pa.Table, *, shard_name: str, inputs: str, staging: Staging) -> None:
+def _write(rows: pa.Table, failed: pa.Table, *, shard_name: str, facts: dict[bytes, str], staging: Staging) -> None:
     write_table(staging.failed_path(shard_name), failed, durable=False)
-    write_table(staging.rows_path(shard_name), rows.replace_schema_metadata({INPUTS: inputs}), durable=False)
+    write_table(staging.rows_path(shard_name), rows.replace_schema_metadata(facts), durable=False)
 
 
-def _row(utterance: Utterance, prepared: PreparedUtterance) -> dict[str, Any]:
+def _row(utterance: Element, prepared: PreparedUtterance) -> dict[str, Any]:
+    assert isinstance(utterance, Utterance)
     return {
         "language": utterance.language,
         "speaker": utterance.speaker,
@@ -186,7 +166,7 @@ def _row(utterance: Utterance, prepared: PreparedUtterance) -> dict[str, Any]:
     }
 
 
-def _rejected_table(rejections: list[Rejection]) -> pa.Table:
+def _failed_table(failed: list[tuple[Rejection, bytes]]) -> pa.Table:
     rows = [
         {
             "utterance_id": one.id,
@@ -195,25 +175,25 @@ def _rejected_table(rejections: list[Rejection]) -> pa.Table:
             "stage": one.stage,
             "reason": str(one.reason),
             "message": one.message,
+            STATE: state,
         }
-        for one in rejections
+        for one, state in failed
     ]
-    return pa.Table.from_pylist(rows, schema=REJECTED)
+    return pa.Table.from_pylist(rows, schema=FAILED_ROWS)
 
 
 def _outcomes(
-    elements: list[Element], *, prepare: Preparation
-) -> Iterator[tuple[Utterance, PreparedUtterance] | Rejection]:
-    """Each element's record or rejection, in the order of the shard; of elements with one id only the first."""
+    listed: list[Listed], *, prepare: Preparation, older: Candidates
+) -> Iterator[tuple[Listed, PreparedUtterance | Found]]:
+    """Each element with its record or rejection, in the order of the shard; of elements with one id only the first."""
     seen: set[str] = set()
-    for element in elements:
+    for one in listed:
+        element = one.element
         if isinstance(element, Rejection):
-            yield element
+            yield one, element
         elif element.id in seen:
-            yield rejection(
-                element, stage="shard", reason=Reason.DUPLICATE_ID, message="an earlier utterance has this id"
-            )
+            message = "an earlier utterance has this id"
+            yield one, rejection(element, stage="shard", reason=Reason.DUPLICATE_ID, message=message)
         else:
             seen.add(element.id)
-            prepared = prepare(element)
-            yield prepared if isinstance(prepared, Rejection) else (element, prepared)
+            yield one, older.find(element, state=one.state) or prepare(element)

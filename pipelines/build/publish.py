@@ -7,12 +7,13 @@ published file with the same bytes as the staged one is left alone.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
+from pipelines.build.build_cache import add_to_cache, stamp_cache
 from pipelines.build.staging import Staging
 from pipelines.build.unlisted_files import listed_files
 from shared.dataset import DatasetInfo
@@ -48,12 +49,23 @@ def publish(info: DatasetInfo, *, data: Layout, staging: Staging, keep_in: Stora
     if keep_in is not None:
         _link_into(keep_in, touched, data=data)
         _move_into(keep_in, [*unlisted, *filter(_is_not_regular, touched)], data=data)
+    _try_cache(lambda: add_to_cache(info.shards, staged=staging.layout, data=data), data=data)
     if touched:
         moves = [move for move in moves if move[1] != data.success] + [(staging.layout.success, data.success)]
         publish_files(data, moves=moves, removals=removals)
+    _try_cache(lambda: stamp_cache(info.shards, data=data), data=data)
     _remove_staging(staging)
     changed = (path.relative_to(data.root).as_posix() for path in (*touched, *unlisted))
     return Published(info, tuple(sorted(changed)))
+
+
+def _try_cache(write: Callable[[], None], *, data: Layout) -> None:
+    """Write what the next build reuses; a failure is logged only, because the dataset is complete without it."""
+    try:
+        write()
+    except OSError as error:
+        failed = f"{error.filename or data.build_cache}: {error.strerror}"
+        click.echo(f"{failed}; the dataset does not need it, but the next build prepares utterances again", err=True)
 
 
 def _remove_staging(staging: Staging) -> None:

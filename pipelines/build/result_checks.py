@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pipelines.build.dataset_info import add_counts
-from pipelines.build.write_shards import ShardReport
+from pipelines.build.shard_report import ShardReport
 from pipelines.config import BuildConfig
 from shared.errors import UserError
 from shared.storage_path import StoragePath

@@ -6,16 +6,15 @@ import collections
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from pipelines.build.changes import CorpusChanges
+from pipelines.build.listing import Element, Listing
 from pipelines.build.splits import SplitRule
 from pipelines.config import BuildConfig
 from preprocess.corpora import read_corpus
-from preprocess.corpora.source import SourceConfig
-from preprocess.utterance import Reason, Rejection, Utterance
+from preprocess.utterance import Reason, Utterance
 from shared.errors import UserError
-from shared.hashing import shard_of
+from shared.hashing import order_hash, shard_of
 from shared.layout import ShardName
-
-Element = Utterance | Rejection
 
 
 class ShardPlan(NamedTuple):
@@ -24,19 +23,14 @@ class ShardPlan(NamedTuple):
     shards: dict[tuple[str, str], int]
     listed: int
     splits: SplitRule
+    expected_new: int = 0  # about how many of `listed` no earlier build has prepared
     # only for the plan of a published dataset: how many of `listed` fall into each of its shards
     published: dict[str, int] | None = None
 
     def shard_for(self, element: Element, *, source: str) -> ShardName | None:
-        """The shard of an utterance, by the hash of its id; None if the published dataset has no shard of its split.
-
-        Raises:
-            UserError: no shard was planned for its split.
-        """
+        """The shard of an utterance, by the hash of its id; None if the dataset has no shard of its split."""
         split = self.splits.split_of(element)
         shards = self.shards.get((source, split), 0)
-        if shards == 0 and self.published is None:
-            raise UserError(f"sources.{source}: the corpus changed while it was read; run the build again")
         return ShardName(source, split, shard_of(element.id, shards=shards), shards) if shards else None
 
     def assign(self, config: BuildConfig) -> Iterator[tuple[ShardName, Element]]:
@@ -63,10 +57,28 @@ def is_selected(element: Element) -> bool:
     return isinstance(element, Utterance) or element.reason != Reason.NOT_SELECTED
 
 
-def plan_shards(config: BuildConfig) -> ShardPlan:
+def shard_count(utterances: int, *, utterances_per_shard: int) -> int:
+    """The power of two that brings the mean number of utterances in a shard nearest to `utterances_per_shard`.
+
+    The mean lies within a factor of √2 of it. A corpus that grows keeps its shards until it has doubled, and then
+    each shard is divided into two, because shards are intervals of a hash.
+    """
+    shards = 1
+    while utterances**2 > 2 * (shards * utterances_per_shard) ** 2:
+        shards *= 2
+    return shards
+
+
+def plan_shards(
+    config: BuildConfig, *, listing: Listing | None = None, changes: CorpusChanges | None = None
+) -> ShardPlan:
     """List every source once and divide each split into shards of about `utterances_per_shard`.
 
     Rows that `max_utterances` excludes are assigned to shards, but do not count towards the number of shards.
+
+    Args:
+        listing: takes every element up.
+        changes: compares every element with a published dataset.
 
     Raises:
         UserError: a corpus is missing or empty, or no source has a held-out name.
@@ -78,24 +90,34 @@ def plan_shards(config: BuildConfig) -> ShardPlan:
     for name, source in config.sources.items():
         before = counts.total()
         for element in read_corpus(source, name=name):
-            key = name, splits.split_of(element)
-            counts[key] += 1
-            selected[key] += is_selected(element)
+            split = splits.split_of(element)
+            counts[name, split] += 1
+            selected[name, split] += is_selected(element)
             missing.discard(element.id)
             if isinstance(element, Utterance):
                 missing.discard(element.speaker)
+            order = order_hash(element.id)
+            if listing is not None:
+                listing.add(element, source=name, split=split, order=order)
+            if changes is not None:
+                changes.add(element, source=name, split=split, order=order)
         if counts.total() == before:
             raise UserError(f"sources.{name}: {source.root} lists no utterance; expected at least one in its metadata")
     if missing:
         named = ", ".join(sorted(missing)[:3])
         message = f"held_out: no source has {named} (unknown names: {len(missing)})"
         raise UserError(f"{message}; expected source/utterance or source/speaker, one per line")
-    shards = {key: max(1, -(-count // config.utterances_per_shard)) for key, count in selected.items()}
-    return ShardPlan(shards, counts.total(), splits)
+    shards = {
+        key: shard_count(count, utterances_per_shard=config.utterances_per_shard) for key, count in selected.items()
+    }
+    return ShardPlan(shards, counts.total(), splits, expected_new=counts.total())
 
 
-def plan_published_shards(shard_names: Iterable[str], *, config: BuildConfig) -> ShardPlan:
+def plan_published_shards(shard_names: Iterable[str], *, config: BuildConfig, listing: Listing) -> ShardPlan:
     """Plan exactly the shards of a published dataset; an utterance of a split without shards is left out.
+
+    Args:
+        listing: takes every other utterance and bad row up.
 
     Raises:
         UserError: the config has other sources than the dataset, or a corpus is missing.
@@ -107,13 +129,8 @@ def plan_published_shards(shard_names: Iterable[str], *, config: BuildConfig) ->
         message = f"the dataset has the sources {names[0]}, the config {names[1]}"
         raise UserError(f"{message}; give the config of the build")
     plan = ShardPlan(shards, 0, SplitRule.from_config(config), published={})
-    counts = collections.Counter(str(shard) for shard, _ in plan.assign(config))
-    return plan._replace(listed=counts.total(), published=dict(counts))
-
-
-def read_keyed(named: tuple[str, SourceConfig], plan: ShardPlan) -> Iterator[tuple[str, Element]]:
-    """(shard name, utterance or rejection) of each row of one source that has a shard."""
-    name, source = named
-    for element in read_corpus(source, name=name):
-        if (shard := plan.shard_for(element, source=name)) is not None:
-            yield str(shard), element
+    counts: collections.Counter[str] = collections.Counter()
+    for shard, element in plan.assign(config):
+        counts[str(shard)] += 1
+        listing.add(element, source=shard.source, split=shard.split, order=order_hash(element.id))
+    return plan._replace(listed=counts.total(), published=dict(counts), expected_new=counts.total())

@@ -2,8 +2,10 @@
 
 The final files have the layout of a dataset. The intermediate files are:
 
+listing/                           the rows of all corpora, see `listing.py`
 prepared/<shard>.tfrecord          a record per utterance that could be prepared
 prepared/<shard>.parquet           its measurements, and the file that holds it: this one, or one of the older dataset
+build_cache/<shard>-<hash>.parquet  what the next build can take over, see `build_cache.py`
 failed/<shard>.parquet             a row per utterance that could not be prepared
 filter_results/<shard>.parquet     a row per prepared record: the filter's reason, empty for a record that is kept
 speech_rates.json                  the range of characters per second of each language, by source
@@ -24,18 +26,27 @@ from shared.files import remove_tree
 from shared.layout import Layout
 from shared.publication import remove_staged
 from shared.storage_path import StoragePath
-from shared.tables import CORPUS_COLUMNS, MANIFEST, read_table
+from shared.tables import CORPUS_COLUMNS, MANIFEST, REJECTED, read_table
 
-# A column of the prepared rows: STAGED, or the folder of the older dataset ("shards" or "withheld").
+# A column of the prepared rows: STAGED, or a file of the published dataset, "shards/<shard>.tfrecord" or the like.
 FILE = "file"
 STAGED = "prepared"
-INPUTS = b"inputs"
+STATE = "state"  # a column: the utterance's input state; empty if it is not known
+# Metadata of the prepared rows: the hash of the shard's inputs; the report of the published shard of the same name,
+# empty if there is none or its files are not intact.
+INPUTS, PUBLISHED = b"inputs", b"published"
 INTERRUPTED_SUFFIX = ".left"
 
 _ADDED_LATER = {"split", "shard", "index", *CORPUS_COLUMNS}
 PREPARED_ROWS = pa.schema(
-    [field for field in MANIFEST if field.name not in _ADDED_LATER] + [pa.field(FILE, pa.string(), nullable=False)]
+    [
+        *(field for field in MANIFEST if field.name not in _ADDED_LATER),
+        pa.field(FILE, pa.string(), nullable=False),
+        pa.field(STATE, pa.binary(), nullable=False),
+    ]
 )
+
+FAILED_ROWS = pa.schema([*REJECTED, pa.field(STATE, pa.binary(), nullable=False)])
 
 FILTER_ROWS = pa.schema(
     [
@@ -81,7 +92,8 @@ class Staging:
         """
         interrupted = list(self._claim_interrupted(fingerprint))
         own = {self.records_path("any").parent, self.failed_path("any").parent, self.filter_results_path("any").parent}
-        for folder in (*self.layout.folders, *own, self.report_path("any").parent, self.progress_folder):
+        own |= {self.report_path("any").parent, self.layout.build_cache, self.listing_folder, self.progress_folder}
+        for folder in (*self.layout.folders, *own):
             folder.mkdir(parents=True, exist_ok=True)
         self.fingerprint_path.write_text(fingerprint)
         return interrupted
@@ -96,6 +108,10 @@ class Staging:
                 yield older
             else:
                 yield Staging(folder.rename(folder.with_suffix(INTERRUPTED_SUFFIX)))
+
+    @property
+    def listing_folder(self) -> StoragePath:
+        return self.root / "listing"
 
     def records_path(self, shard_name: str) -> StoragePath:
         return self.root / "prepared" / f"{shard_name}.tfrecord"

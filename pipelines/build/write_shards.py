@@ -1,54 +1,32 @@
 """Last step of a build: write each shard's kept and filtered records, its tables and its report.
 
-Records are copied as bytes. A published file that already holds exactly the expected records is not written again.
+Records are copied as bytes. A published file that already holds exactly the expected records is not written again, and
+not read if its state shows that nobody has changed it.
 """
 
 from __future__ import annotations
 
 import collections
-import contextlib
-import hashlib
-import os
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterator
 
 import apache_beam as beam
-import numpy as np
 import pyarrow as pa
-import pydantic
+import pyarrow.compute as pc
 
+from pipelines.build.build_cache import CachedShard, cache_path, cached_rows, write_cached_shard
 from pipelines.build.disk_errors import translate_disk_errors
-from pipelines.build.staging import FILE, INPUTS, STAGED, Staging
+from pipelines.build.older_shards import records_file
+from pipelines.build.shard_records import RecordsFile, RecordSources, StoredRecord, stored_records, write_records
+from pipelines.build.shard_report import RecordTotals, ShardReport
+from pipelines.build.shard_statistics import ShardStatistics
+from pipelines.build.staging import FAILED_ROWS, FILE, INPUTS, PUBLISHED, STATE, Staging
 from preprocess.utterance import EXCLUDED_BY_CONFIG, FILTER_STAGE
-from shared.dataset import Contract, ShardInfo, moment_sums
-from shared.files import file_sha256, fsync_path, link_file, new_file, write_json
+from shared.dataset import Contract, ShardInfo
+from shared.files import file_sha256, write_json
 from shared.layout import Layout, ShardName
-from shared.records import MEL_DTYPES, decode
 from shared.storage_path import StoragePath
 from shared.tables import MANIFEST, REJECTED, read_table, write_table
 from shared.tfrecord import unframe
-
-Row = dict[str, Any]
-
-
-class ShardReport(pydantic.BaseModel):
-    """Summary of a finished shard for the driver."""
-
-    model_config = pydantic.ConfigDict(frozen=True)
-
-    info: ShardInfo
-    records_by_language: dict[str, int]
-    failures_by_language: dict[str, int]  # rejections, but those that the config asks for (caps)
-    failures_by_reason: dict[str, int]
-    records_by_speaker: dict[str, int]
-    token_ids: list[int]
-    mel_sums: list[float]  # per band over all frames, [M]
-    mel_squares: list[float]
-
-
-def read_reports(shard_names: Iterable[str], *, staging: Staging) -> list[ShardReport]:
-    """The reports of these shards, in the given order."""
-    return [ShardReport.model_validate_json(staging.report_path(name).read_bytes()) for name in shard_names]
 
 
 class WriteShard(beam.DoFn):
@@ -60,172 +38,156 @@ class WriteShard(beam.DoFn):
     def process(self, shard_name: str) -> Iterator[str]:
         with translate_disk_errors(staging=self._staging.root):
             if not self._staging.report_path(shard_name).exists():
-                write_shard(shard_name, contract=self._contract, data=self._data, staging=self._staging)
+                ShardWriter(shard_name, contract=self._contract, data=self._data, staging=self._staging).write()
         yield shard_name
 
 
-def write_shard(shard_name: str, *, contract: Contract, data: Layout, staging: Staging) -> ShardReport:
-    """Divide the prepared records into kept and filtered ones, write both, and write the report last."""
-    table = staging.read_rows(shard_name)
-    results = read_table(staging.filter_results_path(shard_name)).to_pylist()
-    rows = [row | result for row, result in zip(table.to_pylist(), results, strict=True)]
-    kept = [row for row in rows if not row["reason"]]
-    filtered = [row for row in rows if row["reason"]]
-    statistics = ShardStatistics(contract)
-    layout = staging.layout
-    kept_sha256 = _write_records(
-        kept, shard_name=shard_name, folder="shards", data=data, staging=staging, on_record=statistics.add
-    )
-    filtered_sha256 = _write_records(
-        filtered, shard_name=shard_name, folder="withheld", data=data, staging=staging, on_record=None
-    )
-    rejected = _rejected(staging.failed_path(shard_name), filtered=filtered)
-    write_table(layout.manifest(shard_name), _manifest(kept, shard_name=shard_name))
-    write_table(layout.withheld_manifest(shard_name), _manifest(filtered, shard_name=shard_name))
-    write_table(layout.rejected(shard_name), rejected)
-    info = ShardInfo(
-        name=shard_name,
-        split=ShardName.parse(shard_name).split,
-        inputs=table.schema.metadata[INPUTS].decode(),
-        records=len(kept),
-        bytes=sum(row["length_bytes"] for row in kept),
-        sha256=kept_sha256,
-        frames=sum(row["frames"] for row in kept),
-        tokens=sum(row["tokens"] for row in kept),
-        manifest_sha256=file_sha256(layout.manifest(shard_name)),
-        rejected=len(rejected),
-        rejected_sha256=file_sha256(layout.rejected(shard_name)),
-        withheld=len(filtered),
-        withheld_sha256=filtered_sha256,
-        withheld_manifest_sha256=file_sha256(layout.withheld_manifest(shard_name)),
-    )
-    report = statistics.report(info, kept=kept, rejected=rejected)
-    write_json(staging.report_path(shard_name), report, durable=False)
-    return report
+class ShardWriter:
+    """Divides the prepared records of a shard into kept and filtered ones, and writes both."""
 
+    def __init__(self, shard_name: str, *, contract: Contract, data: Layout, staging: Staging):
+        self._name, self._contract, self._data, self._staging = shard_name, contract, data, staging
+        rows = staging.read_rows(shard_name)
+        facts = rows.schema.metadata
+        self._inputs = facts[INPUTS].decode()
+        self._published = ShardReport.model_validate_json(facts[PUBLISHED]) if facts[PUBLISHED] else None
+        results = read_table(staging.filter_results_path(shard_name))
+        for name in results.column_names:
+            rows = rows.append_column(results.field(name), results[name])
+        is_kept = pc.equal(rows["reason"], "")
+        self._kept, self._filtered = rows.filter(is_kept), rows.filter(pc.invert(is_kept))
+        self._failed = read_table(staging.failed_path(shard_name), schema=FAILED_ROWS)
 
-def _write_records(
-    rows: list[Row],
-    *,
-    shard_name: str,
-    folder: str,
-    data: Layout,
-    staging: Staging,
-    on_record: Callable[[bytes], None] | None,
-) -> str:
-    """Write the rows' records into one file of `folder`, unless an existing file holds exactly these records.
+    def write(self) -> ShardReport:
+        """Write records and tables, and the report last."""
+        kept, totals = self._write_kept()
+        filtered = self._write_filtered()
+        rejected = _rejected(self._failed, filtered=self._filtered)
+        layout, name = self._staging.layout, self._name
+        write_table(layout.manifest(name), _manifest(self._kept, kept, shard_name=name))
+        write_table(layout.withheld_manifest(name), _manifest(self._filtered, filtered, shard_name=name))
+        write_table(layout.rejected(name), rejected)
+        info = ShardInfo(
+            name=name,
+            split=ShardName.parse(name).split,
+            inputs=self._inputs,
+            records=len(self._kept),
+            bytes=_sum(self._kept, "length_bytes"),
+            sha256=kept.sha256,
+            frames=_sum(self._kept, "frames"),
+            tokens=_sum(self._kept, "tokens"),
+            manifest_sha256=file_sha256(layout.manifest(name)),
+            rejected=len(rejected),
+            rejected_sha256=file_sha256(layout.rejected(name)),
+            withheld=len(self._filtered),
+            withheld_sha256=filtered.sha256,
+            withheld_manifest_sha256=file_sha256(layout.withheld_manifest(name)),
+        )
+        report = _report(info, kept=self._kept, rejected=rejected, totals=totals)
+        self._write_cache(report)
+        write_json(self._staging.report_path(name), report, durable=False)
+        return report
 
-    Each row's `offset_bytes` becomes that of the new file. `on_record` is called with each serialised record.
+    def _write_kept(self) -> tuple[RecordsFile, RecordTotals]:
+        """Write the kept records, and count what the published shard does not hold, or holds no longer."""
+        older = self._published
+        if older is not None and self._are_published(self._kept, folder="shards", records=older.info.records):
+            return RecordsFile(older.info.sha256, self._kept["offset_bytes"].to_pylist()), older.totals
+        published = records_file(self._name, folder="shards") if older is not None else ""
+        statistics = ShardStatistics(self._contract, older=older.totals if older is not None else None)
+        if older is not None:
+            self._count_out_removed(statistics, records=older.info.records)
 
-    Returns:
-        The sha256 of the file.
-    """
-    target = {"shards": staging.layout.shard, "withheld": staging.layout.withheld}[folder](shard_name)
-    complete = _complete_file(rows, folder=folder, shard_name=shard_name, data=data, staging=staging)
-    digest = hashlib.sha256()
-    with contextlib.ExitStack() as files:
-        sources = _Sources(shard_name, data=data, staging=staging, files=files)
-        sink = None if complete else files.enter_context(new_file(target))
-        offset = 0
-        for row in rows:
-            framed = sources.read(row)
-            digest.update(framed)
-            if on_record is not None:
-                on_record(unframe(framed))
-            if sink is not None:
-                sink.write(framed)
-            row["offset_bytes"], offset = offset, offset + len(framed)
-    if complete == STAGED:
-        fsync_path(staging.records_path(shard_name))
-        link_file(staging.records_path(shard_name), target)
-    return digest.hexdigest()
+        def count_in(record: StoredRecord, framed: bytes) -> None:
+            if record.file != published:
+                statistics.add(unframe(framed))
 
+        return self._write_records(self._kept, folder="shards", on_record=count_in), statistics.totals()
 
-def _complete_file(rows: list[Row], *, folder: str, shard_name: str, data: Layout, staging: Staging) -> str | None:
-    """The file that holds exactly these records: STAGED, or the folder of the published one; None if there is none."""
-    published = {"shards": data.shard, "withheld": data.withheld}[folder](shard_name)
-    expected_bytes = sum(row["length_bytes"] for row in rows)
-    for kind, path in ((STAGED, staging.records_path(shard_name)), (folder, published)):
-        if all(row[FILE] == kind for row in rows) and _has_size(path, size_bytes=expected_bytes):
-            return kind
-    return None
+    def _count_out_removed(self, statistics: ShardStatistics, *, records: int) -> None:
+        """Count out the records of the published shard that the new one does not hold."""
+        published = records_file(self._name, folder="shards")
+        stay = {record.offset_bytes for record in stored_records(self._kept) if record.file == published}
+        if len(stay) == records:
+            return
+        manifest = read_table(self._data.manifest(self._name), columns=["offset_bytes", "length_bytes"])
+        with RecordSources(self._name, data=self._data, staging=self._staging) as sources:
+            for place in manifest.to_pylist():
+                if place["offset_bytes"] not in stay:
+                    statistics.remove(unframe(sources.read(StoredRecord(published, **place))))
 
+    def _write_filtered(self) -> RecordsFile:
+        older = self._published
+        if older is not None and self._are_published(self._filtered, folder="withheld", records=older.info.withheld):
+            return RecordsFile(older.info.withheld_sha256, self._filtered["offset_bytes"].to_pylist())
+        return self._write_records(self._filtered, folder="withheld", on_record=lambda record, framed: None)
 
-def _has_size(path: StoragePath, *, size_bytes: int) -> bool:
-    """Whether a file exists, can be opened, and has this size; an empty file is opened too."""
-    try:
-        with path.open("rb") as file:
-            return file.seek(0, os.SEEK_END) == size_bytes
-    except OSError:
-        return False
-
-
-class _Sources:
-    """The files that hold a shard's prepared records, each opened once."""
-
-    def __init__(self, shard_name: str, *, data: Layout, staging: Staging, files: contextlib.ExitStack):
-        self._paths = {
-            STAGED: staging.records_path(shard_name),
-            "shards": data.shard(shard_name),
-            "withheld": data.withheld(shard_name),
-        }
-        self._files, self._open = files, dict[str, BinaryIO]()
-
-    def read(self, row: Row) -> bytes:
-        kind = row[FILE]
-        if kind not in self._open:
-            self._open[kind] = self._files.enter_context(self._paths[kind].open("rb"))
-        self._open[kind].seek(row["offset_bytes"])
-        return self._open[kind].read(row["length_bytes"])
-
-
-def _manifest(rows: list[Row], *, shard_name: str) -> pa.Table:
-    position = {"split": ShardName.parse(shard_name).split, "shard": shard_name}
-    return pa.Table.from_pylist([row | position | {"index": index} for index, row in enumerate(rows)], schema=MANIFEST)
-
-
-def _rejected(failed: StoragePath, *, filtered: list[Row]) -> pa.Table:
-    """Utterances that could not be prepared, followed by those that were filtered."""
-    columns = ("utterance_id", "audio_path", "language", "reason", "message")
-    rows = [{"stage": FILTER_STAGE, **{name: row[name] for name in columns}} for row in filtered]
-    return pa.concat_tables([read_table(failed, schema=REJECTED), pa.Table.from_pylist(rows, schema=REJECTED)])
-
-
-class ShardStatistics:
-    """Mel sums and token ids over the kept records of one shard."""
-
-    def __init__(self, contract: Contract):
-        self._contract, n_mels = contract, contract.features.n_mels
-        self._token_ids: set[int] = set()
-        self._sums = np.zeros((2, n_mels), np.float64)  # of values, of squares
-
-    def add(self, payload: bytes) -> None:
-        """Add one serialised record."""
-        features = decode(payload)
-        (data,), (frames,) = features["mel"], features["frames"]
-        assert isinstance(data, bytes)
-        assert isinstance(frames, int)
-        n_mels = self._contract.features.n_mels
-        mel = np.frombuffer(data, MEL_DTYPES[self._contract.mel_dtype]).reshape(-1, n_mels).astype(np.float64)
-        if self._contract.stores_mels:
-            self._sums += np.stack([mel.sum(axis=0), np.einsum("fm,fm->m", mel, mel)])
-        else:
-            self._sums += moment_sums(mel, frames=frames)
-        self._token_ids.update(token for token in features["tokens"] if isinstance(token, int))
-
-    def report(self, info: ShardInfo, *, kept: list[Row], rejected: pa.Table) -> ShardReport:
-        failures = [row for row in rejected.to_pylist() if row["reason"] not in EXCLUDED_BY_CONFIG]
-        return ShardReport(
-            info=info,
-            records_by_language=_count(kept, "language"),
-            failures_by_language=_count(failures, "language"),
-            failures_by_reason=_count(failures, "reason"),
-            records_by_speaker=_count(kept, "speaker"),
-            token_ids=sorted(self._token_ids),
-            mel_sums=self._sums[0].tolist(),
-            mel_squares=self._sums[1].tolist(),
+    def _write_records(
+        self, rows: pa.Table, *, folder: str, on_record: Callable[[StoredRecord, bytes], None]
+    ) -> RecordsFile:
+        return write_records(
+            stored_records(rows),
+            shard_name=self._name,
+            folder=folder,
+            data=self._data,
+            staging=self._staging,
+            on_record=on_record,
         )
 
+    def _are_published(self, rows: pa.Table, *, folder: str, records: int) -> bool:
+        """Whether these rows are all records of the published file; both are in the order of their keys."""
+        published = records_file(self._name, folder=folder)
+        return len(rows) == records and set(rows[FILE].to_pylist()) <= {published}
 
-def _count(rows: list[Row], column: str) -> dict[str, int]:
-    return dict(sorted(collections.Counter(row[column] for row in rows).items()))
+    def _write_cache(self, report: ShardReport) -> None:
+        """Write what the next build can take over, unless the input states are unknown, as in a repair."""
+        states = [
+            (name, table[STATE].to_pylist())
+            for name, table in (("shards", self._kept), ("withheld", self._filtered), ("rejected", self._failed))
+        ]
+        if all(state for name, of_table in states if name != "rejected" for state in of_table):
+            preparation = self._staging.fingerprint_path.read_bytes().decode()
+            cached = CachedShard(rows=cached_rows(states), report=report, preparation=preparation, files="")
+            write_cached_shard(cache_path(report.info, data=self._staging.layout), cached)
+
+
+def _sum(table: pa.Table, column: str) -> int:
+    return pc.sum(table[column]).as_py() or 0
+
+
+def _manifest(rows: pa.Table, file: RecordsFile, *, shard_name: str) -> pa.Table:
+    """The manifest of these rows; their records lie in `file`."""
+    count = len(rows)
+    columns = {name: rows[name] for name in MANIFEST.names if name in rows.column_names} | {
+        "split": [ShardName.parse(shard_name).split] * count,
+        "shard": [shard_name] * count,
+        "index": range(count),
+        "offset_bytes": file.offsets_bytes,
+    }
+    # a table in one chunk: the bytes of a Parquet file depend on the chunks
+    return pa.table({name: columns[name] for name in MANIFEST.names}, schema=MANIFEST).combine_chunks()
+
+
+def _rejected(failed: pa.Table, *, filtered: pa.Table) -> pa.Table:
+    """Utterances that could not be prepared, followed by those that were filtered."""
+    stages = pa.array([FILTER_STAGE] * len(filtered), pa.string())
+    of_filter = pa.table(
+        {name: stages if name == "stage" else filtered[name] for name in REJECTED.names}, schema=REJECTED
+    )
+    return pa.concat_tables([failed.select(REJECTED.names), of_filter]).combine_chunks()
+
+
+def _report(info: ShardInfo, *, kept: pa.Table, rejected: pa.Table, totals: RecordTotals) -> ShardReport:
+    failures = rejected.filter(pc.invert(pc.is_in(rejected["reason"], pa.array(sorted(EXCLUDED_BY_CONFIG)))))
+    return ShardReport(
+        info=info,
+        records_by_language=_count(kept, "language"),
+        failures_by_language=_count(failures, "language"),
+        failures_by_reason=_count(failures, "reason"),
+        records_by_speaker=_count(kept, "speaker"),
+        totals=totals,
+    )
+
+
+def _count(rows: pa.Table, column: str) -> dict[str, int]:
+    return dict(sorted(collections.Counter(rows[column].to_pylist()).items()))

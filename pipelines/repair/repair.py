@@ -9,10 +9,11 @@ from typing import NamedTuple
 from pipelines.build.file_sums import stated_sums
 from pipelines.build.incremental import ReusePolicy
 from pipelines.build.job import BuildJob
+from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract, create_preparation
 from pipelines.build.result_checks import check_counts, check_rejections
 from pipelines.build.shard_plan import plan_published_shards
-from pipelines.build.write_shards import ShardReport
+from pipelines.build.shard_report import ShardReport
 from pipelines.config import BuildConfig
 from pipelines.repair.shard_diff import ShardDifference, diff_shard
 from pipelines.validation.dataset_files import DatasetFiles, check_dataset_files, is_damaged_sum
@@ -120,13 +121,17 @@ class _Repair:
     def run(self, *, accept_changes: bool) -> RepairResult:
         if not self._damaged:
             return self._result()
-        plan = plan_published_shards(self._shard_names, config=self._config)
+        with Listing() as listing:
+            return self._rebuild(listing, accept_changes=accept_changes)
+
+    def _rebuild(self, listing: Listing, *, accept_changes: bool) -> RepairResult:
+        plan = plan_published_shards(self._shard_names, config=self._config, listing=listing)
         job = BuildJob(
             self._config, prepare=self._prepare, data=self._layout.root, runner=self._runner, lock=self._lock
         )
         intact = [name for name in self._shard_names if name not in self._damaged_shards]
         always = {name: stated_inputs(name, published=self._published) for name in intact}
-        reports = job.run(plan, reuse=ReusePolicy(if_unchanged={}, always=always))
+        reports = job.run(plan, listing=listing, reuse=ReusePolicy(take_over={}, always=always))
         rebuilt = (report for report in reports if report.info.name in self._damaged_shards)
         check_counts(rebuilt, listed=plan.listed_in(self._damaged_shards))
         differences = tuple(self._shard_differences(reports, job=job))

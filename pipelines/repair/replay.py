@@ -17,7 +17,9 @@ import apache_beam as beam
 
 from pipelines.build.disk_errors import translate_disk_errors
 from pipelines.build.incremental import ReusePolicy
+from pipelines.build.input_states import recording_sha256
 from pipelines.build.job import BuildJob
+from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract, create_preparation
 from pipelines.build.publish import Published
 from pipelines.build.result_checks import check_counts, check_rejections
@@ -31,7 +33,6 @@ from pipelines.execution.runners import choose_workers, new_job_name, run_graph
 from pipelines.repair.shard_diff import ShardDifference, diff_shard
 from pipelines.validation.dataset_files import check_dataset_files
 from pipelines.validation.integrity import check_contract, damaged_files, published_config
-from pipelines.validation.recordings import recording_sha256
 from preprocess.utterance import FILTER_STAGE, Reason, Rejection, Utterance
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -86,14 +87,24 @@ def replay_dataset(
         prepare = create_preparation(build_config)
         check_contract(create_contract(prepare), published=check_dataset_files(dataset.layout), layout=dataset.layout)
         job = BuildJob(build_config, prepare=prepare, data=data, runner=runner, lock=lock)
-        return _replay(dataset, build_config, job=job, runner=runner, lock=lock, accept_changes=accept_changes)
+        with Listing() as listing:
+            return _replay(
+                dataset, build_config, job=job, listing=listing, runner=runner, lock=lock, accept_changes=accept_changes
+            )
 
 
 def _replay(
-    dataset: Dataset, config: BuildConfig, *, job: BuildJob, runner: str, lock: Lock, accept_changes: bool
+    dataset: Dataset,
+    config: BuildConfig,
+    *,
+    job: BuildJob,
+    listing: Listing,
+    runner: str,
+    lock: Lock,
+    accept_changes: bool,
 ) -> ReplayResult:
     older = {shard.name: shard for shard in dataset.info.shards}
-    plan = plan_published_shards(older, config=config)
+    plan = plan_published_shards(older, config=config, listing=listing)
     candidates = RetryCandidates(dataset, config=config, plan=plan)
     job.end_leftover_job()
     recovered = _retry(candidates.elements, config=config, data=dataset.layout.root, runner=runner, lock=lock)
@@ -102,7 +113,7 @@ def _replay(
     if not changing:
         return result
     always: dict[str, str | None] = {name: shard.inputs for name, shard in older.items() if name not in changing}
-    reports = job.run(plan, reuse=ReusePolicy(if_unchanged={}, always=always))
+    reports = job.run(plan, listing=listing, reuse=ReusePolicy(take_over={}, always=always))
     check_counts((report for report in reports if report.info.name in changing), listed=plan.listed_in(changing))
     changed = [report.info.name for report in reports if report.info != older[report.info.name]]
     found = [one for name in changed for one in diff_shard(name, older=dataset.layout, newer=job.staged)]

@@ -6,15 +6,14 @@ Each recording is hashed, which takes as long as reading the corpus.
 from __future__ import annotations
 
 import hashlib
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.validation.clean_cache import state_of
+from pipelines.build.input_states import recording_sha256
+from pipelines.storage.file_states import state_of
 from shared.errors import cwd_hint
-from shared.files import file_sha256
 
 COLUMNS = ("audio_path", "audio_sha256", "utterance_id")
 CHECK = "recording"
@@ -32,16 +31,6 @@ def check_recordings(table: pa.Table, *, report: Callable[[int, str, str, str | 
             report(index, utterance_id, f"its recording {path} cannot be read: {reason}{cwd_hint(path)}", None)
         elif digest != expected:
             report(index, utterance_id, f"its recording {path} has sha256 {digest}", expected)
-
-
-def recording_sha256(path: str) -> tuple[str, str]:
-    """(sha256, "") of a file, or ("", reason) if it cannot be read."""
-    try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):  # reading a device or a pipe may never end
-            return "", "no regular file"
-        return file_sha256(Path(path)), ""
-    except (OSError, ValueError) as error:  # ValueError: not a valid path, e.g. with a null byte
-        return "", getattr(error, "strerror", None) or str(error)
 
 
 def recordings_state(table: pa.Table) -> str:

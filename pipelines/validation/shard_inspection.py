@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pydantic
 
 from pipelines.execution.progress_counter import ProgressCounter
-from pipelines.validation.clean_cache import state_of
+from pipelines.storage.file_states import state_of
 from pipelines.validation.findings import Findings, ShardVerdict
 from pipelines.validation.manifest_rows import ManifestRow, misplaced, parse_rows
 from pipelines.validation.recordings import CHECK as RECORDING

@@ -26,6 +26,8 @@ MAX_PATH_BYTES = 4096
 MAX_LANGUAGE_CHARACTERS = 64
 MAX_SHOWN_CHARACTERS = 200
 
+MAX_PLAIN_CHARACTERS = 200
+_PLAIN_NAME = re.compile(rf"(?=[^.])[-.\w]{{1,{MAX_PLAIN_CHARACTERS}}}", re.ASCII)
 _SURROGATE = re.compile("[\\ud800-\\udfff]")  # from bytes that are not UTF-8, or from JSON escapes
 _UNPRINTABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")  # control characters and surrogates
 
@@ -153,6 +155,26 @@ def audio_path(root: Path, *parts: str, may_be_absolute: bool = False) -> str:
     Raises:
         Rejected: a part, which comes from the corpus' metadata, is empty or would lead out of the corpus.
     """
+    *folders, name = parts
+    if _PLAIN_NAME.fullmatch(name) and (prefix := _prefix(root, tuple(folders))):
+        return prefix + name
+    return _checked_path(root, parts, may_be_absolute=may_be_absolute)
+
+
+@functools.lru_cache(maxsize=1024)
+def _prefix(root: Path, folders: tuple[str, ...]) -> str:
+    """What stands before the name of a file in these folders; empty if not every plain name can follow it.
+
+    Nearly all files of a corpus have plain names in few folders: they are listed in half the time.
+    """
+    longest = "x" * MAX_PLAIN_CHARACTERS
+    try:
+        return _checked_path(root, (*folders, longest), may_be_absolute=False).removesuffix(longest)
+    except Rejected:
+        return ""
+
+
+def _checked_path(root: Path, parts: tuple[str, ...], *, may_be_absolute: bool) -> str:
     relative = PurePosixPath(*parts)
     if not parts[-1].strip():
         raise Rejected(Reason.BAD_METADATA_ROW, "no path of an audio file")

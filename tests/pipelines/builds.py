@@ -19,7 +19,7 @@ LJSPEECH_CONFIG = "configs/preprocess_ljspeech.yaml"
 TOKENIZER = "tests/corpora/tokenizer.json"
 ENGLISH = Path("tests/corpora/english")
 # files of a dataset's folder that are not the dataset
-BESIDE = ("validation/", "report.html", "dataset_info.json", "features.json", ".lock")
+BESIDE = ("validation/", "build_cache/", "report.html", "dataset_info.json", "features.json", ".lock")
 P = TypeVar("P", bound=StoragePath)
 COMMAND = Path(sys.executable).with_name("myxtts-data")
 

@@ -39,7 +39,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A dataset of twelve clips in three shards; tests must not change it."""
     folder = tmp_path_factory.mktemp("small")
     corpus = builds.make_corpus(folder / "corpus", clips=12)
-    overrides = builds.overrides_for(corpus, "utterances_per_shard=6", "validation_fraction=0.3")
+    overrides = builds.overrides_for(corpus, "utterances_per_shard=4", "validation_fraction=0.3")
     data = builds.build(folder / "data", config=builds.LJSPEECH_CONFIG, overrides=overrides)
     before = sorted(data.rglob("*"))
     yield data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 from pathlib import Path
 
 import hypothesis
@@ -55,10 +56,14 @@ def test_every_utterance_has_one_shard_and_each_shard_is_listed_once(
 
 
 @hypothesis.given(CORPORA, st.integers(1, 20))
-def test_a_source_has_as_many_shards_as_its_utterances_fill(names: dict[str, list[str]], per_shard: int) -> None:
+def test_the_number_of_shards_is_the_power_of_two_whose_mean_size_is_nearest(
+    names: dict[str, list[str]], per_shard: int
+) -> None:
     corpora = {source: [utterance(f"{source}/{one}") for one in ones] for source, ones in names.items()}
     plan = plan_of(corpora, per_shard=per_shard, validation_fraction=0.0)
-    assert plan.shards == {(source, "train"): len(ones[::per_shard]) for source, ones in corpora.items()}
+    for source, ones in corpora.items():
+        factors = {2**power: abs(math.log2(len(ones) / 2**power / per_shard)) for power in range(12)}
+        assert plan.shards[source, "train"] == min(factors, key=factors.__getitem__)
 
 
 @hypothesis.given(CORPORA, st.integers(1, 20), st.randoms(use_true_random=False))
@@ -78,9 +83,9 @@ def test_shards_of_a_large_corpus_hold_about_the_configured_number_of_utterances
     plan = plan_of({"a": corpus}, per_shard=500, validation_fraction=0.02)
     sizes = collections.Counter(plan.shard_for(one, source="a") for one in corpus)
     train = [size for stem, size in sizes.items() if stem.split == "train"]
-    assert len(train) == 40
-    assert min(train) > 400  # 4.5 standard deviations of a binomial of mean 490
-    assert max(train) < 600
+    assert len(train) == 32
+    assert min(train) > 500  # 4.6 standard deviations of a binomial of mean 612
+    assert max(train) < 725
     assert 300 < 20_000 - sum(train) < 500
 
 

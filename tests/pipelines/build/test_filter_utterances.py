@@ -13,7 +13,7 @@ import pytest
 import soundfile
 
 from pipelines.build.filter_utterances import MIN_UTTERANCES_FOR_RATE, speech_rate_range
-from pipelines.build.incremental import hash_inputs
+from pipelines.build.input_states import input_state
 from pipelines.validation.validate import validate_dataset
 from preprocess.record import Preparation
 from preprocess.utterance import Utterance
@@ -278,10 +278,10 @@ def test_a_recording_that_has_become_readable_is_prepared_again(
 ) -> None:
     """chmod changes neither size nor time."""
     one = Utterance(id="a/1", audio_path=str(builds.ENGLISH / "metadata.csv"), text="x", language="x", speaker="a/b")
-    before = hash_inputs([one], fingerprint="")
-    assert hash_inputs([one], fingerprint="") == before
+    before = input_state(one)
+    assert input_state(one) == before
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert hash_inputs([one], fingerprint="") != before
+    assert input_state(one) != before
 
 
 def test_an_impossible_speech_rate_is_outside_the_range_of_its_language(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.build.input_states import input_state
 from pipelines.build.preparation import create_preparation
-from pipelines.build.prepare_shards import prepare_shard, sort_elements
+from pipelines.build.prepare_shards import Listed, prepare_shard, sort_elements
 from pipelines.build.staging import Staging
+from pipelines.build.take_over import Candidates
 from pipelines.config import BuildConfig
 from pipelines.execution.progress_counter import ProgressCounter
 from preprocess.utterance import Reason, Rejection, Utterance
@@ -62,8 +64,16 @@ def test_a_shard_does_not_depend_on_the_order_in_which_its_utterances_arrive(tmp
         staging = Staging(tmp_path / str(number))
         staging.create(fingerprint="same")
         progress = ProgressCounter(staging.progress_folder, name=name)
-        in_order = sort_elements(order)
-        prepare_shard(in_order, shard_name=name, inputs="x", staging=staging, prepare=prepare, progress=progress)
+        in_order = [Listed(one, input_state(one)) for one in sort_elements(order)]
+        prepare_shard(
+            in_order,
+            shard_name=name,
+            inputs="x",
+            staging=staging,
+            prepare=prepare,
+            older=Candidates(),
+            progress=progress,
+        )
         files = (staging.records_path(name), staging.rows_path(name), staging.failed_path(name))
         contents.append(tuple(path.read_bytes() for path in files))
     assert len(set(contents)) == 1

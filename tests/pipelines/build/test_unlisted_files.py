@@ -71,7 +71,7 @@ def test_a_dataset_without_readable_lists_is_built_again(lost: tuple[str, ...], 
     for name in lost:
         (spoiled / name).write_text("damaged")
     corpus = small.parent / "corpus"
-    overrides = builds.overrides_for(corpus, "utterances_per_shard=6", "validation_fraction=0.3")
+    overrides = builds.overrides_for(corpus, "utterances_per_shard=4", "validation_fraction=0.3")
     builds.build(spoiled, config=builds.LJSPEECH_CONFIG, overrides=overrides)
     assert builds.content(spoiled) == builds.content(small)
 

@@ -86,6 +86,6 @@ def test_a_file_without_read_permission_is_left_in_place(
 
 def test_a_build_makes_an_unreadable_shard_again(small: Path, spoiled: Path, fail: Callable) -> None:
     fail(spoiled / f"shards/{damage.stems(spoiled)[0]}.tfrecord")
-    overrides = builds.overrides_for(small.parent / "corpus", "utterances_per_shard=6", "validation_fraction=0.3")
+    overrides = builds.overrides_for(small.parent / "corpus", "utterances_per_shard=4", "validation_fraction=0.3")
     builds.build(spoiled, config=builds.LJSPEECH_CONFIG, overrides=overrides)
     assert builds.content(spoiled) == builds.content(small)

@@ -18,6 +18,7 @@ from pipelines.config import BuildConfig
 from pipelines.repair.repair import repair_dataset
 from pipelines.validation.validate import validate_dataset
 from preprocess.mel import log_mel
+from preprocess.record import Preparation
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.config import load_config
 from shared.dataset import Dataset
@@ -209,7 +210,7 @@ def test_another_threshold_decodes_nothing(
     """The statistics of the other records are correct too."""
     before = Dataset.open(data).info
     with monkeypatch.context() as patch:
-        patch.delattr("pipelines.build.prepare_shards.prepare_shard")
+        patch.delattr(Preparation, "__call__")
         built(corpus, copied, "checks.max_duration_s=2.3", "max_rejected_fraction=1")
     after = Dataset.open(copied).info
     assert 0 < sum(shard.records for shard in after.shards) < CLIPS

@@ -9,11 +9,10 @@ import pytest
 
 from pipelines.build.filter_utterances import FilterUtterances
 from pipelines.build.prepare_shards import PrepareShard
-from pipelines.build.shard_plan import read_keyed
 from pipelines.build.write_shards import WriteShard
 
-STEPS = (read_keyed, PrepareShard, FilterUtterances, WriteShard)
-DRIVER = "pipelines.build.build_dataset, pipelines.build.dry_run, pipelines.job_summaries, pipelines.report"
+STEPS = (PrepareShard, FilterUtterances, WriteShard)
+DRIVER = "pipelines.build.build_dataset, pipelines.job_summaries, pipelines.report"
 
 
 def modules_after(names: str) -> set[str]:
@@ -39,6 +38,11 @@ def test_a_worker_imports_neither_the_drivers_terminal_nor_validation_nor_scipys
 
 @pytest.mark.slow
 def test_the_driver_of_a_build_does_not_import_the_compiler_of_validation() -> None:
-    found = modules_after(DRIVER)
+    found = modules_after(f"{DRIVER}, pipelines.build.dry_run, pipelines.build.job")
     assert "apache_beam" in found
     assert not found & {"numba", "llvmlite", "tensorflow", "pipelines.validation.validate"}
+
+
+@pytest.mark.slow
+def test_a_build_with_nothing_to_do_does_not_import_beam() -> None:
+    assert "apache_beam" not in modules_after(DRIVER)
