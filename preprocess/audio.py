@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import stat
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,14 @@ from preprocess.wav import check_truncation
 # Bounds on what a header states. Outside them the file is not speech, and decoding it would take much memory.
 MIN_RATE_HZ, MAX_RATE_HZ = 4_000, 384_000
 MAX_CHANNELS = 16
+MAX_DECODED_BYTES = 1 << 28  # of float32 samples: 60 s of 16 channels at 48 kHz are 184 MB
+
+# Network file systems fail for a moment: the errors that are tried again, and the pauses before each attempt.
+TRANSIENT = frozenset(
+    getattr(errno, name)
+    for name in ("EIO", "ESTALE", "ETIMEDOUT", "EAGAIN", "ECONNRESET", "EHOSTDOWN", "EHOSTUNREACH", "ENETUNREACH")
+)
+PAUSES_S = (0.1, 0.5, 2.0)
 
 # Full scale is 1. Floating-point files with int16 values, or damaged ones, are far above; 40 dB above is no recording.
 MAX_PEAK = 100.0
@@ -42,12 +51,23 @@ class Signal(NamedTuple):
 
 
 def read_audio_file(path: str) -> bytes:
-    """Read the bytes of a recording.
+    """Read the bytes of a recording; try again after growing pauses if the disk fails.
 
     Raises:
         Rejected: the file is absent, not a regular file, or too large.
-        OSError: the disk failed; the utterance itself may be valid.
+        OSError: the disk failed at every attempt; the utterance itself may be valid.
     """
+    for pause_s in PAUSES_S:
+        try:
+            return _read_audio_file(path)
+        except OSError as error:
+            if error.errno not in TRANSIENT:
+                raise
+        time.sleep(pause_s)
+    return _read_audio_file(path)
+
+
+def _read_audio_file(path: str) -> bytes:
     try:
         # non-blocking, because opening a named pipe would wait for its writer for ever
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
@@ -101,6 +121,7 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
             _check_header(file)
             limit = int(max_duration_s * file.samplerate) + 1
+            _check_size(min(limit, file.frames), channels=file.channels)
             samples = file.read(frames=limit, dtype="float32", always_2d=True)
             if len(samples) == limit:
                 raise Rejected(Reason.UNDECODED_LENGTH, f"longer than {max_duration_s} s")
@@ -108,6 +129,13 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
             return samples, file.samplerate
     except soundfile.LibsndfileError as error:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
+
+
+def _check_size(samples: int, *, channels: int) -> None:
+    """Raise Rejected if so many samples of so many channels are more than a recording of speech can need."""
+    if samples * channels * 4 > MAX_DECODED_BYTES:
+        message = f"{samples} samples of {channels} channels: over {MAX_DECODED_BYTES >> 20} MiB when decoded"
+        raise Rejected(Reason.UNDECODED_LENGTH, message)
 
 
 def _check_whole(samples: int, *, file: soundfile.SoundFile, data: bytes) -> None:

@@ -5,6 +5,7 @@ All together take a quarter of the time of decoding and mel (`make bench`).
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
@@ -16,19 +17,23 @@ from preprocess.check_config import HASH_BITS
 from shared.features import hann
 
 # Version of these estimators; a new one makes builds measure again.
-QUALITY_VERSION = 1
+QUALITY_VERSION = 2
 
 # Power of a signal of digital silence, -120 dB.
 SILENT_POWER = 1e-12
 
-# A frame this far below the loud frames is a pause.
+# A frame this far below the loud ones is a pause. Loud is the level that a twentieth of the frames reaches, but at most
+# LOUD_FRAMES of them (0.2 s): a word in a minute of silence is less than a twentieth of it.
 PAUSE_DB = 40.0
+LOUD_FRACTION, LOUD_FRAMES = 0.05, 20
 MAX_SNR_DB = 100.0
 
-# Bandwidth: the number of spectra, their length, and the bins per group; a group this far below the loudest is empty.
+# Bandwidth: the number of spectra, their length, and the bins per group; a group this far below the loudest is empty,
+# and one that is louder in pauses than this far below is noise.
 SPECTRUM_FRAMES, SPECTRUM_FFT, GROUP_BINS = 32, 1024, 8
 BAND_EDGE_DB = 65.0
 QUANTISATION_POWER = 1e-11
+NOISE_MARGIN_DB = 9.0
 
 # The hash of a recording: which of two neighbouring cells in time is louder, for 8 bands and 16 pairs of cells.
 HASH_BANDS = 8
@@ -53,20 +58,22 @@ def measure_quality(decoded: Signal, *, resampled: Signal, mel: np.ndarray, hop_
 
     Args:
         decoded: the signal as decoded; level, clipping and offset are measured on it.
-        resampled: the signal at the rate of the mel.
+        resampled: the signal at the rate of the mel; silence, noise and bandwidth are measured on it, without offset.
         mel: [F, M] ln magnitudes.
     """
     samples = decoded.samples
     peak = max(float(samples.max()), -float(samples.min()))
-    powers = frame_powers(resampled.samples, hop_samples=hop_samples)
+    offset = samples.mean()
+    centred = Signal(resampled.samples - resampled.samples.mean(), resampled.rate_hz)
+    powers = frame_powers(centred.samples, hop_samples=hop_samples)
     return Quality(
         peak=peak,
         rms_db=10 * math.log10(max(float(np.dot(samples, samples)) / len(samples), SILENT_POWER)),
-        clipped_fraction=clipped_fraction(samples, peak=peak),
-        dc_offset=abs(float(samples.mean())),
+        clipped_fraction=clipped_fraction(samples),
+        dc_offset=abs(float(offset)),
         silence_fraction=silence_fraction(powers),
         snr_db=snr_db(powers),
-        bandwidth_hz=bandwidth_hz(resampled, powers=powers, hop_samples=hop_samples),
+        bandwidth_hz=bandwidth_hz(centred, powers=powers, hop_samples=hop_samples),
         audio_hash=audio_hash(mel),
     )
 
@@ -77,20 +84,29 @@ def frame_powers(samples: np.ndarray, *, hop_samples: int) -> np.ndarray:
     return np.einsum("fs,fs->f", frames, frames) / np.float32(hop_samples)
 
 
-def clipped_fraction(samples: np.ndarray, *, peak: float) -> float:
-    """The share of samples within a thousandth of the peak: a clean recording touches it once or twice."""
-    if peak == 0:
-        return 0.0
-    edge = np.float32(0.999 * peak)
-    return (np.count_nonzero(samples >= edge) + np.count_nonzero(samples <= -edge)) / len(samples)
+def clipped_fraction(samples: np.ndarray) -> float:
+    """The share of samples within a thousandth of the highest or of the lowest one.
+
+    A clean recording touches each once or twice. Lossy coding and resampling after the clipping round its edges off,
+    so that it is not seen any more.
+    """
+    highest, lowest = np.float32(0.999 * float(samples.max())), np.float32(0.999 * float(samples.min()))
+    above = np.count_nonzero(samples >= highest) if highest > 0 else 0
+    below = np.count_nonzero(samples <= lowest) if lowest < 0 else 0
+    return (above + below) / len(samples)
+
+
+def loud_power(powers: np.ndarray) -> float:
+    """The power that the loud frames reach: a twentieth of the frames, but at most LOUD_FRAMES."""
+    loud = max(1, min(int(LOUD_FRACTION * len(powers)), LOUD_FRAMES))
+    return float(np.partition(powers, len(powers) - loud)[len(powers) - loud])
 
 
 def silence_fraction(powers: np.ndarray) -> float:
-    """The share of frames 40 dB or more below the loud ones (their 95th percentile)."""
+    """The share of frames 40 dB or more below the loud ones."""
     if len(powers) == 0 or powers.max() <= SILENT_POWER:
         return 1.0
-    loud = np.percentile(powers, 95)
-    return float(np.mean(powers <= max(loud * 10 ** (-PAUSE_DB / 10), SILENT_POWER)))
+    return float(np.mean(powers <= max(loud_power(powers) * 10 ** (-PAUSE_DB / 10), SILENT_POWER)))
 
 
 def snr_db(powers: np.ndarray) -> float:
@@ -110,21 +126,36 @@ def snr_db(powers: np.ndarray) -> float:
 def bandwidth_hz(signal: Signal, *, powers: np.ndarray, hop_samples: int) -> float:
     """The highest frequency with signal: 4,000 Hz for telephone speech, whatever the sample rate of its file.
 
-    A band of about 170 Hz has signal if the loudest of 32 spectra in it is at most 65 dB below the loudest band.
+    A band of about 170 Hz has signal if the loudest of 32 spectra in it is at most 65 dB below the loudest band, and
+    at least 9 dB above the loudest of 32 spectra of pauses, if there are any: what pauses hold too is noise.
     """
     usable = len(signal.samples) - SPECTRUM_FFT
     if usable < 0 or len(powers) == 0 or powers.max() <= SILENT_POWER:
         return 0.0  # too little signal to measure
-    loud = np.flatnonzero(powers > powers.max() * 1e-4)
-    chosen = loud[np.linspace(0, len(loud) - 1, min(SPECTRUM_FRAMES, len(loud))).astype(int)]
-    starts = np.minimum(chosen * hop_samples, usable)
-    frames = signal.samples[starts[:, None] + np.arange(SPECTRUM_FFT)] * _WINDOW
-    spectrum = scipy.fft.rfft(frames, axis=-1)[:, 1:]
-    power = (spectrum.real**2 + spectrum.imag**2).max(axis=0).reshape(-1, GROUP_BINS).mean(axis=1)
-    floor = max(power.max() * 10 ** (-BAND_EDGE_DB / 10), QUANTISATION_POWER * _WINDOW_POWER)
+    spectrum = functools.partial(_loudest_spectrum, signal.samples, hop_samples=hop_samples)
+    power = spectrum(np.flatnonzero(powers > powers.max() * 1e-4))
+    floor = np.full(len(power), max(power.max() * 10 ** (-BAND_EDGE_DB / 10), QUANTISATION_POWER * _WINDOW_POWER))
+    pauses = _pauses(powers, hop_samples=hop_samples)
+    if len(pauses):
+        floor = np.maximum(floor, spectrum(pauses) * 10 ** (NOISE_MARGIN_DB / 10))
     above = np.flatnonzero(power > floor)
     highest = above[-1] + 1 if len(above) else 0
     return float(highest * GROUP_BINS / SPECTRUM_FFT * signal.rate_hz)
+
+
+def _pauses(powers: np.ndarray, *, hop_samples: int) -> np.ndarray:
+    """The frames at which a spectrum begins that holds pauses alone."""
+    quiet = powers <= loud_power(powers) * 10 ** (-PAUSE_DB / 10)
+    frames = -(-SPECTRUM_FFT // hop_samples)
+    return np.flatnonzero(np.convolve(quiet, np.ones(frames, np.int64), mode="valid") == frames)
+
+
+def _loudest_spectrum(samples: np.ndarray, frames: np.ndarray, *, hop_samples: int) -> np.ndarray:
+    """The loudest power in each band of 32 spectra that begin at these frames, [B]."""
+    chosen = frames[np.linspace(0, len(frames) - 1, min(SPECTRUM_FRAMES, len(frames))).astype(int)]
+    starts = np.minimum(chosen * hop_samples, len(samples) - SPECTRUM_FFT)
+    spectrum = scipy.fft.rfft(samples[starts[:, None] + np.arange(SPECTRUM_FFT)] * _WINDOW, axis=-1)[:, 1:]
+    return (spectrum.real**2 + spectrum.imag**2).max(axis=0).reshape(-1, GROUP_BINS).mean(axis=1)
 
 
 _WINDOW = hann(SPECTRUM_FFT)

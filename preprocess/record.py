@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from preprocess.audio import decode_audio, read_audio_file, resample
+from preprocess.audio import PAUSES_S, TRANSIENT, decode_audio, read_audio_file, resample
 from preprocess.mel import log_mel, moments
 from preprocess.processing import process
 from preprocess.quality import Quality, measure_quality
 from preprocess.text import prepare_text, spoken_characters
 from preprocess.tokens import Tokenizer
-from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from preprocess.utterance import READING_STAGE, Reason, Rejected, Rejection, Utterance
 from preprocess.wav import check_plain_pcm
 from shared.features import FeatureSpec
 from shared.hashing import speaker_id
@@ -83,7 +83,8 @@ class Preparation:
     def __call__(self, utterance: Utterance) -> PreparedUtterance | Rejection:
         """Prepare one utterance.
 
-        An error in the data gives a rejection. Any other exception is a defect or a failing disk, and propagates.
+        An error in the data gives a rejection, and so does a disk that fails to read this one recording; another
+        build tries that again. Any other exception is a defect, and propagates.
         Properties that are merely undesirable are measured here and checked later.
         """
         stage = "text"
@@ -93,6 +94,11 @@ class Preparation:
             recording = self.read_audio(read_audio_file(utterance.audio_path))
         except Rejected as error:
             return rejection(utterance, stage=stage, reason=error.reason, message=error.message)
+        except OSError as error:
+            if error.errno not in TRANSIENT:
+                raise
+            message = f"{error.strerror}, at each of {len(PAUSES_S) + 1} attempts"
+            return rejection(utterance, stage=READING_STAGE, reason=Reason.UNREADABLE_AUDIO, message=message)
         record = Record(
             utterance_id=utterance.id,
             frames=recording.frames,

@@ -25,12 +25,16 @@ from pipelines.build.take_over import Candidates, Found, OlderUtterances
 from pipelines.config import BuildConfig
 from pipelines.execution.progress_counter import ProgressCounter
 from preprocess.record import Preparation, PreparedUtterance, rejection
-from preprocess.utterance import FILTER_STAGE, Reason, Rejection, Utterance
+from preprocess.utterance import FILTER_STAGE, READING_STAGE, Reason, Rejection, Utterance
+from shared.errors import UserError
 from shared.files import new_file
 from shared.hashing import sort_key
 from shared.layout import Layout
 from shared.storage_path import StoragePath
 from shared.tables import REJECTED, read_table, write_table
+
+# A recording that cannot be read is rejected; so many one after the other end the build.
+MAX_UNREAD_IN_A_ROW = 10
 
 
 class Listed(NamedTuple):
@@ -116,7 +120,9 @@ def prepare_shard(
     failed: list[tuple[Rejection, bytes]] = []
     with new_file(staging.records_path(shard_name), durable=False) as file:
         rows = PreparedRows(file)
+        unread = 0
         for one, outcome in _outcomes(listed, prepare=prepare, older=older):
+            unread = _count_unread(outcome, before=unread)
             if isinstance(outcome, Rejection):
                 failed.append((outcome, one.state))
             elif isinstance(outcome, PreparedUtterance):
@@ -127,6 +133,20 @@ def prepare_shard(
     report = older.published.report.model_dump_json() if older.published is not None else ""
     facts = {INPUTS: inputs, PUBLISHED: report}
     _write(rows.table(), _failed_table(failed), shard_name=shard_name, facts=facts, staging=staging)
+
+
+def _count_unread(outcome: object, *, before: int) -> int:
+    """The number of recordings in a row that the disk failed to read.
+
+    Raises:
+        UserError: they are so many that the disk itself must have failed.
+    """
+    if not isinstance(outcome, Rejection) or outcome.stage != READING_STAGE:
+        return 0
+    if before + 1 == MAX_UNREAD_IN_A_ROW:
+        message = f"{MAX_UNREAD_IN_A_ROW} recordings in a row could not be read; nothing was published"
+        raise UserError(f"{outcome.audio_path}: {outcome.message}; {message}; look after the disk and run again")
+    return before + 1
 
 
 def reuse_published_shard(shard_name: str, *, inputs: str, data: Layout, staging: Staging) -> None:

@@ -14,6 +14,10 @@ from shared.storage_path import StoragePath
 EXCLUDED = "max_utterances or max_hours excludes all"
 
 
+# One bad clip of twelve is no sign of a broken language; fewer utterances count among all only.
+MIN_UTTERANCES_FOR_BUDGET = 50
+
+
 def check_counts(reports: Iterable[ShardReport], *, listed: int) -> None:
     """Check that each utterance listed for these shards was either written or rejected.
 
@@ -31,6 +35,8 @@ def check_counts(reports: Iterable[ShardReport], *, listed: int) -> None:
 def check_rejections(reports: Sequence[ShardReport], *, config: BuildConfig, rejected: StoragePath) -> None:
     """Check the share of rejected utterances against `max_rejected_fraction`: of all, and of each language.
 
+    A language of fewer than MIN_UTTERANCES_FOR_BUDGET utterances has no budget of its own.
+
     Raises:
         UserError: the share is larger, or no utterance was written.
     """
@@ -39,7 +45,11 @@ def check_rejections(reports: Sequence[ShardReport], *, config: BuildConfig, rej
     languages = sorted(failed.keys() - {""})  # rows without a language count among all only
     for name, bad, good in [
         ("all", failed.total(), written.total()),
-        *((language, failed[language], written[language]) for language in languages),
+        *(
+            (language, failed[language], written[language])
+            for language in languages
+            if failed[language] + written[language] >= MIN_UTTERANCES_FOR_BUDGET
+        ),
     ]:
         if bad and bad / (bad + good) > config.max_rejected_fraction:
             raise UserError(

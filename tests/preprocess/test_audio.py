@@ -119,6 +119,21 @@ def test_int16_is_divided_by_32768_exactly() -> None:
     np.testing.assert_array_equal(audio.samples, every / np.float32(32768))
 
 
+def test_a_header_that_asks_for_more_memory_than_speech_needs_is_refused(tmp_path: Path) -> None:
+    """A small flac of silence in many channels at a high rate was decoded whole, into up to 1.5 GB."""
+    path = tmp_path / "a.flac"
+    with soundfile.SoundFile(path, "w", samplerate=192_000, channels=8, subtype="PCM_16", format="FLAC") as file:
+        for _ in range(50):
+            file.write(np.zeros((192_000, 8), "int16"))
+    data = path.read_bytes()
+    tracemalloc.start()
+    with pytest.raises(Rejected, match="9600000 samples of 8 channels: over 256 MiB when decoded") as error:
+        decode_audio(data, max_duration_s=60.0)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+    assert error.value.reason == Reason.UNDECODED_LENGTH
+
+
 def test_channels_are_averaged() -> None:
     left, right = np.array([[1000, 32767, -32768, 7], [3000, 32767, 32767, 8]], "<i2")
     np.testing.assert_array_equal(

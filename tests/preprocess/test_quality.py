@@ -106,12 +106,49 @@ def test_a_pure_tone_ends_at_its_own_frequency() -> None:
 def test_clipping_is_found_at_any_level_and_clean_speech_has_none(limit: float, clips: dict[str, np.ndarray]) -> None:
     for samples in clips.values():
         peak = float(np.abs(samples).max())
-        assert clipped_fraction(samples, peak=peak) < 2e-4
+        assert clipped_fraction(samples) < 2e-4
         clipped = np.clip(samples, -limit * peak, limit * peak)
         truth = np.mean(np.abs(samples) >= limit * peak)
         for gain in (1.0, 0.5):
-            found = clipped_fraction(gain * clipped, peak=gain * limit * peak)
+            found = clipped_fraction(gain * clipped)
             assert truth <= found <= truth + 2e-3
+
+
+def test_clipping_on_one_side_is_found(clips: dict[str, np.ndarray]) -> None:
+    """The other side, which reaches further, hid it."""
+    for samples in clips.values():
+        limit = 0.3 * float(samples.max())
+        truth = np.mean(samples >= limit)
+        for sign in (1, -1):
+            assert truth <= clipped_fraction(sign * np.clip(samples, -1, limit)) <= truth + 2e-4
+
+
+@pytest.mark.parametrize("offset", [0.01, 0.05, -0.1])
+def test_an_offset_changes_neither_silence_nor_noise_nor_bandwidth(offset: float, clips: dict[str, np.ndarray]) -> None:
+    """An offset of 0.01 took 20 dB off the ratio of speech to noise, and every pause away."""
+    for samples in list(clips.values())[:8]:
+        before, after = measured(samples), measured(samples + offset)
+        assert after.snr_db == pytest.approx(before.snr_db, abs=0.2)
+        assert after.silence_fraction == pytest.approx(before.silence_fraction, abs=0.01)
+        assert after.bandwidth_hz == before.bandwidth_hz
+
+
+def test_a_word_in_a_long_silence_is_mostly_silence(clips: dict[str, np.ndarray]) -> None:
+    """The word is less than the twentieth of the clip that used to count as loud."""
+    chance = np.random.default_rng(1)
+    for samples in clips.values():
+        word, clip = samples[RATE_HZ : RATE_HZ * 18 // 10], 1e-5 * chance.normal(size=18 * RATE_HZ)
+        clip[5 * RATE_HZ : 5 * RATE_HZ + len(word)] += word
+        assert silence_fraction(powers(clip)) == pytest.approx(1 - 0.8 / 18, abs=0.02)
+
+
+def test_the_bandwidth_of_speech_is_found_behind_a_noise_floor(clips: dict[str, np.ndarray]) -> None:
+    """60 dB below the peak, above the 65 dB that tell an empty band."""
+    chance = np.random.default_rng(1)
+    for samples in clips.values():
+        for speech, low, high in ((through(samples, rate_hz=8_000), 3_700, 4_200), (samples, 10_000, 11_025)):
+            noise = 1e-3 * np.abs(speech).max() * chance.normal(size=len(speech))
+            assert low < bandwidth(speech + noise) <= high
 
 
 def test_silence_is_the_share_of_frames_that_are_silent(clips: dict[str, np.ndarray]) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -225,12 +227,55 @@ def test_a_link_to_itself_is_missing(prepare: Preparation, tmp_path: Path) -> No
     assert outcome.reason == Reason.MISSING_AUDIO
 
 
-def test_a_failing_disk_is_nobodys_rejection(prepare: Preparation) -> None:
-    broken = Path("/proc/self/mem")  # reading its first page gives EIO
-    if not broken.exists():
-        pytest.skip("no /proc here, which has a file that fails to be read")
-    with pytest.raises(OSError, match="Input/output error"):
-        prepare(utterance_of(broken))
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
+    """Makes the next attempts to open a file fail; the pauses that are made meanwhile are listed, and take no time."""
+
+    def fail(number: int, *, times: int) -> list[float]:
+        opened, left, pauses = os.open, iter(range(times)), []
+
+        def open_or_fail(path: str, flags: int) -> int:
+            if next(left, None) is not None:
+                raise OSError(number, os.strerror(number), path)
+            return opened(path, flags)
+
+        monkeypatch.setattr(os, "open", open_or_fail)
+        monkeypatch.setattr(time, "sleep", pauses.append)
+        return pauses
+
+    return fail
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.ETIMEDOUT])
+def test_a_disk_that_fails_for_a_moment_is_tried_again(
+    number: int, prepare: Preparation, tmp_path: Path, failing: Callable[..., list[float]]
+) -> None:
+    """One such failure ended a build of hours."""
+    one = recording(tmp_path / "a.wav", np.random.default_rng(1).normal(size=9000) / 10)
+    pauses = failing(number, times=3)
+    assert isinstance(prepare(one), PreparedUtterance)
+    assert pauses == sorted(pauses)
+    assert len(pauses) == 3
+
+
+def test_a_recording_that_the_disk_never_reads_is_rejected_as_such(
+    prepare: Preparation, tmp_path: Path, failing: Callable[..., list[float]]
+) -> None:
+    one = recording(tmp_path / "a.wav", np.zeros(9000))
+    failing(errno.EIO, times=4)
+    outcome = prepare(one)
+    assert isinstance(outcome, Rejection)
+    assert (outcome.stage, outcome.reason) == ("reading", Reason.UNREADABLE_AUDIO)
+    assert outcome.message == "Input/output error, at each of 4 attempts"
+
+
+def test_a_lack_of_file_handles_is_nobodys_rejection(
+    prepare: Preparation, tmp_path: Path, failing: Callable[..., list[float]]
+) -> None:
+    pauses = failing(errno.EMFILE, times=1)
+    with pytest.raises(OSError, match="Too many open files"):
+        prepare(recording(tmp_path / "a.wav", np.zeros(9000)))
+    assert pauses == []
 
 
 def test_a_rejection_carries_its_utterance() -> None:

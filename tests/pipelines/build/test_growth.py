@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 
 from pipelines.build import listing
 from pipelines.build.job import BuildJob
+from preprocess import record
 from preprocess.record import Preparation
 from preprocess.utterance import Utterance
 from shared.errors import UserError
+from shared.tables import read_table
 from shared.tfrecord import HEADER_BYTES
 from tests.pipelines import builds
 
@@ -149,6 +152,45 @@ def test_a_rejected_clip_is_tried_again_only_once_its_file_has_changed(corpus: C
     corpus.wav("N7").write_bytes(good)
     assert corpus.build() == {"N7"}
     corpus.check_is_that_of_a_build_from_nothing()
+
+
+def unreadable(names: set[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the disk fail at these recordings."""
+    read = record.read_audio_file
+
+    def fail(path: str) -> bytes:
+        if Path(path).stem in names:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+        return read(path)
+
+    monkeypatch.setattr(record, "read_audio_file", fail)
+
+
+@pytest.mark.slow
+def test_recordings_that_the_disk_failed_to_read_are_tried_again_by_the_next_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = Corpus(tmp_path, clips=CLIPS)
+    with monkeypatch.context() as patch:
+        unreadable({"N4", "N9"}, patch)
+        corpus.build()
+    rejected = [read_table(path).to_pylist() for path in (corpus.data / "rejected").iterdir()]
+    found = {(row["utterance_id"], row["stage"], row["reason"]) for rows in rejected for row in rows}
+    assert found == {(f"ljspeech/{name}", "reading", "unreadable_audio") for name in ("N4", "N9")}
+    corpus.add(1)
+    assert corpus.build() == {"N4", "N9", "N24"}
+    corpus.check_is_that_of_a_build_from_nothing()
+
+
+@pytest.mark.slow
+def test_a_disk_that_fails_at_every_recording_ends_the_build_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = Corpus(tmp_path, clips=40)
+    unreadable(set(corpus.texts), monkeypatch)
+    with pytest.raises(UserError, match="10 recordings in a row could not be read; nothing was published"):
+        corpus.build("utterances_per_shard=40")
+    assert not (corpus.data / "_SUCCESS").exists()
 
 
 @pytest.mark.slow

@@ -131,7 +131,7 @@ def test_a_language_over_its_budget_stops_the_build_though_all_together_are_not(
     tmp_path: Path, command: Callable
 ) -> None:
     large = builds.make_corpus(tmp_path / "large", clips=60)
-    small = builds.make_corpus(tmp_path / "small", clips=2, bad_rows=[row("gone")])
+    small = builds.make_corpus(tmp_path / "small", clips=47, bad_rows=[row(f"gone{number}") for number in range(3)])
     words = builds.build_words(
         large,
         f"sources.german={{reader: ljspeech, root: {small}, language: deu_Latn}}",
@@ -139,11 +139,22 @@ def test_a_language_over_its_budget_stops_the_build_though_all_together_are_not(
     )
     outcome = command(*words)
     assert outcome.code == 2
-    assert "1 of 3 utterances (deu_Latn) were rejected: 1 missing_audio" in outcome.err
+    assert "3 of 50 utterances (deu_Latn) were rejected: 3 missing_audio" in outcome.err
     assert not (tmp_path / "data/_SUCCESS").exists()
     listed = next((tmp_path / "data/.staging").iterdir()) / "rejected"
     assert str(listed) in outcome.err
-    assert sum(len(pq.read_table(path)) for path in listed.iterdir()) == 1
+    assert sum(len(pq.read_table(path)) for path in listed.iterdir()) == 3
+
+
+def test_one_bad_clip_of_a_language_with_few_stops_no_build(tmp_path: Path, command: Callable) -> None:
+    """It did: a build of a hundred languages fell over one bad clip of twelve."""
+    large = builds.make_corpus(tmp_path / "large", clips=60)
+    small = builds.make_corpus(tmp_path / "small", clips=11, bad_rows=[row("gone")])
+    german = f"sources.german={{reader: ljspeech, root: {small}, language: deu_Latn}}"
+    assert command(*builds.build_words(large, german, data=tmp_path / "data")).code == 0
+    assert [(one["utterance_id"], one["reason"]) for one in rejected(tmp_path / "data")] == [
+        ("german/gone", "missing_audio")
+    ]
 
 
 @pytest.mark.slow
