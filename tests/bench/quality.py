@@ -44,7 +44,7 @@ def main() -> None:
         "frame powers": lambda clip: quality.frame_powers(signals[clip].samples, hop_samples=256),
         "silence": lambda clip: quality.silence_fraction(powers[clip]),
         "SNR": lambda clip: quality.snr_db(powers[clip]),
-        "clipping": lambda clip: quality.clipped_fraction(signals[clip].samples),
+        "clipping": lambda clip: quality.clipped_fraction(signals[clip].samples, highest=1.0, lowest=-1.0),
         "bandwidth": lambda clip: quality.bandwidth_hz(signals[clip], powers=powers[clip], hop_samples=256),
         "hash": lambda clip: quality.audio_hash(mels[clip]),
     }

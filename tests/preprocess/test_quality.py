@@ -69,6 +69,10 @@ def as_mp3(samples: np.ndarray) -> np.ndarray:
     return decode_audio(file.getvalue(), max_duration_s=20.0).samples
 
 
+def clipped(samples: np.ndarray) -> float:
+    return clipped_fraction(samples, highest=float(samples.max()), lowest=float(samples.min()))
+
+
 def test_the_level_of_a_sine_is_three_db_below_its_peak() -> None:
     sine = 0.5 * np.sin(2 * np.pi * 441 * np.arange(RATE_HZ) / RATE_HZ)
     found = measured(sine)
@@ -106,11 +110,11 @@ def test_a_pure_tone_ends_at_its_own_frequency() -> None:
 def test_clipping_is_found_at_any_level_and_clean_speech_has_none(limit: float, clips: dict[str, np.ndarray]) -> None:
     for samples in clips.values():
         peak = float(np.abs(samples).max())
-        assert clipped_fraction(samples) < 2e-4
-        clipped = np.clip(samples, -limit * peak, limit * peak)
+        assert clipped(samples) < 2e-4
+        limited = np.clip(samples, -limit * peak, limit * peak)
         truth = np.mean(np.abs(samples) >= limit * peak)
         for gain in (1.0, 0.5):
-            found = clipped_fraction(gain * clipped)
+            found = clipped(gain * limited)
             assert truth <= found <= truth + 2e-3
 
 
@@ -120,7 +124,7 @@ def test_clipping_on_one_side_is_found(clips: dict[str, np.ndarray]) -> None:
         limit = 0.3 * float(samples.max())
         truth = np.mean(samples >= limit)
         for sign in (1, -1):
-            assert truth <= clipped_fraction(sign * np.clip(samples, -1, limit)) <= truth + 2e-4
+            assert truth <= clipped(sign * np.clip(samples, -1, limit)) <= truth + 2e-4
 
 
 @pytest.mark.parametrize("offset", [0.01, 0.05, -0.1])
