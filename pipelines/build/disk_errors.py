@@ -27,18 +27,18 @@ def translate_disk_errors(*, staging: StoragePath) -> Iterator[None]:
 
 
 def _message(error: OSError, *, staging: StoragePath) -> str:
-    where = error.filename or staging
+    where, why = error.filename or staging, error.strerror or error  # pyarrow's errors have a text alone
     data = Layout(staging.parent.parent)
     if _is_publishing(data):
         full = error.errno in _DISK_FULL
-        what = f"{data.root}: the disk is full" if full else f"{where}: {error.strerror}"
+        what = f"{data.root}: the disk is full" if full else f"{where}: {why}"
         message = "the new dataset is published, but not all of its files have their names yet"
         return (
             f"{what}; {message}; {'make room' if full else 'fix the disk'}, and the next command that opens it finishes"
         )
     if error.errno in _DISK_FULL:
         return f"{data.root}: the disk is full; nothing was published; make room and run the build again"
-    return f"{where}: {error.strerror}; nothing was published; fix this and run the build again"
+    return f"{where}: {why}; nothing was published; fix this and run the build again"
 
 
 def _is_publishing(data: Layout) -> bool:

@@ -22,7 +22,7 @@ from tests.commands import Outcome
 from tests.pipelines import builds, damage, vault
 
 SCHEMES = ("vault", "attic")
-SETTINGS = ("utterances_per_shard=6", "validation_fraction=0.3")
+SETTINGS = ("utterances_per_shard=4", "validation_fraction=0.3")
 
 
 # Tests run with both kinds of store; with this mark, the second kind only in `make soak`.
