@@ -7,6 +7,7 @@ import pydantic
 from shared.config import Config
 
 HASH_BITS = 128  # length of the audio hash in preprocess/quality.py
+DUPLICATE_BITS = 25  # nearly all copies with 20 dB of noise differ in fewer bits
 
 
 class CheckConfig(Config):
@@ -28,7 +29,7 @@ class CheckConfig(Config):
     min_snr_db: float | None = pydantic.Field(5.0, ge=-120, le=100)  # lowest estimated signal-to-noise ratio
     max_dc_offset: float | None = pydantic.Field(0.1, ge=0, le=1)  # largest absolute mean of the samples
     min_bandwidth_hz: float | None = pydantic.Field(None, gt=0)  # lowest bandwidth; 4500 excludes telephone speech
-    # recordings whose audio hashes differ in fewer bits are duplicates
-    min_duplicate_bits: int | None = pydantic.Field(13, ge=1, le=HASH_BITS)
+    # recordings whose audio hashes differ in fewer bits are laid over each other; if they coincide, one is a duplicate
+    min_duplicate_bits: int | None = pydantic.Field(DUPLICATE_BITS, ge=1, le=HASH_BITS)
     max_text_repeats: int | None = pydantic.Field(None, ge=0)  # earlier utterances of the source with the same text
     reject_text_leaks: bool = False  # reject training utterances whose text also occurs in validation

@@ -15,18 +15,20 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
+from pipelines.build.copy_proof import are_copies
 from pipelines.build.disk_errors import translate_disk_errors
-from pipelines.build.near_duplicates import hamming_distance_to_earlier
+from pipelines.build.mel_reader import MelReader
+from pipelines.build.near_duplicates import distances_to_copies
 from pipelines.build.splits import text_key
 from pipelines.build.staging import FILTER_ROWS, Staging
 from pipelines.config import BuildConfig
-from preprocess.check_config import HASH_BITS, CheckConfig
+from preprocess.check_config import DUPLICATE_BITS, HASH_BITS, CheckConfig
 from preprocess.checks import DUPLICATE_BOUND, REPEAT_BOUND, failures, unknown_fraction
 from preprocess.corpora.source import SourceConfig
 from preprocess.utterance import Reason
 from shared.files import write_json
 from shared.hashing import sort_key
-from shared.layout import ShardName
+from shared.layout import Layout, ShardName
 from shared.storage_path import StoragePath
 from shared.tables import take_rows, write_table
 
@@ -58,20 +60,21 @@ SpeechRates = dict[str, tuple[float, float]]  # lowest and highest characters pe
 class FilterUtterances(beam.DoFn):
     """All shard names -> each shard name, after the filter results of all shards are written."""
 
-    def __init__(self, config: BuildConfig, *, staging: StoragePath):
-        self._config, self._staging = config, Staging(staging)
+    def __init__(self, config: BuildConfig, *, data: StoragePath, staging: StoragePath):
+        self._config, self._data, self._staging = config, Layout(data), Staging(staging)
 
     def process(self, shard_names: Iterable[str]) -> Iterator[str]:
         shard_names = sorted(shard_names)
         with translate_disk_errors(staging=self._staging.root):
-            filter_utterances(shard_names, config=self._config, staging=self._staging)
+            filter_utterances(shard_names, config=self._config, data=self._data, staging=self._staging)
         yield from shard_names
 
 
-def filter_utterances(shard_names: list[str], *, config: BuildConfig, staging: Staging) -> None:
+def filter_utterances(shard_names: list[str], *, config: BuildConfig, data: Layout, staging: Staging) -> None:
     """Filter all prepared records; write the results by shard, and the speech rates by source."""
+    mels = MelReader(config, data=data, staging=staging)
     filters = {
-        source: SourceFilter(read_source_rows(list(group), staging=staging), checks=config.checks)
+        source: SourceFilter(read_source_rows(list(group), staging=staging), checks=config.checks, mels=mels)
         for source, group in itertools.groupby(shard_names, key=lambda name: ShardName.parse(name).source)
     }
     rates = {source: filter_.check_within_source(config.sources[source]) for source, filter_ in filters.items()}
@@ -119,8 +122,8 @@ def read_source_rows(shard_names: list[str], *, staging: Staging) -> SourceRows:
 class SourceFilter:
     """The checks on the rows of one source, and the failures that they found."""
 
-    def __init__(self, rows: SourceRows, *, checks: CheckConfig):
-        self._rows, self._checks = rows, checks
+    def __init__(self, rows: SourceRows, *, checks: CheckConfig, mels: MelReader):
+        self._rows, self._checks, self._mels = rows, checks, mels
         count = len(rows.texts)
         self._failed: dict[int, list[tuple[Reason, str]]] = {}
         self._numbers = {
@@ -147,9 +150,7 @@ class SourceFilter:
         for failure in failures(self._numbers, checks=self._checks):
             self._fail(*failure)
         rates = self._check_speech_rates()
-        passing = self._passing()
-        hashes = self._rows.names["audio_hash"]
-        self._numbers["duplicate_bits"][passing] = hamming_distance_to_earlier([hashes[row] for row in passing])
+        self._find_copies()
         for failure in failures(self._numbers, checks=self._checks, bounds=(DUPLICATE_BOUND,)):
             self._fail(*failure)
         self._count_text_repeats()
@@ -157,6 +158,23 @@ class SourceFilter:
             self._fail(*failure)
         self._check_caps(source)
         return rates
+
+    def _find_copies(self) -> None:
+        """Set the distance of each row to the nearest earlier one whose mel proves that it is a copy."""
+        passing, hashes = self._passing(), self._rows.names["audio_hash"]
+
+        def are_proven_copies(one: int, other: int) -> bool:
+            first, second = self._mel(int(passing[one])), self._mel(int(passing[other]))
+            return first is not None and second is not None and are_copies(first, second, spec=self._mels.spec)
+
+        self._numbers["duplicate_bits"][passing] = distances_to_copies(
+            [hashes[row] for row in passing],
+            are_copies=are_proven_copies,
+            below_bits=self._checks.min_duplicate_bits or DUPLICATE_BITS,
+        )
+
+    def _mel(self, row: int) -> np.ndarray | None:
+        return self._mels.mel(self._rows.shard_names[self._rows.shard[row]], int(self._rows.row[row]))
 
     def _check_ids(self) -> None:
         """Fail the second row of an id in both splits; within a shard, preparation has rejected it already."""

@@ -133,7 +133,7 @@ class BuildJob:
             | beam.WithKeys(None)
             | "All shards" >> beam.GroupByKey()  # (None, shard names)
             | beam.Values()
-            | beam.ParDo(FilterUtterances(config, staging=staging))  # shard name
+            | beam.ParDo(FilterUtterances(config, data=data, staging=staging))  # shard name
             | "Spread again" >> beam.Reshuffle()
             | beam.ParDo(WriteShard(self.contract, data=data, staging=staging))  # shard name
         )

@@ -1,0 +1,54 @@
+"""Reads the mels of prepared records, while a build is under way."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from pipelines.build.shard_records import RecordSources, StoredRecord, stored_records
+from pipelines.build.staging import FILE, Staging
+from pipelines.config import BuildConfig
+from preprocess.audio import decode_audio, read_audio_file, resample
+from preprocess.mel import log_mel
+from preprocess.utterance import Rejected
+from shared.features import preset
+from shared.layout import Layout
+from shared.records import MEL_DTYPES, NO_MEL, encoded_features, feature_values
+from shared.tfrecord import unframe
+
+# Candidates lie close together, and one recording is compared with several.
+HELD_MELS, HELD_SHARDS = 64, 16
+
+
+class MelReader:
+    """The mels of prepared records, by shard and row."""
+
+    def __init__(self, config: BuildConfig, *, data: Layout, staging: Staging):
+        self._config, self._data, self._staging = config, data, staging
+        self.spec = preset(config.features)
+        self.mel = functools.lru_cache(HELD_MELS)(self._mel)
+        self._shard = functools.lru_cache(HELD_SHARDS)(self._read_shard)
+
+    def _mel(self, shard_name: str, row: int) -> np.ndarray | None:
+        """The mel, [F, M] ln magnitudes; None if the dataset stores none and its recording cannot be read any more."""
+        records, audio_paths = self._shard(shard_name)
+        if self._config.mel_dtype == NO_MEL:
+            return self._mel_of_recording(audio_paths[row])
+        with RecordSources(shard_name, data=self._data, staging=self._staging) as sources:
+            payload = unframe(sources.read(records[row]))
+        (data,) = feature_values(encoded_features(payload)["mel"])
+        assert isinstance(data, bytes)
+        return np.frombuffer(data, MEL_DTYPES[self._config.mel_dtype]).reshape(-1, self.spec.n_mels)
+
+    def _mel_of_recording(self, path: str) -> np.ndarray | None:
+        try:
+            decoded = decode_audio(read_audio_file(path), max_duration_s=self._config.decode_limit_s)
+        except (OSError, Rejected):
+            return None
+        return log_mel(resample(decoded, rate_hz=self.spec.sample_rate_hz).samples, spec=self.spec)
+
+    def _read_shard(self, shard_name: str) -> tuple[list[StoredRecord], list[str]]:
+        columns = [FILE, "offset_bytes", "length_bytes", "audio_path"]
+        rows = self._staging.read_rows(shard_name, columns=columns)
+        return stored_records(rows), rows["audio_path"].to_pylist()
