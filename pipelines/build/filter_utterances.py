@@ -22,7 +22,7 @@ from pipelines.build.near_duplicates import distances_to_copies
 from pipelines.build.splits import text_key
 from pipelines.build.staging import FILTER_ROWS, Staging
 from pipelines.config import BuildConfig
-from preprocess.check_config import DUPLICATE_BITS, HASH_BITS, CheckConfig
+from preprocess.check_config import HASH_BITS, CheckConfig
 from preprocess.checks import DUPLICATE_BOUND, REPEAT_BOUND, failures, unknown_fraction
 from preprocess.corpora.source import SourceConfig
 from preprocess.utterance import Reason
@@ -161,6 +161,8 @@ class SourceFilter:
 
     def _find_copies(self) -> None:
         """Set the distance of each row to the nearest earlier one whose mel proves that it is a copy."""
+        if self._checks.min_duplicate_bits is None:
+            return
         passing, hashes = self._passing(), self._rows.names["audio_hash"]
 
         def are_proven_copies(one: int, other: int) -> bool:
@@ -170,7 +172,7 @@ class SourceFilter:
         self._numbers["duplicate_bits"][passing] = distances_to_copies(
             [hashes[row] for row in passing],
             are_copies=are_proven_copies,
-            below_bits=self._checks.min_duplicate_bits or DUPLICATE_BITS,
+            below_bits=self._checks.min_duplicate_bits,
         )
 
     def _mel(self, row: int) -> np.ndarray | None:

@@ -200,6 +200,8 @@ def _leaks(repetitions: RepetitionTotals) -> Aspect:
 
 def _copies(repetitions: RepetitionTotals, *, sources: int) -> Aspect:
     scope = " Recordings of different sources are not compared." if sources > 1 else ""
+    if not repetitions.is_compared:
+        return Aspect(UNKNOWN, "Not searched for duplicate recordings", "checks.min_duplicate_bits is null.")
     if repetitions.copies:
         title = f"{_count(repetitions.copies, 'duplicate recording')}"
         return Aspect(WARNING, title, f"checks.min_duplicate_bits keeps one recording of each.{scope}")

@@ -15,7 +15,6 @@ from pipelines.report.rejections import filtered_by_reason, rejection_totals
 from pipelines.report.text_issues import repetition_totals, text_issues
 from pipelines.report.totals import language_totals, source_totals, speaker_totals, split_totals
 from pipelines.tables.columns import RECORD_COLUMNS, REJECTION_COLUMNS, DatasetRows, load_columns
-from preprocess.check_config import CheckConfig
 from shared.dataset import Dataset, DatasetInfo
 
 HOUR_S, MINUTE_S = 3600.0, 60.0
@@ -100,9 +99,8 @@ def choose_unit(seconds: float) -> Unit:
 
 
 def copy_bits(info: DatasetInfo) -> int:
-    """Recordings that differ in fewer bits count as duplicates: the threshold of the build, or the default."""
-    default = CheckConfig.model_fields["min_duplicate_bits"].default
-    return int(info.selection.checks.get("min_duplicate_bits") or default)
+    """Recordings that differ in fewer bits were compared: the threshold of the build, 0 if it compared none."""
+    return int(info.selection.checks.get("min_duplicate_bits") or 0)
 
 
 def _clips(dataset: Dataset, *, kept: DatasetRows, filtered: DatasetRows, rejected: DatasetRows) -> dict[str, Any]:

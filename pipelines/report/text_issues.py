@@ -57,6 +57,7 @@ class RepetitionTotals(NamedTuple):
     repeats: int  # kept records with a text that the same speaker has said before
     most_repeats: int
     leaks: int  # training records with the text of a validation record
+    is_compared: bool  # whether the build looked for copies
     copies: int  # kept records that are closer to an earlier recording than the threshold
     filtered_copies: int
 
@@ -109,6 +110,7 @@ def repetition_totals(kept: DatasetRows, *, filtered: DatasetRows, copy_bits: in
         repeats=int(np.count_nonzero(repeats)),
         most_repeats=int(repeats.max(initial=0)),
         leaks=int(total(kept.table["text_leaks"])),
+        is_compared=copy_bits > 0,
         copies=int(np.count_nonzero(kept.numbers("duplicate_bits") < copy_bits)),
         filtered_copies=int(np.count_nonzero(filtered.numbers("duplicate_bits") < copy_bits)),
     )

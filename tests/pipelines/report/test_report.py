@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import json
 import re
 import subprocess
 import sys
@@ -137,7 +138,12 @@ def test_unknown_characters_are_counted_by_language(editable: Path) -> None:
 def test_repeats_leaks_and_duplicates_are_counted(editable: Path) -> None:
     rewrite(editable, "manifest", text_repeats=2, text_leaks=True, duplicate_bits=3)
     facts, kept = report_of(editable).facts, rows_of(editable, "manifest")
-    assert [facts[f"repetition/{name}"] for name in ("repeats", "leaks", "copies")] == [len(kept)] * 3
+    assert [facts[f"repetition/{name}"] for name in ("repeats", "leaks")] == [len(kept)] * 2
+    assert "repetition/copies" not in facts, "the build of this dataset did not look for copies"
+    document = json.loads((editable / "dataset.json").read_text())
+    document["selection"]["checks"]["min_duplicate_bits"] = 25
+    (editable / "dataset.json").write_text(json.dumps(document))
+    assert report_of(editable).facts["repetition/copies"] == len(kept)
 
 
 def test_speakers_that_are_not_listed_are_summed(editable: Path) -> None:
