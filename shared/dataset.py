@@ -157,6 +157,8 @@ class DatasetInfo(_Frozen):
     vocabulary_sha256: Sha256
     mel: MelStatistics
     selection: SelectionCriteria
+    # Python, libraries and processor -> each version that had a part in the dataset
+    made_by: dict[str, tuple[str, ...]] = {}
 
     @property
     def shards(self) -> list[ShardInfo]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import click
+
 from pipelines.build.changes import CorpusChanges
 from pipelines.build.incremental import ReusePolicy, preparation_fingerprint, published_info
 from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract, create_preparation
+from pipelines.build.provenance import MadeBy, differences, made_here, merged
 from pipelines.build.publish import Published
 from pipelines.build.result_checks import check_counts, check_rejections
 from pipelines.build.shard_plan import ShardPlan, plan_shards
@@ -55,10 +58,20 @@ def build_dataset(
 
             job = BuildJob(config, prepare=prepare, data=data, runner=runner, lock=lock)
             shards = {} if now is None else {shard.name: shard for shard in now.shards}
+            made_by = _made_by(now)
             reports = job.run(plan, listing=listing, reuse=ReusePolicy(take_over=shards, always={}))
             check_counts(reports, listed=plan.listed)
             check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
-            return job.publish(job.write_dataset_files(reports))
+            return job.publish(job.write_dataset_files(reports, made_by=made_by))
+
+
+def _made_by(published: DatasetInfo | None) -> MadeBy:
+    """The versions of the new dataset: those of here, and those of what is taken over; says so where they differ."""
+    if published is None:
+        return made_here()
+    if found := "; ".join(differences(published.made_by, made_here())):
+        click.echo(f"what is taken over was made with {found}; remove DATA/build_cache to prepare all anew", err=True)
+    return merged(published.made_by, made_here())
 
 
 def _plan(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from pipelines.build.file_sums import success_sums
+from pipelines.build.provenance import MadeBy
 from pipelines.build.shard_report import SUM_UNITS, ShardReport
 from pipelines.build.staging import Staging
 from pipelines.config import BuildConfig, config_document
@@ -31,7 +32,13 @@ from shared.publication import format_checksums
 
 
 def write_dataset_files(
-    reports: Sequence[ShardReport], *, config: BuildConfig, contract: Contract, tokenizer: Tokenizer, staging: Staging
+    reports: Sequence[ShardReport],
+    *,
+    config: BuildConfig,
+    contract: Contract,
+    tokenizer: Tokenizer,
+    made_by: MadeBy,
+    staging: Staging,
 ) -> DatasetInfo:
     """Write the four files into the staging folder, from the reports of all shards."""
     used = {token for report in reports for token in report.totals.records_by_token}
@@ -45,6 +52,7 @@ def write_dataset_files(
         vocabulary_size=len(vocabulary),
         vocabulary_sha256=vocabulary.sha256,
         selection=SelectionCriteria(checks=config.checks.model_dump(mode="json"), characters_per_second=speech_rates),
+        made_by=made_by,
     )
     staged = staging.layout
     write_bytes(staged.vocabulary, vocabulary.to_json())
@@ -62,6 +70,7 @@ def dataset_info(
     vocabulary_size: int,
     vocabulary_sha256: str,
     selection: SelectionCriteria,
+    made_by: MadeBy,
 ) -> DatasetInfo:
     """The content of `dataset.json`."""
     return DatasetInfo(
@@ -77,6 +86,7 @@ def dataset_info(
         vocabulary_sha256=vocabulary_sha256,
         mel=_mel_statistics(reports, n_mels=contract.features.n_mels),
         selection=selection,
+        made_by=dict(made_by),
     )
 
 

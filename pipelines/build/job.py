@@ -24,6 +24,7 @@ from pipelines.build.incremental import ReusePolicy, preparation_fingerprint
 from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract
 from pipelines.build.prepare_shards import PrepareShard
+from pipelines.build.provenance import MadeBy, made_here
 from pipelines.build.publish import Published, publish
 from pipelines.build.shard_plan import ShardPlan
 from pipelines.build.shard_report import ShardReport, read_reports
@@ -95,14 +96,19 @@ class BuildJob:
             click.echo("interrupted: nothing was published; the next run takes over what is finished", err=True)
             raise
 
-    def write_dataset_files(self, reports: Sequence[ShardReport]) -> DatasetInfo:
-        """Write the files that describe the whole dataset into the staging folder."""
+    def write_dataset_files(self, reports: Sequence[ShardReport], *, made_by: MadeBy) -> DatasetInfo:
+        """Write the files that describe the whole dataset into the staging folder.
+
+        Args:
+            made_by: the versions that had a part in it.
+        """
         with translate_disk_errors(staging=self._staging.root):
             return write_dataset_files(
                 reports,
                 config=self._config,
                 contract=self.contract,
                 tokenizer=self._prepare.tokenizer,
+                made_by=made_by,
                 staging=self._staging,
             )
 
@@ -125,7 +131,9 @@ class BuildJob:
             | "Shard names" >> beam.Create([str(name) for name in plan.shard_names()])
             | "Spread" >> beam.Reshuffle()
             | beam.ParDo(
-                PrepareShard(config, reuse=reuse, data=data, staging=staging, interrupted=interrupted)
+                PrepareShard(
+                    config, reuse=reuse, data=data, staging=staging, interrupted=interrupted, made_by=made_here()
+                )
             )  # shard name
         )
         return (

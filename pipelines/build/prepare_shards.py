@@ -20,6 +20,7 @@ from pipelines.build.listing import Element, read_listed
 from pipelines.build.older_shards import published_rows
 from pipelines.build.preparation import create_contract, create_preparation
 from pipelines.build.prepared_rows import PreparedRows
+from pipelines.build.provenance import MadeBy, check_worker
 from pipelines.build.staging import FAILED_ROWS, INPUTS, PUBLISHED, STATE, Staging
 from pipelines.build.take_over import Candidates, Found, OlderUtterances
 from pipelines.config import BuildConfig
@@ -55,12 +56,14 @@ class PrepareShard(beam.DoFn):
         data: StoragePath,
         staging: StoragePath,
         interrupted: Sequence[StoragePath],
+        made_by: MadeBy,
     ):
-        self._config, self._reuse = config, reuse
+        self._config, self._reuse, self._made_by = config, reuse, made_by
         self._data, self._staging = Layout(data), Staging(staging)
         self._interrupted = [Staging(folder) for folder in interrupted]
 
     def setup(self) -> None:
+        check_worker(self._made_by)
         self._prepare = create_preparation(self._config)
         contract = create_contract(self._prepare)
         self._fingerprint = preparation_fingerprint(contract, decode_limit_s=self._config.decode_limit_s)

@@ -6,11 +6,15 @@ import datetime
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import click
+
 from pipelines.build.file_sums import stated_sums
 from pipelines.build.incremental import ReusePolicy
 from pipelines.build.job import BuildJob
 from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract, create_preparation
+from pipelines.build.provenance import MadeBy, made_here, merged
+from pipelines.build.provenance import differences as provenance_differences
 from pipelines.build.result_checks import check_counts, check_rejections
 from pipelines.build.shard_plan import plan_published_shards
 from pipelines.build.shard_report import ShardReport
@@ -135,13 +139,19 @@ class _Repair:
         rebuilt = (report for report in reports if report.info.name in self._damaged_shards)
         check_counts(rebuilt, listed=plan.listed_in(self._damaged_shards))
         differences = tuple(self._shard_differences(reports, job=job))
-        info = job.write_dataset_files(reports if differences else list(map(self._with_stated_inputs, reports)))
+        older = self._made_by()
+        if found := "; ".join(provenance_differences(older, made_here())):
+            click.echo(f"the dataset was made with {found}: its bytes may not come out again", err=True)
+        made_alike = reports if differences else list(map(self._with_stated_inputs, reports))
+        info = job.write_dataset_files(made_alike, made_by=older)
         differences = differences or tuple(self._info_differences(job.staged))
         if differences and not accept_changes:
             job.discard()
             return self._result(differences=differences)
         if differences:
-            info = job.write_dataset_files(list(map(self._with_unknown_inputs, reports)))
+            info = job.write_dataset_files(
+                list(map(self._with_unknown_inputs, reports)), made_by=merged(older, made_here())
+            )
         check_rejections(reports, config=self._config, rejected=job.staged.rejected("any").parent)
         quarantine = self._layout.quarantine / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H-%M-%S}"
         published = job.publish(info, keep_in=quarantine)
@@ -150,6 +160,11 @@ class _Repair:
             quarantine=quarantine if quarantine.exists() else None,
             differences=differences,
         )
+
+    def _made_by(self) -> MadeBy:
+        """The versions that made the dataset; those of here if its dataset.json is lost or damaged."""
+        info = self._published.info
+        return info.made_by if info is not None and self._published.is_original else made_here()
 
     def _with_stated_inputs(self, report: ShardReport) -> ShardReport:
         """The report with the published hash of inputs: a shard with the published bytes keeps it."""

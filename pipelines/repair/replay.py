@@ -21,6 +21,7 @@ from pipelines.build.input_states import recording_sha256
 from pipelines.build.job import BuildJob
 from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract, create_preparation
+from pipelines.build.provenance import made_here, merged
 from pipelines.build.publish import Published
 from pipelines.build.result_checks import check_counts, check_rejections
 from pipelines.build.shard_plan import ShardPlan, plan_published_shards
@@ -125,7 +126,9 @@ def _replay(
         job.discard()
         return result
     check_rejections(reports, config=config, rejected=job.staged.rejected("any").parent)
-    return result._replace(published=job.publish(job.write_dataset_files(reports)))
+    return result._replace(
+        published=job.publish(job.write_dataset_files(reports, made_by=merged(dataset.info.made_by, made_here())))
+    )
 
 
 def _config_of_intact(dataset: Dataset, *, given: BuildConfig | None) -> BuildConfig:

@@ -1,0 +1,59 @@
+"""The software and the processor that made a dataset, as far as they can change its bytes.
+
+The same corpus, config, versions and processor features give the same bytes. Another version of a library can change
+samples, texts or tables; another instruction set changes the last bit of some mels (NumPy's logarithm) and measures.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import soundfile
+
+from shared.errors import UserError
+
+LIBRARIES = ("numpy", "scipy", "soxr", "soundfile", "tokenizers", "num2words", "regex", "sacremoses", "pyarrow")
+PROCESSOR = "processor"
+
+MadeBy = Mapping[str, tuple[str, ...]]  # name -> each version that had a part in the dataset
+
+
+def made_here() -> dict[str, tuple[str, ...]]:
+    """The versions of this process: of Python, of each library, and the instruction sets that NumPy uses."""
+    features = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+    return {
+        "python": (platform.python_version(),),
+        **{name: (importlib.metadata.version(name),) for name in LIBRARIES},
+        "libsndfile": (soundfile.__libsndfile_version__,),
+        PROCESSOR: (" ".join([platform.machine(), *features]),),
+    }
+
+
+def merged(older: MadeBy, newer: MadeBy) -> dict[str, tuple[str, ...]]:
+    """Both: a dataset of which one part was made here and one there."""
+    names = sorted({*older, *newer})
+    return {name: tuple(sorted({*older.get(name, ()), *newer.get(name, ())})) for name in names}
+
+
+def differences(older: MadeBy, newer: MadeBy) -> Iterator[str]:
+    """What made the older part and is not what makes the newer one, in words; nothing for a dataset without a note."""
+    for name, versions in older.items():
+        if name in newer and not set(newer[name]) <= set(versions):
+            yield f"{name} {', '.join(versions)} (here {', '.join(newer[name])})"
+
+
+def check_worker(driver: MadeBy) -> None:
+    """Check that this worker has the driver's versions; its processor may be another one.
+
+    Raises:
+        UserError: it has not: the shards would depend on who makes them.
+    """
+    here = {name: versions for name, versions in made_here().items() if name != PROCESSOR}
+    if found := list(differences({name: driver[name] for name in here if name in driver}, here)):
+        raise UserError(
+            f"the worker on {platform.node()} has not the driver's {'; '.join(found)}; nothing was published; "
+            "install the same versions on all hosts"
+        )

@@ -1,0 +1,93 @@
+"""A dataset notes what made it, and nothing else is mixed in without a word."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from pipelines.build import provenance
+from pipelines.build.provenance import PROCESSOR, check_worker, differences, made_here, merged
+from shared.dataset import Dataset
+from shared.errors import UserError
+from tests.pipelines import builds, damage
+
+OTHER = "0.0.1"
+
+
+@pytest.fixture
+def newer_soxr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on another version of soxr is installed."""
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: OTHER if name == "soxr" else version(name))
+
+
+def test_the_versions_are_those_of_this_process() -> None:
+    here = made_here()
+    assert here["numpy"] == (np.__version__,)
+    assert here["libsndfile"] == (soundfile.__libsndfile_version__,)
+    assert here[PROCESSOR] != ("",)
+
+
+def test_a_dataset_notes_what_made_it(small: Path) -> None:
+    assert Dataset.open(small).info.made_by == made_here()
+
+
+@pytest.mark.usefixtures("newer_soxr")
+def test_a_build_with_another_version_says_so_and_notes_both(
+    spoiled: Path, small: Path, command: Callable, tmp_path: Path
+) -> None:
+    before = Dataset.open(small).info.made_by["soxr"]
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=14)
+    outcome = command(*builds.build_words(corpus, "utterances_per_shard=4", data=spoiled))
+    assert outcome.code == 0
+    assert f"what is taken over was made with soxr {before[0]} (here {OTHER})" in outcome.err
+    assert Dataset.open(spoiled).info.made_by["soxr"] == tuple(sorted([*before, OTHER]))
+    again = command(*builds.build_words(corpus, "utterances_per_shard=5", data=spoiled))
+    assert "was made with" not in again.err, "this version is noted already"
+
+
+@pytest.mark.usefixtures("newer_soxr")
+def test_a_repair_with_another_version_says_so_and_gives_the_published_bytes(
+    small: Path, spoiled: Path, command: Callable
+) -> None:
+    damage.flip(spoiled / f"shards/{damage.stems(spoiled)[0]}.tfrecord", position=100)
+    outcome = command("repair", "--data", str(spoiled))
+    assert outcome.code == 0
+    assert f"(here {OTHER}): its bytes may not come out again" in outcome.err
+    found = {name: data for name, data in builds.content(spoiled).items() if not name.startswith("quarantine")}
+    assert found == builds.content(small)
+
+
+def test_a_worker_with_another_version_ends_the_job_in_a_line() -> None:
+    driver = made_here() | {PROCESSOR: ("another",), "of_the_driver_alone": ("1",)}
+    check_worker(driver)
+    with pytest.raises(
+        UserError, match=rf"the worker on \S+ has not the driver's soxr {OTHER} \(here .*\); nothing was"
+    ):
+        check_worker(driver | {"soxr": (OTHER,)})
+
+
+@pytest.mark.slow
+def test_a_job_ends_if_its_workers_differ_from_the_driver(
+    tmp_path: Path, command: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = provenance.made_here()
+    monkeypatch.setattr("pipelines.build.job.made_here", lambda: here | {"numpy": (OTHER,)})
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=4)
+    outcome = command(*builds.build_words(corpus, "workers=2", data=tmp_path / "data"))
+    assert outcome.code == 2
+    assert f"has not the driver's numpy {OTHER}" in outcome.err.splitlines()[-1]
+    assert not (tmp_path / "data/_SUCCESS").exists()
+
+
+def test_versions_are_merged_and_compared_by_name() -> None:
+    one, other = {"a": ("1",), "b": ("2",)}, {"a": ("1",), "b": ("3",), "c": ("4",)}
+    assert merged(one, other) == {"a": ("1",), "b": ("2", "3"), "c": ("4",)}
+    assert list(differences(one, other)) == ["b 2 (here 3)"]
+    assert list(differences({}, other)) == []
+    assert list(differences(merged(one, other), one)) == []
