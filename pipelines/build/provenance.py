@@ -24,12 +24,13 @@ MadeBy = Mapping[str, tuple[str, ...]]  # name -> each version that had a part i
 def made_here() -> dict[str, tuple[str, ...]]:
     """The versions of this process: of Python, of each library, and the instruction sets that NumPy uses."""
     features = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
-    return {
-        "python": (platform.python_version(),),
-        **{name: (importlib.metadata.version(name),) for name in LIBRARIES},
-        "libsndfile": (soundfile.__libsndfile_version__,),
-        PROCESSOR: (" ".join([platform.machine(), *features]),),
+    versions = {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in LIBRARIES},
+        "libsndfile": soundfile.__libsndfile_version__,
+        PROCESSOR: " ".join([platform.machine(), *features]),
     }
+    return {name: (versions[name],) for name in sorted(versions)}
 
 
 def merged(older: MadeBy, newer: MadeBy) -> dict[str, tuple[str, ...]]:

@@ -88,6 +88,9 @@ def test_a_job_ends_if_its_workers_differ_from_the_driver(
 def test_versions_are_merged_and_compared_by_name() -> None:
     one, other = {"a": ("1",), "b": ("2",)}, {"a": ("1",), "b": ("3",), "c": ("4",)}
     assert merged(one, other) == {"a": ("1",), "b": ("2", "3"), "c": ("4",)}
+    assert list(merged(made_here(), made_here()).items()) == list(made_here().items()), (
+        "in one order: bytes are compared"
+    )
     assert list(differences(one, other)) == ["b 2 (here 3)"]
     assert list(differences({}, other)) == []
     assert list(differences(merged(one, other), one)) == []
