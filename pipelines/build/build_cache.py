@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ import pydantic
 from pipelines.build.shard_report import ShardReport
 from pipelines.storage.file_states import state_of
 from shared.dataset import ShardInfo
-from shared.layout import Layout
+from shared.layout import SHARD_NAME, Layout
 from shared.storage_path import StoragePath
 from shared.tables import read_table, write_table
 
@@ -40,6 +41,7 @@ CACHED_ROWS = pa.schema(
         pa.field("row", pa.int64(), nullable=False),
     ]
 )
+_NAME = re.compile(rf"(?:{SHARD_NAME.pattern})-[0-9a-f]{{16}}\.parquet")
 _REPORT, _PREPARATION, _FILES = b"report", b"preparation", b"files"
 
 
@@ -136,5 +138,5 @@ def stamp_cache(infos: Iterable[ShardInfo], *, data: Layout) -> None:
         if (cached := read_cache_of(info, data=data)) is not None and cached.files != files:
             write_cached_shard(path, cached._replace(files=files))
     for path in list(data.build_cache.iterdir()):
-        if path.name not in current:
+        if _NAME.fullmatch(path.name) and path.name not in current:
             path.unlink(missing_ok=True)

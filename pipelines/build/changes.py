@@ -50,8 +50,8 @@ class CorpusChanges:
     def _new_fraction(self, key: Key) -> float:
         if key not in self._shards:
             return 1.0
-        first = self._infos[str(ShardName(*key, 0, self._shards[key]))]
-        cached = read_cache_of(first, data=self._data)
+        first = self._infos.get(str(ShardName(*key, 0, self._shards[key])))
+        cached = read_cache_of(first, data=self._data) if first is not None else None
         known = set(cached.rows["state"].to_pylist()) if cached is not None else set()
         sampled = self._sampled[key]
         return sum(state not in known for state in sampled) / max(len(sampled), 1)

@@ -76,7 +76,7 @@ class BuildJob:
         label = f"{plan.listed} utterances, {sum(plan.shards.values())} shards, {workers} worker{'s' * (workers > 1)}"
         try:
             with translate_disk_errors(staging=self._staging.root):
-                check_folders((self._data.staging, *self._data.folders), root=self._data.root)
+                check_folders((self._data.staging, self._data.build_cache, *self._data.folders), root=self._data.root)
                 self.end_leftover_job()
                 interrupted = [one.root for one in self._staging.create(fingerprint=self._fingerprint)]
                 listing.save(self._staging.listing_folder)

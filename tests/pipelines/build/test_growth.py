@@ -273,6 +273,22 @@ def test_a_cache_that_is_lost_or_damaged_costs_time_alone(corpus: Corpus, damage
 
 
 @pytest.mark.slow
+def test_a_cache_that_is_a_link_is_refused_and_files_of_others_stay(corpus: Corpus, tmp_path: Path) -> None:
+    cache, elsewhere = corpus.data / "build_cache", tmp_path / "elsewhere"
+    (cache / "mine.parquet").write_text("of the user")
+    corpus.add(1)
+    corpus.build()
+    assert (cache / "mine.parquet").exists()
+    shutil.move(cache, elsewhere)
+    cache.symlink_to(elsewhere)
+    before = {path.name for path in elsewhere.iterdir()}
+    corpus.add(1)
+    with pytest.raises(UserError, match="build_cache: is a link; expected a folder"):
+        corpus.build()
+    assert {path.name for path in elsewhere.iterdir()} == before
+
+
+@pytest.mark.slow
 def test_records_of_another_preparation_are_not_taken_over(corpus: Corpus) -> None:
     assert corpus.build("decode_limit_s=50") == corpus.texts.keys()
     assert corpus.build("mel_dtype=float32", "decode_limit_s=50") == corpus.texts.keys()
