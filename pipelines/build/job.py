@@ -3,7 +3,7 @@
 The driver lists the corpora into tables, in the order of the hashes that choose the shards. Then:
 
 shard names ─► prepare, a shard at a time: its rows of the listing; decode, mel, tokens, quality    one record in memory
-   ─► filter, all shards at once: columns in, reasons out                                          no mel in memory
+   ─► filter, all shards at once: columns in, reasons out           the mels of possible copies, a few at a time
    ─► write, a shard at a time: kept and filtered records, tables, sums
 
 Beam passes the names of shards on, never utterances or mels: a mel in a shuffle costs 4 to 9 times its size in memory.
