@@ -38,10 +38,10 @@ class BuildConfig(Config):
 
     decode_limit_s: float = pydantic.Field(60.0, gt=0, le=MAX_DECODE_S)  # longer recordings are not decoded
     checks: CheckConfig = CheckConfig()
-    # of all utterances and of each language's; above it nothing is published
+    # of all utterances and of each language's, if it has 50 or more; above it nothing is published
     max_rejected_fraction: float = pydantic.Field(0.05, ge=0, le=1)
 
-    utterances_per_shard: int = pydantic.Field(512, ge=1)  # size of a shard, on average
+    utterances_per_shard: int = pydantic.Field(512, ge=1)  # mean size of a shard, within a factor of 1.41
     workers: int | None = pydantic.Field(None, ge=1)  # worker processes; null: by the size of the job
 
     @pydantic.field_validator("features")

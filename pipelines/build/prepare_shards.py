@@ -75,19 +75,21 @@ class PrepareShard(beam.DoFn):
         with translate_disk_errors(staging=self._staging.root):
             progress = ProgressCounter(self._staging.progress_folder, name=shard_name)
             elements = sort_elements(read_listed(shard_name, folder=self._staging.listing_folder))
-            if self._is_prepared(shard_name, elements, progress=progress):
+            if self._staging.rows_path(shard_name).is_file():  # by an earlier attempt at this call
                 progress.add(len(elements))
+            elif shard_name in self._reuse.always:
+                self._reuse_whole(shard_name, elements)
+                progress.add(len(elements))
+            else:
+                self._prepare_elements(shard_name, elements, progress=progress)
             progress.flush()
         yield shard_name
 
-    def _is_prepared(self, shard_name: str, elements: list[Element], *, progress: ProgressCounter) -> bool:
-        """Prepare the shard; True if that took no look at its elements."""
-        if self._staging.rows_path(shard_name).is_file():  # by an earlier attempt at this call
-            return True
-        if shard_name in self._reuse.always:
-            inputs = self._reuse.always[shard_name] or self._inputs(map(input_state, elements))
-            reuse_published_shard(shard_name, inputs=inputs, data=self._data, staging=self._staging)
-            return True
+    def _reuse_whole(self, shard_name: str, elements: list[Element]) -> None:
+        inputs = self._reuse.always[shard_name] or self._inputs(map(input_state, elements))
+        reuse_published_shard(shard_name, inputs=inputs, data=self._data, staging=self._staging)
+
+    def _prepare_elements(self, shard_name: str, elements: list[Element], *, progress: ProgressCounter) -> None:
         listed = [Listed(one, input_state(one)) for one in elements]
         prepare_shard(
             listed,
@@ -98,7 +100,6 @@ class PrepareShard(beam.DoFn):
             older=self._older.for_shard(shard_name),
             progress=progress,
         )
-        return False
 
     def _inputs(self, states: Iterable[bytes]) -> str:
         return shard_inputs(states, fingerprint=self._fingerprint)
@@ -131,7 +132,7 @@ def prepare_shard(
             elif isinstance(outcome, PreparedUtterance):
                 rows.add_prepared(_row(one.element, outcome) | {STATE: one.state}, record=outcome.record)
             else:
-                rows.add_published(outcome)
+                rows.add_older(outcome)
             progress.add()
     report = older.published.report.model_dump_json() if older.published is not None else ""
     facts = {INPUTS: inputs, PUBLISHED: report}

@@ -1,4 +1,4 @@
-"""The rows of a shard that is being prepared: new ones, and rows taken over from published tables."""
+"""The rows of a shard that is being prepared: new ones, and rows taken over from older shards."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class PreparedRows:
         self._file.write(framed)
         self._add_made(row | {"offset_bytes": offset, "length_bytes": len(framed), FILE: STAGED})
 
-    def add_published(self, row: OlderRow | dict[str, Any]) -> None:
-        """Add a published row, whose record stays where it is."""
+    def add_older(self, row: OlderRow | dict[str, Any]) -> None:
+        """Add a row of an older shard; its record stays in the file that the row names."""
         if isinstance(row, dict):
             self._add_made(row)
         else:

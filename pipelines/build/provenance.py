@@ -34,13 +34,13 @@ def made_here() -> dict[str, tuple[str, ...]]:
 
 
 def merged(older: MadeBy, newer: MadeBy) -> dict[str, tuple[str, ...]]:
-    """Both: a dataset of which one part was made here and one there."""
+    """The versions of two parts of one dataset, each version once."""
     names = sorted({*older, *newer})
     return {name: tuple(sorted({*older.get(name, ()), *newer.get(name, ())})) for name in names}
 
 
 def differences(older: MadeBy, newer: MadeBy) -> Iterator[str]:
-    """What made the older part and is not what makes the newer one, in words; nothing for a dataset without a note."""
+    """For each name of both sides: the versions of `older`, if `newer` has another one, in words."""
     for name, versions in older.items():
         if name in newer and not set(newer[name]) <= set(versions):
             yield f"{name} {', '.join(versions)} (here {', '.join(newer[name])})"

@@ -129,4 +129,4 @@ class RecordSources:
             check_framed(framed, offset_bytes=offset_bytes)
         except CorruptTFRecord as error:
             message = f"{path}: the record at byte {offset_bytes}: {error.reason}; nothing was published"
-            raise UserError(f"{message}; `make repair DATA={self._root}` finds and mends such damage") from error
+            raise UserError(f"{message}; run `make repair DATA={self._root}`, then build again") from error

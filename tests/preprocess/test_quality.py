@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 import soxr
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +26,7 @@ from preprocess.quality import (
     snr_db,
 )
 from shared.features import preset
+from tests.preprocess.copies import as_mp3, through
 
 SPEC = preset("hifigan-22k")
 RATE_HZ = SPEC.sample_rate_hz
@@ -56,17 +55,6 @@ def powers(samples: np.ndarray) -> np.ndarray:
 def bandwidth(samples: np.ndarray) -> float:
     signal = Signal(np.ascontiguousarray(samples, np.float32), RATE_HZ)
     return bandwidth_hz(signal, powers=powers(signal.samples), hop_samples=HOP)
-
-
-def through(samples: np.ndarray, *, rate_hz: int) -> np.ndarray:
-    """Resample to another rate and back."""
-    return soxr.resample(soxr.resample(samples, RATE_HZ, rate_hz), rate_hz, RATE_HZ)
-
-
-def as_mp3(samples: np.ndarray) -> np.ndarray:
-    file = io.BytesIO()
-    soundfile.write(file, samples, RATE_HZ, format="MP3")
-    return decode_audio(file.getvalue(), max_duration_s=20.0).samples
 
 
 def clipped(samples: np.ndarray) -> float:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 import soxr
 
 from pipelines.build.copy_proof import are_copies, correlation
 from preprocess.audio import decode_audio, read_audio_file
 from preprocess.mel import log_mel
 from shared.features import PRESETS, preset
+from tests.preprocess.copies import as_mp3, through
 
 SPEC = preset("hifigan-22k")
 RATE_HZ = SPEC.sample_rate_hz
@@ -25,16 +24,6 @@ Change = Callable[[np.ndarray], np.ndarray]
 
 def mel(samples: np.ndarray, *, features: str = "hifigan-22k") -> np.ndarray:
     return log_mel(np.ascontiguousarray(samples, np.float32), spec=preset(features)).astype(np.float16)
-
-
-def through(samples: np.ndarray, *, rate_hz: int) -> np.ndarray:
-    return soxr.resample(soxr.resample(samples, RATE_HZ, rate_hz), rate_hz, RATE_HZ)
-
-
-def as_mp3(samples: np.ndarray) -> np.ndarray:
-    file = io.BytesIO()
-    soundfile.write(file, samples, RATE_HZ, format="MP3")
-    return decode_audio(file.getvalue(), max_duration_s=20.0).samples
 
 
 def with_noise(samples: np.ndarray, *, snr_db: float) -> np.ndarray:

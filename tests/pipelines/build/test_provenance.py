@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,10 +46,20 @@ def test_a_build_with_another_version_says_so_and_notes_both(
     corpus = builds.make_corpus(tmp_path / "corpus", clips=14)
     outcome = command(*builds.build_words(corpus, "utterances_per_shard=4", data=spoiled))
     assert outcome.code == 0
-    assert f"what is taken over was made with soxr {before[0]} (here {OTHER})" in outcome.err
+    assert f"the published records were made with soxr {before[0]} (here {OTHER}), and this build keeps" in outcome.err
     assert Dataset.open(spoiled).info.made_by["soxr"] == tuple(sorted([*before, OTHER]))
     again = command(*builds.build_words(corpus, "utterances_per_shard=5", data=spoiled))
-    assert "was made with" not in again.err, "this version is noted already"
+    assert "were made with" not in again.err, "this version is noted already"
+
+
+@pytest.mark.usefixtures("newer_soxr")
+def test_without_the_cache_everything_is_made_by_this_version(spoiled: Path, command: Callable, tmp_path: Path) -> None:
+    """As the message of such a build advises."""
+    shutil.rmtree(spoiled / "build_cache")
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=14)
+    outcome = command(*builds.build_words(corpus, "utterances_per_shard=4", data=spoiled))
+    assert "were made with" not in outcome.err
+    assert Dataset.open(spoiled).info.made_by["soxr"] == (OTHER,)
 
 
 @pytest.mark.usefixtures("newer_soxr")
