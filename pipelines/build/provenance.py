@@ -23,7 +23,7 @@ MadeBy = Mapping[str, tuple[str, ...]]  # name -> each version that had a part i
 
 def made_here() -> dict[str, tuple[str, ...]]:
     """The versions of this process: of Python, of each library, and the instruction sets that NumPy uses."""
-    features = np.show_config(mode="dicts")["SIMD Extensions"]["found"]
+    features = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # absent on a processor with none
     versions = {
         "python": platform.python_version(),
         **{name: importlib.metadata.version(name) for name in LIBRARIES},

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import platform
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +36,17 @@ def test_the_versions_are_those_of_this_process() -> None:
     assert here["numpy"] == (np.__version__,)
     assert here["libsndfile"] == (soundfile.__libsndfile_version__,)
     assert here[PROCESSOR] != ("",)
+
+
+def test_a_processor_without_further_instruction_sets_is_noted_by_its_architecture() -> None:
+    """As NumPy has it where it finds none beyond its baseline."""
+    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": " ".join(found)}
+    program = "from pipelines.build.provenance import made_here; print(*made_here()['processor'])"
+    answer = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    assert answer.stdout == f"{platform.machine()}\n"
 
 
 def test_a_dataset_notes_what_made_it(small: Path) -> None:
