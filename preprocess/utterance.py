@@ -66,6 +66,9 @@ EXCLUDED_BY_CONFIG = frozenset({Reason.NOT_SELECTED, Reason.OVER_CAP})
 # The stage of the rejections of recordings that the disk failed to read.
 READING_STAGE = "reading"
 
+# The stage of the rejections of recordings that ended the process that prepared them.
+CRASH_STAGE = "crash"
+
 # The stage of the rejections of utterances that have a record.
 FILTER_STAGE = "selection"
 
@@ -77,7 +80,7 @@ class Rejection:
     id: str
     audio_path: str
     language: str  # FLORES-200; empty if the row does not state it
-    stage: str  # "corpus", "text", READING_STAGE, "audio", "shard" or FILTER_STAGE
+    stage: str  # "corpus", "text", READING_STAGE, "audio", CRASH_STAGE, "shard" or FILTER_STAGE
     reason: Reason
     message: str
 

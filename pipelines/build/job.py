@@ -12,11 +12,12 @@ Beam passes the names of shards on, never utterances or mels: a mel in a shuffle
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import apache_beam as beam
 import click
 
+from pipelines.build.crash_guard import noted_in
 from pipelines.build.dataset_info import write_dataset_files
 from pipelines.build.disk_errors import translate_disk_errors
 from pipelines.build.filter_utterances import FilterUtterances
@@ -44,6 +45,8 @@ from shared.storage_path import StoragePath
 # To take over this many utterances costs about as much as to prepare one: 0.6 ms of CPU against 8
 # (`make bench BENCHES=growth`).
 TAKEN_OVER_PER_NEW = 12
+
+MAX_NAMED = 5  # utterances in a message
 
 
 class BuildJob:
@@ -79,7 +82,9 @@ class BuildJob:
             with translate_disk_errors(staging=self._staging.root):
                 check_folders((self._data.staging, self._data.build_cache, *self._data.folders), root=self._data.root)
                 self.end_leftover_job()
-                interrupted = [one.root for one in self._staging.create(fingerprint=self._fingerprint)]
+                left = self._staging.create(fingerprint=self._fingerprint)
+                _say_what_crashed(noted_in(left))
+                interrupted = [one.root for one in left]
                 listing.save(self._staging.listing_folder)
                 name = new_job_name("build")
                 with (
@@ -91,11 +96,17 @@ class BuildJob:
                         runner=self._runner,
                         workers=workers,
                         name=name,
+                        blame=self._blame,
                     )
                 return read_reports(map(str, plan.shard_names()), staging=self._staging)
         except KeyboardInterrupt:
             click.echo("interrupted: nothing was published; the next run takes over what is finished", err=True)
             raise
+
+    def _blame(self) -> str:
+        """What the workers were preparing when one of them died."""
+        ids = noted_in([self._staging])
+        return f"while the workers prepared {_listed(ids)}" if ids else "(out of memory?)"
 
     def write_dataset_files(self, reports: Sequence[ShardReport], *, made_by: MadeBy) -> DatasetInfo:
         """Write the files that describe the whole dataset into the staging folder.
@@ -133,7 +144,13 @@ class BuildJob:
             | "Spread" >> beam.Reshuffle()
             | beam.ParDo(
                 PrepareShard(
-                    config, reuse=reuse, data=data, staging=staging, interrupted=interrupted, made_by=made_here()
+                    config,
+                    contract=self.contract,
+                    reuse=reuse,
+                    data=data,
+                    staging=staging,
+                    interrupted=interrupted,
+                    made_by=made_here(),
                 )
             )  # shard name
         )
@@ -146,3 +163,15 @@ class BuildJob:
             | "Spread again" >> beam.Reshuffle()
             | beam.ParDo(WriteShard(self.contract, data=data, staging=staging))  # shard name
         )
+
+
+def _say_what_crashed(ids: Iterable[str]) -> None:
+    if found := _listed(ids):
+        what = "an earlier build ended while it prepared"
+        click.echo(f"{what} {found}: each is prepared in a process of its own first", err=True)
+
+
+def _listed(ids: Iterable[str]) -> str:
+    """The first of these ids, in words."""
+    found = sorted(ids)
+    return ", ".join(found[:MAX_NAMED]) + (", …" if len(found) > MAX_NAMED else "")

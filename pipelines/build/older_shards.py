@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 
 from pipelines.build.build_cache import CachedShard
 from pipelines.build.staging import FAILED_ROWS, FILE, PREPARED_ROWS, STAGED, STATE, Staging
-from preprocess.utterance import Reason, Rejection
+from preprocess.utterance import CRASH_STAGE, Reason, Rejection
 from shared.files import file_sha256
 from shared.layout import Layout
 from shared.tables import MANIFEST, REJECTED, read_table
 from shared.tfrecord import CorruptTFRecord, read_framed_records
 
 # The stages whose rejections follow from the utterance alone.
-_OWN_STAGES = ("text", "audio")
+_OWN_STAGES = ("text", "audio", CRASH_STAGE)
 
 
 class OlderRow(NamedTuple):

@@ -6,13 +6,14 @@ worker knows enters the bytes. What an earlier build prepared from the same inpu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipelines.build.crash_guard import noted_in, shard_guard
 from pipelines.build.disk_errors import translate_disk_errors
 from pipelines.build.incremental import ReusePolicy, preparation_fingerprint
 from pipelines.build.input_states import input_state, shard_inputs
@@ -25,8 +26,9 @@ from pipelines.build.staging import FAILED_ROWS, INPUTS, PUBLISHED, STATE, Stagi
 from pipelines.build.take_over import Candidates, Found, OlderUtterances
 from pipelines.config import BuildConfig
 from pipelines.execution.progress_counter import ProgressCounter
-from preprocess.record import Preparation, PreparedUtterance, rejection
+from preprocess.record import PreparedUtterance, rejection
 from preprocess.utterance import FILTER_STAGE, READING_STAGE, Reason, Rejection, Utterance
+from shared.dataset import Contract
 from shared.errors import UserError
 from shared.files import new_file
 from shared.hashing import sort_key
@@ -36,6 +38,8 @@ from shared.tables import REJECTED, read_table, write_table
 
 # A recording that cannot be read is rejected; so many one after the other end the build.
 MAX_UNREAD_IN_A_ROW = 10
+
+Prepare = Callable[[Utterance], PreparedUtterance | Rejection]
 
 
 class Listed(NamedTuple):
@@ -52,21 +56,22 @@ class PrepareShard(beam.DoFn):
         self,
         config: BuildConfig,
         *,
+        contract: Contract,
         reuse: ReusePolicy,
         data: StoragePath,
         staging: StoragePath,
         interrupted: Sequence[StoragePath],
         made_by: MadeBy,
     ):
-        self._config, self._reuse, self._made_by = config, reuse, made_by
+        self._config, self._contract, self._reuse, self._made_by = config, contract, reuse, made_by
         self._data, self._staging = Layout(data), Staging(staging)
         self._interrupted = [Staging(folder) for folder in interrupted]
 
     def setup(self) -> None:
-        check_worker(self._made_by)
         self._prepare = create_preparation(self._config)
-        contract = create_contract(self._prepare)
-        self._fingerprint = preparation_fingerprint(contract, decode_limit_s=self._config.decode_limit_s)
+        check_worker(made_by=self._made_by, contract=self._contract, here=create_contract(self._prepare))
+        self._fingerprint = preparation_fingerprint(self._contract, decode_limit_s=self._config.decode_limit_s)
+        self._crashed = noted_in(self._interrupted)
         self._older = OlderUtterances(
             self._reuse.take_over, data=self._data, preparation=self._fingerprint, interrupted=self._interrupted
         )
@@ -91,15 +96,24 @@ class PrepareShard(beam.DoFn):
 
     def _prepare_elements(self, shard_name: str, elements: list[Element], *, progress: ProgressCounter) -> None:
         listed = [Listed(one, input_state(one)) for one in elements]
-        prepare_shard(
-            listed,
-            shard_name=shard_name,
-            inputs=self._inputs(one.state for one in listed),
-            staging=self._staging,
+        guard = shard_guard(
+            shard_name,
             prepare=self._prepare,
-            older=self._older.for_shard(shard_name),
-            progress=progress,
+            utterance_ids=(one.id for one in elements),
+            crashed=self._crashed,
+            data=self._data,
+            staging=self._staging,
         )
+        with guard as prepare:
+            prepare_shard(
+                listed,
+                shard_name=shard_name,
+                inputs=self._inputs(one.state for one in listed),
+                staging=self._staging,
+                prepare=prepare,
+                older=self._older.for_shard(shard_name),
+                progress=progress,
+            )
 
     def _inputs(self, states: Iterable[bytes]) -> str:
         return shard_inputs(states, fingerprint=self._fingerprint)
@@ -116,7 +130,7 @@ def prepare_shard(
     shard_name: str,
     inputs: str,
     staging: Staging,
-    prepare: Preparation,
+    prepare: Prepare,
     older: Candidates,
     progress: ProgressCounter,
 ) -> None:
@@ -207,7 +221,7 @@ def _failed_table(failed: list[tuple[Rejection, bytes]]) -> pa.Table:
 
 
 def _outcomes(
-    listed: list[Listed], *, prepare: Preparation, older: Candidates
+    listed: list[Listed], *, prepare: Prepare, older: Candidates
 ) -> Iterator[tuple[Listed, PreparedUtterance | Found]]:
     """Each element with its record or rejection, in the order of the shard; of elements with one id only the first."""
     seen: set[str] = set()

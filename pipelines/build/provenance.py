@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import soundfile
 
+from shared.dataset import Contract, contract_differences
 from shared.errors import UserError
 
 LIBRARIES = ("numpy", "scipy", "soxr", "soundfile", "tokenizers", "num2words", "regex", "sacremoses", "pyarrow")
@@ -46,15 +47,23 @@ def differences(older: MadeBy, newer: MadeBy) -> Iterator[str]:
             yield f"{name} {', '.join(versions)} (here {', '.join(newer[name])})"
 
 
-def check_worker(driver: MadeBy) -> None:
-    """Check that this worker has the driver's versions; its processor may be another one.
+def check_worker(*, made_by: MadeBy, contract: Contract, here: Contract) -> None:
+    """Check that this worker has the driver's versions and tokenizer; its processor may be another one.
+
+    Args:
+        made_by: the driver's versions.
+        contract: the driver's contract.
+        here: the worker's contract, from the same config.
 
     Raises:
         UserError: it has not: the shards would depend on who makes them.
     """
-    here = {name: versions for name, versions in made_here().items() if name != PROCESSOR}
-    if found := list(differences({name: driver[name] for name in here if name in driver}, here)):
+    versions = {name: versions for name, versions in made_here().items() if name != PROCESSOR}
+    found = list(differences({name: made_by[name] for name in versions if name in made_by}, versions))
+    of_contract = contract_differences(contract, here)
+    found += [f"{name} {driver} (here {worker})" for name, (driver, worker) in of_contract.items()]
+    if found:
+        remedy = "install the same versions on all hosts" + (", with the same files" if of_contract else "")
         raise UserError(
-            f"the worker on {platform.node()} has not the driver's {'; '.join(found)}; nothing was published; "
-            "install the same versions on all hosts"
+            f"the worker on {platform.node()} has not the driver's {'; '.join(found)}; nothing was published; {remedy}"
         )

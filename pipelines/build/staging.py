@@ -12,6 +12,7 @@ speech_rates.json                  the range of characters per second of each la
 reports/<shard>.json               written last for each shard: its summary for the driver
 recovered/<shard>.json             ids of rejected utterances that can be prepared now (replay only)
 progress/<shard>                   the number of utterances that are done
+preparing/<shard>                  the id of the utterance that a worker prepares, see `crash_guard.py`
 fingerprint                        the preparation fingerprint: a build with the same one continues an interrupted build
 """
 
@@ -93,6 +94,7 @@ class Staging:
         interrupted = list(self._claim_interrupted(fingerprint))
         own = {self.records_path("any").parent, self.failed_path("any").parent, self.filter_results_path("any").parent}
         own |= {self.report_path("any").parent, self.layout.build_cache, self.listing_folder, self.progress_folder}
+        own |= {self.preparing_folder}
         for folder in (*self.layout.folders, *own):
             folder.mkdir(parents=True, exist_ok=True)
         self.fingerprint_path.write_text(fingerprint)
@@ -143,6 +145,10 @@ class Staging:
     @property
     def progress_folder(self) -> StoragePath:
         return self.root / "progress"
+
+    @property
+    def preparing_folder(self) -> StoragePath:
+        return self.root / "preparing"
 
     def read_rows(self, shard_name: str, *, columns: list[str] | None = None) -> pa.Table:
         """The rows of the prepared records, in the order of their keys."""

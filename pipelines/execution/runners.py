@@ -5,6 +5,7 @@ The runner is always named: Beam's default would try to download another runner,
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import signal
@@ -29,6 +30,9 @@ from shared.errors import UserError
 MIN_UTTERANCES_FOR_PROCESSES = 2_000
 
 WORKER_DIED_EXIT_CODE = 70
+
+# Beam's threads that end with an exception if the connection to a worker breaks.
+_CONNECTION_THREADS = ("beam_control_read", "read_grpc_client_inputs")
 
 
 def choose_workers(requested: int | None, *, utterances: int, runner: str = "local") -> int:
@@ -58,8 +62,19 @@ def new_job_name(command: str) -> str:
     return f"myxtts-{command}-{uuid.uuid4().hex}"
 
 
-def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers: int, name: str) -> None:
-    """Build a pipeline with the named runner and run it to its end; `name` must be unique.
+def run_graph(
+    build: Callable[[beam.Pipeline], object],
+    *,
+    runner: str,
+    workers: int,
+    name: str,
+    blame: Callable[[], str] = lambda: "(out of memory?)",
+) -> None:
+    """Build a pipeline with the named runner and run it to its end.
+
+    Args:
+        name: of the job; unique.
+        blame: says why a local worker process may have died; called if one does.
 
     Raises:
         UserError: a UserError was raised in the graph, here or in a worker process.
@@ -67,6 +82,8 @@ def run_graph(build: Callable[[beam.Pipeline], object], *, runner: str, workers:
         KeyboardInterrupt: the user interrupted it; Beam wraps it like any other exception.
     """
     _record_interrupts()
+    if runner == "local" and workers > 1:
+        _exit_when_a_worker_dies(blame)
     pipeline = RUNNERS[runner](workers, name)
     build(pipeline)
     try:
@@ -89,7 +106,6 @@ def _local_pipeline(workers: int, name: str) -> beam.Pipeline:
     options = PipelineOptions([f"--direct_num_workers={workers}", f"--job_name={name}"])
     if workers == 1:
         return beam.Pipeline(runner=FnApiRunner(), options=options)
-    _exit_when_a_worker_dies()
     environment = SubprocessSDKEnvironment.from_command_string(local_worker_command())
     return beam.Pipeline(runner=FnApiRunner(default_environment=environment), options=options)
 
@@ -117,20 +133,22 @@ def _user_error_text(error: BaseException) -> str | None:
     return user_error_message(f"UserError: {error}" if isinstance(error, UserError) else str(error))
 
 
-def _exit_when_a_worker_dies() -> None:
+def _exit_when_a_worker_dies(blame: Callable[[], str]) -> None:
     """Exit the process if a worker was killed, because the runner would wait forever.
 
     The runner's thread `run_worker` then ends with an exception that nobody handles. The same happens without an error
-    after an interrupt, when the runner disconnects its workers.
+    after an interrupt, when the runner disconnects its workers. Other threads, and Beam's log, tell of the connection.
     """
+    logging.getLogger("apache_beam.runners.worker.data_plane").setLevel(logging.CRITICAL)
     previous = threading.excepthook
 
     def hook(args: threading.ExceptHookArgs) -> None:
-        if args.thread is None or args.thread.name != "run_worker":
+        name = args.thread.name if args.thread is not None else ""
+        if name not in ("run_worker", *_CONNECTION_THREADS):
             previous(args)
-        elif not _INTERRUPTED.is_set():
+        elif name == "run_worker" and not _INTERRUPTED.is_set():
             try:
-                sys.stderr.write("error: a worker process died (out of memory?); nothing was published; run again\n")
+                sys.stderr.write(f"error: a worker process died {blame()}; nothing was published; run again\n")
                 sys.stderr.flush()
             finally:
                 os._exit(WORKER_DIED_EXIT_CODE)

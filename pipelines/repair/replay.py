@@ -7,6 +7,7 @@ utterance are prepared again and filtered together with all others.
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import json
 import os
@@ -15,8 +16,9 @@ from typing import Any, NamedTuple
 
 import apache_beam as beam
 
+from pipelines.build.crash_guard import noted_in, shard_guard
 from pipelines.build.disk_errors import translate_disk_errors
-from pipelines.build.incremental import ReusePolicy
+from pipelines.build.incremental import ReusePolicy, preparation_fingerprint
 from pipelines.build.input_states import recording_sha256
 from pipelines.build.job import BuildJob
 from pipelines.build.listing import Listing
@@ -108,7 +110,7 @@ def _replay(
     plan = plan_published_shards(older, config=config, listing=listing)
     candidates = RetryCandidates(dataset, config=config, plan=plan)
     job.end_leftover_job()
-    recovered = _retry(candidates.elements, config=config, data=dataset.layout.root, runner=runner, lock=lock)
+    recovered = _retry(candidates.elements, config=config, dataset=dataset, runner=runner, lock=lock)
     changing = candidates.shards_of(recovered)
     result = ReplayResult(len(candidates.elements), tuple(sorted(recovered)), (), (), None, ())
     if not changing:
@@ -226,13 +228,15 @@ def _ids(tables: Iterable[StoragePath]) -> Iterator[str]:
 
 
 def _retry(
-    elements: list[tuple[str, Utterance]], *, config: BuildConfig, data: StoragePath, runner: str, lock: Lock
+    elements: list[tuple[str, Utterance]], *, config: BuildConfig, dataset: Dataset, runner: str, lock: Lock
 ) -> set[str]:
     """Prepare these utterances in a Beam job; return the ids of those that give a record now."""
-    staging = Staging.for_new_build(Layout(data))
+    staging = Staging.for_new_build(dataset.layout)
     name = new_job_name("replay")
+    fingerprint = preparation_fingerprint(dataset.info.contract, decode_limit_s=config.decode_limit_s)
     with translate_disk_errors(staging=staging.root):
-        staging.recovered_folder.mkdir(parents=True)
+        crashed = noted_in(staging.create(fingerprint=fingerprint))
+        staging.recovered_folder.mkdir()
         with (
             show_progress(staging.progress_folder, label="rejected utterances", total=len(elements)),
             registered_job(lock, runner=runner, name=name, work=name),  # unique: no later job can use its results
@@ -243,7 +247,7 @@ def _retry(
                     | beam.Create(elements)  # (shard name, Utterance)
                     | beam.GroupByKey()
                     | beam.Reshuffle()
-                    | beam.ParDo(RetryUtterances(config, staging=staging.root))
+                    | beam.ParDo(RetryUtterances(config, data=dataset.layout, staging=staging.root, crashed=crashed))
                 ),
                 runner=runner,
                 workers=choose_workers(config.workers, utterances=len(elements), runner=runner),
@@ -257,18 +261,27 @@ def _retry(
 class RetryUtterances(beam.DoFn):
     """(shard name, utterances) -> nothing; writes the ids of those that give a record into the staging folder."""
 
-    def __init__(self, config: BuildConfig, *, staging: StoragePath):
-        self._config, self._staging = config, Staging(staging)
+    def __init__(self, config: BuildConfig, *, data: Layout, staging: StoragePath, crashed: collections.Counter[str]):
+        self._config, self._data, self._staging, self._crashed = config, data, Staging(staging), crashed
 
     def setup(self) -> None:
         self._prepare = create_preparation(self._config)
 
     def process(self, grouped: tuple[str, Iterable[Utterance]]) -> None:
         shard_name, utterances = grouped
-        with translate_disk_errors(staging=self._staging.root):
+        utterances = list(utterances)
+        guard = shard_guard(
+            shard_name,
+            prepare=self._prepare,
+            utterance_ids=(one.id for one in utterances),
+            crashed=self._crashed,
+            data=self._data,
+            staging=self._staging,
+        )
+        with translate_disk_errors(staging=self._staging.root), guard as prepare:
             progress, recovered = ProgressCounter(self._staging.progress_folder, name=shard_name), []
             for utterance in utterances:
-                if not isinstance(self._prepare(utterance), Rejection):
+                if not isinstance(prepare(utterance), Rejection):
                     recovered.append(utterance.id)
                 progress.add()
             write_json(self._staging.recovered_folder / f"{shard_name}.json", recovered, durable=False)

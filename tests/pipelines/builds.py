@@ -18,6 +18,8 @@ SAMPLE_CONFIG = "configs/preprocess_sample.yaml"
 LJSPEECH_CONFIG = "configs/preprocess_ljspeech.yaml"
 TOKENIZER = "tests/corpora/tokenizer.json"
 ENGLISH = Path("tests/corpora/english")
+# the folder that makes recordings fail as their content says, in a process that has it in PYTHONPATH
+INJECTED_FAULTS = Path("tests/pipelines/injected_faults").absolute()
 # files of a dataset's folder that are not the dataset
 BESIDE = ("validation/", "build_cache/", "report.html", "dataset_info.json", "features.json", ".lock")
 P = TypeVar("P", bound=StoragePath)

@@ -60,7 +60,8 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         patch.setenv("FLINK_MASTER", f"localhost:{free_port()}")
         patch.delenv("FLINK_JOB_SERVER_JAR", raising=False)
-        patch.setenv("PYTHONPATH", str(Path.cwd()))  # the workers' way to what tests have them call
+        # the workers' way to what tests have them call, and to the faults of recordings
+        patch.setenv("PYTHONPATH", f"{builds.INJECTED_FAULTS}{os.pathsep}{Path.cwd()}")
         cluster = Cluster(os.environ["FLINK_MASTER"], files=files)
         try:
             cluster.up()

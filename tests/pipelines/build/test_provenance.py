@@ -16,12 +16,17 @@ import pytest
 import soundfile
 
 from pipelines.build import provenance
+from pipelines.build.preparation import create_contract, create_preparation
 from pipelines.build.provenance import PROCESSOR, check_worker, differences, made_here, merged
-from shared.dataset import Dataset
+from shared.dataset import Contract, Dataset
 from shared.errors import UserError
 from tests.pipelines import builds, damage
 
 OTHER = "0.0.1"
+
+
+def sample_contract() -> Contract:
+    return create_contract(create_preparation(builds.config_of([], config=builds.SAMPLE_CONFIG)))
 
 
 @pytest.fixture
@@ -90,12 +95,23 @@ def test_a_repair_with_another_version_says_so_and_gives_the_published_bytes(
 
 
 def test_a_worker_with_another_version_ends_the_job_in_a_line() -> None:
-    driver = made_here() | {PROCESSOR: ("another",), "of_the_driver_alone": ("1",)}
-    check_worker(driver)
+    driver, contract = made_here() | {PROCESSOR: ("another",), "of_the_driver_alone": ("1",)}, sample_contract()
+    check_worker(made_by=driver, contract=contract, here=contract)
     with pytest.raises(
         UserError, match=rf"the worker on \S+ has not the driver's soxr {OTHER} \(here .*\); nothing was"
     ):
-        check_worker(driver | {"soxr": (OTHER,)})
+        check_worker(made_by=driver | {"soxr": (OTHER,)}, contract=contract, here=contract)
+
+
+def test_a_worker_with_another_tokenizer_ends_the_job_in_a_line() -> None:
+    driver = sample_contract()
+    other = driver.tokenizer.model_copy(update={"sha256": "0" * 64, "location": "elsewhere"})
+    here = driver.model_copy(update={"tokenizer": other})
+    expected = (
+        rf"has not the driver's tokenizer.sha256 {driver.tokenizer.sha256} \(here 0+\); nothing was .* same files$"
+    )
+    with pytest.raises(UserError, match=expected):
+        check_worker(made_by=made_here(), contract=driver, here=here)
 
 
 @pytest.mark.slow
