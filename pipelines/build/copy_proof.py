@@ -22,6 +22,10 @@ MAX_SPEED_CHANGE = 0.06
 MIN_OVERLAP = 0.75  # of the longer recording
 MIN_FRAMES = 8
 
+# Most candidates are refused by pictures of a sixteenth of the size.
+COARSE = 4
+COARSE_MARGIN = 0.2
+
 # The correlation that proves a copy: more for a word, which another voice can say alike, than for a sentence. Of
 # one-word clips of different words, none of 3.1 million pairs reaches 0.93; of sentences, no pair reaches 0.7.
 WORD_S, SENTENCE_S = 1.0, 2.0
@@ -31,15 +35,39 @@ WORD_CORRELATION, SENTENCE_CORRELATION = 0.95, 0.85
 def are_copies(one: np.ndarray, other: np.ndarray, *, spec: FeatureSpec) -> bool:
     """Whether two mels, [F, M] ln magnitudes, are of one recording."""
     shorter_s = min(len(one), len(other)) / spec.frames_per_second
-    needed = np.interp(shorter_s, [WORD_S, SENTENCE_S], [WORD_CORRELATION, SENTENCE_CORRELATION])
-    return correlation(one, other, spec=spec) >= float(needed)
+    needed = float(np.interp(shorter_s, [WORD_S, SENTENCE_S], [WORD_CORRELATION, SENTENCE_CORRELATION]))
+    if coarse_correlation(one, other, spec=spec) < needed - COARSE_MARGIN:
+        return False
+    return correlation(one, other, spec=spec) >= needed
 
 
 def correlation(one: np.ndarray, other: np.ndarray, *, spec: FeatureSpec) -> float:
     """The largest correlation of two mels over all shifts and speeds; -1 if they cannot be laid over each other."""
-    bands = int(BANDS_SHARE * spec.n_mels)
+    return _correlation(one, other, centres_hz=_centres_hz(spec), min_frames=MIN_FRAMES)
+
+
+def coarse_correlation(one: np.ndarray, other: np.ndarray, *, spec: FeatureSpec) -> float:
+    """The correlation of pictures of a sixteenth of the size: at most 0.17 smaller for copies, in less time."""
+    centres_hz = _centres_hz(spec)[COARSE // 2 :: COARSE][: spec.n_mels // COARSE]
+    return _correlation(_pooled(one), _pooled(other), centres_hz=centres_hz, min_frames=MIN_FRAMES // COARSE)
+
+
+def _pooled(mel: np.ndarray) -> np.ndarray:
+    """The sums of squares of COARSE frames and bands, divided by their number."""
+    F, M = (size // COARSE for size in mel.shape)
+    whole = mel[: F * COARSE, : M * COARSE].astype(np.float32)
+    in_time = np.add.reduce([whole[start::COARSE] for start in range(COARSE)])
+    pooled: np.ndarray = np.add.reduce([in_time[:, start::COARSE] for start in range(COARSE)])
+    return pooled / np.float32(COARSE**2)
+
+
+def _correlation(one: np.ndarray, other: np.ndarray, *, centres_hz: np.ndarray, min_frames: int) -> float:
+    if min(len(one), len(other)) < min_frames:
+        return -1.0
+    bands = int(BANDS_SHARE * len(centres_hz))
     first, second = _audible(one), _audible(other)
-    return max((_best(first[:, :bands], scaled[:, :bands]) for scaled in _scaled(first, second, spec=spec)), default=-1)
+    scaled = _scaled(first, second, centres_hz=centres_hz)
+    return max(_best(first[:, :bands], picture[:, :bands], min_frames=min_frames) for picture in scaled)
 
 
 def _audible(mel: np.ndarray) -> np.ndarray:
@@ -48,13 +76,12 @@ def _audible(mel: np.ndarray) -> np.ndarray:
     return np.maximum(wide, np.percentile(wide, LOUD_PERCENTILE) - np.float32(RANGE_LN))
 
 
-def _scaled(one: np.ndarray, other: np.ndarray, *, spec: FeatureSpec) -> Iterator[np.ndarray]:
+def _scaled(one: np.ndarray, other: np.ndarray, *, centres_hz: np.ndarray) -> Iterator[np.ndarray]:
     """The other mel at its own speed, and at the speed that gives it the length of the first one."""
     yield other
     speed = len(other) / len(one)
     if len(one) != len(other) and abs(speed - 1) <= MAX_SPEED_CHANGE:
-        centres_hz = _centres_hz(spec)
-        bands = np.interp(centres_hz / speed, centres_hz, np.arange(spec.n_mels))
+        bands = np.interp(centres_hz / speed, centres_hz, np.arange(len(centres_hz)))
         frames = np.linspace(0, len(other) - 1, len(one))
         yield _interpolated(_interpolated(other, frames).T, bands).T
 
@@ -73,9 +100,9 @@ def _centres_hz(spec: FeatureSpec) -> np.ndarray:
     return weights.argmax(axis=int(weights.shape[0] == spec.n_mels)) * spec.sample_rate_hz / spec.n_fft
 
 
-def _best(one: np.ndarray, other: np.ndarray) -> float:
+def _best(one: np.ndarray, other: np.ndarray, *, min_frames: int) -> float:
     """The correlation at the shift where it is largest."""
-    needed = max(MIN_OVERLAP * max(len(one), len(other)), MIN_FRAMES)
+    needed = max(MIN_OVERLAP * max(len(one), len(other)), min_frames)
     shifts = np.arange(-(len(other) - 1), len(one))  # of `other` against `one`
     overlaps = np.minimum(len(one), len(other) + shifts) - np.maximum(shifts, 0)
     allowed = np.flatnonzero(overlaps >= needed)

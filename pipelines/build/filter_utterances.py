@@ -1,8 +1,8 @@
 """Second step of a build: decide which prepared records are kept.
 
-Every decision follows from columns of the prepared rows, so that a changed threshold needs no decoding. Each source
-is filtered independently, so that adding a source changes nothing in the others. The one exception is the check that
-no text is in both splits, which compares all sources.
+Every decision follows from columns of the prepared rows, so that a changed threshold needs no decoding. The sources are
+filtered in the order of the config: a copy of a recording of an earlier source is rejected, so that a source that is
+added at the end changes nothing in the others. The one exception is the check that no text is in both splits.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
-from pipelines.build.copy_proof import are_copies
 from pipelines.build.disk_errors import translate_disk_errors
+from pipelines.build.duplicates import DuplicateSearch, Place
 from pipelines.build.mel_reader import MelReader
-from pipelines.build.near_duplicates import distances_to_copies
+from pipelines.build.near_duplicates import Recordings
 from pipelines.build.splits import text_key
 from pipelines.build.staging import FILTER_ROWS, Staging
 from pipelines.config import BuildConfig
@@ -72,10 +72,19 @@ class FilterUtterances(beam.DoFn):
 
 def filter_utterances(shard_names: list[str], *, config: BuildConfig, data: Layout, staging: Staging) -> None:
     """Filter all prepared records; write the results by shard, and the speech rates by source."""
+    bits = config.checks.min_duplicate_bits
     mels = MelReader(config, data=data, staging=staging)
-    filters = {
-        source: SourceFilter(read_source_rows(list(group), staging=staging), checks=config.checks, mels=mels)
+    duplicates = DuplicateSearch(mels, below_bits=bits) if bits is not None else None
+    by_source = {
+        source: list(group)
         for source, group in itertools.groupby(shard_names, key=lambda name: ShardName.parse(name).source)
+    }
+    filters = {
+        source: SourceFilter(
+            read_source_rows(by_source[source], staging=staging), checks=config.checks, duplicates=duplicates
+        )
+        for source in config.sources
+        if source in by_source
     }
     rates = {source: filter_.check_within_source(config.sources[source]) for source, filter_ in filters.items()}
     held_out: set[int] = set().union(*(filter_.validation_texts() for filter_ in filters.values()))
@@ -122,8 +131,8 @@ def read_source_rows(shard_names: list[str], *, staging: Staging) -> SourceRows:
 class SourceFilter:
     """The checks on the rows of one source, and the failures that they found."""
 
-    def __init__(self, rows: SourceRows, *, checks: CheckConfig, mels: MelReader):
-        self._rows, self._checks, self._mels = rows, checks, mels
+    def __init__(self, rows: SourceRows, *, checks: CheckConfig, duplicates: DuplicateSearch | None):
+        self._rows, self._checks, self._duplicates = rows, checks, duplicates
         count = len(rows.texts)
         self._failed: dict[int, list[tuple[Reason, str]]] = {}
         self._numbers = {
@@ -150,33 +159,35 @@ class SourceFilter:
         for failure in failures(self._numbers, checks=self._checks):
             self._fail(*failure)
         rates = self._check_speech_rates()
-        self._find_copies()
-        for failure in failures(self._numbers, checks=self._checks, bounds=(DUPLICATE_BOUND,)):
-            self._fail(*failure)
+        originals = self._find_copies()
+        for row, reason, message in failures(self._numbers, checks=self._checks, bounds=(DUPLICATE_BOUND,)):
+            self._fail(row, reason, f"{message}: a copy of {originals[row]}")
         self._count_text_repeats()
         for failure in failures(self._numbers, checks=self._checks, bounds=(REPEAT_BOUND,)):
             self._fail(*failure)
         self._check_caps(source)
+        if self._duplicates is not None:
+            recordings, places = self._recordings()
+            self._duplicates.keep(recordings, places=places)
         return rates
 
-    def _find_copies(self) -> None:
-        """Set the distance of each row to the nearest earlier one whose mel proves that it is a copy."""
-        if self._checks.min_duplicate_bits is None:
-            return
-        passing, hashes = self._passing(), self._rows.names["audio_hash"]
+    def _find_copies(self) -> dict[int, str]:
+        """Set the distance of each row to its original; return the ids of the originals, by row."""
+        if self._duplicates is None:
+            return {}
+        passing = self._passing()
+        recordings, places = self._recordings()
+        distances, originals = self._duplicates.find(recordings, places=places)
+        self._numbers["duplicate_bits"][passing] = distances
+        return dict(zip(passing.tolist(), originals, strict=True))
 
-        def are_proven_copies(one: int, other: int) -> bool:
-            first, second = self._mel(int(passing[one])), self._mel(int(passing[other]))
-            return first is not None and second is not None and are_copies(first, second, spec=self._mels.spec)
-
-        self._numbers["duplicate_bits"][passing] = distances_to_copies(
-            [hashes[row] for row in passing],
-            are_copies=are_proven_copies,
-            below_bits=self._checks.min_duplicate_bits,
-        )
-
-    def _mel(self, row: int) -> np.ndarray | None:
-        return self._mels.mel(self._rows.shard_names[self._rows.shard[row]], int(self._rows.row[row]))
+    def _recordings(self) -> tuple[Recordings, list[Place]]:
+        """The recordings of the rows without a failure so far, and their places."""
+        rows, passing = self._rows, self._passing()
+        ids, hashes = rows.names["utterance_id"], rows.names["audio_hash"]
+        places = [Place(ids[row], rows.shard_names[rows.shard[row]], int(rows.row[row])) for row in passing.tolist()]
+        durations_s = rows.numbers["duration_s"][passing]
+        return Recordings.of([hashes[row] for row in passing.tolist()], durations_s=durations_s), places
 
     def _check_ids(self) -> None:
         """Fail the second row of an id in both splits; within a shard, preparation has rejected it already."""

@@ -1,73 +1,110 @@
-"""Recordings that may be copies: those whose mels have nearly the same hash; `copy_proof.py` says whether they are."""
+"""Recordings that may be copies: those whose mels have nearly the same hash; `copy_proof.py` says whether they are.
+
+Every pair of recordings of about the same length is compared, so the search misses none, however large the corpus. A
+comparison takes some nanoseconds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
+from pipelines.build.copy_proof import MAX_SPEED_CHANGE
 from preprocess.check_config import HASH_BITS
 
-# Only clips with one equal group of 16 bits are compared. Two hashes that differ in fewer bits than there are groups
-# always have an equal group (pigeonhole principle). Copies nearly always have one, because their differing bits are
-# clustered.
-GROUP_BITS = 16
+# Copies differ in length by their speed, and by what was cut off or added at the ends.
+MAX_CUT_S = 0.4
 
-# Many clips can share one group, such as all that begin with silence: each is compared with this many before it.
-MAX_NEIGHBOURS = 256
-
-# So many of the nearest candidates of each clip are laid over it.
+# So many of the nearest candidates of each recording are laid over it.
 MAX_CANDIDATES = 4
 
+# The arrays of one comparison of so many recordings with so many others stay in the processor's cache.
+BLOCK_ROWS, BLOCK_COLUMNS = 64, 4096
 
-def distances_to_copies(
-    hashes: list[str], *, are_copies: Callable[[int, int], bool], below_bits: int = HASH_BITS
-) -> np.ndarray:
-    """The Hamming distance of each recording to the nearest earlier one that is proven to be a copy of it.
+
+class Recordings(NamedTuple):
+    """What the search compares of N recordings."""
+
+    hashes: np.ndarray  # [N, 2] uint64
+    durations_s: np.ndarray  # [N]
+
+    @classmethod
+    def of(cls, hashes: list[str], *, durations_s: np.ndarray) -> Recordings:
+        """From hashes of 128 bits in hexadecimal."""
+        words = np.frombuffer(bytes.fromhex("".join(hashes)), np.uint64)
+        return cls(words.reshape(len(hashes), HASH_BITS // 64), np.asarray(durations_s, np.float64))
+
+    def followed_by(self, other: Recordings) -> Recordings:
+        return Recordings(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+
+class Copies(NamedTuple):
+    """For each of N recordings, the nearest earlier one that is proven to be its original."""
+
+    bits: np.ndarray  # [N] Hamming distance of the hashes; 128 for a recording without an original
+    originals: np.ndarray  # [N] the number of the original; -1 for a recording without one
+
+
+def find_copies(
+    recordings: Recordings, *, known: int = 0, are_copies: Callable[[int, int], bool], below_bits: int = HASH_BITS
+) -> Copies:
+    """Find the copies among recordings.
 
     Args:
-        hashes: N hashes of 128 bits, in hexadecimal.
+        known: so many recordings at the beginning are known not to be copies, and are compared as originals only.
         are_copies: compares two recordings, by their numbers.
         below_bits: recordings whose hashes differ in so many bits or more are not compared.
-
-    Returns:
-        [N] int64; 128 for a recording without a copy.
     """
-    found = np.full(len(hashes), HASH_BITS, np.int64)
-    bits, earlier = nearest_earlier(hashes)
-    for row in np.flatnonzero((bits < below_bits).any(axis=1)).tolist():
-        candidates = sorted(zip(bits[row].tolist(), earlier[row].tolist(), strict=True))
-        copies = (distance for distance, other in candidates if distance < below_bits and are_copies(row, other))
-        found[row] = next(copies, HASH_BITS)
+    found = Copies(np.full(len(recordings.hashes), HASH_BITS, np.int64), np.full(len(recordings.hashes), -1, np.int64))
+    for later, distance, earlier in _candidates(recordings, known=known, below_bits=below_bits):
+        if found.originals[later] < 0 and are_copies(later, earlier):
+            found.bits[later], found.originals[later] = distance, earlier
     return found
 
 
-def nearest_earlier(hashes: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest Hamming distances of each hash to earlier ones, and the numbers of these.
-
-    Returns:
-        Two [N, MAX_CANDIDATES] int64; distance 128 and number -1 if fewer earlier hashes share a group of 16 bits.
-    """
-    bits = np.full((len(hashes), MAX_CANDIDATES), HASH_BITS, np.int64)
-    earlier = np.full((len(hashes), MAX_CANDIDATES), -1, np.int64)
-    if hashes:
-        data = np.frombuffer(bytes.fromhex("".join(hashes)), np.uint8).reshape(len(hashes), HASH_BITS // 8)
-        for group in data.view(np.uint16).T:
-            _compare_group(group, words=data.view(np.uint64), bits=bits, earlier=earlier)
-    return bits, earlier
+def _candidates(recordings: Recordings, *, known: int, below_bits: int) -> Iterator[tuple[int, int, int]]:
+    """(number of a recording, Hamming distance, number of an earlier one), by recording, the nearest first."""
+    nearest = _nearest(np.empty((0, 3), np.int64))
+    for pairs in _near_pairs(recordings, known=known, below_bits=below_bits):
+        nearest = _nearest(np.concatenate([nearest, pairs]))
+    yield from map(tuple, nearest.tolist())
 
 
-def _compare_group(group: np.ndarray, *, words: np.ndarray, bits: np.ndarray, earlier: np.ndarray) -> None:
-    """Take clips with an equal value of this group up, where they are nearer than the farthest so far."""
-    order = np.argsort(group, kind="stable")
-    values = group[order]
-    for distance in range(1, min(MAX_NEIGHBOURS, len(order) - 1) + 1):
-        (alike,) = np.nonzero(values[distance:] == values[:-distance])
-        if len(alike) == 0:
-            return
-        later, before = order[alike + distance], order[alike]
-        differing = np.bitwise_count(words[later] ^ words[before]).sum(axis=1, dtype=np.int64)
-        farthest = bits[later].argmax(axis=1)
-        is_nearer = (differing < bits[later, farthest]) & ~(earlier[later] == before[:, None]).any(axis=1)
-        later, farthest = later[is_nearer], farthest[is_nearer]
-        bits[later, farthest], earlier[later, farthest] = differing[is_nearer], before[is_nearer]
+def _nearest(pairs: np.ndarray) -> np.ndarray:
+    """Of the pairs (later, distance, earlier) of each later recording the nearest, sorted, [P, 3]."""
+    pairs = pairs[np.lexsort(pairs.T[::-1])]
+    starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
+    ranks = np.arange(len(pairs)) - np.repeat(starts, np.diff(starts, append=len(pairs)))
+    return pairs[ranks < MAX_CANDIDATES]
+
+
+def _near_pairs(recordings: Recordings, *, known: int, below_bits: int) -> Iterator[np.ndarray]:
+    """Pairs (later, distance, earlier) of about the same length whose hashes differ in fewer bits, [P, 3] each."""
+    order = np.argsort(recordings.durations_s, kind="stable")
+    words, durations_s = recordings.hashes[order], recordings.durations_s[order]
+    longest = np.searchsorted(durations_s, durations_s * (1 + MAX_SPEED_CHANGE) + MAX_CUT_S, side="right")
+    waiting: list[np.ndarray] = []
+    for start in range(0, len(order), BLOCK_ROWS):
+        rows = np.arange(start, min(start + BLOCK_ROWS, len(order)))
+        for first in range(start, int(longest[rows[-1]]), BLOCK_COLUMNS):
+            columns = np.arange(first, min(first + BLOCK_COLUMNS, int(longest[rows[-1]])))
+            row, column, distance = _below(words[rows], words[columns], bits=below_bits)
+            shorter, other = rows[row], columns[column]
+            is_pair = (other > shorter) & (other < longest[shorter])
+            one, two = order[shorter[is_pair]], order[other[is_pair]]
+            pairs = np.stack([np.maximum(one, two), distance[is_pair], np.minimum(one, two)], axis=1)
+            waiting.append(pairs[pairs[:, 0] >= known])
+        if sum(map(len, waiting)) > BLOCK_ROWS * BLOCK_COLUMNS:
+            yield np.concatenate(waiting)
+            waiting.clear()
+    yield np.concatenate([np.empty((0, 3), np.int64), *waiting])
+
+
+def _below(one: np.ndarray, other: np.ndarray, *, bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs of hashes, [A, 2] and [B, 2], that differ in fewer bits: row, column, distance, [P] each."""
+    distances = np.bitwise_count(one[:, None, 0] ^ other[None, :, 0])
+    distances += np.bitwise_count(one[:, None, 1] ^ other[None, :, 1])
+    rows, columns = np.nonzero(distances < bits)
+    return rows, columns, distances[rows, columns].astype(np.int64)

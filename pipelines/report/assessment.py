@@ -67,7 +67,7 @@ def assess_dataset(dataset: Dataset, *, kept: DatasetRows, totals: Totals) -> As
         _splits(totals.splits),
         *_languages_without_validation(totals),
         _leaks(totals.repetitions),
-        _copies(totals.repetitions, sources=len(totals.sources)),
+        _copies(totals.repetitions),
         _unknown_tokens(totals.texts),
         *_unread_numbers(totals.texts),
         _noise(kept),
@@ -198,17 +198,15 @@ def _leaks(repetitions: RepetitionTotals) -> Aspect:
     return Aspect(WARNING, title, "Set split_by=text or checks.reject_text_leaks=true.")
 
 
-def _copies(repetitions: RepetitionTotals, *, sources: int) -> Aspect:
-    scope = " Recordings of different sources are not compared." if sources > 1 else ""
+def _copies(repetitions: RepetitionTotals) -> Aspect:
     if not repetitions.is_compared:
         return Aspect(UNKNOWN, "Not searched for duplicate recordings", "checks.min_duplicate_bits is null.")
     if repetitions.copies:
         title = f"{_count(repetitions.copies, 'duplicate recording')}"
-        return Aspect(WARNING, title, f"checks.min_duplicate_bits keeps one recording of each.{scope}")
+        return Aspect(WARNING, title, "checks.min_duplicate_bits keeps one recording of each.")
     filtered = repetitions.filtered_copies
     found = f"{_count(filtered, 'duplicate')} filtered." if filtered else "None was found."
-    title = "No duplicate recordings" + " within a source" * (sources > 1)
-    return Aspect(OK, title, f"{found}{scope}")
+    return Aspect(OK, "No duplicate recordings", found)
 
 
 def _unknown_tokens(texts: Sequence[TextIssues]) -> Aspect:

@@ -178,6 +178,30 @@ def test_a_replaced_recording_is_prepared_again(corpus: Path, tmp_path: Path) ->
     assert changed == {"ljspeech/N00"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
+def test_of_copies_in_two_sources_that_of_the_first_in_the_config_stays(
+    order: tuple[str, str], tmp_path: Path, reference: Path
+) -> None:
+    """The second source holds a copy of one recording, and another recording."""
+    clips = sorted((reference / "corpora/LJSpeech-1.1/wavs").glob("*.wav"))[:5]
+    for source, chosen in (("first", clips[:4]), ("second", clips[3:])):
+        (tmp_path / source).mkdir()
+        for clip in chosen:
+            samples, rate_hz = soundfile.read(clip)
+            soundfile.write(tmp_path / source / f"{clip.stem}.flac", samples * 0.5, rate_hz)
+            (tmp_path / source / f"{clip.stem}.txt").write_text(f"The text of {clip.stem} in words.")
+    sources = ", ".join(f"{one}: {{reader: folder, root: {tmp_path / one}, language: en}}" for one in order)
+    words = [f"sources={{{sources}}}", f"tokenizer={builds.TOKENIZER}", "max_rejected_fraction=1.0"]
+    data = builds.build(tmp_path / "data", config=builds.LJSPEECH_CONFIG, overrides=words)
+    copy, original = f"{order[1]}/{clips[3].stem}", f"{order[0]}/{clips[3].stem}"
+    rejected = rows_of(data / "rejected")
+    assert set(rejected) == {copy}
+    assert rejected[copy]["reason"] == "duplicate_audio"
+    assert rejected[copy]["message"].endswith(f"a copy of {original}")
+    assert len(rows_of(data / "manifest")) == 5
+
+
 def test_a_copy_in_another_format_is_a_duplicate_and_the_first_stays(tmp_path: Path, reference: Path) -> None:
     """Eight clips of LJSpeech as flac and as mp3, in one folder: one of each pair is kept."""
     folder = tmp_path / "corpus"

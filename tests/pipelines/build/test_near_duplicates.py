@@ -2,81 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 
-from pipelines.build.near_duplicates import GROUP_BITS, MAX_CANDIDATES, distances_to_copies, nearest_earlier
+from pipelines.build.copy_proof import MAX_SPEED_CHANGE
+from pipelines.build.near_duplicates import MAX_CANDIDATES, MAX_CUT_S, Recordings, find_copies
 from preprocess.check_config import HASH_BITS
 
-SURE_BITS = HASH_BITS // GROUP_BITS - 1
 
+class Corpus(NamedTuple):
+    numbers: list[int]  # hashes
+    durations_s: list[float]
 
-def hexadecimal(number: int) -> str:
-    return number.to_bytes(HASH_BITS // 8, "big").hex()
+    def recordings(self) -> Recordings:
+        hashes = [number.to_bytes(HASH_BITS // 8, "big").hex() for number in self.numbers]
+        return Recordings.of(hashes, durations_s=np.array(self.durations_s))
 
-
-def distances(numbers: list[int]) -> list[int]:
-    """Every candidate is a copy."""
-    return distances_to_copies([hexadecimal(number) for number in numbers], are_copies=lambda *_: True).tolist()
-
-
-def brute_force(numbers: list[int]) -> list[int]:
-    return [
-        min(((number ^ earlier).bit_count() for earlier in numbers[:at]), default=HASH_BITS)
-        for at, number in enumerate(numbers)
-    ]
+    def candidates(self, later: int, *, below_bits: int, known: int = 0) -> list[tuple[int, int]]:
+        """(distance, number) of the nearest earlier recordings of about the same length, by brute force."""
+        found = []
+        for earlier in range(later if later >= known else 0):
+            shorter, longer = sorted([self.durations_s[later], self.durations_s[earlier]])
+            distance = (self.numbers[later] ^ self.numbers[earlier]).bit_count()
+            if distance < below_bits and longer < shorter * (1 + MAX_SPEED_CHANGE) + MAX_CUT_S:
+                found.append((distance, earlier))
+        return sorted(found)[:MAX_CANDIDATES]
 
 
 @st.composite
-def families(draw: st.DrawFn) -> list[int]:
-    """Numbers; some of them differ from others in a few bits."""
+def corpora(draw: st.DrawFn) -> Corpus:
+    """Hashes, some of which differ from others in a few bits, of recordings of like and unlike lengths."""
     numbers = draw(st.lists(st.integers(0, 2**HASH_BITS - 1), min_size=1, max_size=8))
     for _ in range(draw(st.integers(0, 12))):
-        changed = draw(st.lists(st.integers(0, HASH_BITS - 1), max_size=SURE_BITS, unique=True))
+        changed = draw(st.lists(st.integers(0, HASH_BITS - 1), max_size=40, unique=True))
         numbers.append(draw(st.sampled_from(numbers)) ^ sum(1 << bit for bit in changed))
-    return draw(st.permutations(numbers))
+    numbers = draw(st.permutations(numbers))
+    duration_s = st.sampled_from([1.0, 1.3, 1.7, 4.0, 4.6, 5.0, 5.5])
+    return Corpus(numbers, draw(st.lists(duration_s, min_size=len(numbers), max_size=len(numbers))))
 
 
-@hypothesis.given(families())
-def test_every_copy_of_seven_bits_or_less_is_found_at_its_distance(numbers: list[int]) -> None:
-    for ours, expected in zip(distances(numbers), brute_force(numbers), strict=True):
-        assert ours >= expected
-        if expected <= SURE_BITS:
-            assert ours == expected
+def some_are_copies(one: int, other: int) -> bool:
+    return (one * 7 + other * 3) % 5 < 3
 
 
-@hypothesis.given(families())
-def test_the_candidates_are_earlier_different_and_at_their_distance(numbers: list[int]) -> None:
-    bits, earlier = nearest_earlier([hexadecimal(number) for number in numbers])
-    for row, (of_row, others) in enumerate(zip(bits.tolist(), earlier.tolist(), strict=True)):
-        found = [(distance, other) for distance, other in zip(of_row, others, strict=True) if other >= 0]
-        assert len({other for _, other in found}) == len(found)
-        assert all(other < row and distance == (numbers[row] ^ numbers[other]).bit_count() for distance, other in found)
+@hypothesis.given(corpora(), st.integers(1, HASH_BITS), st.integers(0, 20))
+@pytest.mark.parametrize("are_copies", [lambda *_: True, some_are_copies], ids=["all", "some"])
+def test_the_original_is_the_nearest_candidate_that_is_proven(
+    are_copies: Callable[[int, int], bool], corpus: Corpus, below_bits: int, known: int
+) -> None:
+    found = find_copies(corpus.recordings(), known=known, are_copies=are_copies, below_bits=below_bits)
+    for later in range(len(corpus.numbers)):
+        candidates = corpus.candidates(later, below_bits=below_bits, known=known)
+        expected = next((one for one in candidates if are_copies(later, one[1])), (HASH_BITS, -1))
+        assert (found.bits[later], found.originals[later]) == expected
 
 
-@hypothesis.given(families(), st.integers(1, HASH_BITS))
-def test_only_proven_candidates_below_the_bound_count(numbers: list[int], bound: int) -> None:
-    """Every second recording is no copy of any other."""
-    asked: list[tuple[int, int]] = []
+def test_blocks_of_the_comparison_miss_no_pair() -> None:
+    """More recordings than fit one block, in random order."""
+    chance = np.random.default_rng(3)
+    hashes = chance.integers(0, 2**63, (9_000, 2), dtype=np.uint64)
+    durations_s = chance.uniform(1.0, 10.0, 9_000)
+    originals, copies = chance.permutation(9_000).reshape(2, -1)
+    hashes[copies] = hashes[originals] ^ np.array([0b10110, 1 << 60], np.uint64)
+    durations_s[copies] = durations_s[originals] * 1.03
+    found = find_copies(Recordings(hashes, durations_s), are_copies=lambda *_: True, below_bits=25)
+    later, earlier = np.maximum(originals, copies), np.minimum(originals, copies)
+    assert (found.originals[later] == earlier).all()
+    assert (found.bits[later] == 4).all()
+    assert np.count_nonzero(found.originals >= 0) == len(later)
 
-    def are_copies(one: int, other: int) -> bool:
-        asked.append((one, other))
-        return one % 2 == 0 and other % 2 == 0
 
-    found = distances_to_copies(list(map(hexadecimal, numbers)), are_copies=are_copies, below_bits=bound)
-    assert (found[1::2] == HASH_BITS).all()
-    assert all(distance < bound or distance == HASH_BITS for distance in found.tolist())
-    assert all((numbers[one] ^ numbers[other]).bit_count() < bound for one, other in asked)
-    assert len(asked) <= MAX_CANDIDATES * len(numbers)
-
-
-def test_an_empty_corpus_and_a_corpus_of_one_have_no_copies() -> None:
-    assert distances([]) == []
-    assert distances([5]) == [HASH_BITS]
+@pytest.mark.parametrize("clips", [0, 1])
+def test_an_empty_corpus_and_a_corpus_of_one_have_no_copies(clips: int) -> None:
+    found = find_copies(Corpus([5] * clips, [1.0] * clips).recordings(), are_copies=lambda *_: True)
+    assert found.originals.tolist() == [-1] * clips
 
 
 @pytest.mark.slow
 def test_ten_thousand_equal_recordings_are_found_in_little_time() -> None:
-    assert (np.array(distances([5] * 10_000)) == np.array([HASH_BITS, *[0] * 9_999])).all()
+    found = find_copies(Corpus([5] * 10_000, [2.0] * 10_000).recordings(), are_copies=lambda *_: True)
+    assert found.bits.tolist() == [HASH_BITS, *[0] * 9_999]
