@@ -172,7 +172,7 @@ def audio_hash(mel: np.ndarray) -> str:
     """Perceptual hash of a recording, 128 bits as hexadecimal digits.
 
     A difference hash (known from images) of the mel, pooled to 8 bands by 17 cells of time. Copies in another format,
-    gain or rate differ in a few bits; two recordings of one sentence by one speaker differ in tens of bits.
+    gain or rate differ in a few bits; recordings of different sentences differ in tens of bits.
     """
     F, M = mel.shape
     some = mel[::HASH_STEP].ravel()

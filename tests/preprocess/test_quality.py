@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import soxr
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -176,14 +175,10 @@ def test_a_copy_has_nearly_the_hash_of_the_recording(how: str, change: Change, c
         assert bits(measured(change(samples)).audio_hash, measured(samples).audio_hash) < 13
 
 
-def test_two_recordings_differ_in_many_bits(clips: dict[str, np.ndarray], reference: Path) -> None:
+def test_recordings_of_different_sentences_are_no_candidates(clips: dict[str, np.ndarray]) -> None:
+    """Those of one sentence may be: `test_copy_proof.py` tells copies from those."""
     hashes = [measured(samples).audio_hash for samples in clips.values()]
     assert min(itertools.starmap(bits, itertools.combinations(hashes, 2))) > 26
-    said_twice = [
-        decode_audio(read_audio_file(str(path)), max_duration_s=20.0).samples
-        for path in sorted((reference / "corpora/vctk/VCTK-Corpus/wav48").glob("*/*_003.wav"))
-    ]
-    assert bits(*(measured(soxr.resample(samples, 16_000, RATE_HZ)).audio_hash for samples in said_twice)) > 13
 
 
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1))
