@@ -7,16 +7,15 @@ is imported sooner than the process imports it.
 from __future__ import annotations
 
 import errno
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
-from types import ModuleType
+from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).parents[3]))
+from tests.changed_imports import change_on_import
 
 LIMIT_S = 3.0  # in the place of minutes
 _IS_ALONE = "preprocess.isolated" in sys.orig_argv
@@ -79,34 +78,6 @@ def _shorten_the_limit(isolated: Any) -> None:
 
 
 CHANGES = {"preprocess.audio": _break_reading, "preprocess.isolated": _shorten_the_limit}
-
-
-class _ChangedLoader(importlib.abc.Loader):
-    def __init__(self, loader: importlib.abc.Loader):
-        self._loader = loader
-
-    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
-        return self._loader.create_module(spec)
-
-    def exec_module(self, module: ModuleType) -> None:
-        self._loader.exec_module(module)
-        CHANGES[module.__name__](module)
-
-
-class _Finder(importlib.abc.MetaPathFinder):
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name not in CHANGES or (_IS_ALONE and name == "preprocess.isolated"):  # it is the program there
-            return None
-        sys.meta_path.remove(self)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            sys.meta_path.insert(0, self)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _ChangedLoader(spec.loader)
-        return spec
-
-
-sys.meta_path.insert(0, _Finder())
+if _IS_ALONE:  # the second one is the program itself
+    del CHANGES["preprocess.isolated"]
+change_on_import(CHANGES)
