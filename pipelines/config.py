@@ -34,6 +34,8 @@ class BuildConfig(Config):
     # share of the utterances that validation gets, by hash
     validation_fraction: float = pydantic.Field(0.02, ge=0, lt=1)
     split_by: Literal["text", "utterance", "speaker"] = "text"  # what never occurs in both splits
+    # file with a person on each line: the names, source/speaker, of their voices, between tabs; for split_by: speaker
+    speaker_groups: Path | None = None
     held_out: Path | None = None  # file with utterance ids or speakers, one a line, that always go to validation
 
     decode_limit_s: float = pydantic.Field(60.0, gt=0, le=MAX_DECODE_S)  # longer recordings are not decoded

@@ -86,16 +86,16 @@ def plan_shards(
     splits = SplitRule.from_config(config)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     selected: collections.Counter[tuple[str, str]] = collections.Counter()
-    missing = set(splits.held_out)
+    missing = {name: "held_out" for name in splits.held_out} | {name: "speaker_groups" for name in splits.groups}
     for name, source in config.sources.items():
         before = counts.total()
         for element in read_corpus(source, name=name):
             split = splits.split_of(element)
             counts[name, split] += 1
             selected[name, split] += is_selected(element)
-            missing.discard(element.id)
-            if isinstance(element, Utterance):
-                missing.discard(element.speaker)
+            if missing:
+                missing.pop(element.id, None)
+                missing.pop(element.speaker if isinstance(element, Utterance) else "", None)
             order = order_hash(element.id)
             if listing is not None:
                 listing.add(element, source=name, split=split, order=order)
@@ -105,7 +105,7 @@ def plan_shards(
             raise UserError(f"sources.{name}: {source.root} lists no utterance; expected at least one in its metadata")
     if missing:
         named = ", ".join(sorted(missing)[:3])
-        message = f"held_out: no source has {named} (unknown names: {len(missing)})"
+        message = f"{missing[min(missing)]}: no source has {named} (unknown names: {len(missing)})"
         raise UserError(f"{message}; expected source/utterance or source/speaker, one per line")
     shards = {
         key: shard_count(count, utterances_per_shard=config.utterances_per_shard) for key, count in selected.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from preprocess.utterance import Rejection, Utterance
 from shared.errors import UserError
 from shared.hashing import split_of
 
-MAX_HELD_OUT_BYTES = 1 << 28
+MAX_LIST_BYTES = 1 << 28
 
 _SILENT_ASCII = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -23,17 +24,25 @@ class SplitRule(NamedTuple):
 
     validation_fraction: float
     split_by: str
-    held_out: frozenset[str]
+    held_out: frozenset[str] = frozenset()
+    held_out_people: frozenset[str] = frozenset()  # split by speaker, all of whose voices are held out
+    groups: Mapping[str, str] = {}  # speaker -> the first speaker of a group that is one person
+    registries: Mapping[str, str] = {}  # source -> whose numbers its speakers are
 
     @classmethod
     def from_config(cls, config: BuildConfig) -> SplitRule:
         """The rule of a config.
 
         Raises:
-            UserError: the list of held-out names cannot be read.
+            UserError: the list of held-out names or of speaker groups cannot be read.
         """
-        held_out = frozenset() if config.held_out is None else frozenset(_read_names(config.held_out))
-        return cls(config.validation_fraction, config.split_by, held_out)
+        held_out = frozenset() if config.held_out is None else frozenset(_read_lines(config.held_out, of="held_out"))
+        groups = {} if config.speaker_groups is None else _read_groups(config.speaker_groups)
+        sources = config.sources.items()
+        registries = {name: one.speaker_registry for name, one in sources if one.speaker_registry and not one.speaker}
+        rule = cls(config.validation_fraction, config.split_by, held_out, groups=groups, registries=registries)
+        people = map(rule._person, held_out) if config.split_by == "speaker" else ()
+        return rule._replace(held_out_people=frozenset(people))
 
     def split_of(self, element: Utterance | Rejection) -> str:
         """`train` or `validation`; a rejected row is split by its id."""
@@ -41,12 +50,19 @@ class SplitRule(NamedTuple):
             return split_of(element.id, validation_fraction=self.validation_fraction)
         if element.id in self.held_out or element.speaker in self.held_out:
             return "validation"
+        if self.held_out_people and self._person(element.speaker) in self.held_out_people:
+            return "validation"
         return split_of(self._split_key(element), validation_fraction=self.validation_fraction)
 
     def _split_key(self, utterance: Utterance) -> str:
         if self.split_by == "speaker":
-            return utterance.speaker
+            return self._person(utterance.speaker)
         return (self.split_by == "text" and spoken_form(utterance.text)) or utterance.id
+
+    def _person(self, speaker: str) -> str:
+        """The name of the person behind a speaker: one name in all sources that share the person."""
+        source, _, name = self.groups.get(speaker, speaker).partition("/")
+        return f"{self.registries.get(source, source)}/{name}"
 
 
 def spoken_form(text: str) -> str:
@@ -62,12 +78,30 @@ def text_key(text: str, *, utterance_id: str) -> int:
     return int.from_bytes(hashlib.blake2b(form.encode(), digest_size=8).digest(), "big")
 
 
-def _read_names(path: Path) -> list[str]:
+def _read_groups(path: Path) -> dict[str, str]:
+    """Speaker -> the first speaker of its line."""
+    groups: dict[str, str] = {}
+    for line in _read_lines(path, of="speaker_groups"):
+        first, *others = (name.strip() for name in line.split("\t"))
+        for name in (first, *others):
+            if groups.setdefault(name, first) != first:
+                raise UserError(
+                    f"speaker_groups: {path} has {name} on two lines; expected all names of a person on one"
+                )
+    return groups
+
+
+def _read_lines(path: Path, *, of: str) -> list[str]:
+    """The lines of a list of names that are not empty.
+
+    Args:
+        of: the setting, for messages.
+    """
     try:
-        if path.stat().st_size > MAX_HELD_OUT_BYTES:
-            raise UserError(f"held_out: {path} is over {MAX_HELD_OUT_BYTES} bytes; expected one name per line")
+        if path.stat().st_size > MAX_LIST_BYTES:
+            raise UserError(f"{of}: {path} is over {MAX_LIST_BYTES} bytes; expected one name per line")
         lines = path.read_text(encoding="utf-8-sig").split("\n")  # names may contain Unicode's other line ends
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
-        raise UserError(f"held_out: {path}: {reason}; expected one name per line") from error
+        raise UserError(f"{of}: {path}: {reason}; expected one name per line") from error
     return [name for line in lines if (name := line.strip(" \t"))]

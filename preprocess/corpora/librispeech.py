@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from preprocess.corpora.folders import find_files, find_splits
 from preprocess.corpora.metadata import parse_lines, split_fields
@@ -24,6 +24,8 @@ from preprocess.utterance import Rejection, Utterance
 
 class LibriSpeech(SourceConfig):
     """Reads LibriSpeech: every row of the transcripts of every chapter."""
+
+    speaker_registry: ClassVar[str] = "librivox"
 
     reader: Literal["librispeech"]
     language: Language = "eng_Latn"

@@ -12,7 +12,7 @@ Language: English unless configured. Speaker: the first part of the id.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from preprocess.corpora.folders import walk
 from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
@@ -29,6 +29,8 @@ from preprocess.utterance import Rejection, Utterance
 
 class LibriTTS(SourceConfig):
     """Reads LibriTTS: every recording of every chapter."""
+
+    speaker_registry: ClassVar[str] = "librivox"
 
     reader: Literal["libritts"]
     language: Language = "eng_Latn"

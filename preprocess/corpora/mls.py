@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from preprocess.corpora.folders import find_splits
 from preprocess.corpora.language_names import language_from_name
@@ -24,6 +24,8 @@ from preprocess.utterance import Rejection, Utterance
 
 class MLS(SourceConfig):
     """Reads MLS: every row of the transcripts of every split."""
+
+    speaker_registry: ClassVar[str] = "librivox"
 
     reader: Literal["mls"]
     splits: tuple[str, ...] = ()  # folders or lists to read, such as train; empty: all that exist

@@ -7,7 +7,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import pydantic
 
@@ -48,6 +48,8 @@ class SourceConfig(Config):
 
     A configured language or speaker overrides the corpus' own.
     """
+
+    speaker_registry: ClassVar[str] = ""  # whose numbers the corpus' speakers are, if other corpora have them too
 
     reader: str  # layout of the corpus, one of `make corpora`
     root: Path  # folder of the corpus

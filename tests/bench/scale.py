@@ -25,7 +25,7 @@ SIZES = (100_000, 1_000_000)
 WORKERS = 2
 MAX_DRIVER_MB, MAX_WORKER_MB, MAX_CPU_MS = 500, 2_000, 1.0
 INTERVAL_S = 0.2
-WORDS = "the of and to in a is that it was for on are as with his they at be this have from or one had by but not".split()
+WORDS = "the of and to in a is that it was for on are as with his they at be this have from or one had by not".split()
 
 
 class Cost(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -101,3 +102,80 @@ def test_a_list_that_cannot_be_read_is_an_error(content: bytes | None, tmp_path:
         (tmp_path / "names.txt").write_bytes(content)
     with pytest.raises(UserError, match=r"held_out: .*names\.txt: .*expected one name per line"):
         plan_shards(config_with(tmp_path / "names.txt"))
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Callable[..., BuildConfig]:
+    """A function that makes a config of two corpora of LibriVox and two others, split by speaker."""
+
+    def make(**settings: object) -> BuildConfig:
+        libri = {"root": "x", "language": "eng_Latn"}
+        sources = {
+            "a": {"reader": "librispeech", **libri},
+            "b": {"reader": "libritts", **libri},
+            "c": {"reader": "vctk", **libri},
+            "d": {"reader": "ljspeech", **libri},
+            "e": {"reader": "mls", "speaker": "84", **libri},
+        }
+        for name, content in settings.items():
+            if isinstance(content, str):
+                (tmp_path / name).write_text(content, encoding="utf-8")
+                settings[name] = tmp_path / name
+        values = {"sources": sources, "tokenizer": "x", "split_by": "speaker", "validation_fraction": 0.5}
+        return BuildConfig.model_validate(values | settings)
+
+    return make
+
+
+def splits_of(rule: SplitRule, *speakers: str) -> list[str]:
+    return [rule.split_of(utterance(1, speaker=speaker)) for speaker in speakers]
+
+
+def test_a_reader_of_librivox_is_in_one_split_in_all_corpora_with_its_numbers(people: Callable) -> None:
+    rule = SplitRule.from_config(people())
+    of_readers = [splits_of(rule, f"a/{number}", f"b/{number}") for number in range(100)]
+    assert all(one == other for one, other in of_readers)
+    assert {one for one, _ in of_readers} == {"train", "validation"}
+    others = [splits_of(rule, f"a/{number}", f"c/{number}") for number in range(100)]
+    assert any(one != other for one, other in others)
+
+
+def test_a_configured_speaker_has_no_number_of_librivox(people: Callable) -> None:
+    rule = SplitRule.from_config(people())
+    person = rule._person
+    assert person("a/84") == person("b/84") != person("e/84")
+
+
+def test_a_group_of_speakers_is_in_one_split(people: Callable) -> None:
+    """A group may name a reader of LibriVox: then all corpora with that reader belong to it."""
+    groups = "".join(f"c/{number}\td/x {number}\n" for number in range(100)) + "d/y\ta/84\na/85\td/z\n"
+    rule = SplitRule.from_config(people(speaker_groups=groups))
+    of_people = [splits_of(rule, f"c/{number}", f"d/x {number}") for number in range(100)]
+    assert all(one == other for one, other in of_people)
+    assert {one for one, _ in of_people} == {"train", "validation"}
+    assert len(set(splits_of(rule, "a/85", "b/85", "d/z"))) == 1
+    assert len(set(splits_of(rule, "a/84", "d/y"))) == 1
+
+
+def test_all_voices_of_a_held_out_speaker_are_held_out(people: Callable) -> None:
+    config = people(held_out="a/84\nc/1\n", speaker_groups="d/9\tc/1\n", validation_fraction=0.0)
+    rule = SplitRule.from_config(config)
+    assert set(splits_of(rule, "a/84", "b/84", "c/1", "d/9")) == {"validation"}
+    assert set(splits_of(rule, "a/85", "b/85", "c/2", "e/84")) == {"train"}
+    by_text = SplitRule.from_config(config.model_copy(update={"split_by": "text"}))
+    assert splits_of(by_text, "a/84", "b/84") == ["validation", "train"]
+
+
+def test_a_speaker_in_two_groups_is_an_error(people: Callable) -> None:
+    with pytest.raises(
+        UserError, match=r"speaker_groups: .* has c/1 on two lines; expected all names of a person on one"
+    ):
+        SplitRule.from_config(people(speaker_groups="c/1\td/1\nd/2\tc/1\n"))
+
+
+def test_an_unknown_name_in_a_group_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "groups.txt").write_text("e/nobody\n")
+    source = {"reader": "ljspeech", "root": "tests/corpora/english", "language": "eng_Latn"}
+    values = {"sources": {"e": source}, "tokenizer": "x", "speaker_groups": tmp_path / "groups.txt"}
+    with pytest.raises(UserError, match="speaker_groups: no source has e/nobody"):
+        plan_shards(BuildConfig.model_validate(values))
