@@ -104,7 +104,7 @@ def make_corpus(folder: Path, *, clips: int) -> Path:
         file.write("id\taudio\ttext\tspeaker\n")
         for number in range(clips):
             text = " ".join(chance.choices(WORDS, k=chance.randint(6, 18)))
-            file.write(f"clip{number:09d}\t{number % 100}.wav\t{text} {number}.\ts{number % 5_000}\n")
+            file.write(f"clip{number:09d}\t{number % 100}.wav\t{text}.\ts{number % 5_000}\n")
     columns = "columns: {id: id, audio: audio, text: text, speaker: speaker}"
     source = f"reader: table, root: {folder}, language: eng_Latn, file: metadata.tsv, {columns}"
     config = folder / "scale.yaml"
