@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import bisect
 
 import numpy as np
 
 from pipelines.build.copy_proof import are_copies
 from pipelines.build.mel_reader import MelReader
 from pipelines.build.near_duplicates import Recordings, find_copies
-
-
-class Place(NamedTuple):
-    """A prepared record: its utterance, and where it lies."""
-
-    utterance_id: str
-    shard_name: str
-    row: int
+from pipelines.build.source_rows import SourceRows
 
 
 class DuplicateSearch:
@@ -30,27 +22,40 @@ class DuplicateSearch:
 
     def __init__(self, mels: MelReader, *, below_bits: int):
         self._mels, self._below_bits = mels, below_bits
-        self._kept, self._places = Recordings.of([], durations_s=np.empty(0)), list[Place]()
+        self._kept = Recordings.empty()
+        self._sources: list[tuple[SourceRows, np.ndarray]] = []  # with the rows that they keep
+        self._starts: list[int] = []  # the number of the first recording of each source
 
-    def find(self, recordings: Recordings, *, places: Sequence[Place]) -> tuple[np.ndarray, list[str]]:
-        """The Hamming distance of each recording to its original, and the original's id; 128 and "" if it is no copy.
+    def find(self, source: SourceRows, rows: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
+        """Find the copies among these rows of a source; of two copies in it the first is the original.
 
-        Of two copies in one source the first is the original.
+        Returns:
+            The Hamming distance of each row to its original, [K], 128 if it is no copy; and the ids of the originals,
+            by row.
         """
-        all_places = [*self._places, *places]
+        known, recordings = len(self._kept.hashes), self._kept.followed_by(source.recordings(rows))
+        sources, starts = [*self._sources, (source, rows)], [*self._starts, known]
+
+        def place(number: int) -> tuple[SourceRows, int]:
+            of = bisect.bisect_right(starts, number) - 1
+            return sources[of][0], int(sources[of][1][number - starts[of]])
 
         def are_proven_copies(one: int, other: int) -> bool:
-            first, second = (self._mels.mel(all_places[at].shard_name, all_places[at].row) for at in (one, other))
+            first, second = self._mel(*place(one)), self._mel(*place(other))
             return first is not None and second is not None and are_copies(first, second, spec=self._mels.spec)
 
-        known = len(self._places)
-        found = find_copies(
-            self._kept.followed_by(recordings), known=known, are_copies=are_proven_copies, below_bits=self._below_bits
-        )
-        originals = [all_places[at].utterance_id if at >= 0 else "" for at in found.originals[known:].tolist()]
+        found = find_copies(recordings, known=known, are_copies=are_proven_copies, below_bits=self._below_bits)
+        originals = {}
+        for number in np.flatnonzero(found.originals >= 0).tolist():
+            of, row = place(int(found.originals[number]))
+            originals[int(rows[number - known])] = of.utterance_id(row)
         return found.bits[known:], originals
 
-    def keep(self, recordings: Recordings, *, places: Sequence[Place]) -> None:
-        """Add recordings that are in the dataset: later sources are compared with them."""
-        self._kept = self._kept.followed_by(recordings)
-        self._places += places
+    def _mel(self, source: SourceRows, row: int) -> np.ndarray | None:
+        return self._mels.mel(source.shard_names[source.shard[row]], int(source.row[row]))
+
+    def keep(self, source: SourceRows, rows: np.ndarray) -> None:
+        """Add the rows of a source that are in the dataset: later sources are compared with them."""
+        self._starts.append(len(self._kept.hashes))
+        self._kept = self._kept.followed_by(source.recordings(rows))
+        self._sources.append((source, rows))

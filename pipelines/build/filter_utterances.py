@@ -9,50 +9,30 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import apache_beam as beam
 import numpy as np
 import pyarrow as pa
 
 from pipelines.build.disk_errors import translate_disk_errors
-from pipelines.build.duplicates import DuplicateSearch, Place
+from pipelines.build.duplicates import DuplicateSearch
 from pipelines.build.mel_reader import MelReader
-from pipelines.build.near_duplicates import Recordings
-from pipelines.build.splits import text_key
+from pipelines.build.source_rows import SourceRows, read_source_rows
 from pipelines.build.staging import FILTER_ROWS, Staging
 from pipelines.config import BuildConfig
 from preprocess.check_config import HASH_BITS, CheckConfig
-from preprocess.checks import DUPLICATE_BOUND, REPEAT_BOUND, failures, unknown_fraction
+from preprocess.checks import DUPLICATE_BOUND, REPEAT_BOUND, failures
 from preprocess.corpora.source import SourceConfig
 from preprocess.utterance import Reason
 from shared.files import write_json
-from shared.hashing import sort_key
 from shared.layout import Layout, ShardName
 from shared.storage_path import StoragePath
-from shared.tables import take_rows, write_table
+from shared.tables import write_table
 
 # A language with fewer utterances in a source has no estimate of its speech rate.
 MIN_UTTERANCES_FOR_RATE = 50
 # Lower bound of σ, in ln of characters per second: a corpus of one synthetic voice hardly varies.
 MIN_RATE_DEVIATION = 0.08
-
-NUMBERS = (
-    "frames",
-    "duration_s",
-    "tokens",
-    "unknown_tokens",
-    "unread_numbers",
-    "characters_per_second",
-    "peak",
-    "rms_db",
-    "clipped_fraction",
-    "dc_offset",
-    "silence_fraction",
-    "snr_db",
-    "bandwidth_hz",
-)
-NAMES = ("utterance_id", "language", "speaker", "original_text", "audio_hash")
 
 SpeechRates = dict[str, tuple[float, float]]  # lowest and highest characters per second, by language
 
@@ -87,45 +67,11 @@ def filter_utterances(shard_names: list[str], *, config: BuildConfig, data: Layo
         if source in by_source
     }
     rates = {source: filter_.check_within_source(config.sources[source]) for source, filter_ in filters.items()}
-    held_out: set[int] = set().union(*(filter_.validation_texts() for filter_ in filters.values()))
+    held_out = np.unique(np.concatenate([filter_.validation_texts() for filter_ in filters.values()]))
     for filter_ in filters.values():
         filter_.check_text_leaks(held_out)
         filter_.write(staging)
     write_json(staging.speech_rates_path, rates, durable=False)
-
-
-class SourceRows(NamedTuple):
-    """The prepared rows of one source, in the order of their keys; N rows."""
-
-    shard_names: list[str]
-    shard: np.ndarray  # [N] index into shard_names
-    row: np.ndarray  # [N] index into the shard's table
-    numbers: dict[str, np.ndarray]  # [N] each
-    names: dict[str, list[str]]  # N each
-    texts: list[int]  # N keys of the spoken texts
-
-
-def read_source_rows(shard_names: list[str], *, staging: Staging) -> SourceRows:
-    """Read the columns that the filter needs, from all shards of one source."""
-    tables = [staging.read_rows(name, columns=[*NUMBERS, *NAMES]) for name in shard_names]
-    whole = pa.concat_tables(tables)
-    ids = whole["utterance_id"].to_pylist()
-    keys = [sort_key(utterance_id) for utterance_id in ids]
-    order = sorted(range(len(ids)), key=keys.__getitem__)
-    lengths = [len(table) for table in tables]
-    whole = take_rows(whole, order)
-    numbers = {name: whole[name].to_numpy() for name in NUMBERS}
-    numbers["unknown_fraction"] = unknown_fraction(numbers)
-    names = {name: whole[name].to_pylist() for name in NAMES}
-    texts = zip(names["original_text"], names["utterance_id"], strict=True)
-    return SourceRows(
-        shard_names=shard_names,
-        shard=np.repeat(np.arange(len(shard_names)), lengths)[order],
-        row=np.concatenate([np.arange(length) for length in lengths])[order].astype(np.int64),
-        numbers=numbers,
-        names=names,
-        texts=[text_key(text, utterance_id=utterance_id) for text, utterance_id in texts],
-    )
 
 
 class SourceFilter:
@@ -154,47 +100,34 @@ class SourceFilter:
         self._failed.setdefault(row, []).append((reason, message))
 
     def check_within_source(self, source: SourceConfig) -> SpeechRates:
-        """Run all checks that need no other source; each one sees only rows that passed the checks before it."""
+        """Run all checks that need no later source; each one sees only rows that passed the checks before it."""
         self._check_ids()
         for failure in failures(self._numbers, checks=self._checks):
             self._fail(*failure)
         rates = self._check_speech_rates()
-        originals = self._find_copies()
-        for row, reason, message in failures(self._numbers, checks=self._checks, bounds=(DUPLICATE_BOUND,)):
-            self._fail(row, reason, f"{message}: a copy of {originals[row]}")
+        self._check_copies()
         self._count_text_repeats()
         for failure in failures(self._numbers, checks=self._checks, bounds=(REPEAT_BOUND,)):
             self._fail(*failure)
         self._check_caps(source)
         if self._duplicates is not None:
-            recordings, places = self._recordings()
-            self._duplicates.keep(recordings, places=places)
+            self._duplicates.keep(self._rows, self._passing())
         return rates
 
-    def _find_copies(self) -> dict[int, str]:
-        """Set the distance of each row to its original; return the ids of the originals, by row."""
+    def _check_copies(self) -> None:
+        """Fail rows that are copies; the message names the original."""
         if self._duplicates is None:
-            return {}
+            return
         passing = self._passing()
-        recordings, places = self._recordings()
-        distances, originals = self._duplicates.find(recordings, places=places)
-        self._numbers["duplicate_bits"][passing] = distances
-        return dict(zip(passing.tolist(), originals, strict=True))
-
-    def _recordings(self) -> tuple[Recordings, list[Place]]:
-        """The recordings of the rows without a failure so far, and their places."""
-        rows, passing = self._rows, self._passing()
-        ids, hashes = rows.names["utterance_id"], rows.names["audio_hash"]
-        places = [Place(ids[row], rows.shard_names[rows.shard[row]], int(rows.row[row])) for row in passing.tolist()]
-        durations_s = rows.numbers["duration_s"][passing]
-        return Recordings.of([hashes[row] for row in passing.tolist()], durations_s=durations_s), places
+        self._numbers["duplicate_bits"][passing], originals = self._duplicates.find(self._rows, passing)
+        for row, reason, message in failures(self._numbers, checks=self._checks, bounds=(DUPLICATE_BOUND,)):
+            self._fail(row, reason, f"{message}: a copy of {originals[row]}")
 
     def _check_ids(self) -> None:
         """Fail the second row of an id in both splits; within a shard, preparation has rejected it already."""
-        ids = self._rows.names["utterance_id"]
-        for row, (earlier, later) in enumerate(itertools.pairwise(ids), start=1):
-            if earlier == later:
-                self._fail(row, Reason.DUPLICATE_ID, "an utterance in the other split has this id")
+        keys = self._rows.keys
+        for row in (np.flatnonzero((keys[1:] == keys[:-1]).all(axis=1)) + 1).tolist():
+            self._fail(row, Reason.DUPLICATE_ID, "an utterance in the other split has this id")
 
     def _check_speech_rates(self) -> SpeechRates:
         """Fail rows whose characters per second lie outside the range of their language in this source."""
@@ -202,10 +135,10 @@ class SourceFilter:
         if deviations is None:
             return {}
         passing, rates = self._passing(), {}
-        languages = np.array(self._rows.names["language"], object)[passing]
+        codes, names = self._rows.languages.codes[passing], self._rows.languages.names
         values = self._numbers["characters_per_second"][passing]
-        for language in sorted(set(languages)):
-            chosen = languages == language
+        for language, code in sorted(zip(names, range(len(names)), strict=True)):
+            chosen = codes == code
             if np.count_nonzero(chosen) < MIN_UTTERANCES_FOR_RATE:
                 continue
             low, high = rates[language] = speech_rate_range(values[chosen], deviations=deviations)
@@ -218,56 +151,60 @@ class SourceFilter:
 
     def _count_text_repeats(self) -> None:
         """For each row, count the earlier rows with the same speaker and text."""
-        seen: dict[tuple[str, int], int] = {}
-        for row in self._passing().tolist():
-            spoken = self._rows.names["speaker"][row], self._rows.texts[row]
-            self._numbers["text_repeats"][row] = seen.get(spoken, 0)
-            seen[spoken] = seen.get(spoken, 0) + 1
+        passing = self._passing()
+        speakers, texts = self._rows.speakers.codes[passing], self._rows.texts[passing]
+        order = np.lexsort((passing, texts, speakers))
+        is_first = np.diff(speakers[order], prepend=-1).astype(bool)
+        is_first[1:] |= texts[order][1:] != texts[order][:-1]
+        starts = np.flatnonzero(is_first)
+        ranks = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+        self._numbers["text_repeats"][passing[order]] = ranks
 
-    def validation_texts(self) -> set[int]:
-        """The keys of the texts in the validation split."""
-        return {self._rows.texts[row] for row in self._passing().tolist() if self._validation[row]}
+    def validation_texts(self) -> np.ndarray:
+        """The keys of the texts in the validation split, sorted, each once."""
+        passing = self._passing()
+        return np.unique(self._rows.texts[passing[self._validation[passing]]])
 
-    def check_text_leaks(self, held_out: set[int]) -> None:
+    def check_text_leaks(self, held_out: np.ndarray) -> None:
         """Fail training rows whose text the validation split of any source holds, after its caps."""
-        for row in self._passing().tolist():
-            if not self._validation[row] and self._rows.texts[row] in held_out:
-                self._numbers["text_leaks"][row] = True
-                if self._checks.reject_text_leaks:
-                    self._fail(row, Reason.LEAKED_TEXT, "its text stands in validation too (reject_text_leaks)")
+        passing = self._passing()
+        training = passing[~self._validation[passing]]
+        for row in training[np.isin(self._rows.texts[training], held_out)].tolist():
+            self._numbers["text_leaks"][row] = True
+            if self._checks.reject_text_leaks:
+                self._fail(row, Reason.LEAKED_TEXT, "its text stands in validation too (reject_text_leaks)")
 
     def _check_caps(self, source: SourceConfig) -> None:
         """Fail rows over `max_hours_per_speaker` or `max_hours`."""
-        speakers = self._rows.names["speaker"]
         if (hours := source.max_hours_per_speaker) is not None:
-            totals: dict[str, float] = {}
-            for row in self._passing().tolist():
-                totals[speakers[row]] = totals.get(speakers[row], 0.0) + self._hours(row)
-                if totals[speakers[row]] > hours:
-                    self._fail(row, Reason.OVER_CAP, f"over {hours} h of {speakers[row]} (max_hours_per_speaker)")
+            passing = self._passing()
+            codes, names = self._rows.speakers.codes[passing], self._rows.speakers.names
+            order = np.argsort(codes, kind="stable")
+            for own in np.split(passing[order], np.flatnonzero(np.diff(codes[order])) + 1):
+                what = f"of {names[self._rows.speakers.codes[own[0]]] if len(own) else ''} (max_hours_per_speaker)"
+                self._fail_over(own, hours=hours, what=what)
         if (hours := source.max_hours) is not None:
-            total = 0.0
-            for row in self._passing().tolist():
-                total += self._hours(row)
-                if total > hours:
-                    self._fail(row, Reason.OVER_CAP, f"over {hours} h of this source (max_hours)")
+            self._fail_over(self._passing(), hours=hours, what="of this source (max_hours)")
 
-    def _hours(self, row: int) -> float:
-        return float(self._numbers["duration_s"][row]) / 3600
+    def _fail_over(self, rows: np.ndarray, *, hours: float, what: str) -> None:
+        """Fail the rows from the one on that makes the sum of their durations too large."""
+        totals = np.cumsum(self._numbers["duration_s"][rows].astype(np.float64) / 3600)
+        for row in rows[totals > hours].tolist():
+            self._fail(row, Reason.OVER_CAP, f"over {hours} h {what}")
 
     def write(self, staging: Staging) -> None:
         """Write a table of results for each shard, in the order of its prepared rows."""
-        count = len(self._rows.texts)
-        reasons, messages = [""] * count, [""] * count
-        for row, failed in self._failed.items():
-            reasons[row] = str(failed[0][0])
-            messages[row] = "; ".join(message for _, message in failed)
-        compared = {name: self._numbers[name] for name in ("duplicate_bits", "text_repeats", "text_leaks")}
-        table = pa.table({"reason": reasons, "message": messages, **compared}, schema=FILTER_ROWS)
         rows = np.lexsort((self._rows.row, self._rows.shard))
         ends = np.cumsum(np.bincount(self._rows.shard, minlength=len(self._rows.shard_names)))
         for shard_name, own in zip(self._rows.shard_names, np.split(rows, ends[:-1]), strict=True):
-            write_table(staging.filter_results_path(shard_name), table.take(pa.array(own, pa.int64())), durable=False)
+            write_table(staging.filter_results_path(shard_name), self._results(own), durable=False)
+
+    def _results(self, rows: np.ndarray) -> pa.Table:
+        failed = [self._failed.get(row, [(None, "")]) for row in rows.tolist()]
+        compared = {name: self._numbers[name][rows] for name in ("duplicate_bits", "text_repeats", "text_leaks")}
+        reasons = ["" if of_row[0][0] is None else str(of_row[0][0]) for of_row in failed]
+        messages = ["; ".join(message for _, message in of_row) for of_row in failed]
+        return pa.table({"reason": reasons, "message": messages, **compared}, schema=FILTER_ROWS)
 
 
 def speech_rate_range(characters_per_second: np.ndarray, *, deviations: float) -> tuple[float, float]:

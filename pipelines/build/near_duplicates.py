@@ -31,13 +31,16 @@ class Recordings(NamedTuple):
     durations_s: np.ndarray  # [N]
 
     @classmethod
-    def of(cls, hashes: list[str], *, durations_s: np.ndarray) -> Recordings:
-        """From hashes of 128 bits in hexadecimal."""
-        words = np.frombuffer(bytes.fromhex("".join(hashes)), np.uint64)
-        return cls(words.reshape(len(hashes), HASH_BITS // 64), np.asarray(durations_s, np.float64))
+    def empty(cls) -> Recordings:
+        return cls(hash_words([]), np.empty(0))
 
     def followed_by(self, other: Recordings) -> Recordings:
         return Recordings(*(np.concatenate(pair) for pair in zip(self, other, strict=True)))
+
+
+def hash_words(hashes: list[str]) -> np.ndarray:
+    """Hashes of 128 bits in hexadecimal as numbers, [N, 2] uint64."""
+    return np.frombuffer(bytes.fromhex("".join(hashes)), np.uint64).reshape(len(hashes), HASH_BITS // 64)
 
 
 class Copies(NamedTuple):

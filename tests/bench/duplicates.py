@@ -26,8 +26,8 @@ import numpy as np
 import soundfile
 import soxr
 
-from pipelines.build.duplicates import DuplicateSearch, Place
-from pipelines.build.near_duplicates import Recordings, find_copies
+from pipelines.build.copy_proof import are_copies
+from pipelines.build.near_duplicates import Recordings, find_copies, hash_words
 from preprocess.check_config import DUPLICATE_BITS
 from preprocess.quality import audio_hash
 from shared.dataset import Dataset
@@ -206,15 +206,17 @@ def print_costs(dataset: Dataset) -> None:
     places, hashes, durations_s = [], [], []
     for shard in dataset.info.shards:
         for row, values in enumerate(read_table(dataset.layout.manifest(shard.name)).to_pylist()):
-            places.append(Place(values["utterance_id"], shard.name, row))
+            places.append((shard.name, row))
             hashes.append(values["audio_hash"])
             durations_s.append(values["duration_s"])
-    recordings = Recordings.of(hashes, durations_s=np.array(durations_s))
+    recordings = Recordings(hash_words(hashes), np.array(durations_s))
     proofs: list[tuple[int, int]] = []
     alone_s = _cpu_of(lambda: _search(recordings, proofs=proofs))
-    whole_s = _cpu_of(
-        lambda: DuplicateSearch(mels, below_bits=DUPLICATE_BITS).find(recordings, places=places)  # type: ignore[arg-type]
-    )
+
+    def are_proven_copies(one: int, other: int) -> bool:
+        return are_copies(mels.mel(*places[one]), mels.mel(*places[other]), spec=mels.spec)
+
+    whole_s = _cpu_of(lambda: find_copies(recordings, are_copies=are_proven_copies, below_bits=DUPLICATE_BITS))
     proof_s = (whole_s - alone_s) / max(len(proofs), 1)
     clips = len(places)
     _print_cost(clips, search_s=alone_s, proofs=len(proofs), proof_s=proof_s)
@@ -251,11 +253,11 @@ def _cpu_of(work: Callable[[], object]) -> float:
     return time.process_time() - started_s
 
 
-def _joined(mels: PublishedMels, *, places: list[Place], count: int) -> Recordings:
+def _joined(mels: PublishedMels, *, places: list[tuple[str, int]], count: int) -> Recordings:
     """The hashes of the first part of one clip followed by the second part of another, at random."""
     chance = np.random.default_rng(5)
     kept = chance.choice(len(places), min(2_000, len(places)), replace=False)
-    pictures = [mels.mel(places[at].shard_name, places[at].row).astype(np.float32) for at in kept]
+    pictures = [mels.mel(*places[at]).astype(np.float32) for at in kept]
     hashes, frames = [], []
     for _ in range(count):
         one, other = (pictures[at] for at in chance.integers(len(pictures), size=2))
@@ -263,7 +265,7 @@ def _joined(mels: PublishedMels, *, places: list[Place], count: int) -> Recordin
         mel = np.concatenate([one[: cuts[0]], other[min(cuts[1], len(other) - 1) :]])
         hashes.append(audio_hash(mel))
         frames.append(len(mel))
-    return Recordings.of(hashes, durations_s=np.array(frames) / mels.spec.frames_per_second)
+    return Recordings(hash_words(hashes), np.array(frames) / mels.spec.frames_per_second)
 
 
 if __name__ == "__main__":

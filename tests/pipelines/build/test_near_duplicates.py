@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pipelines.build.copy_proof import MAX_SPEED_CHANGE
-from pipelines.build.near_duplicates import MAX_CANDIDATES, MAX_CUT_S, Recordings, find_copies
+from pipelines.build.near_duplicates import MAX_CANDIDATES, MAX_CUT_S, Recordings, find_copies, hash_words
 from preprocess.check_config import HASH_BITS
 
 
@@ -21,7 +21,7 @@ class Corpus(NamedTuple):
 
     def recordings(self) -> Recordings:
         hashes = [number.to_bytes(HASH_BITS // 8, "big").hex() for number in self.numbers]
-        return Recordings.of(hashes, durations_s=np.array(self.durations_s))
+        return Recordings(hash_words(hashes), np.array(self.durations_s))
 
     def candidates(self, later: int, *, below_bits: int, known: int = 0) -> list[tuple[int, int]]:
         """(distance, number) of the nearest earlier recordings of about the same length, by brute force."""
