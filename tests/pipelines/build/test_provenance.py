@@ -46,7 +46,8 @@ def test_the_versions_are_those_of_this_process() -> None:
 def test_a_processor_without_further_instruction_sets_is_noted_by_its_architecture() -> None:
     """As NumPy has it where it finds none beyond its baseline."""
     found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
-    environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": " ".join(found)}
+    disabled = [os.environ.get("NPY_DISABLE_CPU_FEATURES", ""), *found]
+    environment = os.environ | {"NPY_DISABLE_CPU_FEATURES": " ".join(disabled)}
     program = "from pipelines.build.provenance import made_here; print(*made_here()['processor'])"
     answer = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
