@@ -25,8 +25,11 @@ def dtw_distance_db(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def euclidean_distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the Euclidean distance of every pair of rows of [F, D] and [G, D], [F, G] float32."""
-    one, other = one.astype(np.float32), other.astype(np.float32)
+    """Return the Euclidean distance of every pair of rows of [F, D] and [G, D], [F, G] float64.
+
+    In float32 the difference of large squares would leave a distance between equal rows.
+    """
+    one, other = one.astype(np.float64), other.astype(np.float64)
     squares = np.square(one).sum(1)[:, None] + np.square(other).sum(1)[None] - 2.0 * (one @ other.T)
     return np.sqrt(np.maximum(squares, 0.0))
 

@@ -34,6 +34,12 @@ def test_the_distance_is_that_of_the_best_of_all_paths(frames: int, other_frames
     assert dtw_distance_db(one, other) == pytest.approx(by_all_paths(one, other), rel=1e-3)
 
 
+@pytest.mark.parametrize("scale", [1, 10, 640])
+def test_equal_mels_have_no_distance_however_large_their_values(scale: int) -> None:
+    mel = scale * np.random.default_rng(4).normal(-5, 1, (37, 80))
+    assert dtw_distance_db(mel, mel.copy()) < 1e-5 * scale
+
+
 def test_slower_speech_has_no_distance_and_louder_speech_has() -> None:
     mel = np.random.default_rng(0).normal(-5, 2, (40, 80)).astype(np.float32)
     assert dtw_distance_db(np.repeat(mel, 2, axis=0), mel) < 0.05
