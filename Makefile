@@ -24,7 +24,7 @@ READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
 BENCH  := .venv-bench
-BENCHES ?= quality memory build growth validation loader waiting without_mels shapes step generation flink
+BENCHES ?= quality memory build growth duplicates scale validation loader waiting without_mels shapes step generation flink
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess download corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
@@ -32,8 +32,9 @@ BENCHES ?= quality memory build growth validation loader waiting without_mels sh
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local|flink GPU=1 PYTHON=python3 ARGS="key=value …"'
+	@echo '  variables: CONFIG=file.yaml DATA=dir RUN=dir RUNNER=local|flink|spark GPU=1 PYTHON=python3 ARGS="key=value …"'
 	@echo '             FLINK_MASTER=host:port FLINK_JOB_SERVER_JAR=file.jar FLINK_ENVIRONMENT=EXTERNAL:host:port (RUNNER=flink)'
+	@echo '             SPARK_MASTER=spark://host:port (RUNNER=spark; unset: Spark on this machine)'
 	@echo '             TEXT= FILE= LANGUAGE= REFERENCE= OUT= (synthesize)'
 
 setup: $(READY)  ## create the environment; GPU=1 installs CUDA's libraries too

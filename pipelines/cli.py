@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _WHERE = "Folder of the dataset, or gs://, s3://, hdfs://…"
 _data = click.option("--data", type=dataset_path, metavar="PATH", required=True, help=_WHERE)
-_runner = click.option("--runner", type=click.Choice(["local", "flink"]), default="local", show_default=True)
+_runner = click.option("--runner", type=click.Choice(["local", "flink", "spark"]), default="local", show_default=True)
 _accept_changes = click.option(
     "--accept-changes", is_flag=True, help="Continue even if the corpora have changed since the build."
 )

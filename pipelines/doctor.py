@@ -19,7 +19,7 @@ LIBRARIES = ("apache-beam", "numpy", "pyarrow", "scipy", "soundfile", "soxr", "t
 
 
 @click.command()
-@click.option("--runner", type=click.Choice(["local", "flink"]), default="local", show_default=True)
+@click.option("--runner", type=click.Choice(["local", "flink", "spark"]), default="local", show_default=True)
 @click.option("--data", type=dataset_path, metavar="PATH", default=".", help="Folder of the dataset.")
 def doctor(runner: str, data: StoragePath) -> None:
     """Check that everything a run needs is there; exit 0 if so, else 1."""
@@ -38,6 +38,11 @@ def check_environment(runner: str, *, data: StoragePath) -> Iterator[Check]:
         from pipelines.execution.flink.checks import flink_checks
 
         for name, check in flink_checks():
+            yield run_check(name, check)
+    if runner == "spark":
+        from pipelines.execution.spark.checks import spark_checks
+
+        for name, check in spark_checks():
             yield run_check(name, check)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 from collections.abc import Iterator
 
 from shared.errors import UserError
@@ -27,7 +28,7 @@ def translate_disk_errors(*, staging: StoragePath) -> Iterator[None]:
 
 
 def _message(error: OSError, *, staging: StoragePath) -> str:
-    where, why = error.filename or staging, error.strerror or error  # pyarrow's errors have a text alone
+    where, why = _where_and_why(error, staging=staging)
     data = Layout(staging.parent.parent)
     if _is_publishing(data):
         full = error.errno in _DISK_FULL
@@ -39,6 +40,13 @@ def _message(error: OSError, *, staging: StoragePath) -> str:
     if error.errno in _DISK_FULL:
         return f"{data.root}: the disk is full; nothing was published; make room and run the build again"
     return f"{where}: {why}; nothing was published; fix this and run the build again"
+
+
+def _where_and_why(error: OSError, *, staging: StoragePath) -> tuple[object, object]:
+    """The file and the reason; pyarrow's errors have a text alone, which is the path if the file is absent."""
+    if error.errno is None and isinstance(error, FileNotFoundError):
+        return error, os.strerror(errno.ENOENT)
+    return error.filename or staging, error.strerror or error
 
 
 def _is_publishing(data: Layout) -> bool:

@@ -125,7 +125,18 @@ def _flink_pipeline(workers: int, name: str) -> beam.Pipeline:
     return flink_pipeline(master_from_env(), workers=workers, name=name)
 
 
-RUNNERS: dict[str, Callable[[int, str], beam.Pipeline]] = {"local": _local_pipeline, "flink": _flink_pipeline}
+def _spark_pipeline(workers: int, name: str) -> beam.Pipeline:
+    """A pipeline for Spark, on this machine or on the cluster that the environment names."""
+    from pipelines.execution.spark.runner import spark_pipeline
+
+    return spark_pipeline(workers=workers, name=name)
+
+
+RUNNERS: dict[str, Callable[[int, str], beam.Pipeline]] = {
+    "local": _local_pipeline,
+    "flink": _flink_pipeline,
+    "spark": _spark_pipeline,
+}
 
 
 def _user_error_text(error: BaseException) -> str | None:

@@ -11,18 +11,28 @@ import os
 import sys
 
 
-def main(*, stderr: int = 2) -> None:
-    """Serve the runner that the environment names until it disconnects.
-
-    Args:
-        stderr: the file descriptor that takes what is printed once Beam is imported.
-    """
+def main() -> None:
+    """Serve the runner that the environment names until it disconnects."""
     logging.getLogger().addHandler(logging.NullHandler())
     from apache_beam.runners.worker import sdk_worker_main
 
-    os.dup2(stderr, 2)
     sdk_worker_main.main(sys.argv)
 
 
+def local_main() -> None:
+    """Serve the driver; stderr takes the reason if that cannot begin, and not the pages that follow a lost driver."""
+    import grpc
+
+    stderr = os.dup(2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    try:
+        main()
+    except grpc.RpcError:  # the driver has ended
+        sys.exit(1)
+    except Exception:
+        os.dup2(stderr, 2)
+        raise
+
+
 if __name__ == "__main__":
-    main(stderr=os.open(os.devnull, os.O_WRONLY))  # a worker prints pages if its driver has ended
+    local_main()

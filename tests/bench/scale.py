@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from tests.bench.summary import add_row
 
-SIZES = (100_000, 1_000_000)
+SIZES = (100_000, 300_000)
 WORKERS = 2
 MAX_DRIVER_MB, MAX_WORKER_MB, MAX_CPU_MS = 500, 2_000, 1.0
 INTERVAL_S = 0.2

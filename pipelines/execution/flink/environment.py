@@ -15,10 +15,14 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "myxtts"
 
 
+def state_folder() -> Path:
+    """Folder of logs and of other state."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "myxtts"
+
+
 def cluster_folder(master: str) -> Path:
     """Folder of a cluster's state: configuration, logs, process ids."""
-    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    return state / "myxtts" / f"flink-{master.replace(':', '-')}"
+    return state_folder() / f"flink-{master.replace(':', '-')}"
 
 
 def master_from_env() -> str:

@@ -77,7 +77,7 @@ def install(log: Log) -> Installation:
     java_home()
     maven()
     try:
-        with _exclusive(cache_folder()):
+        with exclusive(cache_folder()):
             if not expected.exists:
                 _install(expected, log=log)
     except OSError as error:
@@ -137,7 +137,9 @@ def _pip_download(package: str, *, folder: Path, options: Sequence[str]) -> Path
     expected.write_text(f"{package}=={versions().flink} " + " ".join(f"--hash=sha256:{one}" for one in digests) + "\n")
     target = folder / package
     words = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
-    _run([*words, *options, "--dest", str(target), "--requirement", str(expected)], what=f"pip download {package}")
+    run_command(
+        [*words, *options, "--dest", str(target), "--requirement", str(expected)], what=f"pip download {package}"
+    )
     (archive,) = target.iterdir()
     return archive
 
@@ -147,12 +149,17 @@ def _fetch_runner(ready: Installation, *, work: Path) -> None:
     pom = work / "pom.xml"
     shutil.copy(POM, pom)
     words = [maven(), "-B", "-q", "-f", str(pom), "dependency:copy-dependencies", "-DincludeScope=runtime"]
-    _run([*words, f"-DoutputDirectory={ready.runner_jars}"], what="mvn dependency:copy-dependencies")
+    run_command([*words, f"-DoutputDirectory={ready.runner_jars}"], what="mvn dependency:copy-dependencies")
     for jar in ready.runner_jars.glob("*.jar"):
         os.link(jar, ready.jars / jar.name)
 
 
-def _run(words: Sequence[str], *, what: str) -> None:
+def run_command(words: Sequence[str], *, what: str) -> None:
+    """Run a command that installs something.
+
+    Raises:
+        UserError: it failed.
+    """
     answer = subprocess.run(words, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
         lines = [line for line in (answer.stdout + answer.stderr).splitlines() if line.strip()]
@@ -161,7 +168,7 @@ def _run(words: Sequence[str], *, what: str) -> None:
 
 
 @contextlib.contextmanager
-def _exclusive(folder: Path) -> Iterator[None]:
+def exclusive(folder: Path) -> Iterator[None]:
     """Hold a lock, which the system releases when the process ends."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as file:

@@ -57,8 +57,19 @@ def child_job_server(master: str, *, folder: Path, class_path: str, log_config: 
         UserError: the job server does not start.
     """
     port = free_port()
-    (folder / "log").mkdir(parents=True, exist_ok=True)
     words = command(class_path, log_config=log_config, master=master, port=port, folder=folder)
+    with run_job_server(words, port=port, folder=folder) as endpoint:
+        yield endpoint
+
+
+@contextlib.contextmanager
+def run_job_server(words: list[str], *, port: int, folder: Path) -> Iterator[str]:
+    """Run a command that listens at a port while the body runs; its host:port. It also ends if this process is killed.
+
+    Raises:
+        UserError: it does not start.
+    """
+    (folder / "log").mkdir(parents=True, exist_ok=True)
     with (folder / "log" / "job-server.out").open("ab") as out:
         leash = subprocess.Popen(
             ["sh", "-c", CHILD_SCRIPT, "sh", *words],

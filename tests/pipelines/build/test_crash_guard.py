@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import json
-import os
 import random
 import shutil
 import signal
@@ -19,63 +18,13 @@ from pipelines.build.crash_guard import CrashGuard, noted_in
 from pipelines.build.preparation import create_preparation
 from pipelines.build.staging import Staging
 from pipelines.execution.flink.cluster import Cluster
-from pipelines.validation.validate import validate_dataset
 from preprocess import isolated
 from preprocess.record import Preparation, PreparedUtterance
-from preprocess.utterance import CRASH_STAGE, READING_STAGE, Rejection, Utterance
-from shared.dataset import Dataset
-from shared.tables import read_table
-from tests.pipelines import builds, clusters
+from preprocess.utterance import CRASH_STAGE, Rejection, Utterance
+from tests.pipelines import builds, clusters, faulty
 
-CLIPS = 8
-FAULTS = ("segfault", "worker-only", "hang", "memory", "eio", "estale-twice")
-REJECTED = {**dict.fromkeys(("segfault", "worker-only", "hang", "memory"), CRASH_STAGE), "eio": READING_STAGE}
 # how a fault ends a build in the driver's own process
 CODES = {"segfault": -signal.SIGSEGV, "worker-only": -signal.SIGKILL, "hang": 70, "memory": 1}
-
-
-def environment() -> dict[str, str]:
-    """That of a process in which recordings fail as their content says."""
-    return os.environ | {"PYTHONPATH": str(builds.INJECTED_FAULTS)}
-
-
-def faulty_corpus(folder: Path, faults: Mapping[str, str]) -> Path:
-    """A corpus of CLIPS clips, some with a fault; id -> fault."""
-    corpus = builds.make_corpus(folder, clips=CLIPS)
-    for name, fault in faults.items():
-        path = corpus / "wavs" / f"{name}.wav"
-        content = path.read_bytes()
-        path.unlink()
-        path.write_bytes(content + f"!{fault}".encode().ljust(64))
-    return corpus
-
-
-def build_to_the_end(
-    corpus: Path, data: Path, *more: str, runner: str = "local"
-) -> list[subprocess.CompletedProcess[str]]:
-    """Build as a user does who runs the command again until it succeeds."""
-    ended: list[subprocess.CompletedProcess[str]] = []
-    words = [builds.COMMAND, *builds.build_words(corpus, "max_rejected_fraction=1.0", *more, data=data)]
-    words += ["--runner", runner]
-    while not ended or (ended[-1].returncode != 0 and len(ended) <= 2 * CLIPS):
-        ended.append(subprocess.run(words, env=environment(), capture_output=True, text=True, check=False))
-    return ended
-
-
-def check_rejections(data: Path, *, faults: Mapping[str, str]) -> None:
-    """Check that every clip was either written or rejected as its fault says, and that the dataset is valid."""
-    dataset = Dataset.open(data)
-    rejected = {
-        row["utterance_id"].removeprefix("ljspeech/"): row
-        for shard in dataset.info.shards
-        for row in read_table(dataset.layout.rejected(shard.name)).to_pylist()
-    }
-    assert {name: row["stage"] for name, row in rejected.items()} == {
-        name: REJECTED[fault] for name, fault in faults.items() if fault in REJECTED
-    }
-    assert {row["reason"] for row in rejected.values()} <= {"unreadable_audio"}
-    assert sum(shard.records for shard in dataset.info.shards) == CLIPS - len(rejected)
-    assert validate_dataset(data, workers=1).findings == []
 
 
 @pytest.fixture(scope="module")
@@ -214,14 +163,14 @@ def test_builds_that_repeat_a_note_count_it_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", CODES)
 def test_a_build_in_one_process_ends_by_the_fault_and_the_next_one_rejects_it(fault: str, tmp_path: Path) -> None:
     faults = {"C00003": fault}
-    corpus = faulty_corpus(tmp_path / "corpus", faults)
-    *failed, last = build_to_the_end(corpus, tmp_path / "data", "workers=1")
+    corpus = faulty.make_corpus(tmp_path / "corpus", faults)
+    *failed, last = faulty.build_to_the_end(corpus, tmp_path / "data", "workers=1")
     assert [one.returncode for one in failed] == [CODES[fault]] * (2 if fault == "worker-only" else 1)
     if fault == "hang":
         expected = f"error: ljspeech/C00003 ({corpus}/wavs/C00003.wav): not prepared within 3 s; nothing was published"
         assert expected in failed[0].stderr
     assert "an earlier build ended while it prepared ljspeech/C00003: each is prepared" in last.stderr
-    check_rejections(tmp_path / "data", faults=faults)
+    faulty.check_rejections(tmp_path / "data", faults=faults)
     words = builds.build_words(corpus, "max_rejected_fraction=1.0", "workers=1", data=tmp_path / "data")
     assert builds.run(*words).returncode == 0
 
@@ -229,59 +178,59 @@ def test_a_build_in_one_process_ends_by_the_fault_and_the_next_one_rejects_it(fa
 @pytest.mark.slow
 def test_a_build_by_two_workers_names_what_they_were_preparing_and_the_next_one_isolates_it(tmp_path: Path) -> None:
     faults = {"C00001": "segfault", "C00004": "eio", "C00005": "estale-twice"}
-    corpus = faulty_corpus(tmp_path / "corpus", faults)
-    first, second = build_to_the_end(corpus, tmp_path / "data", "workers=2", "utterances_per_shard=8")
+    corpus = faulty.make_corpus(tmp_path / "corpus", faults)
+    first, second = faulty.build_to_the_end(corpus, tmp_path / "data", "workers=2", "utterances_per_shard=8")
     assert first.returncode == 70
     *bar, last = first.stderr.splitlines()
     assert len(bar) <= 1
     assert last.startswith("error: a worker process died while the workers prepared ljspeech/C00001")
     assert last.endswith("; nothing was published; run again")
     assert second.returncode == 0
-    check_rejections(tmp_path / "data", faults=faults)
+    faulty.check_rejections(tmp_path / "data", faults=faults)
 
 
 @pytest.mark.slow
 def test_a_recording_that_was_mended_is_recovered_by_a_replay_which_isolates_the_others(tmp_path: Path) -> None:
     faults = {"C00002": "segfault", "C00006": "segfault"}
-    corpus = faulty_corpus(tmp_path / "corpus", faults)
+    corpus = faulty.make_corpus(tmp_path / "corpus", faults)
     data = tmp_path / "data"
-    assert build_to_the_end(corpus, data, "workers=1")[-1].returncode == 0
+    assert faulty.build_to_the_end(corpus, data, "workers=1")[-1].returncode == 0
     wavs = corpus / "wavs"
     shutil.copy(wavs / "C00003.wav", wavs / "C00006.wav")
     words = [builds.COMMAND, "replay", "--data", data]
-    answer = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
+    answer = subprocess.run(words, env=faulty.environment(), capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
-    check_rejections(data, faults={"C00002": "segfault"})
+    faulty.check_rejections(data, faults={"C00002": "segfault"})
 
 
 @pytest.mark.slow
 def test_a_cluster_isolates_it_by_itself(flink: Cluster, tmp_path: Path) -> None:
     faults = {"C00003": "segfault", "C00005": "eio"}
-    corpus = faulty_corpus(tmp_path / "corpus", faults)
-    (only,) = build_to_the_end(corpus, tmp_path / "data", runner="flink")
+    corpus = faulty.make_corpus(tmp_path / "corpus", faults)
+    (only,) = faulty.build_to_the_end(corpus, tmp_path / "data", runner="flink")
     assert clusters.failures(flink, clusters.newest_job(flink)) != []
     assert len(only.stderr.splitlines()) == 1
-    check_rejections(tmp_path / "data", faults=faults)
+    faulty.check_rejections(tmp_path / "data", faults=faults)
 
 
 @pytest.fixture
 def chosen(request: pytest.FixtureRequest) -> dict[str, str]:
     """Random faults of some of the clips."""
     random_ = random.Random(request.param)
-    names = [f"C{number:05d}" for number in range(CLIPS)]
-    return {name: random_.choice(FAULTS) for name in random_.sample(names, random_.randrange(1, 4))}
+    names = [f"C{number:05d}" for number in range(faulty.CLIPS)]
+    return {name: random_.choice(faulty.FAULTS) for name in random_.sample(names, random_.randrange(1, 4))}
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("chosen", range(40), indirect=True)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_any_faults_end_in_a_whole_dataset(workers: int, chosen: dict[str, str], tmp_path: Path) -> None:
-    corpus = faulty_corpus(tmp_path / "corpus", chosen)
-    ended = build_to_the_end(corpus, tmp_path / "data", f"workers={workers}", "utterances_per_shard=4")
+    corpus = faulty.make_corpus(tmp_path / "corpus", chosen)
+    ended = faulty.build_to_the_end(corpus, tmp_path / "data", f"workers={workers}", "utterances_per_shard=4")
     deadly = [fault for fault in chosen.values() if fault in CODES]
     assert 1 <= len(ended) <= 1 + 2 * len(deadly)
     assert workers == 1 or {one.returncode for one in ended} <= {0, 1, 70}
-    check_rejections(tmp_path / "data", faults=chosen)
+    faulty.check_rejections(tmp_path / "data", faults=chosen)
 
 
 @pytest.mark.soak
@@ -289,7 +238,7 @@ def test_any_faults_end_in_a_whole_dataset(workers: int, chosen: dict[str, str],
 def test_any_faults_end_in_a_whole_dataset_on_a_cluster_too(
     chosen: dict[str, str], flink: Cluster, tmp_path: Path
 ) -> None:
-    corpus = faulty_corpus(tmp_path / "corpus", chosen)
-    ended = build_to_the_end(corpus, tmp_path / "data", "utterances_per_shard=4", runner="flink")
+    corpus = faulty.make_corpus(tmp_path / "corpus", chosen)
+    ended = faulty.build_to_the_end(corpus, tmp_path / "data", "utterances_per_shard=4", runner="flink")
     assert len(ended) <= 2, "five attempts in each job"
-    check_rejections(tmp_path / "data", faults=chosen)
+    faulty.check_rejections(tmp_path / "data", faults=chosen)

@@ -1,0 +1,1 @@
+"""Builds on Spark, by Beam's job server for Spark."""
