@@ -1,11 +1,13 @@
 """Recordings that may be copies: those whose mels have nearly the same hash; `copy_proof.py` says whether they are.
 
 Every pair of recordings of about the same length is compared, so the search misses none, however large the corpus. A
-comparison takes some nanoseconds.
+comparison takes some nanoseconds; all cores of the machine compare.
 """
 
 from __future__ import annotations
 
+import concurrent.futures
+import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -88,9 +90,11 @@ def _near_pairs(recordings: Recordings, *, known: int, below_bits: int) -> Itera
     order = np.argsort(recordings.durations_s, kind="stable")
     words, durations_s = recordings.hashes[order], recordings.durations_s[order]
     longest = np.searchsorted(durations_s, durations_s * (1 + MAX_SPEED_CHANGE) + MAX_CUT_S, side="right")
-    waiting: list[np.ndarray] = []
-    for start in range(0, len(order), BLOCK_ROWS):
+
+    def compare(start: int) -> np.ndarray:
+        """The pairs of a block of rows and all longer ones."""
         rows = np.arange(start, min(start + BLOCK_ROWS, len(order)))
+        found = [np.empty((0, 3), np.int64)]
         for first in range(start, int(longest[rows[-1]]), BLOCK_COLUMNS):
             columns = np.arange(first, min(first + BLOCK_COLUMNS, int(longest[rows[-1]])))
             row, column, distance = _below(words[rows], words[columns], bits=below_bits)
@@ -98,11 +102,19 @@ def _near_pairs(recordings: Recordings, *, known: int, below_bits: int) -> Itera
             is_pair = (other > shorter) & (other < longest[shorter])
             one, two = order[shorter[is_pair]], order[other[is_pair]]
             pairs = np.stack([np.maximum(one, two), distance[is_pair], np.minimum(one, two)], axis=1)
-            waiting.append(pairs[pairs[:, 0] >= known])
-        if sum(map(len, waiting)) > BLOCK_ROWS * BLOCK_COLUMNS:
-            yield np.concatenate(waiting)
-            waiting.clear()
-    yield np.concatenate([np.empty((0, 3), np.int64), *waiting])
+            found.append(pairs[pairs[:, 0] >= known])
+            if sum(map(len, found)) > BLOCK_ROWS * BLOCK_COLUMNS:  # many recordings are alike
+                found = [_nearest(np.concatenate(found))]
+        return _nearest(np.concatenate(found))
+
+    waiting: list[np.ndarray] = [np.empty((0, 3), np.int64)]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy releases Python's lock
+        for pairs in pool.map(compare, range(0, len(order), BLOCK_ROWS)):
+            waiting.append(pairs)
+            if sum(map(len, waiting)) > BLOCK_ROWS * BLOCK_COLUMNS:
+                yield np.concatenate(waiting)
+                waiting = [np.empty((0, 3), np.int64)]
+    yield np.concatenate(waiting)
 
 
 def _below(one: np.ndarray, other: np.ndarray, *, bits: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
