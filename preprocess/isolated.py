@@ -6,38 +6,49 @@ while it prepared that utterance.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pickle
 import resource
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 from preprocess.record import Preparation
 from preprocess.utterance import Utterance
 
 # An utterance takes milliseconds, or 3 s where the disk fails; a longer one does not end.
 MAX_PREPARATION_S = 300.0
-MAX_MEMORY_BYTES = 4 << 30  # address space: the libraries and the largest recording that is decoded take half of it
+MAX_MEMORY_BYTES = 4 << 30  # beside the libraries; the largest recording that is decoded takes half of it
 _OUT_OF_MEMORY_CODE = 3
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
 
 def isolated_failure(utterance: Utterance, *, prepare: Preparation) -> str | None:
-    """Prepare an utterance in a process of its own; return how that process failed, or None if it did not.
+    """Prepare an utterance in a process of its own; return how that process ended too soon, or None if it did not.
 
-    An utterance that is rejected for its content has not failed.
+    An utterance that is rejected for its content has not failed, nor has one that raises an exception: the worker that
+    prepares it then meets the same.
     """
     words = [sys.executable, "-P", "-m", __name__]
-    given = pickle.dumps((prepare, utterance))
+    given, environment = pickle.dumps((prepare, utterance)), os.environ | _ONE_THREAD
     try:
-        ended = subprocess.run(words, input=given, capture_output=True, timeout=MAX_PREPARATION_S, check=False)
+        ended = subprocess.run(
+            words, input=given, env=environment, capture_output=True, timeout=MAX_PREPARATION_S, check=False
+        )
     except subprocess.TimeoutExpired:
         return f"not prepared within {MAX_PREPARATION_S:.0f} s"
-    if ended.returncode < 0:
-        return f"its decoder was ended by {signal.Signals(-ended.returncode).name}"
     if ended.returncode == _OUT_OF_MEMORY_CODE:
         return f"its decoder needs more than {MAX_MEMORY_BYTES >> 30} GiB of memory"
-    last_line = ended.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-    return f"its decoder failed: {last_line[:200]}" if ended.returncode else None
+    return f"its decoder was ended by {_signal_name(-ended.returncode)}" if ended.returncode < 0 else None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
 
 
 def main() -> None:
@@ -51,8 +62,13 @@ def main() -> None:
 
 
 def limit_memory() -> None:
-    """Limit the address space of this process."""
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
+    """Limit what this process may take beside the address space that its libraries have reserved already."""
+    reserved_pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
+    limit = reserved_pages * resource.getpagesize() + MAX_MEMORY_BYTES
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
+    if hard_limit == resource.RLIM_INFINITY or limit < hard_limit:
+        with contextlib.suppress(ValueError, OSError):  # a system without this limit
+            resource.setrlimit(resource.RLIMIT_AS, (limit, hard_limit))
 
 
 if __name__ == "__main__":

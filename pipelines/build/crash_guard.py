@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import json
+import operator
 import os
 import sys
 import threading
-import time
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -21,13 +23,15 @@ import pyarrow as pa
 
 from pipelines.build.staging import Staging
 from preprocess import isolated
+from preprocess.audio import read_audio_file
 from preprocess.record import Preparation, PreparedUtterance, rejection
-from preprocess.utterance import CRASH_STAGE, Reason, Rejection, Utterance
+from preprocess.utterance import CRASH_STAGE, Reason, Rejected, Rejection, Utterance
 from shared.layout import Layout
 from shared.storage_path import StoragePath
 from shared.tables import read_table
 
 HUNG_EXIT_CODE = 70
+WAITS = 10  # of the thread that watches, for one utterance
 MAX_CRASHES = 2  # of processes that prepared one utterance, although it could be prepared alone
 
 
@@ -36,23 +40,27 @@ class CrashGuard:
 
     Args:
         prepare: prepares one utterance.
-        noted: the file of the note; one that an ended process left is read. An object store gets no file.
+        folder: takes a file with the note; those that ended processes left are read. An object store gets none.
+        shard_name: begins the name of the file.
         crashed: the ids of utterances that ended earlier processes, and how many.
     """
 
-    def __init__(self, prepare: Preparation, *, noted: StoragePath, crashed: collections.Counter[str]):
-        self._prepare, self._path = prepare, noted if isinstance(noted, Path) else None
-        left = _noted_ids(self._path) if self._path is not None else []
-        self._crashes = collections.Counter(left) | crashed
+    def __init__(
+        self, prepare: Preparation, *, folder: StoragePath, shard_name: str, crashed: collections.Counter[str]
+    ):
+        self._prepare = prepare
+        self._path = folder / f"{shard_name}.{uuid.uuid4().hex}" if isinstance(folder, Path) else None
+        self._left = sorted(folder.glob(f"{shard_name}.*")) if isinstance(folder, Path) else []
+        self._crashes = functools.reduce(operator.or_, map(_noted_ids, self._left), crashed)
         self._file, self._start, self._width = -1, 0, 0
-        self._began: tuple[float, Utterance] | None = None
+        self._began: Utterance | None = None
         self._ended = threading.Event()
 
     def __enter__(self) -> CrashGuard:
         if self._path is not None:
             known = "".join(f"{json.dumps(one)}\n" for one in self._crashes.elements()).encode()
-            self._file, self._start = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644), len(known)
-            os.pwrite(self._file, known, 0)
+            self._path.write_bytes(known)
+            self._file, self._start = os.open(self._path, os.O_WRONLY), len(known)
         threading.Thread(target=self._watch, daemon=True).start()
         return self
 
@@ -61,12 +69,13 @@ class CrashGuard:
         if self._path is None:
             return
         os.close(self._file)
-        if kind is None:
-            self._path.unlink()
+        for path in (self._path, *self._left) if kind is None else ():
+            path.unlink(missing_ok=True)  # another attempt at this shard may end at the same time
 
     def __call__(self, utterance: Utterance) -> PreparedUtterance | Rejection:
         """Prepare an utterance, or reject it because it ended the process that prepared it before."""
-        if crashes := self._crashes[utterance.id]:
+        crashes = self._crashes[utterance.id]
+        if crashes and self._can_be_read(utterance):
             message = isolated.isolated_failure(utterance, prepare=self._prepare)
             if message is None and crashes >= MAX_CRASHES:
                 message = f"{crashes} processes ended while they prepared it"
@@ -74,7 +83,7 @@ class CrashGuard:
                 reason = Reason.UNREADABLE_AUDIO
                 return rejection(utterance, stage=CRASH_STAGE, reason=reason, message=message)
         self._note(json.dumps(utterance.id))
-        self._began = time.monotonic(), utterance
+        self._began = utterance
         try:
             prepared = self._prepare(utterance)
         except MemoryError:
@@ -87,6 +96,17 @@ class CrashGuard:
         self._note("")
         return prepared
 
+    def _can_be_read(self, utterance: Utterance) -> bool:
+        """Whether the disk reads the recording; if it hangs, this process ends, and the recording is not to blame."""
+        self._began = utterance
+        try:
+            read_audio_file(utterance.audio_path)
+        except (OSError, Rejected):
+            return False
+        finally:
+            self._began = None
+        return True
+
     def _note(self, text: str) -> None:
         """Overwrite the note; to cut it off would be a request to the server of a network file system."""
         if self._path is not None:
@@ -95,25 +115,27 @@ class CrashGuard:
             os.pwrite(self._file, note, self._start)
 
     def _watch(self) -> None:
-        """End this process if an utterance takes too long; runs in a thread."""
-        while not self._ended.wait(isolated.MAX_PREPARATION_S / 10):
+        """End this process if an utterance takes too long; runs in a thread, so that a stopped process does not age."""
+        before, waits = None, 0
+        while not self._ended.wait(isolated.MAX_PREPARATION_S / WAITS):
             began = self._began
-            if began is not None and time.monotonic() - began[0] > isolated.MAX_PREPARATION_S:
+            before, waits = began, waits + 1 if began is before else 0
+            if began is not None and waits >= WAITS:
                 limit = f"not prepared within {isolated.MAX_PREPARATION_S:.0f} s"
                 remedy = "nothing was published; run again: it is then prepared in a process of its own"
                 with contextlib.suppress(OSError):
-                    sys.stderr.write(f"error: {began[1].id} ({began[1].audio_path}): {limit}; {remedy}\n")
+                    sys.stderr.write(f"error: {began.id} ({began.audio_path}): {limit}; {remedy}\n")
                     sys.stderr.flush()
                 os._exit(HUNG_EXIT_CODE)
 
 
-def _noted_ids(path: Path) -> list[str]:
+def _noted_ids(path: Path) -> collections.Counter[str]:
     """The ids in the file of a process that ended: of earlier crashes, and of what it was preparing."""
-    found = []
+    found = collections.Counter[str]()
     with contextlib.suppress(OSError):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             with contextlib.suppress(ValueError):  # blank, or not written to its end
-                found.append(str(json.loads(line)))
+                found[str(json.loads(line))] += 1
     return found
 
 
@@ -134,7 +156,7 @@ def shard_guard(
     """
     crashed = crashed | _rejected_for_crashes(shard_name, data=data)
     own = collections.Counter({one: crashed[one] for one in utterance_ids if one in crashed})
-    return CrashGuard(prepare, noted=staging.preparing_folder / shard_name, crashed=own)
+    return CrashGuard(prepare, folder=staging.preparing_folder, shard_name=shard_name, crashed=own)
 
 
 def noted_in(builds: Iterable[Staging]) -> collections.Counter[str]:
@@ -142,12 +164,9 @@ def noted_in(builds: Iterable[Staging]) -> collections.Counter[str]:
 
     A build notes again what the interrupted builds before it had noted.
     """
-    found = collections.Counter[str]()
-    for staging in builds:
-        folder = staging.preparing_folder
-        paths = sorted(folder.iterdir()) if isinstance(folder, Path) and folder.is_dir() else []
-        found |= collections.Counter(one for path in paths for one in _noted_ids(path))
-    return found
+    folders = (staging.preparing_folder for staging in builds)
+    paths = (path for folder in folders if isinstance(folder, Path) and folder.is_dir() for path in folder.iterdir())
+    return functools.reduce(operator.or_, map(_noted_ids, paths), collections.Counter[str]())
 
 
 def _rejected_for_crashes(shard_name: str, *, data: Layout) -> collections.Counter[str]:

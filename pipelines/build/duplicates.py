@@ -55,7 +55,7 @@ class DuplicateSearch:
         return self._mels.mel(source.shard_names[source.shard[row]], int(source.row[row]))
 
     def keep(self, source: SourceRows, rows: np.ndarray) -> None:
-        """Add the rows of a source that are in the dataset: later sources are compared with them."""
+        """Add the rows that pass the checks of a source: later sources are compared with them."""
         self._starts.append(len(self._kept.hashes))
         self._kept = self._kept.followed_by(source.recordings(rows))
         self._sources.append((source, rows))

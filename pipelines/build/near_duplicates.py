@@ -88,28 +88,44 @@ def _nearest(pairs: np.ndarray) -> np.ndarray:
 def _near_pairs(recordings: Recordings, *, known: int, below_bits: int) -> Iterator[np.ndarray]:
     """Pairs (later, distance, earlier) of about the same length whose hashes differ in fewer bits, [P, 3] each."""
     order = np.argsort(recordings.durations_s, kind="stable")
-    words, durations_s = recordings.hashes[order], recordings.durations_s[order]
-    longest = np.searchsorted(durations_s, durations_s * (1 + MAX_SPEED_CHANGE) + MAX_CUT_S, side="right")
+    new, old = order[order >= known], order[order < known]
+    durations_s = recordings.durations_s[new]
+    longest_s, shortest_s = durations_s * (1 + MAX_SPEED_CHANGE) + MAX_CUT_S, durations_s - MAX_CUT_S
+    longest = np.searchsorted(durations_s, longest_s, side="right")
+    yield from _pairs_between(recordings, new, new, np.arange(1, len(new) + 1), longest, below_bits=below_bits)
+    first = np.searchsorted(recordings.durations_s[old], shortest_s / (1 + MAX_SPEED_CHANGE))
+    end = np.searchsorted(recordings.durations_s[old], longest_s, side="right")
+    yield from _pairs_between(recordings, new, old, first, end, below_bits=below_bits)
+
+
+def _pairs_between(
+    recordings: Recordings,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    first: np.ndarray,
+    end: np.ndarray,
+    *,
+    below_bits: int,
+) -> Iterator[np.ndarray]:
+    """The pairs of each row with the columns from `first` to before `end`; all four ascend with the row, [R]."""
+    row_words, column_words = recordings.hashes[rows], recordings.hashes[columns]
 
     def compare(start: int) -> np.ndarray:
-        """The pairs of a block of rows and all longer ones."""
-        rows = np.arange(start, min(start + BLOCK_ROWS, len(order)))
+        block = np.arange(start, min(start + BLOCK_ROWS, len(rows)))
         found = [np.empty((0, 3), np.int64)]
-        for first in range(start, int(longest[rows[-1]]), BLOCK_COLUMNS):
-            columns = np.arange(first, min(first + BLOCK_COLUMNS, int(longest[rows[-1]])))
-            row, column, distance = _below(words[rows], words[columns], bits=below_bits)
-            shorter, other = rows[row], columns[column]
-            is_pair = (other > shorter) & (other < longest[shorter])
-            one, two = order[shorter[is_pair]], order[other[is_pair]]
-            pairs = np.stack([np.maximum(one, two), distance[is_pair], np.minimum(one, two)], axis=1)
-            found.append(pairs[pairs[:, 0] >= known])
+        for at in range(int(first[start]), int(end[block[-1]]), BLOCK_COLUMNS):
+            row, column, distance = _below(row_words[block], column_words[at : at + BLOCK_COLUMNS], bits=below_bits)
+            row, column = block[row], at + column
+            is_pair = (column >= first[row]) & (column < end[row])
+            one, two = rows[row[is_pair]], columns[column[is_pair]]
+            found.append(np.stack([np.maximum(one, two), distance[is_pair], np.minimum(one, two)], axis=1))
             if sum(map(len, found)) > BLOCK_ROWS * BLOCK_COLUMNS:  # many recordings are alike
                 found = [_nearest(np.concatenate(found))]
         return _nearest(np.concatenate(found))
 
-    waiting: list[np.ndarray] = [np.empty((0, 3), np.int64)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy releases Python's lock
-        for pairs in pool.map(compare, range(0, len(order), BLOCK_ROWS)):
+        waiting = [np.empty((0, 3), np.int64)]
+        for pairs in pool.map(compare, range(0, len(rows), BLOCK_ROWS)):
             waiting.append(pairs)
             if sum(map(len, waiting)) > BLOCK_ROWS * BLOCK_COLUMNS:
                 yield np.concatenate(waiting)

@@ -86,7 +86,7 @@ def plan_shards(
     splits = SplitRule.from_config(config)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     selected: collections.Counter[tuple[str, str]] = collections.Counter()
-    missing = {name: "held_out" for name in splits.held_out} | {name: "speaker_groups" for name in splits.groups}
+    missing = {name: "held_out" for name in splits.held_out} | {name: "speaker_groups" for name in splits.grouped}
     for name, source in config.sources.items():
         before = counts.total()
         for element in read_corpus(source, name=name):

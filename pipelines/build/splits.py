@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import hashlib
 import unicodedata
 from collections.abc import Mapping
@@ -26,8 +27,9 @@ class SplitRule(NamedTuple):
     split_by: str
     held_out: frozenset[str] = frozenset()
     held_out_people: frozenset[str] = frozenset()  # split by speaker, all of whose voices are held out
-    groups: Mapping[str, str] = {}  # speaker -> the first speaker of a group that is one person
     registries: Mapping[str, str] = {}  # source -> whose numbers its speakers are
+    groups: Mapping[str, str] = {}  # speaker, with the registry in the place of its source -> the name of the person
+    grouped: frozenset[str] = frozenset()  # the names in the list of groups
 
     @classmethod
     def from_config(cls, config: BuildConfig) -> SplitRule:
@@ -37,10 +39,14 @@ class SplitRule(NamedTuple):
             UserError: the list of held-out names or of speaker groups cannot be read.
         """
         held_out = frozenset() if config.held_out is None else frozenset(_read_lines(config.held_out, of="held_out"))
-        groups = {} if config.speaker_groups is None else _read_groups(config.speaker_groups)
         sources = config.sources.items()
         registries = {name: one.speaker_registry for name, one in sources if one.speaker_registry and not one.speaker}
-        rule = cls(config.validation_fraction, config.split_by, held_out, groups=groups, registries=registries)
+        listed = [] if config.speaker_groups is None else _read_groups(config.speaker_groups)
+        groups = _joined([[_registered(name, registries=registries) for name in names] for names in listed])
+        names = frozenset(name for group in listed for name in group)
+        rule = cls(
+            config.validation_fraction, config.split_by, held_out, groups=groups, registries=registries, grouped=names
+        )
         people = map(rule._person, held_out) if config.split_by == "speaker" else ()
         return rule._replace(held_out_people=frozenset(people))
 
@@ -61,8 +67,8 @@ class SplitRule(NamedTuple):
 
     def _person(self, speaker: str) -> str:
         """The name of the person behind a speaker: one name in all sources that share the person."""
-        source, _, name = self.groups.get(speaker, speaker).partition("/")
-        return f"{self.registries.get(source, source)}/{name}"
+        name = _registered(speaker, registries=self.registries)
+        return self.groups.get(name, name)
 
 
 def spoken_form(text: str) -> str:
@@ -78,17 +84,33 @@ def text_key(text: str, *, utterance_id: str) -> int:
     return int.from_bytes(hashlib.blake2b(form.encode(), digest_size=8).digest(), "big")
 
 
-def _read_groups(path: Path) -> dict[str, str]:
-    """Speaker -> the first speaker of its line."""
-    groups: dict[str, str] = {}
-    for line in _read_lines(path, of="speaker_groups"):
-        first, *others = (name.strip() for name in line.split("\t"))
-        for name in (first, *others):
-            if groups.setdefault(name, first) != first:
-                raise UserError(
-                    f"speaker_groups: {path} has {name} on two lines; expected all names of a person on one"
-                )
+def _registered(speaker: str, *, registries: Mapping[str, str]) -> str:
+    """The speaker's name with the registry of its numbers in the place of its source."""
+    source, _, name = speaker.partition("/")
+    return f"{registries.get(source, source)}/{name}"
+
+
+def _read_groups(path: Path) -> list[list[str]]:
+    """The names on each line.
+
+    Raises:
+        UserError: the list cannot be read, or has a name twice.
+    """
+    groups = [[name.strip() for name in line.split("\t")] for line in _read_lines(path, of="speaker_groups")]
+    counts = collections.Counter(name for names in groups for name in names)
+    if twice := [name for name, count in counts.items() if count > 1]:
+        raise UserError(f"speaker_groups: {path} has {twice[0]} twice; expected all names of a person on one line")
     return groups
+
+
+def _joined(groups: list[list[str]]) -> dict[str, str]:
+    """Speaker -> the name of the person; groups that share a name, as two of a registry may, are one person."""
+    people: dict[str, str] = {}
+    for names in groups:
+        known = {people[name] for name in names if name in people}
+        person = min(known, default=names[0])
+        people |= dict.fromkeys([*names, *(name for name, of in people.items() if of in known)], person)
+    return people
 
 
 def _read_lines(path: Path, *, of: str) -> list[str]:

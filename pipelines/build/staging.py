@@ -12,7 +12,7 @@ speech_rates.json                  the range of characters per second of each la
 reports/<shard>.json               written last for each shard: its summary for the driver
 recovered/<shard>.json             ids of rejected utterances that can be prepared now (replay only)
 progress/<shard>                   the number of utterances that are done
-preparing/<shard>                  the id of the utterance that a worker prepares, see `crash_guard.py`
+preparing/<shard>.<attempt>        the id of the utterance that a worker prepares, see `crash_guard.py`
 fingerprint                        the preparation fingerprint: a build with the same one continues an interrupted build
 """
 

@@ -64,7 +64,7 @@ def spark_pipeline(*, workers: int, name: str) -> beam.Pipeline:
         [
             f"--job_name={name}",
             *("--environment_type=PROCESS", f"--environment_config={json.dumps(config)}"),
-            "--sdk_worker_parallelism=0",  # as many workers as tasks
+            f"--sdk_worker_parallelism={workers}",
             "--experiments=disable_logging_submission_environment",  # it runs `pip freeze`, which takes seconds
         ]
     )
@@ -105,9 +105,16 @@ class SparkResult(PipelineResult):
 
         Raises:
             RuntimeError: the job failed; the message holds Spark's reason.
+            UserError: the job server has died.
         """
         with self._resources:
-            return str(self._submitted.wait_until_finish())
+            try:
+                return str(self._submitted.wait_until_finish())
+            except grpc.RpcError as error:
+                log = state_folder() / "spark" / "log"
+                raise UserError(
+                    f"Beam's job server died (its log is in {log}); nothing was published; run again"
+                ) from error
 
 
 @contextlib.contextmanager

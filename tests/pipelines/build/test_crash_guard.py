@@ -91,7 +91,7 @@ class Prepare:
 
 def numbered(*numbers: int) -> list[Utterance]:
     return [
-        Utterance(id=f"a/{'x' * number}é\n", audio_path="", text="", language="eng_Latn", speaker="")
+        Utterance(id=f"a/{'x' * number}é\n", audio_path=__file__, text="", language="eng_Latn", speaker="")
         for number in numbers
     ]
 
@@ -106,7 +106,8 @@ def staging(tmp_path: Path) -> Staging:
 def guard(
     prepare: Callable[[Utterance], PreparedUtterance | Rejection], *, staging: Staging, crashed: Mapping[str, int] = {}
 ) -> CrashGuard:
-    return CrashGuard(prepare, noted=staging.preparing_folder / "shard", crashed=collections.Counter(crashed))
+    crashed = collections.Counter(crashed)
+    return CrashGuard(prepare, folder=staging.preparing_folder, shard_name="shard", crashed=crashed)
 
 
 def test_an_utterance_is_noted_while_it_is_prepared_and_no_longer(staging: Staging) -> None:

@@ -154,7 +154,16 @@ def test_a_group_of_speakers_is_in_one_split(people: Callable) -> None:
     assert all(one == other for one, other in of_people)
     assert {one for one, _ in of_people} == {"train", "validation"}
     assert len(set(splits_of(rule, "a/85", "b/85", "d/z"))) == 1
-    assert len(set(splits_of(rule, "a/84", "d/y"))) == 1
+    assert len(set(splits_of(rule, "a/84", "b/84", "d/y"))) == 1
+    person = rule._person
+    assert person("b/84") == person("d/y") != person("a/85")
+
+
+def test_two_groups_that_name_one_reader_of_librivox_are_one_person(people: Callable) -> None:
+    groups = "d/1\td/2\nd/3\ta/84\nc/5\tb/84\td/1\n".replace("\td/1\n", "\td/6\n")
+    person = SplitRule.from_config(people(speaker_groups=groups))._person
+    assert len({person(name) for name in ("a/84", "b/84", "c/5", "d/3", "d/6")}) == 1
+    assert person("d/1") == person("d/2") != person("d/3")
 
 
 def test_all_voices_of_a_held_out_speaker_are_held_out(people: Callable) -> None:
@@ -168,7 +177,7 @@ def test_all_voices_of_a_held_out_speaker_are_held_out(people: Callable) -> None
 
 def test_a_speaker_in_two_groups_is_an_error(people: Callable) -> None:
     with pytest.raises(
-        UserError, match=r"speaker_groups: .* has c/1 on two lines; expected all names of a person on one"
+        UserError, match=r"speaker_groups: .* has c/1 twice; expected all names of a person on one line"
     ):
         SplitRule.from_config(people(speaker_groups="c/1\td/1\nd/2\tc/1\n"))
 

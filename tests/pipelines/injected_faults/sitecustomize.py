@@ -1,7 +1,7 @@
 """Makes recordings fail as their content says, in every Python process with this folder in PYTHONPATH.
 
-A file with "!segfault" ends the process that reads it, and so on: see `FAULTS`. A test's corpus has such files. Nothing
-is imported sooner than the process imports it.
+A file with "!segfault" ends the process that decodes it, and so on: see `DECODING_FAULTS`. A test's corpus has such
+files. Nothing is imported sooner than the process imports it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,35 +50,37 @@ def _fail_to_read_twice(path: str) -> None:
         raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
 
 
-FAULTS = {
-    b"!segfault": _die,
-    b"!worker-only": _die_in_a_worker,
-    b"!hang": _hang,
-    b"!memory": _exhaust_memory,
-    b"!eio": _fail_to_read,
-    b"!estale-twice": _fail_to_read_twice,
-}
+READING_FAULTS = {b"!eio": _fail_to_read, b"!estale-twice": _fail_to_read_twice}
+DECODING_FAULTS = {b"!segfault": _die, b"!worker-only": _die_in_a_worker, b"!hang": _hang, b"!memory": _exhaust_memory}
 
 
-def _break_reading(audio: Any) -> None:
-    read = audio._read_audio_file
+def _fail(data: bytes, *, faults: dict[bytes, Callable[[str], None]], path: str = "") -> None:
+    for mark, fail in faults.items():
+        if mark in data[-64:]:
+            fail(path)
+
+
+def _break_audio(audio: Any) -> None:
+    read, decode = audio._read_audio_file, audio.decode_audio
     audio.PAUSES_S = (0.01, 0.01, 0.01)
 
     def read_or_fail(path: str) -> bytes:
         data: bytes = read(path)
-        for mark, fail in FAULTS.items():
-            if mark in data[-64:]:
-                fail(path)
+        _fail(data, faults=READING_FAULTS, path=path)
         return data
 
-    audio._read_audio_file = read_or_fail
+    def decode_or_fail(data: bytes, **options: float) -> Any:
+        _fail(data, faults=DECODING_FAULTS)
+        return decode(data, **options)
+
+    audio._read_audio_file, audio.decode_audio = read_or_fail, decode_or_fail
 
 
 def _shorten_the_limit(isolated: Any) -> None:
     isolated.MAX_PREPARATION_S = LIMIT_S
 
 
-CHANGES = {"preprocess.audio": _break_reading, "preprocess.isolated": _shorten_the_limit}
+CHANGES = {"preprocess.audio": _break_audio, "preprocess.isolated": _shorten_the_limit}
 if _IS_ALONE:  # the second one is the program itself
     del CHANGES["preprocess.isolated"]
 change_on_import(CHANGES)
