@@ -53,7 +53,7 @@ def coarse_correlation(one: np.ndarray, other: np.ndarray, *, spec: FeatureSpec)
 
 
 def _pooled(mel: np.ndarray) -> np.ndarray:
-    """The sums of squares of COARSE frames and bands, divided by their number."""
+    """The mean of each block of COARSE frames by COARSE bands."""
     F, M = (size // COARSE for size in mel.shape)
     whole = mel[: F * COARSE, : M * COARSE].astype(np.float32)
     in_time = np.add.reduce([whole[start::COARSE] for start in range(COARSE)])

@@ -36,7 +36,7 @@ class Corpus(NamedTuple):
 
 @st.composite
 def corpora(draw: st.DrawFn) -> Corpus:
-    """Hashes, some of which differ from others in a few bits, of recordings of like and unlike lengths."""
+    """Recordings of like and unlike lengths; some hashes differ from others in a few bits."""
     numbers = draw(st.lists(st.integers(0, 2**HASH_BITS - 1), min_size=1, max_size=8))
     for _ in range(draw(st.integers(0, 12))):
         changed = draw(st.lists(st.integers(0, HASH_BITS - 1), max_size=40, unique=True))
