@@ -120,10 +120,10 @@ def test_jars_that_are_damaged_added_or_missing_are_named(small: Path) -> None:
     assert found.damaged() == [SECOND_PART, "flink-dist.jar", "other.jar"]
 
 
-def test_a_failed_download_is_reported_with_its_error_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_is_reported_with_its_error_line() -> None:
     words = ["sh", "-c", "echo '[INFO] fine'; echo '[ERROR] no such host'; exit 1"]
     with pytest.raises(UserError, match=r"^mvn failed: \[ERROR\] no such host; nothing was installed; fix it"):
-        installing._run(words, what="mvn")
+        installing.run_command(words, what="mvn")
 
 
 @pytest.mark.parametrize(("output", "expected"), [('version "17.0.15"', "17"), ('version "1.8.0_1"', "8"), ("", "")])
