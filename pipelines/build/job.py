@@ -140,8 +140,7 @@ class BuildJob:
         config, data, staging = self._config, self._data.root, self._staging.root
         prepared = (
             pipeline
-            | "Shard names" >> beam.Create([str(name) for name in plan.shard_names()])
-            | "Spread" >> beam.Reshuffle()
+            | "Shard names" >> beam.Create([str(name) for name in plan.shard_names()])  # which spreads them
             | beam.ParDo(
                 PrepareShard(
                     config,
@@ -160,7 +159,7 @@ class BuildJob:
             | "All shards" >> beam.GroupByKey()  # (None, shard names)
             | beam.Values()
             | beam.ParDo(FilterUtterances(config, data=data, staging=staging))  # shard name
-            | "Spread again" >> beam.Reshuffle()
+            | "Spread" >> beam.Reshuffle()
             | beam.ParDo(WriteShard(self.contract, data=data, staging=staging))  # shard name
         )
 

@@ -139,7 +139,6 @@ def validation_graph(pipeline: beam.Pipeline, inputs: ValidationInputs) -> None:
         _ = (
             pipeline
             | beam.Create(sorted(published.sums.items()))  # (file, sha256)
-            | beam.Reshuffle()
             | beam.FlatMap(check_sum, layout=layout)  # Finding
             | beam.Map(_write_finding, work=work)
         )
@@ -147,7 +146,6 @@ def validation_graph(pipeline: beam.Pipeline, inputs: ValidationInputs) -> None:
     inspected = (
         pipeline
         | beam.Create([(shard, inputs.cached.get(shard.name)) for shard in inputs.shards])
-        | beam.Reshuffle()
         | beam.ParDo(InspectShards(inputs, groups=count_groups(inputs.records))).with_outputs("hashes", main="verdicts")
     )
     across = (

@@ -14,7 +14,9 @@ from pipelines.execution.flink.install import install
 from pipelines.execution.flink.processes import free_port, is_port_open
 from shared.errors import UserError
 from tests.commands import Outcome, runner
-from tests.pipelines import builds
+from tests.pipelines import builds, quick_graphs
+
+quick_graphs.remember()
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,20 @@ from shared.config import load_config
 from shared.dataset import Dataset
 from tests.commands import Outcome, runner
 from tests.trainer import device_runs, runs
+from tests.trainer.background_work import run_in_background
 from tests.trainer.models import perturbed_narrow, perturbed_pico
 from trainer import cli, speak_cli
 from trainer.model.xtts import XTTS
+
+
+@pytest.fixture(scope="session", autouse=True)
+def background(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Future[Any]]]:
+    """Results of the work that runs in background processes, by the fixtures that return them."""
+    requested = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    with run_in_background(requested, make_folder=tmp_path_factory.mktemp) as works:
+        yield works
 
 
 @pytest.fixture(scope="session")

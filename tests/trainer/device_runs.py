@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.trainer.processes import FAST_COMPILATION, begin, build_sample, end, xla_flags
+from tests.trainer.processes import begin, build_sample, end
 from trainer.checkpoint.checkpoint import list_checkpoints
 
 STEPS = 6
@@ -29,7 +29,7 @@ SETTINGS = (
     "xla=false",
 )
 
-ENVIRONMENT = {"XLA_FLAGS": xla_flags(FAST_COMPILATION), "COLUMNS": "200"}
+ENVIRONMENT = {"COLUMNS": "200"}
 
 
 class Runs(NamedTuple):

@@ -14,6 +14,8 @@ import os
 import sys
 from pathlib import Path
 
+from trainer.platform.tf_import import import_tensorflow
+
 EPOCHS = 2
 
 
@@ -25,6 +27,7 @@ def main() -> None:
         os.environ["TF_CONFIG"] = json.dumps(
             {"cluster": {"worker": workers}, "task": {"type": "worker", "index": int(index)}}
         )
+    import_tensorflow()
     import tensorflow as tf
 
     if kind == "mirrored":

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from tests.trainer.processes import FAST_COMPILATION, xla_flags
+from trainer.platform.tf_import import import_tensorflow
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
@@ -28,6 +29,7 @@ def main(folder: Path) -> None:
 
 
 def buffers_bytes(parts: int, *, folder: Path) -> int:
+    import_tensorflow()
     from tests.trainer.models import perturbed_narrow, random_batch
     from trainer.config.loss_config import LossConfig
     from trainer.config.optim_config import OptimizerConfig

@@ -29,6 +29,10 @@ VARIANTS: dict[str, tuple[dict, dict]] = {  # arguments of the training on one d
     "float16": ({"precision": "float16"},) * 2,
     "bfloat16": ({"precision": "bfloat16"},) * 2,
     "compiled": ({"xla": True}, {"xla": True, "parts": 2, "rematerialise": True}),
+    "compiled float16": (
+        {"xla": True, "precision": "float16"},
+        {"xla": True, "precision": "float16", "parts": 2, "rematerialise": True},
+    ),
 }
 FACTORS = {
     0: 2.0**9,

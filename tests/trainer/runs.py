@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.trainer.processes import FAST_COMPILATION, begin, build_sample, end, program, xla_flags
+from tests.trainer.processes import begin, build_sample, end, program
 from trainer.platform.program_cache import CHECKSUM
 
 STEPS = 40
@@ -82,7 +82,6 @@ def _programs(cache: Path) -> frozenset[str]:
 def _start(data: Path, *, run: Path, cache: Path) -> subprocess.Popen[str]:
     variables = {
         "TF_XLA_FLAGS": "",
-        "XLA_FLAGS": xla_flags(FAST_COMPILATION),
         "XDG_CACHE_HOME": str(cache),
         "COLUMNS": "200",
     }

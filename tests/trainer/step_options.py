@@ -110,7 +110,9 @@ def main(name: str) -> None:
 
 def train_set(name: str) -> dict[Options, dict]:
     """The results of a set, from a process of its own."""
-    ended = end(begin([sys.executable, "-m", "tests.trainer.step_options", name]), within_s=TIMEOUT_S)
+    environment = {"XLA_FLAGS": xla_flags()} if name == "nano" else None
+    words = [sys.executable, "-m", "tests.trainer.step_options", name]
+    ended = end(begin(words, environment=environment), within_s=TIMEOUT_S)
     assert ended.code == 0, ended.err[-3000:]
     rows = [json.loads(line) for line in ended.out.splitlines()]
     return {Options(*row["options"]): row for row in rows}

@@ -20,8 +20,9 @@ from pathlib import Path
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 from trainer.platform.allocator import tune_allocator
+from trainer.platform.tf_import import import_tensorflow
 
-# TensorFlow comes in with the functions' own imports, after the allocator was tuned as it is in training
+# TensorFlow is imported after the allocator was tuned, as in training
 CONTENT = ("mel", "frames", "tokens", "token_counts", "rows")
 
 
@@ -69,4 +70,5 @@ def resident_mib() -> float:
 
 if __name__ == "__main__":
     tune_allocator()
+    import_tensorflow()
     {"rows": write_rows, "memory": print_memory}[sys.argv[1]](*sys.argv[2:])

@@ -35,6 +35,7 @@ class BatchGraph:
         # computing mels occupies all cores; cutting stored ones takes next to nothing
         self._parallel_cuts = None if stores_mels else tf.data.AUTOTUNE
 
+    @tf.autograph.experimental.do_not_convert  # nothing here needs it, and it takes most of the time
     def batches(
         self, order: EpochOrder, *, position: Position, until: int | None, share: Share, left_out: Collection[int]
     ) -> tf.data.Dataset:

@@ -104,7 +104,7 @@ class Stream:
         """The rows that the stream samples at all, in the manifest's order."""
         return np.flatnonzero((self._bucket < len(self._buckets)) & (self._weights > 0))
 
-    @property
+    @functools.cached_property
     def element_spec(self) -> dict[str, tf.TensorSpec]:
         """Dtypes and partly known shapes of a batch's tensors."""
         return self.batches(Position()).element_spec

@@ -168,7 +168,7 @@ def test_a_build_in_one_process_ends_by_the_fault_and_the_next_one_rejects_it(fa
     *failed, last = faulty.build_to_the_end(corpus, tmp_path / "data", "workers=1")
     assert [one.returncode for one in failed] == [CODES[fault]] * (2 if fault == "worker-only" else 1)
     if fault == "hang":
-        expected = f"error: ljspeech/C00003 ({corpus}/wavs/C00003.wav): not prepared within 3 s; nothing was published"
+        expected = f"error: ljspeech/C00003 ({corpus}/wavs/C00003.wav): not prepared within 15 s; nothing was published"
         assert expected in failed[0].stderr
     assert "an earlier build ended while it prepared ljspeech/C00003: each is prepared" in last.stderr
     faulty.check_rejections(tmp_path / "data", faults=faults)

@@ -19,7 +19,7 @@ from shared.config import load_config
 from shared.features import preset
 from tests.trainer.conftest import built
 from tests.trainer.device_runs import rows
-from tests.trainer.processes import FAST_COMPILATION, begin, end, program, xla_flags
+from tests.trainer.processes import begin, end, program
 from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.vocoder.vocoder import Vocoder
@@ -31,7 +31,7 @@ from trainer.vocoder_training.train import MAX_SKIPPED
 CONFIG = "configs/vocoder_sample.yaml"
 STEPS, KILLED = 24, 15  # logged losses, with those of validations
 OVERRIDES = (f"steps={STEPS}", "log_every=1", "validate_every=8", "checkpoint_every=5", "xla=false")
-ENVIRONMENT = {"XLA_FLAGS": xla_flags(FAST_COMPILATION), "COLUMNS": "200"}
+ENVIRONMENT = {"COLUMNS": "200"}
 
 pytestmark = pytest.mark.slow
 
