@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import re
 
@@ -14,6 +15,7 @@ from pipelines.html.numbers import format_number, format_percent, format_signed
 _BREAKS = re.compile(r"(?<=[/_.\-])")
 
 
+@functools.cache  # it compiles each template once, which takes longer than to render it
 def template_environment(package: str) -> jinja2.Environment:
     """Load templates from `package`, then from `pipelines.html`.
 

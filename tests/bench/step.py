@@ -37,6 +37,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
+from trainer.platform import lean_tensorflow  # noqa: F401
+
+# isort: split
 import keras
 import numpy as np
 import tensorflow as tf

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 
 from tests.trainer.processes import FAST_COMPILATION, xla_flags
-from trainer.platform.tf_import import import_tensorflow
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ["XLA_FLAGS"] = xla_flags(FAST_COMPILATION)
-import_tensorflow()
+
+from trainer.platform import lean_tensorflow  # noqa: F401

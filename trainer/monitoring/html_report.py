@@ -43,6 +43,11 @@ def render_html(run: Path) -> str:
 
 def load_template(name: str) -> jinja2.Template:
     """A template of this package, with the filters and the chart geometry that the templates use."""
+    return _environment().get_template(name)
+
+
+@functools.cache  # it compiles each template once, which takes longer than to render it
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("trainer.monitoring"),
         autoescape=True,  # names, texts and settings may hold any characters
@@ -53,7 +58,7 @@ def load_template(name: str) -> jinja2.Template:
     environment.filters["number"] = format_number
     environment.filters["duration"] = format_duration
     environment.globals["view"] = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT, "top": TOP}
-    return environment.get_template(name)
+    return environment
 
 
 def _template_values(run: Path) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from trainer.platform import lean_tensorflow  # noqa: F401
+
+# isort: split
 from preprocess.tokens import Tokenizer
 from shared.dataset import Contract
 from shared.errors import UserError

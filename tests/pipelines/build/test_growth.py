@@ -301,7 +301,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 99)), min_si
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rounds=st.lists(CHANGES, min_size=2, max_size=3))
 def test_after_any_changes_the_dataset_is_that_of_a_build_from_nothing(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, rounds: list[list[tuple[str, int]]]

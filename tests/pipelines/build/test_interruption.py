@@ -219,7 +219,7 @@ def shards_done(data: Path, *, at_least: int) -> bool:
 
 @needs_proc
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_an_interrupt_is_one_line_and_the_next_build_reuses_the_finished_shards(
     workers: int,
     small: Path,

@@ -39,7 +39,7 @@ def written(path: Path) -> list[list]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.soak)])
 def test_a_stream_that_is_killed_again_and_again_continues_as_if_undisturbed(
     many_shards: Dataset, tmp_path: Path, kills: int
 ) -> None:
@@ -85,7 +85,7 @@ def test_a_position_deep_in_an_epoch_is_entered_as_fast_as_its_start(dataset: Da
     deep = Position(0, 100_000 // records, 5)
     enter(Position())
     shallow_s, deep_s, others_s = (
-        min(enter(position, **others) for _ in range(3))
+        min(enter(position, **others) for _ in range(2))
         for position, others in ((Position(), {}), (deep, {}), (deep, {"num_parallel_reads": 1}))
     )
     print(

@@ -33,7 +33,10 @@ def counted(bucket: Bucket, *, frames_per_step: int = 4, **options: object) -> t
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("bucket", "options"),
-    [(Bucket(2, 24, 8), {}), (Bucket(3, 40, 16), {"style_tokens": 10, "positions": "rotary"})],
+    [
+        (Bucket(2, 24, 8), {}),
+        pytest.param(Bucket(3, 40, 16), {"style_tokens": 10, "positions": "rotary"}, marks=pytest.mark.soak),
+    ],
     ids=["shorter than two crops", "style and rotary"],
 )
 def test_the_formula_counts_each_product_of_the_program(bucket: Bucket, options: dict) -> None:

@@ -36,7 +36,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(mfu, name, value)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_step_in_bfloat16_is_compiled_and_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mfu, "FIRST_CLIPS", 1)
     (use,) = mfu.measure_use("pico", most_clips=1)

@@ -119,7 +119,7 @@ def test_each_shape_of_the_plan_is_measured_and_steps_are_recorded(
     assert TrainConfig.model_validate(found["config"]) == config
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_devices_that_share_a_batch_are_profiled_together(data: Path, tmp_path: Path) -> None:
     words = [
         "profile",
@@ -188,7 +188,9 @@ def test_where_nothing_fits_there_is_a_line(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
-@pytest.mark.parametrize("fault", ["first step", "memory", "disk"])
+@pytest.mark.parametrize(
+    "fault", [*(pytest.param(one, marks=pytest.mark.soak) for one in ("first step", "memory")), "disk"]
+)
 def test_figures_are_told_though_nothing_can_be_recorded(
     data: Path, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
@@ -228,7 +230,13 @@ def test_figures_are_told_though_nothing_can_be_recorded(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
-@pytest.mark.parametrize("settings", [["validation_fraction=0"], ["mel_dtype=none", "max_rejected_fraction=1"]])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(["validation_fraction=0"], marks=pytest.mark.soak),
+        ["mel_dtype=none", "max_rejected_fraction=1"],
+    ],
+)
 def test_datasets_of_other_kinds_are_profiled(command: Callable, tmp_path: Path, settings: list[str]) -> None:
     data = built(tmp_path / "data", overrides=settings)
     outcome = command("profile", CONFIG, "--data", data, "--out", tmp_path / "out")

@@ -99,7 +99,7 @@ def test_what_is_wanted_is_what_the_documentation_says() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("met", [True, False])
+@pytest.mark.parametrize("met", [True, pytest.param(False, marks=pytest.mark.soak)])
 def test_the_exit_code_says_whether_all_is_as_wanted(met: bool) -> None:
     bench = ended(MADE_UP.format(met=met))
     assert bench.returncode == (0 if met else 1), bench.stderr

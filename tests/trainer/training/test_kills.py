@@ -115,7 +115,7 @@ def check_same(path: Path, other: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kills", "steps"), [(3, 120), pytest.param(20, 400, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("kills", "steps"), [(2, 80), pytest.param(20, 400, marks=pytest.mark.soak)])
 def test_a_training_killed_many_times_goes_on_as_if_undisturbed(
     lives: Lives, tmp_path: Path, kills: int, steps: int
 ) -> None:

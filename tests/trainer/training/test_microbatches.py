@@ -42,7 +42,7 @@ def whole() -> Outcome:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parts", [2, 5])
+@pytest.mark.parametrize("parts", [2, pytest.param(5, marks=pytest.mark.soak)])
 def test_parts_add_up_to_the_losses_and_gradients_of_the_whole(
     whole: Outcome, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,7 +91,7 @@ def test_an_interrupted_validation_of_the_last_step_is_done_by_the_next_start(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("last", [4, 5])
+@pytest.mark.parametrize("last", [4, pytest.param(5, marks=pytest.mark.soak)])
 def test_a_validation_that_does_not_fit_runs_with_fewer_clips(
     train: Callable, batches: int, last: int, tmp_path: Path
 ) -> None:

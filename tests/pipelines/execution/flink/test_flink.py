@@ -66,7 +66,9 @@ def long_build(tmp_path_factory: pytest.TempPathFactory) -> tuple[BuildConfig, d
     return config, builds.content(folder / "data")
 
 
-@pytest.mark.parametrize("kill", [clusters.kill_a_worker, clusters.kill_a_task_manager])
+@pytest.mark.parametrize(
+    "kill", [clusters.kill_a_worker, pytest.param(clusters.kill_a_task_manager, marks=pytest.mark.soak)]
+)
 def test_a_kill_during_a_build_changes_no_byte(
     kill: Callable[[Cluster], None], flink: Cluster, long_build: tuple[BuildConfig, dict[str, bytes]], tmp_path: Path
 ) -> None:

@@ -58,7 +58,7 @@ def _raise(element: int) -> None:
     raise UserError(f"element {element} is to blame")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("spark")
 def test_a_user_error_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path.cwd()))
