@@ -10,9 +10,11 @@ DATA/build_cache/<shard>-<hash of what dataset.json states about the shard>.parq
         preparation the preparation fingerprint
         files       size, modification time and inode of the shard's files at their publication; empty until then
 
-A name belongs to one version of a shard: the files of a new dataset are added before its publication, and those of
-the older one are removed after it. The folder is not part of the dataset. Without it, the next build prepares every
-utterance again.
+DATA/build_cache/no_copies.parquet: pairs of recordings that need not be compared again, see `no_copies.py`
+
+The name of a shard's cache belongs to one version of the shard: the files of a new dataset are added before its
+publication, and those of the older one are removed after it. The folder is not part of the dataset. Without it, the
+next build prepares every utterance again.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pydantic
 
+from pipelines.build.no_copies import no_copies_path
 from pipelines.build.shard_report import ShardReport
 from pipelines.storage.file_states import state_of
 from shared.dataset import ShardInfo
@@ -122,6 +125,8 @@ def add_to_cache(infos: Iterable[ShardInfo], *, staged: Layout, data: Layout) ->
         made = cache_path(info, data=staged)
         if made.is_file() and read_cache_of(info, data=data) is None:
             made.replace(cache_path(info, data=data))
+    if no_copies_path(staged).is_file():
+        no_copies_path(staged).replace(no_copies_path(data))
 
 
 def stamp_cache(infos: Iterable[ShardInfo], *, data: Layout) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from pipelines.build.copy_proof import are_copies
 from pipelines.build.mel_reader import MelReader
 from pipelines.build.near_duplicates import Recordings, find_copies
+from pipelines.build.no_copies import NoCopies
 from pipelines.build.source_rows import SourceRows
 
 
@@ -17,11 +18,12 @@ class DuplicateSearch:
 
     Args:
         mels: reads the mels that prove a copy.
+        no_copies: pairs that need not be compared; takes those that were compared in vain.
         below_bits: recordings whose hashes differ in so many bits or more are not compared.
     """
 
-    def __init__(self, mels: MelReader, *, below_bits: int):
-        self._mels, self._below_bits = mels, below_bits
+    def __init__(self, mels: MelReader, *, no_copies: NoCopies, below_bits: int):
+        self._mels, self._no_copies, self._below_bits = mels, no_copies, below_bits
         self._kept = Recordings.empty()
         self._sources: list[tuple[SourceRows, np.ndarray]] = []  # with the rows that they keep
         self._starts: list[int] = []  # the number of the first recording of each source
@@ -41,8 +43,7 @@ class DuplicateSearch:
             return sources[of][0], int(sources[of][1][number - starts[of]])
 
         def are_proven_copies(one: int, other: int) -> bool:
-            first, second = self._mel(*place(one)), self._mel(*place(other))
-            return first is not None and second is not None and are_copies(first, second, spec=self._mels.spec)
+            return self._are_copies(place(one), place(other))
 
         found = find_copies(recordings, known=known, are_copies=are_proven_copies, below_bits=self._below_bits)
         originals = {}
@@ -50,6 +51,18 @@ class DuplicateSearch:
             of, row = place(int(found.originals[number]))
             originals[int(rows[number - known])] = of.utterance_id(row)
         return found.bits[known:], originals
+
+    def _are_copies(self, one: tuple[SourceRows, int], other: tuple[SourceRows, int]) -> bool:
+        contents = [int(source.contents[row]) for source, row in (one, other)]
+        if self._no_copies.has(*contents):
+            return False
+        first, second = self._mel(*one), self._mel(*other)
+        if first is None or second is None:
+            return False
+        found = are_copies(first, second, spec=self._mels.spec)
+        if not found:
+            self._no_copies.add(*contents)
+        return found
 
     def _mel(self, source: SourceRows, row: int) -> np.ndarray | None:
         return self._mels.mel(source.shard_names[source.shard[row]], int(source.row[row]))

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pipelines.build.disk_errors import translate_disk_errors
 from pipelines.build.duplicates import DuplicateSearch
 from pipelines.build.mel_reader import MelReader
+from pipelines.build.no_copies import NoCopies
 from pipelines.build.source_rows import SourceRows, read_source_rows
 from pipelines.build.staging import FILTER_ROWS, Staging
 from pipelines.config import BuildConfig
@@ -53,8 +54,10 @@ class FilterUtterances(beam.DoFn):
 def filter_utterances(shard_names: list[str], *, config: BuildConfig, data: Layout, staging: Staging) -> None:
     """Filter all prepared records; write the results by shard, and the speech rates by source."""
     bits = config.checks.min_duplicate_bits
+    preparation = staging.fingerprint_path.read_bytes().decode()
+    no_copies = NoCopies.read(data, preparation=preparation)
     mels = MelReader(config, data=data, staging=staging)
-    duplicates = DuplicateSearch(mels, below_bits=bits) if bits is not None else None
+    duplicates = DuplicateSearch(mels, no_copies=no_copies, below_bits=bits) if bits is not None else None
     by_source = {
         source: list(group)
         for source, group in itertools.groupby(shard_names, key=lambda name: ShardName.parse(name).source)
@@ -71,6 +74,8 @@ def filter_utterances(shard_names: list[str], *, config: BuildConfig, data: Layo
     for filter_ in filters.values():
         filter_.check_text_leaks(held_out)
         filter_.write(staging)
+    if duplicates is not None:
+        no_copies.write(staging.layout, preparation=preparation)
     write_json(staging.speech_rates_path, rates, durable=False)
 
 
