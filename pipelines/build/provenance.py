@@ -6,7 +6,6 @@ samples, texts or tables; another instruction set changes the last bit of some m
 
 from __future__ import annotations
 
-import functools
 import importlib.metadata
 import platform
 from collections.abc import Iterator, Mapping
@@ -28,16 +27,11 @@ def made_here() -> dict[str, tuple[str, ...]]:
     features = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # absent on a processor with none
     versions = {
         "python": platform.python_version(),
-        **_library_versions(),
+        **{name: importlib.metadata.version(name) for name in LIBRARIES},
         "libsndfile": soundfile.__libsndfile_version__,
         PROCESSOR: " ".join([platform.machine(), *features]),
     }
     return {name: (versions[name],) for name in sorted(versions)}
-
-
-@functools.cache
-def _library_versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
 def merged(older: MadeBy, newer: MadeBy) -> dict[str, tuple[str, ...]]:

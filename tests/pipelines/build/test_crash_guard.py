@@ -190,7 +190,7 @@ def test_a_build_by_two_workers_names_what_they_were_preparing_and_the_next_one_
     faulty.check_rejections(tmp_path / "data", faults=faults)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_recording_that_was_mended_is_recovered_by_a_replay_which_isolates_the_others(tmp_path: Path) -> None:
     faults = {"C00002": "segfault", "C00006": "segfault"}
     corpus = faulty.make_corpus(tmp_path / "corpus", faults)

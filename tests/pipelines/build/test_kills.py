@@ -132,7 +132,7 @@ def check_finished(scene: Scene, *, data: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", KILLS)
+@pytest.mark.parametrize("name", ["build", "repair", pytest.param("replay", marks=pytest.mark.soak)])
 def test_a_command_killed_before_its_journal_changes_nothing_and_after_it_everything(
     name: str, scenes: Callable[[str], Scene], commands: Commands, tmp_path: Path, command: Callable
 ) -> None:

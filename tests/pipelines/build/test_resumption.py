@@ -106,7 +106,9 @@ def cut(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spoil", [empty, flip, cut, Path.unlink])
+@pytest.mark.parametrize(
+    "spoil", [flip, cut, *(pytest.param(one, marks=pytest.mark.soak) for one in (empty, Path.unlink))]
+)
 @pytest.mark.parametrize("kind", ["prepared/*.tfrecord", "prepared/*.parquet", "failed/*.parquet"])
 def test_files_damaged_by_a_crash_of_the_machine_are_made_again(
     spoil: Callable, kind: str, corpus: Path, tmp_path: Path

@@ -129,6 +129,9 @@ FAULTS = {
 }
 
 
+SOAK = pytest.mark.soak
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("spoil", "reason"), FAULTS.items(), ids=lambda value: getattr(value, "__name__", ""))
 def test_a_corrupt_record_ends_the_run_and_is_named_by_shard_offset_and_id(
@@ -148,7 +151,13 @@ def test_a_corrupt_record_ends_the_run_and_is_named_by_shard_offset_and_id(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spoil", FAULTS)
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        one if one in (flip_a_byte_of_the_length, state_other_frames) else pytest.param(one, marks=SOAK)
+        for one in FAULTS
+    ],
+)
 def test_a_corrupt_record_within_the_budget_leaves_its_place_empty_and_changes_no_other(
     copy: Copy, spoil: Callable[[Copy], None]
 ) -> None:

@@ -29,7 +29,7 @@ def parts(dataset: Dataset, share: Share) -> list[dict]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("replicas", [1, 2, 3])
+@pytest.mark.parametrize("replicas", [*(pytest.param(one, marks=pytest.mark.soak) for one in (1, 2)), 3])
 def test_replicas_share_the_global_batches_and_hear_every_record_once(many_shards: Dataset, replicas: int) -> None:
     """In one process and in as many as there are replicas; the shards hold unequal numbers of records."""
     whole = epochs(make_stream(many_shards, **SETTINGS)[0], until=EPOCHS)

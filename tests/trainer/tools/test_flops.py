@@ -44,7 +44,7 @@ def test_the_formula_counts_each_product_of_the_program(bucket: Bucket, options:
     assert step_flops(config, bucket, n_mels=M) == found
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_formula_takes_no_width_or_length_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten steps of three frames, 14 tokens, nine positions of a crop."""
     monkeypatch.setitem(SIZES, "pico", UNEVEN)

@@ -300,7 +300,9 @@ class Clock:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_not_computed")
-@pytest.mark.parametrize(("read_s", "chunks"), [(1.0, 2), (7.0, 1), (0.0, 6)])
+@pytest.mark.parametrize(
+    ("read_s", "chunks"), [(1.0, 2), *(pytest.param(*one, marks=pytest.mark.soak) for one in ((7.0, 1), (0.0, 6)))]
+)
 def test_the_input_is_judged_by_whole_chunks_and_the_steps_that_their_batches_take(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_s: float, chunks: int
 ) -> None:

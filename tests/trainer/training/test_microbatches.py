@@ -64,7 +64,7 @@ def test_the_gradients_norm_is_that_of_dense_gradients(whole: Outcome) -> None:
     np.testing.assert_allclose(values["gradient_norm"], norm, rtol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_memory_for_activations_is_that_of_a_part(tmp_path: Path) -> None:
     """Micro-batches need a second copy of the gradients, which is small here."""
     ended = end(begin([sys.executable, "-m", "tests.trainer.microbatch_memory", tmp_path]), within_s=900)

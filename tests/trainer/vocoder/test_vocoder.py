@@ -78,7 +78,7 @@ def test_a_long_mel_is_vocoded_in_parts_with_the_samples_of_the_whole(monkeypatc
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-@pytest.mark.parametrize("frames", [0, 1, 2, 40])
+@pytest.mark.parametrize("frames", [0, 1, *(pytest.param(one, marks=pytest.mark.soak) for one in (2, 40))])
 def test_few_frames_have_as_many_samples_as_their_mel_says(name: str, frames: int) -> None:
     speaking = vocoder(name)
     samples = speaking(mel(frames))

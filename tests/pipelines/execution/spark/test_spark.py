@@ -101,12 +101,9 @@ def test_a_recording_that_crashes_its_decoder_is_isolated(tmp_path: Path) -> Non
     faulty.check_rejections(tmp_path / "data", faults=faults)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [(signal.SIGINT, 130), pytest.param(signal.SIGKILL, -signal.SIGKILL, marks=pytest.mark.soak)],
-)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
 def test_no_process_outlives_the_command(number: signal.Signals, code: int, tmp_path: Path) -> None:
     corpus = builds.make_corpus(tmp_path / "corpus", clips=4_000)
     words = builds.build_words(corpus, "workers=2", data=tmp_path / "data")
