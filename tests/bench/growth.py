@@ -5,10 +5,13 @@
 Each build is a process of its own, as a user starts it. Its CPU time includes its start, its workers and the report.
 Rates are those of further clips: the same changes of a small corpus take what starting takes. The grown datasets are
 compared with builds from nothing, file by file.
+
+The floor of "1 % more" is to read all records and to write them again with their sha256: every shard gains a clip.
 """
 
 from __future__ import annotations
 
+import hashlib
 import resource
 import subprocess
 import sys
@@ -23,6 +26,7 @@ from tests.bench.corpus import make_corpus
 from tests.bench.summary import add_row
 
 CLIPS, SHORT = 20_000, 1_000
+COPYING = "copying"
 THRESHOLD = "checks.min_snr_db=25"
 
 
@@ -54,6 +58,8 @@ def main(clips: int = CLIPS) -> None:
     with tempfile.TemporaryDirectory() as folder:
         small = measure_changes(Path(folder) / "small", clips=SHORT)
         large = measure_changes(Path(folder) / "large", clips=clips)
+    floor = large.pop(COPYING).cpu_s / large["first build"].cpu_s
+    print(f"reading and writing all records with their sha256: {floor:.1%} of the first build's CPU time", flush=True)
     for what, cost in large.items():
         share = cost.cpu_s / large["first build"].cpu_s
         rate = (cost.clips - small[what].clips) / max(cost.seconds - small[what].seconds, 1e-3)
@@ -62,14 +68,15 @@ def main(clips: int = CLIPS) -> None:
         )
         print(f"{what:18} {facts}; further clips {rate:,.0f}/s", flush=True)
         if what in BOUNDS:
-            _add_row(what, share=share, rate=rate, clips=clips)
+            _add_row(what, share=share, rate=rate, clips=clips, floor=floor)
 
 
-def _add_row(what: str, *, share: float, rate: float, clips: int) -> None:
+def _add_row(what: str, *, share: float, rate: float, clips: int, floor: float) -> None:
     bound, name = BOUNDS[what], f"build of {clips:,} clips again, {what}"
     if bound.share is not None:
-        floor, limit, met = "CPU of the first build", f"≤ {bound.share:.0%}", share <= bound.share
-        add_row("growth", name, measured=f"{share:.1%}", floor=floor, bound=limit, met=met)
+        limit, met = f"≤ {bound.share:.0%}", share <= bound.share
+        measured = f"{share:.1%} of the first build's CPU"
+        add_row("growth", name, measured=measured, floor=f"{floor:.1%}: all records copied", bound=limit, met=met)
     elif bound.clips_per_s is not None:
         limit, met = f"≥ {bound.clips_per_s:,.0f}/s", rate >= bound.clips_per_s
         add_row("growth", name, measured=f"{rate:,.0f} further clips/s", bound=limit, met=met)
@@ -79,6 +86,7 @@ def measure_changes(folder: Path, *, clips: int) -> dict[str, Cost]:
     """Build a corpus, then change one thing after another and build again."""
     corpus, data = GrowingCorpus(folder, clips=clips + clips // 4), folder / "data"
     costs = {"first build": corpus.build(data, clips=clips)}
+    costs[COPYING] = copy_records(Layout(data).shard("any").parent, to=folder / "copy", clips=clips)
     costs["unchanged"] = corpus.build(data, clips=clips)
     costs["another threshold"] = corpus.build(data, THRESHOLD, clips=clips)
     corpus.build(data, clips=clips)
@@ -90,6 +98,19 @@ def measure_changes(folder: Path, *, clips: int) -> dict[str, Cost]:
         f"{clips:,} clips, grown and built from nothing: {'equal' if sums[0] == sums[1] else 'DIFFERENT'}", flush=True
     )
     return costs
+
+
+def copy_records(folder: Path, *, to: Path, clips: int) -> Cost:
+    """Read each file of a folder, and write it again with its sha256."""
+    to.mkdir()
+    started_s, cpu_s = time.perf_counter(), time.process_time()
+    for path in folder.iterdir():
+        with path.open("rb") as source, (to / path.name).open("wb") as target:
+            digest = hashlib.sha256()
+            while block := source.read(1 << 20):
+                digest.update(block)
+                target.write(block)
+    return Cost(clips, time.perf_counter() - started_s, time.process_time() - cpu_s)
 
 
 class GrowingCorpus:
