@@ -133,6 +133,7 @@ def test_a_room_imports_only_what_the_design_allows(room: str) -> None:
     assert [line for file, path in paths for line in forbidden_imports(file.read_text("utf-8"), path=path)] == []
 
 
+@pytest.mark.slow
 def test_only_the_reader_of_pytorch_files_imports_pytorch() -> None:
     """Also within functions; converting a vocoder is the only command that needs it."""
     importing = {
@@ -143,6 +144,7 @@ def test_only_the_reader_of_pytorch_files_imports_pytorch() -> None:
     assert importing == {"trainer.vocoder.torch_file"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", FLOORS)
 def test_a_module_imports_no_floor_above_its_own(room: str) -> None:
     """A room's own `__init__.py`, which holds no code, is on no floor."""
@@ -225,6 +227,7 @@ def test_a_beam_worker_does_not_load_tensorflow() -> None:
     assert answer.stdout == "False\n"
 
 
+@pytest.mark.slow
 def test_the_contract_loads_neither_beam_nor_a_signal_library() -> None:
     code = (
         "import shared.config, shared.dataset, shared.features, shared.records, shared.tfrecord, shared.vocabulary;"

@@ -29,6 +29,7 @@ def run(*words: str) -> tuple[int, str, set[str]]:
     return ended.returncode, output + ended.stderr, set(modules.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [

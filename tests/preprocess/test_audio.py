@@ -119,6 +119,7 @@ def test_int16_is_divided_by_32768_exactly() -> None:
     np.testing.assert_array_equal(audio.samples, every / np.float32(32768))
 
 
+@pytest.mark.slow
 def test_a_header_that_asks_for_more_memory_than_speech_needs_is_refused(tmp_path: Path) -> None:
     """A small flac of silence in many channels at a high rate was decoded whole, into up to 1.5 GB."""
     path = tmp_path / "a.flac"

@@ -15,6 +15,8 @@ import sys
 from pipelines.config import BuildConfig
 from shared.config import load_config
 from shared.errors import UserError
+
+import pytest
 load_config("configs/preprocess_ljspeech.yaml", of=BuildConfig)
 try:
     load_config("configs/preprocess_ljspeech.yaml", of=BuildConfig, overrides=["chekcs.min_snr_db=3"])
@@ -24,6 +26,7 @@ print(sorted(set({HEAVY!r}) & set(sys.modules)))
 """
 
 
+@pytest.mark.slow
 def test_a_build_config_and_its_mistakes_import_no_library_of_a_build() -> None:
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", CODE], cwd=root, capture_output=True, text=True, check=True)

@@ -77,6 +77,7 @@ def test_the_estimate_of_snr_is_that_of_the_noise_that_was_added(noise_db: int, 
         assert found == pytest.approx(noise_db, abs=0.1 * noise_db + 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate_hz", [8_000, 11_025, 16_000])
 def test_a_recording_of_a_lower_rate_is_found_whatever_its_file_says(
     rate_hz: int, clips: dict[str, np.ndarray]

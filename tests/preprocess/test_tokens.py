@@ -151,6 +151,7 @@ def test_a_path_that_cannot_be_a_hub_name_is_refused_in_one_line(location: str) 
     assert "cannot be read" in refusal(location)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}])
 def test_a_hub_name_without_a_network_is_refused_in_one_line(network: dict[str, str], tmp_path: Path) -> None:
     code = (

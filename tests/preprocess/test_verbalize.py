@@ -242,6 +242,7 @@ def test_what_is_not_sure_is_left_alone_and_counted(language: str, text: str) ->
     assert result.text.split()[0][0] == text[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", [code for code in CONVENTIONS if CONVENTIONS[code].words])
 def test_no_two_numbers_are_said_alike(language: str) -> None:
     """As they are where num2words loses a one: tens before a thousand, and thousands before a rest."""

@@ -261,6 +261,7 @@ def test_a_value_of_the_wrong_type_is_reported_with_the_expected_one(path: Path,
     assert refusal(path, content).startswith(f"{path}: {message}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [
@@ -345,6 +346,7 @@ def test_an_override_with_an_empty_part_is_refused(path: Path, override: str) ->
     assert refusal(path, HOUSE, override)
 
 
+@pytest.mark.slow
 def test_an_override_nested_too_deeply_is_refused_in_one_line(path: Path) -> None:
     path.write_text(HOUSE)
     with pytest.raises(UserError, match="the value is not YAML: nested too deeply"):
@@ -390,6 +392,7 @@ yaml_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["name", "floors", "kitchen", "cellar", "rooms", "x"]), yaml_values, min_size=1))
 def test_an_arbitrary_document_is_a_config_or_a_user_error(
     tmp_path_factory: pytest.TempPathFactory, document: dict[str, object]

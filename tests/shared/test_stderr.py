@@ -63,6 +63,7 @@ def stderr(request: pytest.FixtureRequest) -> Iterator[int]:
     os.close(end)
 
 
+@pytest.mark.slow
 def test_a_failing_stderr_affects_neither_the_work_nor_the_exit_code(stderr: int) -> None:
     ended = subprocess.run([sys.executable, "-c", SPEAKING], stdout=subprocess.PIPE, stderr=stderr, timeout=60)
     assert (ended.stdout, ended.returncode) == (b"done\n", 7)
@@ -78,11 +79,13 @@ def test_signals_are_handled_although_stderr_fails(stderr: int) -> None:
         assert process.wait(10) == 128 + signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_a_working_stderr_receives_what_is_written() -> None:
     ended = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, timeout=60)
     assert ended.stderr.count("another\n") == ended.stderr.count("and one of rich\n") == 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
 def test_a_process_that_begins_without_a_stderr_does_its_work(closed: str) -> None:
     words = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-c", SPEAKING]

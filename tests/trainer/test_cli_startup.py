@@ -55,6 +55,7 @@ def test_help_and_a_mistake_in_options_or_settings_need_no_model(words: list[str
     assert not modules & WITHOUT_A_MODEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

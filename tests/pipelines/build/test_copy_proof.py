@@ -53,6 +53,7 @@ def clips(reference: Path) -> list[np.ndarray]:
     return [*whole, *(samples[RATE_HZ // 2 : RATE_HZ * 17 // 10] for samples in whole)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", COPIES)
 def test_a_copy_is_proven(how: str, clips: list[np.ndarray]) -> None:
     for samples in clips[::3]:
@@ -68,6 +69,7 @@ def test_copies_are_proven_with_every_preset(features: str, clips: list[np.ndarr
         assert are_copies(*pair, spec=preset(features))
 
 
+@pytest.mark.slow
 def test_no_two_recordings_are_copies(clips: list[np.ndarray]) -> None:
     mels = [mel(samples) for samples in clips]
     halves = set(zip(range(32), range(32, 64), strict=True))  # a clip and a part of it

@@ -69,6 +69,7 @@ def test_a_process_of_its_own_says_how_it_failed(
     assert isolated.isolated_failure(utterance, prepare=prepare) == expected
 
 
+@pytest.mark.slow
 def test_the_memory_of_that_process_is_limited() -> None:
     program = "import numpy as np; from preprocess import isolated; isolated.limit_memory(); np.empty(5 << 30, np.int8)"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)

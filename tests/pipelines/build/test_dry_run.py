@@ -66,6 +66,7 @@ def test_the_number_of_shards_is_the_power_of_two_whose_mean_size_is_nearest(
         assert plan.shards[source, "train"] == min(factors, key=factors.__getitem__)
 
 
+@pytest.mark.slow
 @hypothesis.given(CORPORA, st.integers(1, 20), st.randoms(use_true_random=False))
 def test_the_order_of_sources_and_rows_changes_no_shard(names: dict[str, list[str]], per_shard: int, random) -> None:
     corpora = {source: [utterance(f"{source}/{one}") for one in ones] for source, ones in names.items()}

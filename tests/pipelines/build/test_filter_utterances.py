@@ -308,6 +308,7 @@ def test_a_recording_that_has_become_readable_is_prepared_again(
     assert input_state(one) != before
 
 
+@pytest.mark.slow
 def test_an_impossible_speech_rate_is_outside_the_range_of_its_language(tmp_path: Path) -> None:
     folder = tmp_path / "corpus"
     (folder / "wavs").mkdir(parents=True)

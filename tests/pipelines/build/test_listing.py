@@ -36,6 +36,7 @@ def elements(count: int) -> list[Element]:
     return rows
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(3, 70), shards=st.integers(1, 40), run=st.integers(1, 80), group=st.integers(1, 9))
 def test_the_shards_hold_every_row_once_and_as_its_hash_says(

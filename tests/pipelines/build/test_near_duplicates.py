@@ -50,6 +50,7 @@ def some_are_copies(one: int, other: int) -> bool:
     return (one * 7 + other * 3) % 5 < 3
 
 
+@pytest.mark.slow
 @hypothesis.given(corpora(), st.integers(1, HASH_BITS), st.integers(0, 20))
 @pytest.mark.parametrize("are_copies", [lambda *_: True, some_are_copies], ids=["all", "some"])
 def test_the_original_is_the_nearest_candidate_that_is_proven(

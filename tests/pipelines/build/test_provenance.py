@@ -43,6 +43,7 @@ def test_the_versions_are_those_of_this_process() -> None:
     assert here[PROCESSOR] != ("",)
 
 
+@pytest.mark.slow
 def test_a_processor_without_further_instruction_sets_is_noted_by_its_architecture() -> None:
     """As NumPy has it where it finds none beyond its baseline."""
     found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
@@ -59,6 +60,7 @@ def test_a_dataset_notes_what_made_it(small: Path) -> None:
     assert Dataset.open(small).info.made_by == made_here()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("newer_soxr")
 def test_a_build_with_another_version_says_so_and_notes_both(
     spoiled: Path, small: Path, command: Callable, tmp_path: Path
@@ -73,6 +75,7 @@ def test_a_build_with_another_version_says_so_and_notes_both(
     assert "were made with" not in again.err, "this version is noted already"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("newer_soxr")
 def test_without_the_cache_everything_is_made_by_this_version(spoiled: Path, command: Callable, tmp_path: Path) -> None:
     """As the message of such a build advises."""
@@ -83,6 +86,7 @@ def test_without_the_cache_everything_is_made_by_this_version(spoiled: Path, com
     assert Dataset.open(spoiled).info.made_by["soxr"] == (OTHER,)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("newer_soxr")
 def test_a_repair_with_another_version_says_so_and_gives_the_published_bytes(
     small: Path, spoiled: Path, command: Callable

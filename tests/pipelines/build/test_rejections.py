@@ -127,6 +127,7 @@ def test_one_bad_clip_of_forty_passes_the_budget_and_is_listed(tmp_path: Path, c
     assert one["audio_path"] == str(corpus / "wavs/gone.wav")
 
 
+@pytest.mark.slow
 def test_a_language_over_its_budget_stops_the_build_though_all_together_are_not(
     tmp_path: Path, command: Callable
 ) -> None:
@@ -146,6 +147,7 @@ def test_a_language_over_its_budget_stops_the_build_though_all_together_are_not(
     assert sum(len(pq.read_table(path)) for path in listed.iterdir()) == 3
 
 
+@pytest.mark.slow
 def test_one_bad_clip_of_a_language_with_few_stops_no_build(tmp_path: Path, command: Callable) -> None:
     """It did: a build of a hundred languages fell over one bad clip of twelve."""
     large = builds.make_corpus(tmp_path / "large", clips=60)
@@ -171,6 +173,7 @@ def test_a_rejected_row_without_a_language_counts_among_all_only(tmp_path: Path)
     assert validate_dataset(data).findings == []
 
 
+@pytest.mark.slow
 def test_exactly_the_allowed_share_of_rejections_passes(tmp_path: Path) -> None:
     """0.29 · 100 is 28.999… in floating point."""
     gone = [row(f"gone{number}") for number in range(29)]

@@ -142,6 +142,7 @@ def test_a_changed_corpus_is_prepared_again(corpus: Path, tmp_path: Path) -> Non
     assert builds.content(data) == builds.content(fresh)
 
 
+@pytest.mark.slow
 def test_unknown_files_in_the_staging_folder_are_removed(corpus: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     (data / ".staging/old/prepared").mkdir(parents=True)

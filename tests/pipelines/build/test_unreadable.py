@@ -60,6 +60,7 @@ def test_a_shard_that_cannot_be_read_is_reported_without_a_dataset_json_too(spoi
     assert findings == {("dataset.json", "sha256"), ("dataset.json", "unreadable"), (name, "unreadable")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dataset.json", *FILES[4:]])
 def test_a_file_that_cannot_be_read_is_made_again(name: str, small: Path, spoiled: Path, fail: Callable) -> None:
     name = name.format(stem=damage.stems(spoiled)[0])

@@ -97,6 +97,7 @@ def test_everything_except_the_mels_equals_a_dataset_with_mels(data: Path, store
     assert ours.info.vocabulary_sha256 == theirs.info.vocabulary_sha256
 
 
+@pytest.mark.slow
 def test_it_validates_clean_and_its_records_are_recognised_by_their_expected_bytes(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +134,7 @@ def test_moments_that_no_mel_can_have_are_found(check: str, mel: bytes, copied: 
     assert (check, index) in {(finding.check, finding.index) for finding in findings}
 
 
+@pytest.mark.slow
 def test_moments_in_place_of_a_stored_mel_are_found(stored: Path, tmp_path: Path) -> None:
     spoiled = builds.copied(stored, to=tmp_path / "spoiled")
     stem = damage.stems(spoiled)[0]
@@ -290,6 +292,7 @@ def test_audio_that_training_cannot_read_is_rejected_with_a_reason(
     assert not isinstance(create_preparation(config.model_copy(update={"mel_dtype": "float16"}))(utterance), Rejection)
 
 
+@pytest.mark.slow
 def test_a_corpus_that_training_cannot_read_exceeds_the_budget(tmp_path: Path, command: Callable) -> None:
     outcome = command("build", builds.SAMPLE_CONFIG, "mel_dtype=none", "--data", tmp_path / "data")
     assert outcome.code == 2

@@ -141,6 +141,7 @@ def test_records_in_shards_that_are_the_same_are_not_read(tmp_path: Path, monkey
     assert not untouched & read.keys()
 
 
+@pytest.mark.slow
 def test_more_shards_move_utterances_and_change_none(small: Path, tmp_path: Path) -> None:
     corpus = small.parent / "corpus"
     words = builds.overrides_for(corpus, "utterances_per_shard=3", "validation_fraction=0.3")
@@ -168,6 +169,7 @@ def test_a_damaged_record_is_reported_with_its_dataset_and_file(pair: tuple[Path
     assert "checksum" in found["message"]
 
 
+@pytest.mark.slow
 def test_differences_exit_with_1_and_say_what_they_are(
     pair: tuple[Path, Path], tmp_path: Path, command: Callable
 ) -> None:

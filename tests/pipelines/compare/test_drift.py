@@ -70,6 +70,7 @@ def trimmed(columns: Columns, *, seconds: float) -> Columns:
     return columns | {"duration_s": shorter, "characters_per_second": rate}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [60, 400, 4000])
 def test_two_random_halves_of_a_corpus_never_raise_an_alarm(count: int) -> None:
     found = set()

@@ -143,6 +143,7 @@ def test_an_utterance_that_a_threshold_filters_again_is_reported(faulty: Rebuilt
     assert builds.content(faulty.data) == builds.content(faulty.build("fresh"))
 
 
+@pytest.mark.slow
 def test_a_full_disk_in_a_worker_is_one_line(faulty: Rebuilt, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty.spoil(4)
     faulty.build()

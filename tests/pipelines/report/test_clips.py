@@ -49,6 +49,7 @@ def test_missing_and_changed_audio_files_are_reported_on_their_cards(editable: P
     assert "has changed since the build (sha256)" in page.text
 
 
+@pytest.mark.slow
 def test_a_damaged_record_is_reported_on_its_card(editable: Path) -> None:
     for path in (editable / "shards").glob("*.tfrecord"):
         path.write_bytes(b"\xff" * path.stat().st_size)

@@ -52,6 +52,7 @@ def test_each_source_is_shown(reported: Path, source: str) -> None:
     assert facts[f"source/{source}/seconds"] == pytest.approx(sum(row["duration_s"] for row in kept))
 
 
+@pytest.mark.slow
 def test_languages_splits_and_speakers_are_shown(sample: Path, tmp_path: Path) -> None:
     data = builds.copied(sample, to=tmp_path / "data")
     facts, kept = report_of(data).facts, rows_of(data, "manifest")
@@ -92,6 +93,7 @@ def test_thresholds_are_drawn(reported: Path) -> None:
     assert {"min_duration_s", "max_duration_s", "max_tokens", "min_snr_db", "min_rms_db"} <= limits
 
 
+@pytest.mark.slow
 def test_the_allowed_range_of_a_language_is_drawn(editable: Path) -> None:
     info = Dataset.open(editable).info
     bands = {"ljspeech": {"eng_Latn": (3.0, 30.0)}, "other": {}}
@@ -171,6 +173,7 @@ def test_file_and_column_names_stand_in_one_closed_section(reported: Path) -> No
         assert section.attributes == {"class": "card provenance"}
 
 
+@pytest.mark.slow
 def test_names_and_hashes_break_after_separators_only(editable: Path) -> None:
     for path in (editable / "manifest").glob("*.parquet"):
         rows = [row | {"speaker": "common_voice_fa/b66de0d6017a4a2a"} for row in pq.read_table(path).to_pylist()]
@@ -199,6 +202,7 @@ def test_wide_tables_have_a_label_at_every_number_for_narrow_screens(reported: P
         assert sum(one.attributes.get("class") != "share" for one in columns) <= 4
 
 
+@pytest.mark.slow
 def test_report_is_a_command(reported: Path, command: Callable[..., Any], tmp_path: Path) -> None:
     done = command("report", "--data", str(reported))
     assert (done.code, done.out.strip(), done.err) == (0, str(reported / "report.html"), "")

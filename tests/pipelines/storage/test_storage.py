@@ -128,6 +128,7 @@ def test_a_fixed_recording_is_replayed(data: RemotePath, tmp_path: Path, command
     assert content(data) == builds.content(tmp_path / "data")
 
 
+@pytest.mark.slow
 def test_report_trace_and_comparison_read_a_store(
     stored: RemotePath, small: Path, command: Callable[..., Outcome], tmp_path: Path
 ) -> None:
@@ -143,6 +144,7 @@ def test_report_trace_and_comparison_read_a_store(
     assert command("trace", f"shards/{stem}.tfrecord:0", "--data", str(stored)).code == 0
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_killed_writer_is_broken_on_request_only(
     stored: RemotePath, small: Path, command: Callable[..., Outcome]
 ) -> None:

@@ -75,6 +75,7 @@ def id_of(frame: Any) -> str:
     return name.decode()
 
 
+@pytest.mark.slow
 def test_every_record_is_found_by_its_id_its_index_and_each_of_its_bytes(traced: Path) -> None:
     dataset = Dataset.open(traced)
     found = list(frames_of(traced))

@@ -30,6 +30,7 @@ def test_valid_shards_have_no_findings(ljspeech: Path, sample: Path, small: Path
             assert damage.inspect(data, stem=stem, progress=tmp_path) == []
 
 
+@pytest.mark.slow
 def test_each_of_a_hundred_flipped_bytes_is_found_in_its_record(ljspeech: Path, tmp_path: Path) -> None:
     data = builds.copied(ljspeech, to=tmp_path / "data")
     positions = [
@@ -230,6 +231,7 @@ def test_a_missing_file_is_found(folder: str, spoiled: Path, tmp_path: Path) -> 
     assert (f"{folder}/{path.name}", "missing") in found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["manifest", "rejected"])
 def test_flipped_bits_in_a_table_are_found_and_never_abort_the_inspection(
     folder: str, spoiled: Path, tmp_path: Path

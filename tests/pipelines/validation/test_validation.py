@@ -232,6 +232,7 @@ def test_a_damaged_sum_is_blamed_on_success(spoiled: Path) -> None:
         assert {one.file for one in check_dataset_files(Layout(spoiled)).findings} == {"_SUCCESS"}, position
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(faults.KINDS)), ids=[kind.__name__ for kind in faults.KINDS])
 def test_a_fault_of_each_kind_is_found_in_its_files_and_nowhere_else(number: int, spoiled: Path) -> None:
     chance = random.Random(number)

@@ -76,6 +76,7 @@ def run(pair: tuple[XTTS, AdamW], tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_all_state_is_restored_bit_for_bit(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
     model, optimizer = pair
     randomise(model, optimizer, seed=1)
@@ -116,6 +117,7 @@ def test_the_best_checkpoint_is_kept_beside_the_last_ones(pair: tuple[XTTS, Adam
     assert load(tmp_path / "checkpoints" / "best.safetensors", *pair).step == 10
 
 
+@pytest.mark.slow
 def test_the_best_checkpoint_is_the_default_and_others_can_be_chosen(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no checkpoint yet"):
         find_checkpoint(tmp_path, None)

@@ -125,6 +125,7 @@ def test_blocks_hold_every_record_once_and_none_of_two_shards(
         assert blocks.size_bytes[number] == sum(records.length_bytes[row] for row in members)
 
 
+@pytest.mark.slow
 def test_a_row_is_heard_as_often_as_its_weight_says_over_any_epochs() -> None:
     weights = np.repeat([0.0, 0.01, 1 / 3, 0.5, 1.0, 1.7, 4.0], 100)
     frames = np.full(len(weights), 90)
@@ -134,6 +135,7 @@ def test_a_row_is_heard_as_often_as_its_weight_says_over_any_epochs() -> None:
         assert (np.abs(times[begin:end].sum(axis=0) - weights * (end - begin)) < 1 + 1e-9).all()
 
 
+@pytest.mark.slow
 def test_no_two_draws_are_of_one_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows and batches drawn from one seed would be in orders that know of each other."""
     uniform, shuffle, seeds = tf.random.stateless_uniform, tf.random.experimental.stateless_shuffle, []

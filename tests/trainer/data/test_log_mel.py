@@ -58,6 +58,7 @@ def test_the_mel_equals_that_of_preparation_on_edge_cases(reference: Path) -> No
                 np.testing.assert_allclose(ours[loud], theirs[loud], atol=atol, rtol=0, err_msg=f"{name} {spec.name}")
 
 
+@pytest.mark.slow
 @every_preset
 @given(extra=st.integers(0, 3000), seed=st.integers(0, 99))
 def test_the_mel_equals_that_of_preparation_at_any_length(spec: FeatureSpec, extra: int, seed: int) -> None:

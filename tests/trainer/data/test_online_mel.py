@@ -80,6 +80,7 @@ def test_it_is_the_same_each_time_and_resumes_anywhere(computed: Dataset) -> Non
             }
 
 
+@pytest.mark.slow
 def test_the_graph_calls_no_python(computed: Dataset) -> None:
     graph = make_stream(computed)[0].batches(Position())
     assert python_ops(graph) == []
@@ -249,6 +250,7 @@ def name_of(own: Own) -> str:
     return f"english/{own.path.stem}"
 
 
+@pytest.mark.slow
 def test_an_error_about_something_else_is_no_complaint(own: Own) -> None:
     assert len(list(own.batches)) > 0
     assert recording_error(tf.errors.DataLossError(None, None, "corrupted record at 12"), records=own.records) is None

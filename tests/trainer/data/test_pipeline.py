@@ -153,6 +153,7 @@ def test_the_order_depends_on_the_seed_and_the_epoch_and_nothing_else(many_shard
     assert rows_of(epoch_0) != rows_of(epoch_1)
 
 
+@pytest.mark.slow
 def test_fingerprints_tell_the_settings_that_decide_the_order_from_those_that_do_not(many_shards: Dataset) -> None:
     def fingerprint(**settings: Any) -> str:
         return make_stream(many_shards, **settings)[0].fingerprint

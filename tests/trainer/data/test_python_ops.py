@@ -39,6 +39,7 @@ def test_the_walk_reaches_every_operation_and_copies_no_tensor_that_was_captured
     assert whole.ByteSize() > 4 << 20 > 100 * sum(graph.ByteSize() for graph in walked)
 
 
+@pytest.mark.slow
 def test_the_stream_that_training_reads_holds_no_python_operation(dataset: Dataset) -> None:
     stream, _, _ = make_stream(dataset)
     found = operations(stream.batches(Position()))
@@ -47,6 +48,7 @@ def test_the_stream_that_training_reads_holds_no_python_operation(dataset: Datas
     assert [name for name in found if "py" in name.lower() and "func" in name.lower()] == []
 
 
+@pytest.mark.slow
 def test_a_stream_whose_graph_calls_python_gives_no_batch(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     decode = StoredMel.__call__
 

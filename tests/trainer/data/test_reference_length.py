@@ -105,6 +105,7 @@ def test_training_shows_such_texts_crops_that_are_as_long_and_longer_ones() -> N
         assert (drawn <= heard).mean() > 0.0
 
 
+@pytest.mark.slow
 @given(levels=st.lists(st.integers(-12, 0), min_size=1, max_size=40), frames=st.integers(1, 50))
 def test_the_loudest_part_is_heard_and_all_of_a_shorter_clip(levels: list[int], frames: int) -> None:
     mel = np.array(levels, np.float32)[:, None].repeat(3, 1)

@@ -119,6 +119,7 @@ def is_accepted(file: bytes) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_wavs_are_read_as_libsndfile_reads_them() -> None:
     read = read_all(list(GOOD.values()), num_samples=[SAMPLES] * len(GOOD))
     for name, samples in zip(GOOD, read, strict=True):
@@ -181,6 +182,7 @@ def wavs(draw: st.DrawFn) -> bytes:
     return bytes(file)
 
 
+@pytest.mark.slow
 @given(file=wavs())
 def test_whatever_preparation_accepts_the_graph_reads_to_the_same_samples(file: bytes) -> None:
     if is_accepted(file):

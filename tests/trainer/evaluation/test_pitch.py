@@ -21,6 +21,7 @@ def contour(samples: np.ndarray) -> np.ndarray:
     return pitch_contour(samples, rate_hz=RATE_HZ, hop_samples=HOP, frames=FRAMES)
 
 
+@pytest.mark.slow
 def test_a_contour_has_the_pitch_of_the_sound_and_none_in_noise() -> None:
     assert np.nanmedian(contour(hum(120.0))) == pytest.approx(120.0, rel=0.01)
     noise = np.random.default_rng(0).normal(0, 0.1, RATE_HZ)

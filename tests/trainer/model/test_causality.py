@@ -86,6 +86,7 @@ def test_without_a_frame_a_voice_is_the_learned_one_whatever_stands_in_the_crop(
     np.testing.assert_array_equal(alone.speaker[0], learned["no_speaker"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 def test_the_decoder_does_not_see_more_padding_of_frames_or_tokens(models: Callable[..., XTTS], positions: str) -> None:
     model, given, crop = models(4, positions=positions), batch(), random_mel(3, C, seed=1)
@@ -102,6 +103,7 @@ def test_the_decoder_does_not_see_more_padding_of_frames_or_tokens(models: Calla
     assert (wordier.alignment[..., T:].numpy() == 0).all()
 
 
+@pytest.mark.slow
 def test_another_order_of_clips_gives_the_same_outputs_in_that_order(models: Callable[..., XTTS]) -> None:
     model, given, crop, order = models(4), batch(), random_mel(3, C, seed=1), [2, 0, 1]
     lengths = [C, 3, 8]
@@ -116,6 +118,7 @@ def test_another_order_of_clips_gives_the_same_outputs_in_that_order(models: Cal
         np.testing.assert_allclose(value, tf.gather(getattr(plain, name), order), atol=2e-4, err_msg=name)
 
 
+@pytest.mark.slow
 def test_text_and_voice_both_reach_the_output(models: Callable[..., XTTS]) -> None:
     model, given, crop = models(4), batch(), random_mel(3, C, seed=1)
     plain = decode(model, given, crop=crop).mean

@@ -76,6 +76,7 @@ def test_the_prenet_drops_half_of_what_it_hears_in_speaking_too(models: Callable
         assert np.abs(means[one] - means[other]).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_a_block_of_which_everything_is_dropped_passes_on_what_it_was_given() -> None:
     """Each branch of a block is dropped, and none without noise."""
     layer_config = LayerConfig(1.0 - 1e-7, keras.DTypePolicy("float32"))
@@ -107,6 +108,7 @@ def test_a_band_that_is_always_silent_is_not_divided_by_nothing(models: Callable
         np.testing.assert_allclose(model.decoder.unstandardise(standardised), mel, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frames", [1, 2, 11, 12])
 def test_every_frame_of_a_reference_is_heard(models: Callable[..., XTTS], frames: int) -> None:
     crop = random_mel(1, 12)

@@ -66,6 +66,7 @@ def test_in_bfloat16_mels_and_their_statistics_keep_all_their_bits(models: Calla
             assert (model.decoder.unstandardise(standardised).numpy() == mean).all()
 
 
+@pytest.mark.slow
 def test_in_bfloat16_cached_decoding_is_close_to_teacher_forcing(models: Callable[..., XTTS]) -> None:
     model = models(4, precision="bfloat16")
     given = random_batch(frames=[F], token_counts=[T], width=F, tokens=T)

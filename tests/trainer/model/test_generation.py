@@ -159,6 +159,7 @@ def test_each_clip_ends_at_its_own_stop_and_is_silent_while_others_go_on(model: 
         )
 
 
+@pytest.mark.slow
 def test_an_end_that_is_predicted_in_the_last_step_allowed_is_one(model: XTTS) -> None:
     generated = generate(model, [0, 1, 2], threshold=0.0)
     assert generated.steps.numpy().tolist() == [1, 1, 1]
@@ -177,6 +178,7 @@ def test_a_clip_sounds_the_same_alone_and_anywhere_in_a_batch(precise: XTTS) -> 
         check_that_it_is_the_same((apart.mel, apart.alignment), wanted, precision=precise.config.precision)
 
 
+@pytest.mark.slow
 def test_more_padding_of_tokens_and_crop_changes_nothing(model: XTTS) -> None:
     given = inputs([1, 2])
     padded = generate(

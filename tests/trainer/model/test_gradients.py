@@ -47,6 +47,7 @@ def test_every_trainable_weight_gets_a_finite_gradient(models: Callable[..., XTT
     assert [path for path, gradient in found.items() if not np.isfinite(gradient).all()] == []
 
 
+@pytest.mark.slow
 def test_guidance_of_attention_reaches_every_block(models: Callable[..., XTTS]) -> None:
     """What it weighs alone; the blocks after one do not see its queries and keys but by what it passes on."""
     model, losses = models(4), LossConfig(mel=0, kl=0, flux=0, stop=0)
@@ -62,6 +63,7 @@ def test_guidance_of_attention_reaches_every_block(models: Callable[..., XTTS]) 
         assert np.any(gradient), variable.path
 
 
+@pytest.mark.slow
 def test_the_loss_does_not_depend_on_what_stands_in_the_padding(models: Callable[..., XTTS]) -> None:
     given = batch()
     valid = np.arange(F)[None, :] < given["frames"].numpy()[:, None]
@@ -80,6 +82,7 @@ def test_the_loss_does_not_depend_on_what_stands_in_the_padding(models: Callable
             np.testing.assert_allclose(other[name], value, rtol=2e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_a_clip_in_float16_is_judged_like_one_in_float32(models: Callable[..., XTTS]) -> None:
     given = batch()
     half = tf.cast(given["mel"], tf.float16)

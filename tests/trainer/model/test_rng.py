@@ -101,6 +101,7 @@ def test_dropout_drops_its_share_and_keeps_the_mean(rate: float, dtype: str) -> 
     assert dropped.mean() == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [[1], [3, 5, 7], [4, 5]])
 def test_dropout_of_an_odd_number_of_values_draws_for_each(shape: list[int]) -> None:
     drawn = [RngStream(seed=1, step=tf.constant(step)).dropout(tf.ones(shape), rate=0.5).numpy() for step in range(100)]

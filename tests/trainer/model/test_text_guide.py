@@ -51,6 +51,7 @@ def test_the_focus_does_not_return_and_does_not_leap() -> None:
     assert focuses([2, 0, 8, 1, 8]) == [2, 2, 2 + MAX_MOVE, 2 + MAX_MOVE, 8]
 
 
+@pytest.mark.slow
 @given(path=st.lists(st.integers(0, T - 1), min_size=1, max_size=12))
 @settings(max_examples=25, deadline=None)
 def test_whatever_the_attention_the_focus_rises_by_few_positions(path: list[int]) -> None:

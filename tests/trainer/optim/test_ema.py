@@ -29,6 +29,7 @@ def update(optimizer: AdamW, *, seed: int) -> None:
     optimizer.apply([tf.constant(random.normal(size=shape), tf.float32) for shape in SHAPES], loss=tf.constant(1.0))
 
 
+@pytest.mark.slow
 def test_the_average_is_young_at_first_and_has_its_decay_later(variables: list[keras.Variable]) -> None:
     optimizer = optimizer_of(variables)
     expected = [variable.numpy().astype(np.float64) for variable in variables]

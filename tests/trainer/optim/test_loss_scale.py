@@ -46,6 +46,7 @@ def test_scaled_updates_are_those_without_scaling() -> None:
     np.testing.assert_allclose(weight.numpy(), wanted.numpy(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_gradients_too_small_for_float16_get_through() -> None:
     for scales_loss, is_there in ((False, False), (True, True)):
         optimizer, weight = optimizer_of(scales_loss=scales_loss)
@@ -93,6 +94,7 @@ def test_a_loss_that_is_no_number_does_not_put_the_growth_of_the_scale_off() -> 
     assert float(scale.factor.value) == 2 * INITIAL
 
 
+@pytest.mark.slow
 def test_a_new_scale_doubles_after_so_many_updates_and_not_earlier() -> None:
     scale = LossScale()
     adapt = tf.function(scale.update)

@@ -225,6 +225,7 @@ def test_an_unknown_level_is_told_the_known_ones(tmp_path: Path) -> None:
         read(tmp_path, {"preset": "fast"})
 
 
+@pytest.mark.slow
 def test_the_documentation_has_the_rates_drawn_as_they_are(tmp_path: Path) -> None:
     """Here byte for byte; elsewhere a processor's own cosine may move a point by what nobody sees."""
     with mpl.rc_context():

@@ -14,10 +14,13 @@ from trainer.platform.tf_setup import start_tensorflow
 start_tensorflow(gpus="hidden", check_compiler=False)
 print(*sorted({name.partition(".")[0] for name in sys.modules}))
 import matplotlib.pyplot, sklearn, keras, tensorflow
+
+import pytest
 print(sklearn.__name__, matplotlib.pyplot.__name__, keras.layers.Dense(2)(tensorflow.ones([1, 3])).shape)
 """
 
 
+@pytest.mark.slow
 def test_neither_is_imported_with_tensorflow_and_both_can_be_afterwards() -> None:
     ended = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     modules, after = ended.stdout.splitlines()

@@ -181,6 +181,7 @@ def flac(*, seconds: int, rate_hz: int, channels: int) -> bytes:
     return buffer.getvalue()
 
 
+@pytest.mark.slow
 def test_a_small_file_that_would_fill_the_memory_is_refused_unread(server: RunningServer) -> None:
     bomb = flac(seconds=110, rate_hz=192_000, channels=8)
     assert len(bomb) < 1_000_000

@@ -150,6 +150,7 @@ def test_guided_speech_ends_near_the_end_of_the_text_and_not_before_its_least_le
     assert len(spoken.alignment) < 200
 
 
+@pytest.mark.slow
 def test_a_voice_is_the_mean_of_the_encodings_of_its_crops(model: XTTS, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation, "VOICE_ROWS", 2)
     generator = Generator(model, xla=False, frames_per_second=FRAMES_PER_SECOND)

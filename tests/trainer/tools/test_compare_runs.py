@@ -104,6 +104,7 @@ def test_a_folder_without_a_run_and_a_page_that_cannot_be_written_are_one_line(
     assert "nowhere/page.html: cannot be written" in outcome.err
 
 
+@pytest.mark.slow
 def test_comparing_runs_needs_no_tensorflow() -> None:
     code = "import sys, trainer.tools.compare_runs; print('tensorflow' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

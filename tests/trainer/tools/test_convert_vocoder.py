@@ -46,6 +46,7 @@ def checkpoint(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_converted_checkpoint_gives_the_authors_samples(
     reference: Path, tmp_path: Path, checkpoint: Callable, command: Callable, case: str
@@ -63,6 +64,7 @@ def test_a_converted_checkpoint_gives_the_authors_samples(
     assert f"for mels of {info.features.name}; licence: MIT" in outcome.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

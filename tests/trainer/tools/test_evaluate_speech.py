@@ -93,6 +93,7 @@ def test_recordings_have_no_distance_from_themselves(dataset: Dataset, monkeypat
         assert row["f0_rms_cents"] is None
 
 
+@pytest.mark.slow
 def test_clips_of_a_language_and_a_voice_are_spoken_together_in_that_voice(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

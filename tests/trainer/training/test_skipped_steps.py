@@ -48,6 +48,7 @@ def counters(optimizer: AdamW) -> list[int]:
     return [int(optimizer.state()[name].value) for name in COUNTERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("found", "loss"),
     [

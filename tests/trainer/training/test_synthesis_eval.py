@@ -291,6 +291,7 @@ class Ear:
         return "the old lady" if samples.max() > 0.5 else "lady"
 
 
+@pytest.mark.slow
 def test_words_and_pitch_are_measured_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listeners, "open_listener", lambda name: {"ear": Ear()}[name])
     mel = np.random.default_rng(0).normal(-5, 1, (40, 80)).astype(np.float32)

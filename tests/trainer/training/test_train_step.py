@@ -118,6 +118,7 @@ def test_the_frames_of_the_crop_are_left_out_of_the_loss(narrow_models: Callable
     assert float(losses["mel"]) == pytest.approx(sum(np.mean(size + size**2) for size in sizes), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_voice_is_that_of_frames_that_the_crop_does_not_show(narrow_models: Callable[..., XTTS]) -> None:
     """Without noise the crop is the first half of a clip, at most 16 frames here; the voice loss uses as many frames
     after it and the next three."""
@@ -136,6 +137,7 @@ def test_the_voice_is_that_of_frames_that_the_crop_does_not_show(narrow_models: 
     assert float(losses["voice"]) == pytest.approx(np.mean(distances), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_clip_without_a_reference_has_no_voice_to_be_like(narrow_models: Callable[..., XTTS]) -> None:
     """A clip of a single frame has no reference, so it adds nothing to the voice loss."""
     short, shorter = (
@@ -149,6 +151,7 @@ def test_a_clip_without_a_reference_has_no_voice_to_be_like(narrow_models: Calla
     assert float(beside) == pytest.approx(float(alone), rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noisy", [False, True])
 def test_more_padding_and_another_order_of_clips_give_the_same_losses(
     narrow_models: Callable[..., XTTS], noisy: bool

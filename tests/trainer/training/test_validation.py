@@ -236,6 +236,7 @@ def test_a_device_that_is_full_while_clips_are_spoken_costs_that_speech_alone(
     assert not [name for name in judged if name.startswith("free_")]
 
 
+@pytest.mark.slow
 def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
     dataset: Dataset, tmp_path: Path
 ) -> None:

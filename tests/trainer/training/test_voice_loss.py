@@ -28,6 +28,7 @@ def gradients_of_voice(model: XTTS) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 def test_the_voice_loss_teaches_the_decoder(narrow_models: Callable[..., XTTS]) -> None:
     found = gradients_of_voice(narrow_models(4))
     taught = [path for path, norm in found.items() if path.startswith("decoder/") and norm > 0]

@@ -52,6 +52,7 @@ def mels(array: np.ndarray) -> tf.Tensor:
     return tf.constant(array.transpose(0, 2, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "weights"), [(case, file) for case, (_, files) in KINDS.items() for file in files])
 def test_samples_are_those_of_the_authors_code(reference: Path, case: str, weights: str) -> None:
     generator, arrays = official(reference, case, weights=weights), golden(reference, f"{case}_io")
@@ -71,6 +72,7 @@ def test_compiled_generators_give_the_same_samples(reference: Path, case: str) -
         np.testing.assert_allclose(found, arrays["output_random"].reshape(2, -1), atol=ATOL, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_outputs_of_the_layers_are_those_of_the_authors_layers(reference: Path, case: str) -> None:
     generator, wanted = official(reference, case), golden(reference, f"{case}_intermediates")
@@ -104,6 +106,7 @@ def outputs_of_layers(generator: Generator, mel: tf.Tensor) -> dict[str, np.ndar
     return outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_an_output_depends_on_no_frame_beyond_the_context_and_on_some_near_its_ends(reference: Path, case: str) -> None:
     """By brute force: one frame is changed, and the samples that change are found."""
@@ -137,6 +140,7 @@ def test_the_filter_and_the_activation_between_resamplings_are_those_of_the_auth
         np.testing.assert_allclose(found.numpy().transpose(0, 2, 1), arrays[name], atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_weights_are_given_back_as_they_were_set(reference: Path, case: str) -> None:
     generator = official(reference, case)
@@ -147,6 +151,7 @@ def test_weights_are_given_back_as_they_were_set(reference: Path, case: str) -> 
         np.testing.assert_array_equal(value, weights[name], err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case, (_, files) in KINDS.items() if len(files) == 2])
 def test_folded_weights_are_those_that_pytorch_folds(reference: Path, case: str) -> None:
     found = get_weights(official(reference, case, weights=NORMED))

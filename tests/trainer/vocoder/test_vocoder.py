@@ -47,6 +47,7 @@ def written(path: Path, name: str = "vocos same") -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [(name, sizes) for name in CONFIGS for sizes in ([64, 64, 22], [0, 3, 0, 140, 7])] + [("vocos same", [1] * 150)],
@@ -62,6 +63,7 @@ def test_streamed_samples_are_those_of_the_whole(name: str, sizes: list[int]) ->
         assert len(pieces) == 4, "nothing came before the end"
 
 
+@pytest.mark.slow
 def test_a_long_mel_is_vocoded_in_parts_with_the_samples_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     tested, long_mel, lengths = vocoder("vocos same"), mel(150), []
     at_once, vocode_part = tested(long_mel), tested._run
@@ -77,6 +79,7 @@ def test_a_long_mel_is_vocoded_in_parts_with_the_samples_of_the_whole(monkeypatc
     assert max(lengths) < 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize("frames", [0, 1, *(pytest.param(one, marks=pytest.mark.soak) for one in (2, 40))])
 def test_few_frames_have_as_many_samples_as_their_mel_says(name: str, frames: int) -> None:
@@ -89,6 +92,7 @@ def test_few_frames_have_as_many_samples_as_their_mel_says(name: str, frames: in
     np.testing.assert_allclose(np.concatenate(list(speaking.stream([mel(frames)]))), samples, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_vocoder_is_read_as_it_was_written(tmp_path: Path, name: str) -> None:
     path = written(tmp_path / "vocoder.safetensors", name)

@@ -44,6 +44,7 @@ def clips(recordings: Dataset) -> dict[str, np.ndarray]:
     return {row["utterance_id"]: soundfile.read(row["audio_path"], dtype="float32")[0] for row in table}
 
 
+@pytest.mark.slow
 def test_a_segment_is_a_part_of_a_clip_with_that_part_of_its_mel(
     recordings: Dataset, clips: dict[str, np.ndarray]
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_segment_is_a_part_of_a_clip_with_that_part_of_its_mel(
         np.testing.assert_allclose(mel, log_mel(clips[name], spec=spec)[start : start + FRAMES], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_stream_that_starts_at_a_later_step_continues_as_an_uninterrupted_one(recordings: Dataset) -> None:
     whole = taken(stream(recordings), steps=20)
     for first in (1, 7, 19):
@@ -79,6 +81,7 @@ def test_every_epoch_takes_every_clip_once_in_an_order_of_its_own(recordings: Da
     assert not np.array_equal(first, second)
 
 
+@pytest.mark.slow
 def test_another_seed_takes_other_segments_and_has_another_fingerprint(recordings: Dataset) -> None:
     one, other = stream(recordings), stream(recordings, seed=2)
     assert one.fingerprint == stream(recordings).fingerprint != other.fingerprint
@@ -92,6 +95,7 @@ def test_data_that_a_vocoder_cannot_be_trained_on_are_one_line(recordings: Datas
         stream(recordings, segment_frames=100_000)
 
 
+@pytest.mark.slow
 def test_a_recording_that_is_gone_or_was_replaced_is_named(recordings: Dataset, tmp_path: Path) -> None:
     soundfile.write(tmp_path / "other.wav", np.zeros(100), 22_050)
     for name, message in (
