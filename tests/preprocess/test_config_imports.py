@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HEAVY = (
     *("apache_beam", "tensorflow", "keras", "pyarrow", "numba", "scipy", "soundfile", "soxr", "pyloudnorm"),
     *("tokenizers", "huggingface_hub", "regex", "sacremoses", "num2words"),
@@ -15,8 +17,6 @@ import sys
 from pipelines.config import BuildConfig
 from shared.config import load_config
 from shared.errors import UserError
-
-import pytest
 load_config("configs/preprocess_ljspeech.yaml", of=BuildConfig)
 try:
     load_config("configs/preprocess_ljspeech.yaml", of=BuildConfig, overrides=["chekcs.min_snr_db=3"])

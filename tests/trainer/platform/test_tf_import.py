@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from trainer.platform.tf_import import OFFERED
 
 PROGRAM = """
@@ -14,8 +16,6 @@ from trainer.platform.tf_setup import start_tensorflow
 start_tensorflow(gpus="hidden", check_compiler=False)
 print(*sorted({name.partition(".")[0] for name in sys.modules}))
 import matplotlib.pyplot, sklearn, keras, tensorflow
-
-import pytest
 print(sklearn.__name__, matplotlib.pyplot.__name__, keras.layers.Dense(2)(tensorflow.ones([1, 3])).shape)
 """
 
