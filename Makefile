@@ -161,7 +161,7 @@ test-quick-data: $(READY)
 test-quick-trainer: $(READY)
 	$(BIN)/pytest $(QUICK) tests/trainer tests/learn
 
-soak: $(READY) $(BENCH)/.ready  ## repetition: the whole matrix, many kills, hundreds of faults; takes hours
+soak: $(READY) $(BENCH)/.ready  ## repetition, and the dearest tests: the whole matrix, many kills, hundreds of faults; takes hours
 	$(BIN)/pytest -m "soak and not torch"
 	$(BENCH)/bin/pytest -m torch tests/trainer/vocoder
 

@@ -133,7 +133,6 @@ def test_a_room_imports_only_what_the_design_allows(room: str) -> None:
     assert [line for file, path in paths for line in forbidden_imports(file.read_text("utf-8"), path=path)] == []
 
 
-@pytest.mark.slow
 def test_only_the_reader_of_pytorch_files_imports_pytorch() -> None:
     """Also within functions; converting a vocoder is the only command that needs it."""
     importing = {
@@ -144,7 +143,6 @@ def test_only_the_reader_of_pytorch_files_imports_pytorch() -> None:
     assert importing == {"trainer.vocoder.torch_file"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("room", FLOORS)
 def test_a_module_imports_no_floor_above_its_own(room: str) -> None:
     """A room's own `__init__.py`, which holds no code, is on no floor."""
@@ -219,7 +217,6 @@ def test_the_folders_of_tests_are_those_of_the_code(room: str) -> None:
     assert [str(folder) for folder in folders if not (ROOT / folder).is_dir()] == []
 
 
-@pytest.mark.slow
 def test_a_beam_worker_does_not_load_tensorflow() -> None:
     names = "pipelines.build.prepare_shards, pipelines.build.build_dataset, pipelines.cli"
     code = f"import {names}, sys; print('tensorflow' in sys.modules)"
@@ -227,7 +224,6 @@ def test_a_beam_worker_does_not_load_tensorflow() -> None:
     assert answer.stdout == "False\n"
 
 
-@pytest.mark.slow
 def test_the_contract_loads_neither_beam_nor_a_signal_library() -> None:
     code = (
         "import shared.config, shared.dataset, shared.features, shared.records, shared.tfrecord, shared.vocabulary;"

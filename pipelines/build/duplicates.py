@@ -23,7 +23,7 @@ class DuplicateSearch:
     """
 
     def __init__(self, mels: MelReader, *, no_copies: NoCopies, below_bits: int):
-        self._mels, self._no_copies, self._below_bits = mels, no_copies, below_bits
+        self._mels, self.no_copies, self._below_bits = mels, no_copies, below_bits
         self._kept = Recordings.empty()
         self._sources: list[tuple[SourceRows, np.ndarray]] = []  # with the rows that they keep
         self._starts: list[int] = []  # the number of the first recording of each source
@@ -54,14 +54,14 @@ class DuplicateSearch:
 
     def _are_copies(self, one: tuple[SourceRows, int], other: tuple[SourceRows, int]) -> bool:
         contents = [int(source.contents[row]) for source, row in (one, other)]
-        if self._no_copies.has(*contents):
+        if self.no_copies.has(*contents):
             return False
         first, second = self._mel(*one), self._mel(*other)
         if first is None or second is None:
             return False
         found = are_copies(first, second, spec=self._mels.spec)
         if not found:
-            self._no_copies.add(*contents)
+            self.no_copies.add(*contents)
         return found
 
     def _mel(self, source: SourceRows, row: int) -> np.ndarray | None:

@@ -55,16 +55,19 @@ def filter_utterances(shard_names: list[str], *, config: BuildConfig, data: Layo
     """Filter all prepared records; write the results by shard, and the speech rates by source."""
     bits = config.checks.min_duplicate_bits
     preparation = staging.fingerprint_path.read_bytes().decode()
-    no_copies = NoCopies.read(data, preparation=preparation)
-    mels = MelReader(config, data=data, staging=staging)
-    duplicates = DuplicateSearch(mels, no_copies=no_copies, below_bits=bits) if bits is not None else None
+    duplicates = None
+    if bits is not None:
+        mels, no_copies = MelReader(config, data=data, staging=staging), NoCopies.read(data, preparation=preparation)
+        duplicates = DuplicateSearch(mels, no_copies=no_copies, below_bits=bits)
     by_source = {
         source: list(group)
         for source, group in itertools.groupby(shard_names, key=lambda name: ShardName.parse(name).source)
     }
     filters = {
         source: SourceFilter(
-            read_source_rows(by_source[source], staging=staging), checks=config.checks, duplicates=duplicates
+            read_source_rows(by_source[source], staging=staging, with_contents=duplicates is not None),
+            checks=config.checks,
+            duplicates=duplicates,
         )
         for source in config.sources
         if source in by_source
@@ -75,7 +78,7 @@ def filter_utterances(shard_names: list[str], *, config: BuildConfig, data: Layo
         filter_.check_text_leaks(held_out)
         filter_.write(staging)
     if duplicates is not None:
-        no_copies.write(staging.layout, preparation=preparation)
+        duplicates.no_copies.write(staging.layout, preparation=preparation)
     write_json(staging.speech_rates_path, rates, durable=False)
 
 

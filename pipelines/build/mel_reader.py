@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 
 import numpy as np
 
@@ -31,24 +32,29 @@ class MelReader:
         self._shard = functools.lru_cache(HELD_SHARDS)(self._read_shard)
 
     def _mel(self, shard_name: str, row: int) -> np.ndarray | None:
-        """The mel, [F, M] ln magnitudes; None if the dataset stores none and its recording cannot be read any more."""
-        records, audio_paths = self._shard(shard_name)
+        """The mel, [F, M] ln magnitudes; None if the dataset stores none and its recording is gone or another one."""
+        records, recordings = self._shard(shard_name)
         if self._config.mel_dtype == NO_MEL:
-            return self._mel_of_recording(audio_paths[row])
+            return self._mel_of_recording(*recordings[row])
         with RecordSources(shard_name, data=self._data, staging=self._staging) as sources:
             payload = unframe(sources.read(records[row]))
         (data,) = feature_values(encoded_features(payload)["mel"])
         assert isinstance(data, bytes)
         return np.frombuffer(data, MEL_DTYPES[self._config.mel_dtype]).reshape(-1, self.spec.n_mels)
 
-    def _mel_of_recording(self, path: str) -> np.ndarray | None:
+    def _mel_of_recording(self, path: str, sha256: str) -> np.ndarray | None:
         try:
-            decoded = decode_audio(read_audio_file(path), max_duration_s=self._config.decode_limit_s)
+            data = read_audio_file(path)
+            if hashlib.sha256(data).hexdigest() != sha256:  # replaced since it was prepared
+                return None
+            decoded = decode_audio(data, max_duration_s=self._config.decode_limit_s)
         except (OSError, Rejected):
             return None
         return log_mel(resample(decoded, rate_hz=self.spec.sample_rate_hz).samples, spec=self.spec)
 
-    def _read_shard(self, shard_name: str) -> tuple[list[StoredRecord], list[str]]:
-        columns = [FILE, "offset_bytes", "length_bytes", "audio_path"]
+    def _read_shard(self, shard_name: str) -> tuple[list[StoredRecord], list[tuple[str, str]]]:
+        """The records of a shard, and the path and sha256 of each recording."""
+        columns = [FILE, "offset_bytes", "length_bytes", "audio_path", "audio_sha256"]
         rows = self._staging.read_rows(shard_name, columns=columns)
-        return stored_records(rows), rows["audio_path"].to_pylist()
+        recordings = zip(rows["audio_path"].to_pylist(), rows["audio_sha256"].to_pylist(), strict=True)
+        return stored_records(rows), list(recordings)

@@ -65,7 +65,10 @@ def _try_cache(write: Callable[[], None], *, data: Layout) -> None:
         write()
     except OSError as error:
         failed = f"{error.filename or data.build_cache}: {error.strerror}"
-        click.echo(f"{failed}; the dataset does not need it, but the next build prepares utterances again", err=True)
+        click.echo(
+            f"{failed}; the dataset does not need it, but the next build prepares or compares utterances again",
+            err=True,
+        )
 
 
 def _remove_staging(staging: Staging) -> None:

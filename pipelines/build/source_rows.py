@@ -28,7 +28,7 @@ NUMBERS = (
     "snr_db",
     "bandwidth_hz",
 )
-NAMES = ("utterance_id", "language", "speaker", "original_text", "audio_hash", "audio_sha256")
+NAMES = ("utterance_id", "language", "speaker", "original_text", "audio_hash")
 
 
 class Categories(NamedTuple):
@@ -61,7 +61,7 @@ class SourceRows(NamedTuple):
     speakers: Categories
     texts: np.ndarray  # [N] keys of the spoken texts
     hashes: np.ndarray  # [N, 2] of the recordings
-    contents: np.ndarray  # [N] the first 64 bits of the sha256 of the recordings
+    contents: np.ndarray  # [N] the first 64 bits of the sha256 of the recordings; empty where nobody asked for them
 
     def utterance_id(self, row: int) -> str:
         return str(self.ids[row].as_py())
@@ -71,9 +71,10 @@ class SourceRows(NamedTuple):
         return Recordings(self.hashes[rows], self.numbers["duration_s"][rows].astype(np.float64))
 
 
-def read_source_rows(shard_names: list[str], *, staging: Staging) -> SourceRows:
+def read_source_rows(shard_names: list[str], *, staging: Staging, with_contents: bool = True) -> SourceRows:
     """Read the columns that the filter needs, from all shards of one source."""
-    tables = [staging.read_rows(name, columns=[*NUMBERS, *NAMES]) for name in shard_names]
+    columns = [*NUMBERS, *NAMES, *(["audio_sha256"] if with_contents else [])]
+    tables = [staging.read_rows(name, columns=columns) for name in shard_names]
     lengths = [len(table) for table in tables]
     keys = np.concatenate([_keys(table["utterance_id"]) for table in tables])
     order = np.lexsort(keys.T[::-1])  # stable: rows of one id stay in the order of their shards
@@ -92,7 +93,9 @@ def read_source_rows(shard_names: list[str], *, staging: Staging) -> SourceRows:
         speakers=Categories.of(categories["speaker"]).taken(order),
         texts=np.concatenate([_texts(table) for table in tables])[order],
         hashes=np.concatenate([hash_words(table["audio_hash"].to_pylist()) for table in tables])[order],
-        contents=np.concatenate([_contents(table["audio_sha256"]) for table in tables])[order],
+        contents=np.concatenate([_contents(table["audio_sha256"]) for table in tables])[order]
+        if with_contents
+        else np.empty(0, np.uint64),
     )
 
 

@@ -138,7 +138,7 @@ def validation_graph(pipeline: beam.Pipeline, inputs: ValidationInputs) -> None:
     if published.info is None:
         _ = (
             pipeline
-            | beam.Create(sorted(published.sums.items()))  # (file, sha256)
+            | beam.Create(sorted(published.sums.items()))  # (file, sha256), spread over the workers
             | beam.FlatMap(check_sum, layout=layout)  # Finding
             | beam.Map(_write_finding, work=work)
         )

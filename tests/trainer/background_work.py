@@ -1,4 +1,4 @@
-"""Start minutes of work in background processes with the first test, since the second core is idle until then."""
+"""Start minutes of work in background processes with the trainer's first test; the tests that need it come later."""
 
 from __future__ import annotations
 

@@ -27,7 +27,8 @@ FAST_COMPILATION = (
 
 def xla_flags(*flags: str) -> str:
     """XLA_FLAGS with additional flags; those with which the tests were started, such as an instruction set, stay."""
-    return " ".join([_ENVIRONMENT.get("XLA_FLAGS", ""), *flags]).strip()
+    present = _ENVIRONMENT.get("XLA_FLAGS", "").split()
+    return " ".join([*present, *(flag for flag in " ".join(flags).split() if flag not in present)])
 
 
 def skip_graph_optimizer() -> None:

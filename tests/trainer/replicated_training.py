@@ -2,8 +2,8 @@
 
     python -m tests.trainer.replicated_training [VARIANT…]
 
-The variants are "" (a graph in float32), "float16" and "bfloat16" (a graph in half precision), and "compiled" (by XLA,
-which draws other random numbers; on two devices with two micro-batches and rematerialisation).
+The variants are "" (a graph in float32), "float16" and "bfloat16" (a graph in half precision), "compiled" (by XLA,
+which draws other random numbers; on two devices with two micro-batches and rematerialisation), "compiled float16".
 It prints a JSON object: for each variant the losses of each step, and the final weights.
 """
 

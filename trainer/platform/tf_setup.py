@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Literal
@@ -48,6 +49,7 @@ def start_tensorflow(
     allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
     with hide_notes():
         import_tensorflow()
+        gc.freeze()  # modules stay: no collection needs to look at them
         import tensorflow as tf
 
         from trainer.platform.gpu_support import check_gpu_support

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.build import listing
@@ -296,25 +296,36 @@ def test_records_of_another_preparation_are_not_taken_over(corpus: Corpus) -> No
     corpus.check_is_that_of_a_build_from_nothing("mel_dtype=float32", "decode_limit_s=50")
 
 
-KINDS = ("add", "remove", "touch", "text", "audio", "break", "size", "split", "limit")
+SETTING_CHANGES: dict[str, tuple[str, Callable[[int], object]]] = {
+    "size": ("utterances_per_shard", lambda number: 1 + number % 12),
+    "split": ("validation_fraction", lambda number: number % 5 / 10),
+    "limit": ("checks.max_duration_s", lambda number: 2 + number % 4),
+    "copies": ("checks.min_duplicate_bits", lambda number: ("null", "16", "60")[number % 3]),
+}
+KINDS = ("add", "remove", "touch", "text", "audio", "break", *SETTING_CHANGES)
 CHANGES = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 99)), min_size=1, max_size=4)
 
 
 @pytest.mark.slow
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rounds=st.lists(CHANGES, min_size=2, max_size=3))
+@pytest.mark.parametrize("examples", [5, pytest.param(60, marks=pytest.mark.soak)])
 def test_after_any_changes_the_dataset_is_that_of_a_build_from_nothing(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, rounds: list[list[tuple[str, int]]]
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, examples: int
 ) -> None:
     monkeypatch.setattr(listing, "RUN_ROWS", 5)  # several runs of the listing
-    corpus = Corpus(tmp_path_factory.mktemp("growth"), clips=12)
-    words = {"utterances_per_shard": "3", "validation_fraction": "0.2", "checks.max_duration_s": "20"}
-    for changes in rounds:
-        for kind, number in changes:
-            change(corpus, kind, number, words=words)
-        settings_now = [f"{key}={value}" for key, value in words.items()]
-        corpus.build(*settings_now)
-        corpus.check_is_that_of_a_build_from_nothing(*settings_now)
+
+    @settings(max_examples=examples, deadline=None)
+    @given(rounds=st.lists(CHANGES, min_size=2, max_size=3))
+    def check(rounds: list[list[tuple[str, int]]]) -> None:
+        corpus = Corpus(tmp_path_factory.mktemp("growth"), clips=12)
+        words = {"utterances_per_shard": "3", "validation_fraction": "0.2", "checks.max_duration_s": "20"}
+        for changes in rounds:
+            for kind, number in changes:
+                change(corpus, kind, number, words=words)
+            settings_now = [f"{key}={value}" for key, value in words.items()]
+            corpus.build(*settings_now)
+            corpus.check_is_that_of_a_build_from_nothing(*settings_now)
+
+    check()
 
 
 def change(corpus: Corpus, kind: str, number: int, *, words: dict[str, str]) -> None:
@@ -332,9 +343,6 @@ def change(corpus: Corpus, kind: str, number: int, *, words: dict[str, str]) -> 
         shutil.copy(corpus.wavs[number % len(corpus.wavs)], corpus.wav(name))
     elif kind == "break":
         corpus.wav(name).write_bytes(b"RIFF" * (number % 3))
-    elif kind == "size":
-        words["utterances_per_shard"] = str(1 + number % 12)
-    elif kind == "split":
-        words["validation_fraction"] = str(number % 5 / 10)
-    elif kind == "limit":
-        words["checks.max_duration_s"] = str(2 + number % 4)
+    elif kind in SETTING_CHANGES:
+        name, value = SETTING_CHANGES[kind]
+        words[name] = str(value(number))

@@ -34,7 +34,7 @@ print(json.dumps([counts, len(list(joined)), builder.info.full_name, builder.inf
 """
 
 
-@pytest.fixture(scope="module", params=["float16", pytest.param("none", marks=pytest.mark.soak)])
+@pytest.fixture(scope="module", params=["float16", "none"])
 def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     """Built by the command, in several shards; with `none` the clips that are no plain wavs are rejected."""
     data = tmp_path_factory.mktemp("tfds") / "data"

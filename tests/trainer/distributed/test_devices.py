@@ -74,7 +74,8 @@ def test_a_nonfinite_step_on_one_device_is_skipped_on_both_and_the_scale_falls(f
 
 @pytest.mark.soak
 @pytest.mark.parametrize(
-    ("variant", "of_figures", "of_weights"), [("", 2e-4, 1e-3), ("compiled", 2e-4, 1e-3), ("bfloat16", 5e-3, 6e-2)]
+    ("variant", "of_figures", "of_weights"),
+    [("", 2e-4, 1e-3), ("compiled", 2e-4, 1e-3), ("bfloat16", 5e-3, 6e-2), ("float16", 5e-4, 1e-2)],
 )
 def test_two_devices_train_as_one_in_every_other_way(variant: str, of_figures: float, of_weights: float) -> None:
     """`make test` has compiled float16 here, and graphs in float32 in test_several_devices."""
@@ -82,8 +83,9 @@ def test_two_devices_train_as_one_in_every_other_way(variant: str, of_figures: f
     check_equal(found, how, of_figures=of_figures, of_weights=of_weights)
     check_copies(found, how)
     check_parts(found, how)
+    first = 0.0 if variant == "float16" else 1.0  # its gradients overflow with the scale of the first step
     for way in (f"one{how}", f"two{how}"):
-        assert [values["applied"] for values in found[way]["values"]] == [1.0] * (STEPS - 1) + [0.0]
+        assert [values["applied"] for values in found[way]["values"]] == [first, *[1.0] * (STEPS - 2), 0.0]
         assert found[way]["sums"]["skipped"] == 1
 
 

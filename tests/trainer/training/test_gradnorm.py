@@ -55,7 +55,7 @@ def test_gradients_that_overflow_leave_the_configured_weights() -> None:
     assert balanced(WEIGHTS, {**LENGTHS, "kl": np.nan}) == pytest.approx(WEIGHTS, rel=1e-6)
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_float16_that_overflows_costs_steps_until_every_term_is_weighed() -> None:
     """No step is made with the configured weights, even if only single terms overflow."""
     model = perturbed_narrow(precision="float16", reference_dropout=0.0)

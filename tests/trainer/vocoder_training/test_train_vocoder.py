@@ -124,7 +124,7 @@ def check_end(recordings: Path, *, run: Path, finished: Path) -> None:
     assert [name for name, value in one.items() if value.tobytes() != other[name].tobytes()] == []
 
 
-@pytest.mark.soak
+@pytest.mark.slow
 def test_a_signal_saves_the_step_and_says_how_to_go_on(recordings: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     process = start(recordings, run, "steps=100000")
