@@ -27,3 +27,13 @@ def test_neither_is_imported_with_tensorflow_and_both_can_be_afterwards() -> Non
     assert {"tensorflow", "keras"} <= set(modules.split())
     assert not {*OFFERED} & set(modules.split())
     assert after == "sklearn matplotlib.pyplot (1, 2)"
+
+
+@pytest.mark.slow
+def test_the_synthesizer_of_the_python_interface_imports_neither_and_leaves_the_collector_as_it_was() -> None:
+    program = (
+        "import gc, sys; gc.disable(); from trainer.speech.synthesizer import Synthesizer; "
+        "print(sorted({'sklearn', 'matplotlib'} & sys.modules.keys()), gc.isenabled())"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[] False\n"
