@@ -141,8 +141,8 @@ test: $(READY)  ## lint, types and all tests, in three processes; each lists its
 test-data: $(READY)  ## all tests but those of the trainer
 	$(BIN)/pytest --ignore tests/trainer --ignore tests/learn
 
-# of a half of the trainer's tests: the folders whose tests train models and share the trained runs
-TRAINING_TESTS := $(addprefix tests/trainer/,distributed monitoring server speech tools training)
+# the folders whose tests train models and share the trained runs, in the order in which these become ready
+TRAINING_TESTS := $(addprefix tests/trainer/,speech server distributed monitoring tools training)
 
 test-model: $(READY)  ## the tests of the trainer's input, model, optimizer and checkpoints, and of the learn check
 	$(BIN)/pytest tests/trainer tests/learn $(addprefix --ignore ,$(TRAINING_TESTS))

@@ -13,8 +13,8 @@ from tests.trainer.processes import kill_all
 
 # in the order in which the tests need them
 WORKS: dict[str, Callable[[Path], Any]] = {
-    "on_devices": device_runs.train_on_devices,
     "trained": runs.train_twice,
+    "on_devices": device_runs.train_on_devices,
     "pairs": step_options.train_pairs,
 }
 
