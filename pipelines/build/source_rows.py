@@ -71,8 +71,12 @@ class SourceRows(NamedTuple):
         return Recordings(self.hashes[rows], self.numbers["duration_s"][rows].astype(np.float64))
 
 
-def read_source_rows(shard_names: list[str], *, staging: Staging, with_contents: bool = True) -> SourceRows:
-    """Read the columns that the filter needs, from all shards of one source."""
+def read_source_rows(shard_names: list[str], *, staging: Staging, with_contents: bool) -> SourceRows:
+    """Read the columns that the filter needs, from all shards of one source.
+
+    Args:
+        with_contents: read `contents` too, which the search for copies needs.
+    """
     columns = [*NUMBERS, *NAMES, *(["audio_sha256"] if with_contents else [])]
     tables = [staging.read_rows(name, columns=columns) for name in shard_names]
     lengths = [len(table) for table in tables]
