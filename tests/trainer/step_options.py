@@ -164,12 +164,13 @@ def train(options: Options, *, size: str | None) -> tuple[dict, list[np.ndarray]
             gradients = [momentum / (1.0 - config.beta_1) for momentum in momenta]
         if len(losses) == UPDATES:
             break
-    variables = model.trainable_variables
+    variables, program = model.trainable_variables, step._program.get_concrete_function(batch)
     return {
         "losses": losses,
         "skipped": int(optimizer.state()["skipped"].value),
         "programs": step.programs,
-        "is_compiled": step._program.get_concrete_function(batch).function_def.attr["_XlaMustCompile"].b,
+        "is_compiled": program.function_def.attr["_XlaMustCompile"].b,
+        "operations": len(program.function_def.node_def),
         "without_gradient": [
             one.path for one, gradient in zip(variables, gradients, strict=True) if not gradient.any()
         ],

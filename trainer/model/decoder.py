@@ -17,13 +17,13 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.config.model_sizes import ModelDims
-from trainer.model.layers import DecoderBlock, KeysValues, LayerConfig, StepKeysValues, causal_mask, norm
+from trainer.model.attention import KeysValues, StepKeysValues, build_for, causal_mask
+from trainer.model.layers import DecoderBlock, LayerConfig, norm
 from trainer.model.positions import Positions
+from trainer.model.postnet import PostNet
 from trainer.model.rng import RngStream
 
 PRENET_DROPOUT = 0.5  # also at inference, as in Tacotron 2 and MELLE, so that decoding relies on the text
-POSTNET_LAYERS = 5
-POSTNET_KERNEL = 5
 
 # of ln σ², which bounds σ² and its loss
 LOG_VARIANCE_RANGE = (-10.0, 4.0)
@@ -83,6 +83,7 @@ class Decoder(keras.layers.Layer):
         super().__init__(name="decoder", dtype=layer_config.dtype, autocast=False)
         stack, dtype = size.decoder, layer_config.dtype
         self._n_mels, self._frames_per_step = n_mels, frames_per_step
+        self._size, self._width = size, stack.width
         self._heads_count, self._head_width = stack.heads, stack.width // stack.heads
 
         def dense(width: int, name: str, **options: object) -> keras.layers.Dense:
@@ -107,10 +108,23 @@ class Decoder(keras.layers.Layer):
         self._postnet = PostNet(size.postnet, n_mels=n_mels, dtype=dtype)
 
     def build(self, *_: object) -> None:
-        """Create the corpus' statistics as float32 weights, so that checkpoints contain them."""
+        """Create all weights, and the corpus' statistics as float32 weights, so that checkpoints contain them."""
         options = {"shape": [self._n_mels], "trainable": False, "autocast": False}
         self._mean = self.add_weight(initializer="zeros", name="mel_mean", **options)
         self._std = self.add_weight(initializer="ones", name="mel_std", **options)
+        build_for(self._frames_per_step * self._n_mels, self._prenet[0])
+        build_for(self._size.prenet, self._prenet[1], self._input, self._latent_mlp[1])
+        build_for(self._width, *self._blocks, self._norm, self._distribution, self._stop)
+        build_for(self._n_mels, self._latent_mlp[0], self._postnet)
+
+    def build_projections(self) -> None:
+        """Create the weights of `encode_memory` before `build`; they are named after the scope of the caller."""
+        size = self._size
+        build_for(size.text_encoder.width, self._text_projection)
+        build_for(size.reference_encoder.width, self._latent_projection)
+        build_for(size.speaker, self._speaker_projection)
+        for block in self._blocks:
+            block.build_projection()
 
     @property
     def last_shared(self) -> list[keras.Variable]:
@@ -255,40 +269,3 @@ def text_alignment(weights: list[tf.Tensor], *, text_size: int) -> tf.Tensor:
         text = block_weights[..., -text_size:]
         shares.append(tf.reduce_mean(text / (tf.reduce_sum(text, -1, keepdims=True) + MIN_TEXT_WEIGHT), 1))
     return tf.add_n(shares) / len(shares)
-
-
-class PostNet(keras.layers.Layer):
-    """The residual convolutions of Tacotron 2 (Shen et al., 2018), but causal and with layer norm."""
-
-    def __init__(self, width: int, *, n_mels: int, dtype: keras.DTypePolicy):
-        super().__init__(name="postnet", dtype=dtype)
-        self._convolutions = [
-            keras.layers.Conv1D(width, POSTNET_KERNEL, padding="causal", name=f"convolution_{i}", dtype=dtype)
-            for i in range(POSTNET_LAYERS - 1)
-        ]
-        self._norms = [norm(f"norm_{i}", dtype=dtype) for i in range(POSTNET_LAYERS - 1)]
-        self._output = keras.layers.Conv1D(
-            n_mels, POSTNET_KERNEL, padding="causal", kernel_initializer="zeros", name="output", dtype=dtype
-        )
-
-    def call(self, x: tf.Tensor) -> tf.Tensor:
-        """The correction to a standardised mel [B, F, M]."""
-        for convolution, layer_norm in zip(self._convolutions, self._norms, strict=True):
-            x = tf.tanh(layer_norm(convolution(x)))
-        return self._output(x)
-
-    def empty_cache(self, batch: int) -> tuple[tf.Tensor, ...]:
-        """The last inputs of each convolution before the first frame, [B, kernel - 1, width] each: causal padding."""
-        widths = [self._output.filters, *(one.filters for one in self._convolutions)]
-        return tuple(tf.zeros([batch, POSTNET_KERNEL - 1, width], self.compute_dtype) for width in widths)
-
-    def part(self, x: tf.Tensor, cache: tuple[tf.Tensor, ...]) -> tuple[tf.Tensor, tuple[tf.Tensor, ...]]:
-        """`call` for the frames x [B, F, M] that follow those in the cache, and the cache after them."""
-        x, inputs = tf.cast(x, self.compute_dtype), []
-        for index, convolution in enumerate((*self._convolutions, self._output)):
-            past = tf.concat([cache[index], x], 1)
-            inputs.append(past[:, -(POSTNET_KERNEL - 1) :])
-            x = convolution(past)[:, POSTNET_KERNEL - 1 :]
-            if index < len(self._norms):
-                x = tf.tanh(self._norms[index](x))
-        return x, tuple(inputs)

@@ -10,13 +10,15 @@ The resampler is Flamingo's (Alayrac et al., 2022), as in XTTS-v2 with 32 latent
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
 from trainer.config.model_sizes import ModelDims, StackDims
-from trainer.model.layers import Attention, Encoder, FeedForward, LayerConfig, key_mask, norm
+from trainer.model.attention import Attention, build_for, key_mask
+from trainer.model.layers import Encoder, FeedForward, LayerConfig, norm
 from trainer.model.rng import RngStream
 
 CROP_KERNEL, CROP_STRIDE = 3, 2
@@ -39,10 +41,10 @@ class Conditioning(NamedTuple):
 class ReferenceEncoder(keras.layers.Layer):
     """The conditioning encoder; the layer is named audio_encoder, as in the weights' names in checkpoints."""
 
-    def __init__(self, size: ModelDims, layer_config: LayerConfig, *, style_tokens: int):
+    def __init__(self, size: ModelDims, layer_config: LayerConfig, *, n_mels: int, style_tokens: int):
         super().__init__(name="audio_encoder", dtype=layer_config.dtype)
         stack, dtype = size.reference_encoder, layer_config.dtype
-        self._width = stack.width
+        self._width, self._n_mels = stack.width, n_mels
         self._convolution = keras.layers.Conv1D(
             stack.width, CROP_KERNEL, strides=CROP_STRIDE, activation="gelu", name="convolution", dtype=dtype
         )
@@ -56,6 +58,8 @@ class ReferenceEncoder(keras.layers.Layer):
         count = NUM_LATENTS + (self._style is not None)
         self._no_latents = self.add_weight(shape=(count, self._width), initializer=initializer, name="no_latents")
         self._no_speaker = self.add_weight(shape=(self._speaker.units,), initializer=initializer, name="no_speaker")
+        build_for(self._n_mels, self._convolution)
+        build_for(self._width, self._encoder, self._resampler, *filter(None, [self._style]), self._speaker)
 
     def call(self, crop: tf.Tensor, crop_frames: tf.Tensor, noise: RngStream | None = None) -> Conditioning:
         """Encode a standardised crop [B, C, M] with crop_frames [B] valid frames."""
@@ -88,7 +92,7 @@ class StyleTokens(keras.layers.Layer):
 
     def __init__(self, stack: StackDims, *, count: int, name: str, dtype: keras.DTypePolicy):
         super().__init__(name=name, dtype=dtype)
-        self._count = count
+        self._count, self._width = count, stack.width
         self._attention = Attention(StackDims(STYLE_WIDTH, 1), name="attention", dtype=dtype)
         self._query = keras.layers.Dense(STYLE_WIDTH, name="query", dtype=dtype)
         self._output = keras.layers.Dense(stack.width, name="output", dtype=dtype)
@@ -96,6 +100,8 @@ class StyleTokens(keras.layers.Layer):
     def build(self, *_: object) -> None:
         initializer = keras.initializers.RandomNormal(stddev=0.5)
         self._tokens = self.add_weight(shape=(self._count, STYLE_WIDTH), initializer=initializer, name="tokens")
+        build_for(self._width, self._query)
+        build_for(STYLE_WIDTH, self._attention, self._output)
 
     def call(self, pooled: tf.Tensor) -> tf.Tensor:
         """The style of a reference pooled over time [B, D]: [B, 1, D]."""
@@ -124,6 +130,7 @@ class Resampler(keras.layers.Layer):
     def build(self, *_: object) -> None:
         initializer = keras.initializers.RandomNormal(stddev=0.02)
         self._latents = self.add_weight(shape=(NUM_LATENTS, self._width), initializer=initializer, name="latents")
+        build_for(self._width, *itertools.chain(*self._layers_), self._norm)
 
     def call(self, x: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Resample x [B, C, D] under mask [B, 1, 1, C]: [B, L, D]."""

@@ -6,7 +6,8 @@ import keras
 import tensorflow as tf
 
 from trainer.config.model_sizes import StackDims
-from trainer.model.layers import Encoder, LayerConfig, key_mask
+from trainer.model.attention import build_for, key_mask
+from trainer.model.layers import Encoder, LayerConfig
 from trainer.model.rng import RngStream
 
 
@@ -24,6 +25,9 @@ class TextEncoder(keras.layers.Layer):
             vocabulary_size, stack.width, name="embedding", dtype=layer_config.dtype
         )
         self._encoder = Encoder(stack, layer_config, name="encoder")
+
+    def build(self, *_: object) -> None:
+        build_for(self._width, self._embedding, self._encoder)
 
     def call(self, tokens: tf.Tensor, token_counts: tf.Tensor, noise: RngStream | None = None) -> tf.Tensor:
         """Encode tokens [B, T] int32, the first token_counts [B] of which are valid: [B, T, D]."""

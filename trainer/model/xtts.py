@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
+from trainer.model.attention import StepKeysValues
 from trainer.model.decoder import Decoded, Decoder, EncoderStates
-from trainer.model.layers import LayerConfig, StepKeysValues
+from trainer.model.layers import LayerConfig
 from trainer.model.reference_encoder import Conditioning, ReferenceEncoder
 from trainer.model.rng import RngStream
 from trainer.model.text_encoder import TextEncoder
@@ -56,20 +57,15 @@ class XTTS(keras.Model):
         )
         self.config, self.n_mels, self._log_silence = config, n_mels, log_silence
         self.text_encoder = TextEncoder(size.text_encoder, layer_config, vocabulary_size=vocabulary_size)
-        self.reference_encoder = ReferenceEncoder(size, layer_config, style_tokens=config.style_tokens)
+        self.reference_encoder = ReferenceEncoder(size, layer_config, n_mels=n_mels, style_tokens=config.style_tokens)
         self.decoder = Decoder(size, layer_config, n_mels=n_mels, frames_per_step=config.frames_per_step)
-        self._make_weights()
-
-    def _make_weights(self) -> None:
-        """Build every layer by running it on the smallest input.
-
-        `call` and not `__call__`, which would run everything once more to learn the shapes of the outputs.
-        """
-        mel = tf.zeros([1, 4 * self.config.frames_per_step, self.n_mels])
-        one = tf.ones([1], tf.int32)
+        with keras.name_scope(
+            self.name
+        ):  # not of all of the decoder, which is part of the weights' names in checkpoints
+            self.text_encoder.build()
+            self.reference_encoder.build()
+            self.decoder.build_projections()
         self.decoder.build()
-        with keras.name_scope(self.name):
-            self.call(mel, tokens=tf.zeros([1, 1], tf.int32), token_counts=one, crop=mel, crop_frames=one)
         self.built = True
 
     def call(

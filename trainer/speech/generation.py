@@ -18,8 +18,8 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.config.speech_bounds import MAX_VISIT_S
+from trainer.model.attention import StepKeysValues
 from trainer.model.decoder import EncoderStates
-from trainer.model.layers import StepKeysValues
 from trainer.model.reference_encoder import Conditioning
 from trainer.model.text_guide import TextGuide
 from trainer.model.xtts import XTTS, GenerationState

@@ -12,7 +12,7 @@ from __future__ import annotations
 from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES, ModelDims, StackDims
 from trainer.data.bucket_types import Bucket
-from trainer.model.decoder import POSTNET_KERNEL, POSTNET_LAYERS
+from trainer.model.postnet import POSTNET_KERNEL, POSTNET_LAYERS
 from trainer.model.reference_encoder import CROP_KERNEL, CROP_STRIDE, NUM_LATENTS, RESAMPLER_LAYERS, STYLE_WIDTH
 
 

@@ -255,10 +255,12 @@ def forward_loss(
     if step is None or not losses.adaptive:
         decoded, terms = _forward_terms(model, inputs, losses=losses, noise=noise, of=of)
         return decoded, {"loss": weighted_sum(terms, weights), **terms}
-    with tf.GradientTape(persistent=True) as tape:
+    shared = [variable.value for variable in model.decoder.last_shared]
+    # of the layers below, nothing is recorded: each term's gradient would be computed through all of them
+    with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
+        tape.watch(shared)
         decoded, terms = _forward_terms(model, inputs, losses=losses, noise=noise, of=of)
         balanced = {name: scaled(terms[name]) for name in BALANCED_TERMS if name in terms}
-    shared = [variable.value for variable in model.decoder.last_shared]
     weights, is_finite = balance_weights(
         weights, {name: tape.gradient(term, shared) for name, term in balanced.items()}
     )

@@ -8,8 +8,8 @@ import pytest
 import tensorflow as tf
 
 from trainer.config.model_sizes import StackDims
+from trainer.model.attention import Attention, causal_mask, key_mask
 from trainer.model.decoder import text_alignment
-from trainer.model.layers import Attention, causal_mask, key_mask
 
 B, Q, D, H = 2, 5, 128, 2
 

@@ -15,8 +15,9 @@ import tensorflow as tf
 from tests.trainer.models import SILENCE, VOCABULARY, M, decode, disturbable, random_batch, random_mel
 from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import StackDims
+from trainer.model.attention import causal_mask, key_mask
 from trainer.model.decoder import MIN_STD
-from trainer.model.layers import Block, DecoderBlock, LayerConfig, causal_mask, key_mask
+from trainer.model.layers import Block, DecoderBlock, LayerConfig
 from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 

@@ -13,7 +13,7 @@ from tests.trainer.models import M, disturbable, random_batch, random_mel, teach
 from trainer.config.loss_config import LossConfig
 from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import StackDims
-from trainer.model.layers import Attention, key_mask
+from trainer.model.attention import Attention, key_mask
 from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 

@@ -12,7 +12,8 @@ import tensorflow as tf
 from tests.trainer.models import random_batch, teacher_force
 from trainer.config.loss_config import LossConfig
 from trainer.config.model_sizes import StackDims
-from trainer.model.layers import DecoderBlock, Encoder, KeysValues, LayerConfig, causal_mask, key_mask
+from trainer.model.attention import KeysValues, causal_mask, key_mask
+from trainer.model.layers import DecoderBlock, Encoder, LayerConfig
 from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 

@@ -101,6 +101,10 @@ def test_adaptive_weights_go_with_compilation_and_the_voice_loss(pairs: Results,
     check_that_weights_adapt(pairs[options], pairs[options.witness], options=options)
 
 
+def test_the_weight_of_a_term_needs_no_gradient_through_the_whole_model(pairs: Results) -> None:
+    assert pairs[ADAPTIVE[0]]["operations"] < 2 * pairs[Options()]["operations"]
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("options", REST, ids=str)
 def test_every_other_combination_trains_to_the_same_losses(rest: Results, options: Options) -> None:

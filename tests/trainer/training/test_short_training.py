@@ -28,7 +28,7 @@ def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def words(data: Path, *overrides: str, run: Path) -> list[str]:
     """Run the command with few clips per step."""
-    settings = ("input.global_frames_per_batch=400", "synthesis_eval.clips=0", *overrides)
+    settings = ("input.global_frames_per_batch=400", "input.validation_clips=4", "synthesis_eval.clips=0", *overrides)
     return ["train", "configs/train_sample.yaml", *settings, "--data", str(data), "--run", str(run)]
 
 
