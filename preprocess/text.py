@@ -12,7 +12,6 @@ import unicodedata
 from typing import NamedTuple
 
 import regex
-import sacremoses
 
 from preprocess.verbalize import count_numbers, protect_numbers, verbalize
 from shared.languages import script
@@ -93,5 +92,7 @@ def _moses(text: str) -> str:
 @functools.cache
 def _substitutions() -> tuple[tuple[re.Pattern[str], str], ...]:
     """Moses' normalize-punctuation.perl as in sacremoses, compiled once."""
+    import sacremoses  # it compiles the tables of its tokenizers, a quarter of a second that not every command needs
+
     normalizer = sacremoses.MosesPunctNormalizer(lang="en")
     return tuple((re.compile(pattern), replacement) for pattern, replacement in normalizer.substitutions)
