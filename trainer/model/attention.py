@@ -103,10 +103,10 @@ class Attention(keras.layers.Layer):
         scores = scores if bias is None else scores + bias
         weights = tf.nn.softmax(tf.where(mask, scores, FORBIDDEN))
         mixed = tf.einsum(f"bhqk,{values}->bqhd", tf.cast(weights, memory.values.dtype), memory.values)
-        return self._output(tf.reshape(mixed, [tf.shape(x)[0], -1, self._width])), weights
+        return self._output(tf.reshape(mixed, [batch_size(x), -1, self._width])), weights
 
     def _split(self, projected: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(projected, [tf.shape(projected)[0], -1, self._heads, self._width // self._heads])
+        return tf.reshape(projected, [batch_size(projected), -1, self._heads, self._width // self._heads])
 
 
 def build_for(width: int, *layers: keras.layers.Layer) -> None:
@@ -117,6 +117,11 @@ def build_for(width: int, *layers: keras.layers.Layer) -> None:
     for layer in layers:
         if not layer.built:
             layer.build((None, None, width))
+
+
+def batch_size(x: tf.Tensor) -> tf.Tensor | int:
+    """The size of the first axis, as a number if it is known, which needs no operation in a graph."""
+    return tf.shape(x)[0] if x.shape[0] is None else x.shape[0]
 
 
 def key_mask(lengths: tf.Tensor, size: tf.Tensor | int) -> tf.Tensor:

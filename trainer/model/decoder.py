@@ -17,11 +17,11 @@ import numpy as np
 import tensorflow as tf
 
 from trainer.config.model_sizes import ModelDims
-from trainer.model.attention import KeysValues, StepKeysValues, build_for, causal_mask
+from trainer.model.attention import KeysValues, StepKeysValues, batch_size, build_for, causal_mask
 from trainer.model.layers import DecoderBlock, LayerConfig, norm
 from trainer.model.positions import Positions
 from trainer.model.postnet import PostNet
-from trainer.model.rng import RngStream
+from trainer.model.rng import RngStream, shape_of
 
 PRENET_DROPOUT = 0.5  # also at inference, as in Tacotron 2 and MELLE, so that decoding relies on the text
 
@@ -156,7 +156,7 @@ class Decoder(keras.layers.Layer):
 
     def call(self, mel: tf.Tensor, memory: EncoderStates, noise: RngStream | None = None) -> Decoded:
         """Decode a standardised mel [B, F, M] with teacher forcing; without noise z is μ and there is no dropout."""
-        batch, steps = tf.shape(mel)[0], mel.shape[1] // self._frames_per_step
+        batch, steps = batch_size(mel), mel.shape[1] // self._frames_per_step
         groups = tf.reshape(mel, [batch, steps, -1])
         x = self._embed(tf.pad(groups[:, :-1], [[0, 0], [1, 0], [0, 0]]), memory, noise)
         numbers, weights = tf.range(steps), []
@@ -193,7 +193,7 @@ class Decoder(keras.layers.Layer):
         Args:
             text_bias: [B, T] float32, added to the scores of the text in every block and head.
         """
-        group = tf.reshape(previous, [tf.shape(previous)[0], 1, -1])
+        group = tf.reshape(previous, [batch_size(previous), 1, -1])
         x = self._positions.added(self._embed(group, memory, noise), position[None])
         rotation, grown, weights = self._positions.rotation(position[None]), [], []
         bias = None if text_bias is None else _memory_bias(text_bias, memory=memory)
@@ -210,7 +210,7 @@ class Decoder(keras.layers.Layer):
         self, mean: tf.Tensor, log_variance: tf.Tensor, *, noise: RngStream, temperature: tf.Tensor | float = 1.0
     ) -> tf.Tensor:
         """Sample z = μ + temperature σ ε, [B, F, M]."""
-        return mean + temperature * tf.exp(0.5 * log_variance) * noise.normal(tf.shape(mean))
+        return mean + temperature * tf.exp(0.5 * log_variance) * noise.normal(shape_of(mean))
 
     def postnet(self, latent: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """The coarse mel y' and the refined mel y'' from z [B, F, M]."""
@@ -243,7 +243,7 @@ class Decoder(keras.layers.Layer):
     def _predict(self, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
         """μ and ln σ² of [B, F, M] and stop logits [B, N] from x [B, N, D]."""
         mean, log_variance = tf.split(self._distribution(x), 2, axis=-1)
-        shape = [tf.shape(x)[0], x.shape[1] * self._frames_per_step, self._n_mels]
+        shape = [batch_size(x), x.shape[1] * self._frames_per_step, self._n_mels]
         log_variance = soft_clamp(tf.reshape(log_variance, shape), *LOG_VARIANCE_RANGE)
         return tf.reshape(mean, shape), log_variance, tf.squeeze(self._stop(x), -1)
 

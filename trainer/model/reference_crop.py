@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from trainer.model.rng import RngStream
+from trainer.model.rng import RngStream, shape_of
 
 MIN_CROP_SHARE = 1 / 8  # of the longest crop
 SHARED_FRAMES = 3  # frames on either side of a frame that have samples in common with it: n_fft / hop − 1
@@ -36,9 +36,9 @@ def choose_crop(
         dropped: share of the clips that get no crop in training, so that the model learns to speak without one
             (classifier-free guidance, Ho & Salimans, 2022).
     """
-    length, place = tf.minimum(frames // 2, crop_frames), tf.zeros(tf.shape(frames))
+    length, place = tf.minimum(frames // 2, crop_frames), tf.zeros(shape_of(frames))
     if noise is not None:
-        size, lot, place = (noise.uniform(tf.shape(frames)) for _ in range(3))
+        size, lot, place = (noise.uniform(shape_of(frames)) for _ in range(3))
         least = tf.minimum(length, max(1, int(MIN_CROP_SHARE * crop_frames)))
         length = least + _uniform_int(length - least + 1, size)
         length = tf.where((lot < dropped) & noise.trains, 0, length)

@@ -17,7 +17,7 @@ import keras
 import tensorflow as tf
 
 from trainer.config.model_sizes import ModelDims, StackDims
-from trainer.model.attention import Attention, build_for, key_mask
+from trainer.model.attention import Attention, batch_size, build_for, key_mask
 from trainer.model.layers import Encoder, FeedForward, LayerConfig, norm
 from trainer.model.rng import RngStream
 
@@ -105,7 +105,7 @@ class StyleTokens(keras.layers.Layer):
 
     def call(self, pooled: tf.Tensor) -> tf.Tensor:
         """The style of a reference pooled over time [B, D]: [B, 1, D]."""
-        tokens = tf.tile(tf.tanh(tf.cast(self._tokens, pooled.dtype))[None], [tf.shape(pooled)[0], 1, 1])
+        tokens = tf.tile(tf.tanh(tf.cast(self._tokens, pooled.dtype))[None], [batch_size(pooled), 1, 1])
         mixed, _ = self._attention(self._query(pooled)[:, None, :], self._attention.project(tokens), tf.constant(True))
         return self._output(mixed)
 
@@ -134,7 +134,7 @@ class Resampler(keras.layers.Layer):
 
     def call(self, x: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
         """Resample x [B, C, D] under mask [B, 1, 1, C]: [B, L, D]."""
-        latents = tf.tile(tf.cast(self._latents, x.dtype)[None], [tf.shape(x)[0], 1, 1])
+        latents = tf.tile(tf.cast(self._latents, x.dtype)[None], [batch_size(x), 1, 1])
         mask = tf.pad(mask, [[0, 0], [0, 0], [0, 0], [0, NUM_LATENTS]], constant_values=True)
         for attention_norm, attention, feed_forward_norm, feed_forward in self._layers_:
             normed = attention_norm(latents)

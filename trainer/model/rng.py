@@ -7,6 +7,7 @@ run would have drawn, and a checkpoint needs no generator state.
 from __future__ import annotations
 
 import copy
+import math
 
 import tensorflow as tf
 
@@ -18,6 +19,11 @@ FORK_DRAWS = 16  # reserved for a fork
 MAX_STEPS = 1 << 40
 
 UINT16_VALUES = 1 << 16  # dropout rates are rounded to multiples of one over this
+
+
+def shape_of(values: tf.Tensor) -> tf.Tensor | list[int]:
+    """The shape as numbers if all are known, else [D] int32: what is known needs no operation in a graph."""
+    return values.shape.as_list() if values.shape.is_fully_defined() else tf.shape(values)
 
 
 class RngStream:
@@ -39,17 +45,19 @@ class RngStream:
             rows_alike: draw one row for all rows of a batch, so that each row gets what it would get alone.
             trains: False disables all dropout except the pre-net's, and the dropout of references.
         """
-        self._seed, self._draws = tf.cast(seed, tf.int64), 0
+        self._seed, self._draws = tf.cast(seed, tf.int64) * MAX_DRAWS, 0
         self._step = tf.cast(step, tf.int64) + MAX_STEPS * tf.cast(place, tf.int64)
         self._rows_alike, self.trains = rows_alike, trains
 
     def _shape(self, shape: tf.Tensor | list[int]) -> tf.Tensor | list[int]:
-        return tf.concat([[1], shape[1:]], 0) if self._rows_alike else shape
+        if not self._rows_alike:
+            return shape
+        return [1, *shape[1:]] if isinstance(shape, list) else tf.concat([[1], shape[1:]], 0)
 
     def _next_seed(self) -> tf.Tensor:
         """The seed of the next draw, [2] int64; the generator scrambles it, so neighbours are independent."""
         self._draws += 1
-        return tf.stack([self._seed * MAX_DRAWS + self._draws, self._step])
+        return tf.stack([self._seed + self._draws, self._step])
 
     def normal(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         """Standard normal numbers."""
@@ -64,13 +72,13 @@ class RngStream:
         if rate == 0.0 or not (self.trains or always):
             return values
         threshold = min(round(rate * UINT16_VALUES), UINT16_VALUES - 1)
-        kept = self.uniform_uint16(tf.shape(values)) >= tf.constant(threshold, tf.uint16)
+        kept = self.uniform_uint16(shape_of(values)) >= tf.constant(threshold, tf.uint16)
         return tf.where(kept, values / (1.0 - rate), tf.zeros_like(values))
 
     def uniform_uint16(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         """Uniform uint16 numbers, two from each number drawn: on a CPU, drawing is the cost of dropout."""
         shape = self._shape(shape)
-        size = tf.reduce_prod(shape)
+        size = math.prod(shape) if isinstance(shape, list) else tf.reduce_prod(shape)
         words = tf.random.stateless_uniform(
             [-(-size // 2)], self._next_seed(), minval=None, maxval=None, dtype=tf.uint32, alg=ALGORITHM
         )

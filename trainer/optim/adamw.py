@@ -178,12 +178,13 @@ def global_norm(gradients: Sequence[tf.Tensor]) -> tf.Tensor:
     independent sums, and adding quarters of the rows before that shortens each sum: 2 ms for 5.4 million numbers, where
     `tf.linalg.global_norm` takes 5.
     """
-    columns = [_sum_of_rows(tf.square(one)) for one in gradients]
-    return tf.sqrt(tf.reduce_sum(tf.concat([tf.reshape(one, [-1]) for one in columns], 0)))
+    return tf.sqrt(tf.reduce_sum(tf.concat([_sum_of_rows(tf.square(one)) for one in gradients], 0)))
 
 
 def _sum_of_rows(values: tf.Tensor) -> tf.Tensor:
-    if len(values.shape) > 1 and values.shape[0] % _QUARTERS == 0:
+    if len(values.shape) < 2:  # as it is: each operation counts in a program of hundreds of variables
+        return values if len(values.shape) else values[None]
+    if values.shape[0] % _QUARTERS == 0:
         values = tf.add_n(tf.split(values, _QUARTERS))
     return tf.reduce_sum(values, list(range(len(values.shape) - 1)))
 
