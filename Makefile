@@ -28,7 +28,7 @@ BENCHES ?= quality memory build growth duplicates scale validation loader waitin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess download corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: docs docs-serve diagrams inspect-input profile train vocoder evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
+.PHONY: docs docs-serve diagrams inspect-input profile train vocoder evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-docs test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -134,18 +134,21 @@ learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
 
-test: $(READY)  ## lint, types and all tests, in three processes; each lists its slowest tests at the end
-	$(MAKE) lint types
-	$(MAKE) --jobs=3 --keep-going --output-sync=target test-training test-data test-model
+# the trainings, which take longest, begin first; nice leaves them a core of two
+test: $(READY)  ## lint, types and all tests, in four processes; each lists its slowest tests at the end
+	$(MAKE) --jobs=6 --keep-going --output-sync=target lint types test-training test-data test-model test-docs
 
-test-data: $(READY)  ## all tests but those of the trainer
-	$(BIN)/pytest --ignore tests/trainer --ignore tests/learn
+test-data: $(READY)  ## the tests of preprocess, pipelines and shared
+	nice -n 5 $(BIN)/pytest --ignore tests/trainer --ignore tests/learn --ignore tests/docs
+
+test-docs: $(READY)  ## the commands and programs of the documents
+	nice -n 5 $(BIN)/pytest tests/docs
 
 # the folders whose tests train models and share the trained runs, in the order in which these become ready
 TRAINING_TESTS := $(addprefix tests/trainer/,speech server distributed monitoring tools training)
 
 test-model: $(READY)  ## the tests of the trainer's input, model, optimizer and checkpoints, and of the learn check
-	$(BIN)/pytest tests/trainer tests/learn $(addprefix --ignore ,$(TRAINING_TESTS))
+	nice -n 5 $(BIN)/pytest tests/trainer tests/learn $(addprefix --ignore ,$(TRAINING_TESTS))
 
 test-training: $(READY)  ## the tests of the trainer that train models
 	$(BIN)/pytest $(TRAINING_TESTS)
