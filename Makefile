@@ -134,12 +134,12 @@ learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
 
-# the trainings, which take longest, begin first; nice leaves them a core of two
+# nice leaves the cores to the trainings and to the clusters, which take longest
 test: $(READY)  ## lint, types and all tests, in four processes; each lists its slowest tests at the end
 	$(MAKE) --jobs=6 --keep-going --output-sync=target lint types test-training test-data test-model test-docs
 
 test-data: $(READY)  ## the tests of preprocess, pipelines and shared
-	nice -n 5 $(BIN)/pytest --ignore tests/trainer --ignore tests/learn --ignore tests/docs
+	$(BIN)/pytest --ignore tests/trainer --ignore tests/learn --ignore tests/docs
 
 test-docs: $(READY)  ## the commands and programs of the documents
 	nice -n 5 $(BIN)/pytest tests/docs

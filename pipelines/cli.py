@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import click
 
 from pipelines.doctor import doctor
+from pipelines.download.command import download
 from pipelines.execution.flink.commands import flink
-from pipelines.storage.locations import dataset_path
+from pipelines.export.command import export
+from pipelines.storage.locations import data_option, dataset_path
 from shared.config import load_config
 from shared.errors import UserError
 from shared.locks import read_lock
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 # Apache Beam takes seconds to import and warns during its import. Each command imports its job only after it has
 # checked its arguments and its config; `main` silences the warning before.
 
-_WHERE = "Folder of the dataset, or gs://, s3://, hdfs://…"
-_data = click.option("--data", type=dataset_path, metavar="PATH", required=True, help=_WHERE)
 _runner = click.option("--runner", type=click.Choice(["local", "flink", "spark"]), default="local", show_default=True)
 _accept_changes = click.option(
     "--accept-changes", is_flag=True, help="Continue even if the corpora have changed since the build."
@@ -39,7 +39,7 @@ _break_lock = click.option("--break-lock", is_flag=True, help="Take the lock: th
 def _rebuild_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of a command that rebuilds parts of a dataset from its corpora."""
     for option in (
-        *(_accept_changes, _break_lock, _runner, _data),
+        *(_accept_changes, _break_lock, _runner, data_option),
         click.argument("overrides", nargs=-1),
         click.argument("config", required=False, type=click.Path(path_type=Path)),
     ):
@@ -55,7 +55,7 @@ def cli() -> None:
 @cli.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1)
-@_data
+@data_option
 @_runner
 @_break_lock
 @click.option(
@@ -87,7 +87,7 @@ def build(
 
 def _refresh_report(data: StoragePath) -> StoragePath:
     """Write report.html unless it is up to date, and the descriptions for other software; return the page's path."""
-    from pipelines.descriptions.tfds import refresh_descriptions
+    from pipelines.descriptions.refresh import refresh_descriptions
     from pipelines.report import refresh_report
     from shared.dataset import Dataset
 
@@ -111,7 +111,7 @@ def corpora(reader: str | None) -> None:
 
 
 @cli.command()
-@_data
+@data_option
 @_runner
 @click.option("--workers", type=click.IntRange(min=1), help="Number of processes; by default, by the size of the job.")
 @click.option(
@@ -194,10 +194,10 @@ def _load_optional_config(config: Path | None, overrides: tuple[str, ...]) -> Bu
 
 
 @cli.command()
-@_data
+@data_option
 def report(data: StoragePath) -> None:
-    """Write report.html again: totals, histograms, rejections, and clips to see and hear; and descriptions for TFDS."""
-    from pipelines.descriptions.tfds import refresh_descriptions
+    """Write report.html (totals, histograms, rejections, clips to see and hear) and the descriptions again."""
+    from pipelines.descriptions.refresh import refresh_descriptions
     from pipelines.report import write_report
     from shared.dataset import Dataset
 
@@ -234,7 +234,7 @@ def compare(a: StoragePath, b: StoragePath, out: Path | None) -> None:
 
 @cli.command()
 @click.argument("what")
-@_data
+@data_option
 @click.option("--mel", type=click.Path(path_type=Path), help="Draw the mel into this PNG.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per utterance.")
 @click.option("--reproduce", is_flag=True, help="Prepare the utterance again; compare the two records.")
@@ -256,34 +256,8 @@ def trace(what: str, data: StoragePath, mel: Path | None, as_json: bool, reprodu
     sys.exit(0 if all(map(is_ok, utterances)) else 1)
 
 
-@cli.command()
-@click.argument("name", required=False)
-@click.option(
-    "--to", type=click.Path(path_type=Path), default=Path("data"), show_default=True, help="Folder for corpora."
-)
-@click.option("--keep-archive", is_flag=True, help="Do not delete the archive after it is unpacked.")
-def download(name: str | None, to: Path, keep_archive: bool) -> None:
-    """Download and unpack the corpus NAME; without a name, list those that can be downloaded."""
-    from pipelines.download.archives import ARCHIVES
-    from pipelines.download.terminal import archives_table, next_steps
-
-    if name is None:
-        click.echo(archives_table())
-        return
-    if name not in ARCHIVES:
-        raise UserError(f"{name}: cannot be downloaded; expected one of {', '.join(ARCHIVES)}")
-    from pipelines.download.download import download as download_corpus
-
-    try:
-        download_corpus(ARCHIVES[name], to=to, keep_archive=keep_archive)
-    except KeyboardInterrupt:
-        click.echo("interrupted: what was downloaded is kept; the same command continues", err=True)
-        sys.exit(128 + signal.SIGINT)
-    click.echo(next_steps(name, to=to))
-
-
-cli.add_command(doctor)
-cli.add_command(flink)
+for command in (download, export, doctor, flink):
+    cli.add_command(command)
 
 
 def main() -> None:

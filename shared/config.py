@@ -85,7 +85,7 @@ def load_config(path: StoragePath | str, *, of: type[C], overrides: Sequence[str
         UserError: the file cannot be read or is not YAML; a key is unknown or was renamed; a value has the wrong type
             or is out of range; the file is a config for another command.
     """
-    in_file = _read_yaml(Path(path) if isinstance(path, str) else path)
+    in_file = read_yaml(Path(path) if isinstance(path, str) else path)
     if (swapped := _other_kind(in_file, of=of)) is not None:
         raise UserError(f"{path}: {swapped}")
     document = of.overridden(in_file, words=overrides)
@@ -150,7 +150,7 @@ def _parse(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _read_yaml(path: StoragePath) -> Document:
+def read_yaml(path: StoragePath) -> Document:
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise UserError(f"{path}: over {MAX_CONFIG_BYTES} bytes, which no config needs")

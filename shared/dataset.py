@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -14,12 +14,13 @@ import pydantic
 
 from shared.errors import UserError
 from shared.features import FeatureSpec
-from shared.layout import SHARD_NAME, Layout
+from shared.layout import SHARD_NAME, SPLITS, Layout
 from shared.locks import finish_publication
 from shared.processing import Processing
-from shared.records import NO_MEL
+from shared.records import NO_MEL, Record, decode_record
 from shared.storage_path import StoragePath
 from shared.tables import MANIFEST, read_table
+from shared.tfrecord import read_framed_record, read_framed_records
 
 SCHEMA_VERSION = 3
 
@@ -193,12 +194,57 @@ class Dataset(NamedTuple):
         Raises:
             pa.ArrowInvalid: a table is damaged, or far larger than `dataset.json` states.
         """
-        names, shards = list(columns), self.info.shards_of(split)
-        tables = [
-            read_table(self.layout.manifest(shard.name), schema=MANIFEST, columns=names, rows=shard.records)
-            for shard in shards
-        ]
-        return pa.concat_tables(tables) if tables else MANIFEST.empty_table().select(names)
+        tables = [self.manifest_of(shard, columns=columns) for shard in self.info.shards_of(split)]
+        return pa.concat_tables(tables) if tables else MANIFEST.empty_table().select(list(columns))
+
+    def manifest_of(self, shard: ShardInfo, *, columns: Sequence[str] = tuple(MANIFEST.names)) -> pa.Table:
+        """Read the manifest rows of a shard, in the order of its records; raises as `manifest` does."""
+        path = self.layout.manifest(shard.name)
+        return read_table(path, schema=MANIFEST, columns=list(columns), rows=shard.records)
+
+    def records(self, split: str) -> Iterator[Record]:
+        """Read the records of a split, in the order of the manifest's rows, and check their checksums.
+
+        Raises:
+            UserError: there is no such split.
+            ValueError: a record is damaged.
+        """
+        if split not in SPLITS:
+            raise UserError(f"no split {split!r}; expected {' or '.join(SPLITS)}")
+        for shard in self.info.shards_of(split):
+            yield from self.records_of(shard)
+
+    def records_of(self, shard: ShardInfo) -> Iterator[Record]:
+        """Read the records of a shard; raises ValueError if one is damaged."""
+        with self.layout.shard(shard.name).open("rb") as file:
+            for found in read_framed_records(file):
+                yield self._decoded(found.payload)
+
+    def record(self, utterance_id: str) -> Record:
+        """Find and read the record of an utterance, such as `ljspeech/LJ001-0001`.
+
+        Raises:
+            UserError: no record has this id.
+            ValueError: the record is damaged.
+        """
+        for shard in self.info.shards:
+            columns = ["utterance_id", "index", "offset_bytes"]
+            table = self.manifest_of(shard, columns=columns)
+            for found, index, offset_bytes in zip(*(table[name].to_pylist() for name in columns), strict=True):
+                if found == utterance_id:
+                    return self._record_at(shard, index=index, offset_bytes=offset_bytes)
+        raise UserError(f"{self.layout.root}: no record of {utterance_id!r}; the manifest has the ids of all records")
+
+    def _record_at(self, shard: ShardInfo, *, index: int, offset_bytes: int) -> Record:
+        with self.layout.shard(shard.name).open("rb") as file:
+            found = read_framed_record(file, index=index, offset_bytes=offset_bytes)
+        if found is None:
+            raise ValueError(f"{shard.name}: the shard ends before record {index} at byte {offset_bytes}")
+        return self._decoded(found.payload)
+
+    def _decoded(self, payload: bytes) -> Record:
+        contract = self.info.contract
+        return decode_record(payload, mel_dtype=contract.mel_dtype, n_mels=contract.features.n_mels)
 
 
 def _why_absent(layout: Layout) -> str:

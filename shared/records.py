@@ -129,6 +129,27 @@ def decode(payload: bytes) -> dict[str, list[bytes] | list[int]]:
     return {name: feature_values(feature) for name, feature in encoded_features(payload).items()}
 
 
+def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int) -> Record:
+    """Parse a record of a dataset whose contract has this mel dtype and number of bands.
+
+    Raises:
+        ValueError: the bytes are no record, or its mel has another number of bands.
+    """
+    features: dict[str, list] = dict(decode(payload))
+    if missing := sorted(name for name in KINDS if not features.get(name)):
+        raise ValueError(f"a record without {', '.join(missing)}")
+    values = {name: features[name][0] for name in KINDS}
+    return Record(
+        utterance_id=values["utterance_id"].decode(),
+        frames=values["frames"],
+        mel=np.frombuffer(values["mel"], MEL_DTYPES[mel_dtype]).reshape(-1, n_mels),
+        tokens=tuple(features["tokens"]),
+        language=values["language"],
+        speaker=values["speaker"],
+        text=values["text"].decode(),
+    )
+
+
 def encoded_features(payload: bytes) -> dict[str, memoryview]:
     """The features of a serialised `tf.train.Example` by name, each still encoded; nothing is copied.
 

@@ -43,6 +43,7 @@ FLOORS = {
         *(
             ".",
             "download",
+            "export",
             "repair",
             "compare",
             "trace",

@@ -6,46 +6,14 @@ is that of TensorFlow Datasets 4.9 (dataset_info.proto, feature.proto as JSON).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
-from shared.dataset import SCHEMA_VERSION, Contract, Dataset, DatasetInfo, ShardInfo
-from shared.errors import UserError
-from shared.files import write_json
+from shared.dataset import SCHEMA_VERSION, Contract, DatasetInfo, ShardInfo
 from shared.layout import SPLITS
 from shared.records import FIELDS, MEL_DTYPES, NUM_MOMENTS, Field
-from shared.storage_path import StoragePath
 
 NAME = "myxtts"
 _CORE = "tensorflow_datasets.core.features"
-
-
-def refresh_descriptions(dataset: Dataset) -> None:
-    """Write both files, unless they are as they would be written.
-
-    Raises:
-        UserError: a file cannot be written.
-    """
-    for name, document in (
-        ("dataset_info.json", dataset_info(dataset.info)),
-        ("features.json", features(dataset.info.contract)),
-    ):
-        _refresh(dataset.layout.root / name, document)
-
-
-def _refresh(path: StoragePath, document: dict) -> None:
-    try:
-        if not _holds(path, document):
-            write_json(path, document, durable=False)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; make room or give write permission, then `make report`") from error
-
-
-def _holds(path: StoragePath, document: dict) -> bool:
-    try:
-        return path.is_file() and json.loads(path.read_text()) == document
-    except (ValueError, RecursionError):  # no JSON, or one that is nested too deeply
-        return False
 
 
 def dataset_info(info: DatasetInfo) -> dict:

@@ -22,5 +22,6 @@ def next_steps(name: str, *, to: Path) -> str:
     """Where the corpus is, and the line of a config that reads it."""
     archive = ARCHIVES[name]
     folder = to / archive.folder
-    source = f"{archive.reader}: {{reader: {archive.reader}, root: {folder}, language: {archive.language}}}"
+    license_ = f"license: {archive.licence}"
+    source = f"{archive.reader}: {{reader: {archive.reader}, root: {folder}, language: {archive.language}, {license_}}}"
     return f"{folder}: {archive.hours:.1f} hours, {archive.licence}\nin a config, below `sources:`\n  {source}"

@@ -6,6 +6,8 @@ import importlib.util
 import re
 from pathlib import Path
 
+import click
+
 from pipelines.storage.object_store import RemotePath, file_system
 from shared.errors import UserError
 from shared.storage_path import StoragePath
@@ -58,3 +60,8 @@ def _set_options() -> None:
 
     if FileSystems._pipeline_options is None:
         FileSystems.set_options(PipelineOptions([]))
+
+
+data_option = click.option(
+    "--data", type=dataset_path, metavar="PATH", required=True, help="Folder of the dataset, or gs://, s3://, hdfs://…"
+)

@@ -55,6 +55,8 @@ class SourceConfig(Config):
     root: Path  # folder of the corpus
     language: Language | None = None  # needed if the corpus does not state its own; overrides the corpus
     speaker: str | None = None  # replaces the speakers of the corpus
+    # of the corpus, such as CC-BY-4.0 (SPDX) or "public domain"; the descriptions of the dataset state it
+    license: str | None = pydantic.Field(None, pattern=r"^[^\x00-\x1f|]{1,200}$")
     weight: float = pydantic.Field(1.0, gt=0, le=100)  # how often an epoch of training uses each utterance
     max_utterances: int | None = pydantic.Field(None, ge=1)  # number of utterances, chosen by hash before decoding
     max_hours: float | None = pydantic.Field(None, gt=0)  # hours of utterances that pass the checks, chosen by hash

@@ -21,7 +21,16 @@ ENGLISH = Path("tests/corpora/english")
 # the folder that makes recordings fail as their content says, in a process that has it in PYTHONPATH
 INJECTED_FAULTS = Path("tests/pipelines/injected_faults").absolute()
 # files of a dataset's folder that are not the dataset
-BESIDE = ("validation/", "build_cache/", "report.html", "dataset_info.json", "features.json", ".lock")
+BESIDE = (
+    "validation/",
+    "build_cache/",
+    "report.html",
+    "dataset_info.json",
+    "features.json",
+    "croissant.json",
+    "README.md",
+    ".lock",
+)
 P = TypeVar("P", bound=StoragePath)
 COMMAND = Path(sys.executable).with_name("myxtts-data")
 

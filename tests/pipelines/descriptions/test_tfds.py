@@ -10,12 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipelines.descriptions.tfds import refresh_descriptions
 from shared.dataset import Dataset
-from shared.errors import UserError
 from shared.records import MEL_DTYPES, decode
 from shared.tfrecord import read_framed_records
-from tests.pipelines import builds
 
 pytestmark = pytest.mark.slow
 
@@ -32,21 +29,6 @@ for name in counts:
 joined = builder.as_dataset(split="+".join(counts))
 print(json.dumps([counts, len(list(joined)), builder.info.full_name, builder.info.description]))
 """
-
-
-@pytest.fixture(scope="module", params=["float16", "none"])
-def dataset(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    """Built by the command, in several shards; with `none` the clips that are no plain wavs are rejected."""
-    data = tmp_path_factory.mktemp("tfds") / "data"
-    settings = [
-        f"mel_dtype={request.param}",
-        "validation_fraction=0.2",
-        "max_rejected_fraction=1",
-        "utterances_per_shard=8",
-    ]
-    ended = builds.run("build", builds.SAMPLE_CONFIG, *settings, "--data", str(data))
-    assert ended.returncode == 0, ended.stderr
-    return Dataset.open(data)
 
 
 @pytest.fixture(scope="module")
@@ -90,31 +72,3 @@ def test_every_record_is_that_of_the_shard(dataset: Dataset, read: tuple[list, P
                     for name in ("frames", "language", "speaker", "text", "utterance_id"):
                         assert found[name][()] == expected[name][0]
     assert sum(count + 1 for count in places.values()) == len(list(read[1].iterdir()))
-
-
-@pytest.mark.parametrize("dataset", ["float16"], indirect=True)
-def test_make_report_describes_an_older_dataset(dataset: Dataset, tmp_path: Path) -> None:
-    data = builds.copied(Path(str(dataset.layout.root)), to=tmp_path / "data")
-    names = ("dataset_info.json", "features.json")
-    before = [(data / name).read_bytes() for name in names]
-    for name in names:
-        (data / name).unlink()
-    assert builds.run("report", "--data", str(data)).returncode == 0
-    assert [(data / name).read_bytes() for name in names] == before
-    (data / names[0]).write_bytes(b"\xff{")
-    (data / names[1]).write_text("{}", encoding="utf-8")
-    refresh_descriptions(Dataset.open(data))
-    assert [(data / name).read_bytes() for name in names] == before
-    written = [(data / name).stat().st_ino for name in names]
-    refresh_descriptions(Dataset.open(data))
-    assert [(data / name).stat().st_ino for name in names] == written
-    assert builds.run("validate", "--data", str(data)).returncode == 0
-
-
-@pytest.mark.parametrize("dataset", ["float16"], indirect=True)
-def test_a_description_that_cannot_be_written_is_named(dataset: Dataset, tmp_path: Path) -> None:
-    data = builds.copied(Path(str(dataset.layout.root)), to=tmp_path / "data")
-    (data / "features.json").unlink()
-    (data / "features.json").mkdir()
-    with pytest.raises(UserError, match=r"features\.json: .*make report"):
-        refresh_descriptions(Dataset.open(data))

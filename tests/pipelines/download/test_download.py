@@ -315,7 +315,10 @@ def test_the_command_says_where_the_corpus_is_and_how_a_config_reads_it(
     ended = CliRunner().invoke(cli, ["download", "ljspeech", "--to", str(tmp_path)], catch_exceptions=False)
     assert ended.exit_code == 0
     assert f"{tmp_path}/LJSpeech-1.1: 0.1 hours, public domain" in ended.stdout
-    assert f"ljspeech: {{reader: ljspeech, root: {tmp_path}/LJSpeech-1.1, language: en}}" in ended.stdout
+    assert (
+        f"ljspeech: {{reader: ljspeech, root: {tmp_path}/LJSpeech-1.1, language: en, license: public domain}}"
+        in ended.stdout
+    )
 
 
 def test_an_interrupted_command_says_how_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

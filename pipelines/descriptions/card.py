@@ -1,0 +1,72 @@
+"""`DATA/README.md`: the card of a dataset, for people and for Hugging Face, whose `datasets` reads its first lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import yaml
+
+from pipelines.descriptions.croissant import describe
+from pipelines.descriptions.licenses import NOT_STATED
+from pipelines.descriptions.totals import hours_in_words, num_records
+from shared.dataset import DatasetInfo
+from shared.languages import iso_639_1
+from shared.layout import SPLITS
+
+MARK = "<!-- `make report` writes this file anew; without this line it leaves the file alone. -->"
+
+# upper bounds of the sizes that Hugging Face names
+_SIZES = {
+    10**3: "n<1K",
+    10**4: "1K<n<10K",
+    10**5: "10K<n<100K",
+    10**6: "100K<n<1M",
+    10**7: "1M<n<10M",
+    10**8: "10M<n<100M",
+}
+
+
+def card(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> str:
+    """The card as Markdown; `licenses` are those of the sources."""
+    head = yaml.safe_dump(_head(info, licenses=licenses), sort_keys=False, allow_unicode=True)
+    return "\n".join([f"---\n{head}---\n{MARK}\n", *_lines(info, licenses=licenses)]) + "\n"
+
+
+def _head(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
+    records = num_records(info)
+    files = [{"split": split, "path": f"manifest/*-{split}-*.parquet"} for split in SPLITS if info.shards_of(split)]
+    return {
+        "pretty_name": ", ".join(sorted(info.sources)),
+        "language": sorted({iso_639_1(code) for code in info.languages}),
+        "license": "other" if any(licenses.values()) else "unknown",
+        "license_name": ", ".join(sorted({one or NOT_STATED for one in licenses.values()})),
+        "task_categories": ["text-to-speech"],
+        "size_categories": [next((name for bound, name in _SIZES.items() if records < bound), "n>100M")],
+        "configs": [{"config_name": "manifest", "data_files": files}],
+    }
+
+
+def _lines(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> Iterator[str]:
+    yield f"# {', '.join(sorted(info.sources))}\n"
+    yield describe(info) + "\n"
+    yield "| source | reader | languages | licence | read | written | rejected | training | validation |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    yield from (_source(info, name, licenses.get(name)) for name in sorted(info.sources))
+    yield "\nThe tables in `rejected/` say why an utterance was rejected; `report.html` has histograms and clips.\n"
+    yield "| language | records |\n|---|---|"
+    yield from (f"| {code} | {one.records:,} |" for code, one in sorted(info.languages.items()))
+    yield "\n## Read it\n"
+    yield "- the mels and tokens: `tfds.builder_from_directory(FOLDER)` (TensorFlow Datasets)"
+    yield "- the manifest: `datasets.load_dataset(FOLDER)`, mlcroissant (`croissant.json`), any reader of Parquet"
+    yield "- to check that all files are as they were published: `sha256sum --check --quiet _SUCCESS`\n"
+    yield "## Provenance\n"
+    yield "`config.yaml` has every setting of the build, the manifest the sha256 of each recording. Made by:\n"
+    yield from (f"- {name}: {', '.join(versions)}" for name, versions in sorted(info.made_by.items()))
+
+
+def _source(info: DatasetInfo, name: str, license_: str | None) -> str:
+    source = info.sources[name]
+    lengths = (hours_in_words(info, [one for one in source.shards if one.split == split]) for split in SPLITS)
+    cells = (name, source.reader, ", ".join(source.languages), license_ or NOT_STATED)
+    counts = (f"{count:,}" for count in (source.read, source.written, source.rejected))
+    return f"| {' | '.join((*cells, *counts, *lengths))} |"

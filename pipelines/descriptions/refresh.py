@@ -1,0 +1,44 @@
+"""Writes the descriptions of a dataset beside it."""
+
+from __future__ import annotations
+
+import json
+
+from pipelines.descriptions.card import MARK, card
+from pipelines.descriptions.croissant import croissant
+from pipelines.descriptions.licenses import read_licenses
+from pipelines.descriptions.tfds import dataset_info, features
+from shared.dataset import Dataset
+from shared.errors import UserError
+from shared.files import write_bytes
+from shared.storage_path import StoragePath
+
+
+def refresh_descriptions(dataset: Dataset) -> None:
+    """Write all descriptions, unless they are as they would be written; a README.md of the user's own stays.
+
+    Raises:
+        UserError: a file cannot be written, or the dataset's config is no YAML.
+    """
+    info, licenses = dataset.info, read_licenses(dataset)
+    for name, content in (
+        ("dataset_info.json", _json(dataset_info(info))),
+        ("features.json", _json(features(info.contract))),
+        ("croissant.json", _json(croissant(info, licenses=licenses))),
+        ("README.md", card(info, licenses=licenses)),
+    ):
+        _refresh(dataset.layout.root / name, content.encode())
+
+
+def _refresh(path: StoragePath, content: bytes) -> None:
+    try:
+        found = path.read_bytes() if path.is_file() else None
+        is_of_user = path.name == "README.md" and found is not None and MARK.encode() not in found
+        if found != content and not is_of_user:
+            write_bytes(path, content, durable=False)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}; make room or give write permission, then `make report`") from error
+
+
+def _json(document: dict) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,23 @@
+"""Totals of a dataset, from the counts that dataset.json has of each shard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from shared.dataset import DatasetInfo, ShardInfo
+
+
+def num_records(info: DatasetInfo) -> int:
+    """The number of records of all shards."""
+    return sum(shard.records for shard in info.shards)
+
+
+def hours(info: DatasetInfo, shards: Iterable[ShardInfo]) -> float:
+    """The length of all clips of these shards."""
+    return sum(shard.frames for shard in shards) / info.contract.features.frames_per_second / 3600
+
+
+def hours_in_words(info: DatasetInfo, shards: Iterable[ShardInfo]) -> str:
+    """The length of all clips of these shards, in minutes if it is less than an hour."""
+    found = hours(info, shards)
+    return f"{found:,.1f} h" if found >= 1 else f"{60 * found:.1f} min"

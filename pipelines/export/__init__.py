@@ -1,0 +1,1 @@
+"""Copies of a dataset in the formats of other software."""

@@ -1,0 +1,113 @@
+"""The formats of an export: how one shard is written.
+
+npy          SHARD/000042.npy: the mel [F, M] of record 42; SHARD.jsonl: the rows
+webdataset   SHARD.tar: SHARD-000042.json, the row, and SHARD-000042.mel.npy (github.com/webdataset/webdataset)
+parquet      SHARD.parquet: the rows, with a column `mel` of F lists of M numbers
+
+A row has the columns of the manifest without the record's place in its shard, and `token_ids`.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import shutil
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shared.files import new_file
+from shared.records import Record
+from shared.tables import MANIFEST
+
+_PLACE = ("shard", "index", "offset_bytes", "length_bytes")
+COLUMNS = [name for name in MANIFEST.names if name not in _PLACE]
+ROWS_AT_ONCE = 64  # in memory, and in a row group
+
+Utterances = Iterable[tuple[dict[str, Any], Record]]  # a row of the manifest, and its record
+
+
+class Format(NamedTuple):
+    """A format: the suffix of the file that a shard becomes, and its writer."""
+
+    suffix: str
+    write: Callable[[Path, Utterances], None]
+
+
+def _row(columns: dict[str, Any], record: Record) -> dict[str, Any]:
+    return {**{name: columns[name] for name in COLUMNS}, "token_ids": list(record.tokens)}
+
+
+def _npy(mel: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.save(content, mel)
+    return content.getvalue()
+
+
+def _json(row: dict[str, Any]) -> bytes:
+    return json.dumps(row, ensure_ascii=False).encode()
+
+
+def _write_npy(path: Path, utterances: Utterances) -> None:
+    folder = path.with_suffix("")
+    if folder.is_dir():  # of an export that was interrupted
+        shutil.rmtree(folder)
+    folder.mkdir()
+    with new_file(path) as rows:
+        for index, (columns, record) in enumerate(utterances):
+            (folder / f"{index:06d}.npy").write_bytes(_npy(record.mel))
+            rows.write(_json(_row(columns, record)) + b"\n")
+
+
+def _write_webdataset(path: Path, utterances: Utterances) -> None:
+    with new_file(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+        for index, (columns, record) in enumerate(utterances):
+            key = f"{path.stem}-{index:06d}"
+            _add(tar, f"{key}.json", _json(_row(columns, record)))
+            _add(tar, f"{key}.mel.npy", _npy(record.mel))
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    tar.addfile(member, io.BytesIO(content))
+
+
+def _write_parquet(path: Path, utterances: Utterances) -> None:
+    with new_file(path) as file:
+        _write_row_groups(file, iter(utterances))
+
+
+def _write_row_groups(file: BinaryIO, utterances: Iterator[tuple[dict[str, Any], Record]]) -> None:
+    first = next(utterances)
+    n_mels, number = first[1].mel.shape[1], pa.from_numpy_dtype(first[1].mel.dtype)
+    mels = pa.list_(pa.list_(number, n_mels))
+    schema = pa.schema(
+        [*(MANIFEST.field(name) for name in COLUMNS), ("token_ids", pa.list_(pa.int64())), ("mel", mels)]
+    )
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        utterances = itertools.chain([first], utterances)
+        while group := list(itertools.islice(utterances, ROWS_AT_ONCE)):
+            rows = pa.Table.from_pylist([_row(*one) for one in group], schema=schema.remove(len(schema) - 1))
+            writer.write_table(
+                rows.append_column(schema.field("mel"), _mels([one.mel for _, one in group], type_=mels))
+            )
+
+
+def _mels(mels: list[np.ndarray], *, type_: pa.DataType) -> pa.Array:
+    ends = np.cumsum([0, *map(len, mels)]).astype(np.int32)
+    frames = pa.FixedSizeListArray.from_arrays(np.concatenate(mels).ravel(), type_.value_type.list_size)
+    return pa.ListArray.from_arrays(ends, frames).cast(type_)
+
+
+FORMATS = {
+    "npy": Format(".jsonl", _write_npy),
+    "webdataset": Format(".tar", _write_webdataset),
+    "parquet": Format(".parquet", _write_parquet),
+}

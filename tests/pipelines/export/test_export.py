@@ -1,0 +1,158 @@
+"""An export holds what the dataset holds, value for value, however often it was interrupted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import webdataset
+from datasets import load_dataset
+
+from pipelines.export.export import export_dataset
+from pipelines.export.formats import COLUMNS, FORMATS
+from shared.dataset import Dataset, ShardInfo
+from shared.errors import UserError
+from tests.pipelines import builds
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """The sample corpus in several shards; read-only."""
+    words = ["utterances_per_shard=8", "validation_fraction=0.2"]
+    return Dataset.open(builds.build(tmp_path_factory.mktemp("sample") / "data", overrides=words))
+
+
+def read_npy(out: Path, shard: str) -> Iterator[tuple[Row, np.ndarray]]:
+    lines = (out / f"{shard}.jsonl").read_text(encoding="utf-8").splitlines()
+    files = sorted((out / shard).iterdir())
+    assert len(files) == len(lines)
+    for line, file in zip(lines, files, strict=True):
+        yield json.loads(line), np.load(file, allow_pickle=False)
+
+
+def read_webdataset(out: Path, shard: str) -> Iterator[tuple[Row, np.ndarray]]:
+    for sample in webdataset.WebDataset(str(out / f"{shard}.tar"), shardshuffle=False).decode():
+        yield sample["json"], sample["mel.npy"]
+
+
+def read_parquet(out: Path, shard: str) -> Iterator[tuple[Row, np.ndarray]]:
+    for row in pq.read_table(out / f"{shard}.parquet").to_pylist():
+        mel = row.pop("mel")
+        yield row, np.array(mel, np.float16)
+
+
+READERS: dict[str, Callable[[Path, str], Iterator[tuple[Row, np.ndarray]]]] = {
+    "npy": read_npy,
+    "webdataset": read_webdataset,
+    "parquet": read_parquet,
+}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+@pytest.mark.parametrize("format_", READERS)
+def test_every_row_and_mel_is_that_of_the_dataset(dataset: Dataset, tmp_path: Path, format_: str) -> None:
+    assert export_dataset(dataset, out=tmp_path, format_=format_) == len(dataset.info.shards) > 3
+    for shard in dataset.info.shards:
+        found = list(READERS[format_](tmp_path, shard.name))
+        rows = dataset.manifest_of(shard).to_pylist()
+        for (row, mel), expected, record in zip(found, rows, dataset.records_of(shard), strict=True):
+            assert row == {**{name: expected[name] for name in COLUMNS}, "token_ids": list(record.tokens)}
+            assert mel.dtype == np.float16
+            np.testing.assert_array_equal(mel, record.mel)
+    state = json.loads((tmp_path / "export.json").read_bytes())
+    assert state["contract"] == dataset.info.contract.model_dump(mode="json")
+    assert state["shards"] == {shard.name: shard.sha256 for shard in dataset.info.shards}
+
+
+@pytest.mark.parametrize("format_", READERS)
+def test_an_interrupted_export_continues(dataset: Dataset, tmp_path: Path, format_: str) -> None:
+    def interrupted(shards: list[ShardInfo]) -> Iterator[ShardInfo]:
+        yield from shards[:2]
+        raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        export_dataset(dataset, out=out, format_=format_, with_progress=interrupted)
+    first = out / f"{dataset.info.shards[0].name}{FORMATS[format_].suffix}"
+    written = first.stat().st_ino
+    assert export_dataset(dataset, out=out, format_=format_) == len(dataset.info.shards) - 2
+    assert first.stat().st_ino == written
+    export_dataset(dataset, out=tmp_path / "undisturbed", format_=format_)
+    assert content(out) == content(tmp_path / "undisturbed")
+    assert export_dataset(dataset, out=out, format_=format_) == 0
+
+
+@pytest.mark.parametrize("format_", READERS)
+def test_shards_that_the_dataset_no_longer_has_go(dataset: Dataset, tmp_path: Path, format_: str) -> None:
+    export_dataset(dataset, out=tmp_path / "out", format_=format_)
+    words = ["utterances_per_shard=1000", "validation_fraction=0.2"]
+    other = Dataset.open(builds.build(tmp_path / "data", overrides=words))
+    export_dataset(other, out=tmp_path / "out", format_=format_)
+    export_dataset(other, out=tmp_path / "anew", format_=format_)
+    assert content(tmp_path / "out") == content(tmp_path / "anew")
+
+
+def test_hugging_face_reads_the_tables_as_they_are(dataset: Dataset, tmp_path: Path) -> None:
+    export_dataset(dataset, out=tmp_path / "out", format_="parquet")
+    files = [str(tmp_path / "out" / f"{shard.name}.parquet") for shard in dataset.info.shards_of("train")]
+    read = load_dataset("parquet", data_files=files, split="train", cache_dir=str(tmp_path / "cache"))
+    for row, record in zip(read, dataset.records("train"), strict=True):
+        assert (row["utterance_id"], row["token_ids"]) == (record.utterance_id, list(record.tokens))
+        np.testing.assert_array_equal(np.array(row["mel"], np.float16), record.mel)
+
+
+def test_a_folder_with_something_else_is_left_alone(dataset: Dataset, tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("Do not lose this.")
+    with pytest.raises(UserError, match="not empty, and no export"):
+        export_dataset(dataset, out=tmp_path, format_="npy")
+    assert content(tmp_path) == {"thesis.txt": b"Do not lose this."}
+
+
+def test_an_export_in_another_format_and_a_damaged_one_are_refused(dataset: Dataset, tmp_path: Path) -> None:
+    export_dataset(dataset, out=tmp_path, format_="webdataset")
+    with pytest.raises(UserError, match=r"holds webdataset of contract .*; expected npy of"):
+        export_dataset(dataset, out=tmp_path, format_="npy")
+    (tmp_path / "export.json").write_text("[" * 100_000)
+    with pytest.raises(UserError, match=r"export\.json: damaged"):
+        export_dataset(dataset, out=tmp_path, format_="webdataset")
+    with pytest.raises(UserError, match="unknown format 'zip'; expected one of npy, webdataset, parquet"):
+        export_dataset(dataset, out=tmp_path, format_="zip")
+
+
+def test_a_damaged_record_is_named_and_its_shard_not_written(dataset: Dataset, tmp_path: Path) -> None:
+    data = builds.copied(Path(str(dataset.layout.root)), to=tmp_path / "data")
+    shard = dataset.info.shards[1].name
+    path = data / "shards" / f"{shard}.tfrecord"
+    spoilt = bytearray(path.read_bytes())
+    spoilt[len(spoilt) // 2] ^= 1
+    path.write_bytes(spoilt)
+    with pytest.raises(UserError, match=rf"{shard}\.tfrecord: record \d+ at byte \d+: .*make validate"):
+        export_dataset(Dataset.open(data), out=tmp_path / "out", format_="parquet")
+    assert sorted(content(tmp_path / "out")) == sorted(["export.json", f"{dataset.info.shards[0].name}.parquet"])
+
+
+def test_a_dataset_without_mels_is_refused(tmp_path: Path) -> None:
+    words = ["mel_dtype=none", "max_rejected_fraction=1"]
+    data = builds.build(tmp_path / "data", overrides=words)
+    with pytest.raises(UserError, match="no mels to export"):
+        export_dataset(Dataset.open(data), out=tmp_path / "out", format_="npy")
+
+
+@pytest.mark.slow
+def test_the_command_says_how_many_shards_it_exported(dataset: Dataset, tmp_path: Path) -> None:
+    words = ("export", "npy", str(tmp_path), "--data", str(dataset.layout.root))
+    for count in (len(dataset.info.shards), 0):
+        ended = builds.run(*words)
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stdout == f"{tmp_path}: {count} of {len(dataset.info.shards)} shards exported now, as npy\n"
