@@ -134,21 +134,21 @@ learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
 
-# nice leaves the cores to the trainings and to the clusters, which take longest
+# Two at a time, those that take longest first: more at once take turns on two cores, and a third more of their time.
 test: $(READY)  ## lint, types and all tests, in four processes; each lists its slowest tests at the end
-	$(MAKE) --jobs=6 --keep-going --output-sync=target lint types test-training test-data test-model test-docs
+	$(MAKE) --jobs=2 --keep-going --output-sync=target lint types test-training test-data test-model test-docs
 
 test-data: $(READY)  ## the tests of preprocess, pipelines and shared
 	$(BIN)/pytest --ignore tests/trainer --ignore tests/learn --ignore tests/docs
 
 test-docs: $(READY)  ## the commands and programs of the documents
-	nice -n 5 $(BIN)/pytest tests/docs
+	$(BIN)/pytest tests/docs
 
 # the folders whose tests train models and share the trained runs, in the order in which these become ready
 TRAINING_TESTS := $(addprefix tests/trainer/,speech server distributed monitoring tools training)
 
 test-model: $(READY)  ## the tests of the trainer's input, model, optimizer and checkpoints, and of the learn check
-	nice -n 5 $(BIN)/pytest tests/trainer tests/learn $(addprefix --ignore ,$(TRAINING_TESTS))
+	$(BIN)/pytest tests/trainer tests/learn $(addprefix --ignore ,$(TRAINING_TESTS))
 
 test-training: $(READY)  ## the tests of the trainer that train models
 	$(BIN)/pytest $(TRAINING_TESTS)

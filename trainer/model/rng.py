@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 
+import numpy as np
 import tensorflow as tf
 
 # fixed, since TensorFlow would otherwise choose by device
@@ -21,9 +22,10 @@ MAX_STEPS = 1 << 40
 UINT16_VALUES = 1 << 16  # dropout rates are rounded to multiples of one over this
 
 
-def shape_of(values: tf.Tensor) -> tf.Tensor | list[int]:
+def shape_of(values: tf.Tensor | np.ndarray) -> tf.Tensor | list[int]:
     """The shape as numbers if all are known, else [D] int32: what is known needs no operation in a graph."""
-    return values.shape.as_list() if values.shape.is_fully_defined() else tf.shape(values)
+    known = list(values.shape)
+    return tf.shape(values) if None in known else known
 
 
 class RngStream:

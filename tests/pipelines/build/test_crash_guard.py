@@ -63,8 +63,14 @@ def spoil(utterance: Utterance, *, fault: str) -> None:
     ],
 )
 def test_a_process_of_its_own_says_how_it_failed(
-    fault: str, expected: str | None, prepare: Preparation, utterance: Utterance
+    fault: str,
+    expected: str | None,
+    prepare: Preparation,
+    utterance: Utterance,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if fault != "hang":  # to start that process can take seconds on a busy machine
+        monkeypatch.setattr(isolated, "MAX_PREPARATION_S", 120.0)
     spoil(utterance, fault=fault)
     assert isolated.isolated_failure(utterance, prepare=prepare) == expected
 
