@@ -134,9 +134,9 @@ learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
 
-# Two at a time, those that take longest first: more at once take turns on two cores, and a third more of their time.
+# Three at a time, those that take longest first: two leave cores idle while they wait, four take turns and lose time.
 test: $(READY)  ## lint, types and all tests, in four processes; each lists its slowest tests at the end
-	$(MAKE) --jobs=2 --keep-going --output-sync=target lint types test-training test-data test-model test-docs
+	$(MAKE) --jobs=3 --keep-going --output-sync=target lint types test-training test-data test-model test-docs
 
 test-data: $(READY)  ## the tests of preprocess, pipelines and shared
 	$(BIN)/pytest --ignore tests/trainer --ignore tests/learn --ignore tests/docs

@@ -203,8 +203,8 @@ def report(data: StoragePath) -> None:
 
     with read_lock(data):
         dataset = Dataset.open(data)
-        refresh_descriptions(dataset)
         path = write_report(dataset)
+        refresh_descriptions(dataset)
     click.echo(path)
 
 

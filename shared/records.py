@@ -138,6 +138,9 @@ def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int) -> Record:
     features: dict[str, list] = dict(decode(payload))
     if missing := sorted(name for name in KINDS if not features.get(name)):
         raise ValueError(f"a record without {', '.join(missing)}")
+    for name, kind in KINDS.items():
+        if any(isinstance(value, bytes) != (kind == "bytes") for value in features[name]):
+            raise ValueError(f"{name} of a record: expected {kind}")
     values = {name: features[name][0] for name in KINDS}
     return Record(
         utterance_id=values["utterance_id"].decode(),

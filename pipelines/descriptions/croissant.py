@@ -58,7 +58,7 @@ def croissant(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
                 "records",
                 "shards/*.tfrecord",
                 "application/x-tfrecord",
-                "Mel frames and token ids, a record per utterance.",
+                "Mel and token ids, a record per utterance.",
             ),
         ],
         "recordSet": [_utterances()],
@@ -67,11 +67,11 @@ def croissant(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
 
 def describe(info: DatasetInfo) -> str:
     """The dataset in two sentences."""
-    languages = ", ".join(sorted(info.languages))
+    languages, what = ", ".join(sorted(info.languages)), "frames" if info.contract.stores_mels else "moments"
     return (
         f"{num_records(info):,} utterances, {hours_in_words(info, info.shards)} of speech "
         f"by {len(info.speakers):,} speakers, in {languages}. "
-        f"Mel frames ({info.contract.features.name}, ln magnitude) and NLLB token ids to train text-to-speech with; "
+        f"Mel {what} ({info.contract.features.name}, ln magnitude) and NLLB token ids to train text-to-speech with; "
         f"contract {info.fingerprint}."
     )
 

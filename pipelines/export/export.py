@@ -10,15 +10,18 @@ import json
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Annotated
 
 import pydantic
 
 from pipelines.export.formats import FORMATS, Utterances
 from shared.dataset import Contract, Dataset, MelStatistics, Sha256, ShardInfo
 from shared.errors import UserError
-from shared.files import write_json
+from shared.files import remove_temporary_files, write_json
+from shared.layout import SHARD_NAME
 
 STATE = "export.json"
+ShardKey = Annotated[str, pydantic.Field(pattern=f"^(?:{SHARD_NAME.pattern})$")]  # it becomes the name of a file
 
 
 class ExportInfo(pydantic.BaseModel):
@@ -28,7 +31,7 @@ class ExportInfo(pydantic.BaseModel):
     fingerprint: str
     contract: Contract
     mel: MelStatistics
-    shards: dict[str, Sha256] = {}
+    shards: dict[ShardKey, Sha256] = {}
 
 
 def export_dataset(
@@ -58,9 +61,10 @@ def export_dataset(
         del state.shards[name]
         _save(state, out=out)
         _remove(out / name, suffix=FORMATS[format_].suffix)
-    missing = [shard for name, shard in listed.items() if name not in state.shards]
+    paths = {name: out / f"{name}{FORMATS[format_].suffix}" for name in listed}
+    missing = [shard for name, shard in listed.items() if name not in state.shards or not paths[name].is_file()]
     for shard in with_progress(missing):
-        _export_shard(dataset, shard, path=out / f"{shard.name}{FORMATS[format_].suffix}", format_=format_)
+        _export_shard(dataset, shard, path=paths[shard.name], format_=format_)
         state.shards[shard.name] = shard.sha256
         _save(state, out=out)
     return len(missing)
@@ -69,6 +73,7 @@ def export_dataset(
 def _exported(out: Path, *, state: ExportInfo) -> dict[str, Sha256]:
     """The shards that are there, from an earlier export of the same contract into the same format."""
     out.mkdir(parents=True, exist_ok=True)
+    remove_temporary_files(out)  # of an export that was killed
     if not (out / STATE).is_file():
         if any(out.iterdir()):
             raise UserError(f"{out}: not empty, and no export; expected a new folder, or that of an earlier export")

@@ -85,7 +85,9 @@ def _write_parquet(path: Path, utterances: Utterances) -> None:
 
 
 def _write_row_groups(file: BinaryIO, utterances: Iterator[tuple[dict[str, Any], Record]]) -> None:
-    first = next(utterances)
+    first = next(utterances, None)
+    if first is None:
+        raise ValueError("no record")
     n_mels, number = first[1].mel.shape[1], pa.from_numpy_dtype(first[1].mel.dtype)
     mels = pa.list_(pa.list_(number, n_mels))
     schema = pa.schema(

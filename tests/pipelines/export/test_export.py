@@ -17,6 +17,7 @@ from pipelines.export.export import export_dataset
 from pipelines.export.formats import COLUMNS, FORMATS
 from shared.dataset import Dataset, ShardInfo
 from shared.errors import UserError
+from shared.files import temporary_path
 from tests.pipelines import builds
 
 Row = dict[str, Any]
@@ -128,6 +129,27 @@ def test_an_export_in_another_format_and_a_damaged_one_are_refused(dataset: Data
         export_dataset(dataset, out=tmp_path, format_="webdataset")
     with pytest.raises(UserError, match="unknown format 'zip'; expected one of npy, webdataset, parquet"):
         export_dataset(dataset, out=tmp_path, format_="zip")
+
+
+@pytest.mark.parametrize("name", ["../precious", "/precious", "english-train-00000-of-00001/../../precious"])
+def test_a_folder_from_elsewhere_cannot_name_what_is_removed(dataset: Dataset, tmp_path: Path, name: str) -> None:
+    (tmp_path / "precious").mkdir()
+    export_dataset(dataset, out=tmp_path / "out", format_="npy")
+    state = json.loads((tmp_path / "out" / "export.json").read_bytes())
+    state["shards"][name] = "0" * 64
+    (tmp_path / "out" / "export.json").write_text(json.dumps(state))
+    with pytest.raises(UserError, match=r"export\.json: damaged"):
+        export_dataset(dataset, out=tmp_path / "out", format_="npy")
+    assert (tmp_path / "precious").is_dir()
+
+
+def test_a_file_that_was_deleted_and_the_rest_of_a_killed_export_are_seen(dataset: Dataset, tmp_path: Path) -> None:
+    export_dataset(dataset, out=tmp_path, format_="parquet")
+    before = content(tmp_path)
+    first = tmp_path / f"{dataset.info.shards[0].name}.parquet"
+    first.rename(temporary_path(first))
+    assert export_dataset(dataset, out=tmp_path, format_="parquet") == 1
+    assert content(tmp_path) == before
 
 
 def test_a_damaged_record_is_named_and_its_shard_not_written(dataset: Dataset, tmp_path: Path) -> None:

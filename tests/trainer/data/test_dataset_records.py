@@ -11,6 +11,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.layout import SPLITS
+from shared.records import decode_record
 from tests.trainer.conftest import spoil_record
 
 FIELDS = {
@@ -48,6 +49,24 @@ def test_an_unknown_id_and_an_unknown_split_are_named(dataset: Dataset) -> None:
         dataset.record("english/none")
     with pytest.raises(UserError, match="no split 'test'; expected train or validation"):
         next(dataset.records("test"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("text", 3), ("frames", b"x"), ("tokens", b"x"), ("mel", b"abc"), ("speaker", None)]
+)
+def test_a_record_with_other_fields_is_refused(name: str, value: bytes | int | None) -> None:
+    values: dict[str, bytes | int | None] = dict.fromkeys(("frames", "language", "speaker", "tokens"), 1)
+    values |= {"mel": bytes(8), "text": b"a", "utterance_id": b"a/b"} | {name: value}
+    feature = {
+        key: tf.train.Feature(bytes_list=tf.train.BytesList(value=[one]))
+        if isinstance(one, bytes)
+        else tf.train.Feature(int64_list=tf.train.Int64List(value=[one]))
+        for key, one in values.items()
+        if one is not None
+    }
+    payload = tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+    with pytest.raises(ValueError, match=r"record|buffer|reshape"):
+        decode_record(payload, mel_dtype="float16", n_mels=4)
 
 
 def test_a_damaged_record_is_refused(data: Path, tmp_path: Path) -> None:
