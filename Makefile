@@ -134,8 +134,8 @@ learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech
 $(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
 
-# Three at a time, those that take longest first: two leave cores idle while they wait, four take turns and lose time.
-test: $(READY)  ## lint, types and all tests, in four processes; each lists its slowest tests at the end
+# Three at a time, the trainings before the other tests: two leave cores idle while they wait, four take turns and lose time.
+test: $(READY)  ## lint, types and all tests, three processes at a time; each lists its slowest tests at the end
 	$(MAKE) --jobs=3 --keep-going --output-sync=target lint types test-training test-data test-model test-docs
 
 test-data: $(READY)  ## the tests of preprocess, pipelines and shared

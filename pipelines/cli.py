@@ -93,8 +93,9 @@ def _refresh_report(data: StoragePath) -> StoragePath:
 
     with read_lock(data):
         dataset = Dataset.open(data)
+        page = refresh_report(dataset)
         refresh_descriptions(dataset)
-        return refresh_report(dataset)
+        return page
 
 
 @cli.command()

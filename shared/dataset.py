@@ -216,9 +216,13 @@ class Dataset(NamedTuple):
 
     def records_of(self, shard: ShardInfo) -> Iterator[Record]:
         """Read the records of a shard; raises ValueError if one is damaged."""
+        count = 0
         with self.layout.shard(shard.name).open("rb") as file:
             for found in read_framed_records(file):
+                count += 1
                 yield self._decoded(found.payload)
+        if count != shard.records:
+            raise ValueError(f"{shard.name}: {count} records; expected {shard.records}")
 
     def record(self, utterance_id: str) -> Record:
         """Find and read the record of an utterance, such as `ljspeech/LJ001-0001`.
@@ -227,12 +231,16 @@ class Dataset(NamedTuple):
             UserError: no record has this id.
             ValueError: the record is damaged.
         """
-        for shard in self.info.shards:
+        source = self.info.sources.get(utterance_id.partition("/")[0])
+        for shard in source.shards if source else ():
             columns = ["utterance_id", "index", "offset_bytes"]
             table = self.manifest_of(shard, columns=columns)
             for found, index, offset_bytes in zip(*(table[name].to_pylist() for name in columns), strict=True):
                 if found == utterance_id:
-                    return self._record_at(shard, index=index, offset_bytes=offset_bytes)
+                    record = self._record_at(shard, index=index, offset_bytes=offset_bytes)
+                    if record.utterance_id != utterance_id:
+                        raise ValueError(f"{shard.name}: record {index} is that of {record.utterance_id}")
+                    return record
         raise UserError(f"{self.layout.root}: no record of {utterance_id!r}; the manifest has the ids of all records")
 
     def _record_at(self, shard: ShardInfo, *, index: int, offset_bytes: int) -> Record:

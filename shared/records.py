@@ -133,7 +133,7 @@ def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int) -> Record:
     """Parse a record of a dataset whose contract has this mel dtype and number of bands.
 
     Raises:
-        ValueError: the bytes are no record, or its mel has another number of bands.
+        ValueError: the bytes are no record, or its mel has another size.
     """
     features: dict[str, list] = dict(decode(payload))
     if missing := sorted(name for name in KINDS if not features.get(name)):
@@ -142,10 +142,13 @@ def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int) -> Record:
         if any(isinstance(value, bytes) != (kind == "bytes") for value in features[name]):
             raise ValueError(f"{name} of a record: expected {kind}")
     values = {name: features[name][0] for name in KINDS}
+    mel = np.frombuffer(values["mel"], MEL_DTYPES[mel_dtype])
+    if mel.size != mel_rows(values["frames"], mel_dtype=mel_dtype) * n_mels:
+        raise ValueError(f"a mel of {mel.size} values in a record of {values['frames']} frames with {n_mels} bands")
     return Record(
         utterance_id=values["utterance_id"].decode(),
         frames=values["frames"],
-        mel=np.frombuffer(values["mel"], MEL_DTYPES[mel_dtype]).reshape(-1, n_mels),
+        mel=mel.reshape(-1, n_mels),
         tokens=tuple(features["tokens"]),
         language=values["language"],
         speaker=values["speaker"],

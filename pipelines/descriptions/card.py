@@ -15,6 +15,9 @@ from shared.layout import SPLITS
 
 MARK = "<!-- `make report` writes this file anew; without this line it leaves the file alone. -->"
 
+_HUB_LICENSES = frozenset(
+    {"apache-2.0", "mit", "cc0-1.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0"}
+)
 # upper bounds of the sizes that Hugging Face names
 _SIZES = {
     10**3: "n<1K",
@@ -38,12 +41,21 @@ def _head(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
     return {
         "pretty_name": ", ".join(sorted(info.sources)),
         "language": sorted({iso_639_1(code) for code in info.languages}),
-        "license": "other" if any(licenses.values()) else "unknown",
-        "license_name": ", ".join(sorted({one or NOT_STATED for one in licenses.values()})),
+        **_license(licenses),
         "task_categories": ["text-to-speech"],
         "size_categories": [next((name for bound, name in _SIZES.items() if records < bound), "n>100M")],
         "configs": [{"config_name": "manifest", "data_files": files}],
     }
+
+
+def _license(licenses: Mapping[str, str | None]) -> dict[str, str]:
+    """The Hub's own name of the licence of all sources, if it has one."""
+    names = sorted({one or NOT_STATED for one in licenses.values()})
+    if names == [NOT_STATED]:
+        return {"license": "unknown"}
+    if len(names) == 1 and names[0].lower() in _HUB_LICENSES:
+        return {"license": names[0].lower()}
+    return {"license": "other", "license_name": ", ".join(names)}
 
 
 def _lines(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> Iterator[str]:
@@ -56,7 +68,7 @@ def _lines(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> Iterator
     yield "| language | records |\n|---|---|"
     yield from (f"| {code} | {one.records:,} |" for code, one in sorted(info.languages.items()))
     yield "\n## Read it\n"
-    yield "- the mels and tokens: `tfds.builder_from_directory(FOLDER)` (TensorFlow Datasets)"
+    yield "- the records: `tfds.builder_from_directory(FOLDER)` (TensorFlow Datasets)"
     yield "- the manifest: `datasets.load_dataset(FOLDER)`, mlcroissant (`croissant.json`), any reader of Parquet"
     yield "- to check that all files are as they were published: `sha256sum --check --quiet _SUCCESS`\n"
     yield "## Provenance\n"

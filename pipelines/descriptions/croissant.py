@@ -1,7 +1,8 @@
 """`DATA/croissant.json`: the dataset in Croissant 1.1 (MLCommons), for mlcroissant and for search engines of datasets.
 
 The record set `utterances` has a field for each column of the manifest. The records of mels and tokens are a file set
-without fields, because Croissant has no format for TFRecords: TensorFlow Datasets reads them.
+without fields, because Croissant has no format for TFRecords: TensorFlow Datasets reads them. Who publishes the dataset
+adds `url`, `creator` and `datePublished`, which Croissant asks for and no build knows.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from shared.tables import MANIFEST
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
 # terms of the vocabulary of Croissant that documents use without its prefix
 _TERMS = (
-    *("arrayShape", "citeAs", "column", "dataBiases", "dataCollection", "examples", "extract", "field"),
+    *("arrayShape", "citeAs", "column", "dataBiases", "dataCollection", "extract", "field"),
     *("fileObject", "fileProperty", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key"),
     *("md5", "parentField", "path", "personalSensitiveInformation", "recordSet", "references", "regex", "repeated"),
     *("replace", "separator", "source", "subField", "transform"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from preprocess.corpora.source import LICENSE
 from shared.config import read_yaml
 from shared.dataset import Dataset
 
@@ -21,4 +22,4 @@ def read_licenses(dataset: Dataset) -> dict[str, str | None]:
 def _license(sources: object, *, name: str) -> str | None:
     source = sources.get(name) if isinstance(sources, dict) else None
     found = source.get("license") if isinstance(source, dict) else None
-    return found if isinstance(found, str) else None
+    return found if isinstance(found, str) and LICENSE.fullmatch(found) and found.isprintable() else None

@@ -72,7 +72,7 @@ def _of_openslr(number: int, subset: _Subset, *, folder: str, reader: str) -> Ar
         sha256=subset.sha256,
         folder=f"{folder}/{subset.name}",
         reader=reader,
-        licence="CC BY 4.0",
+        licence="CC-BY-4.0",
         hours=subset.hours,
     )
 
@@ -93,7 +93,7 @@ ARCHIVES: dict[str, Archive] = {
         sha256="f96258be9fdc2cbff6559541aae7ea4f59df3fcaf5cf963aae5ca647357e359c",
         folder="VCTK-Corpus-0.92",
         reader="vctk",
-        licence="CC BY 4.0",
+        licence="CC-BY-4.0",
         hours=44.0,
         has_folder=False,
     ),

@@ -1,6 +1,6 @@
 """Copies a dataset into a format of other software, shard by shard; an interrupted export continues.
 
-OUT/export.json     the format, the contract and its fingerprint, and the sha256 of each shard that was exported
+OUT/export.json     the format, the contract and its fingerprint, and a digest of each shard that was exported
 OUT/<shard>.…       one file per shard, see `formats`
 """
 
@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow as pa
 import pydantic
 
 from pipelines.export.formats import FORMATS, Utterances
 from shared.dataset import Contract, Dataset, MelStatistics, Sha256, ShardInfo
 from shared.errors import UserError
-from shared.files import remove_temporary_files, write_json
+from shared.files import bytes_sha256, remove_temporary_files, temporary_files_of, write_json
 from shared.layout import SHARD_NAME
 
 STATE = "export.json"
@@ -55,34 +56,47 @@ def export_dataset(
     if not info.contract.stores_mels:
         raise UserError(f"{dataset.layout.root}: mel_dtype is none: there are no mels to export; build with float16")
     state = ExportInfo(format=format_, fingerprint=info.fingerprint, contract=info.contract, mel=info.mel)
-    state.shards = _exported(out, state=state)
+    state.shards = _exported(out, state=state)  # from here on, the folder is known to be an export
     listed = {shard.name: shard for shard in info.shards if shard.records}
-    for name in [name for name, sha256 in state.shards.items() if name not in listed or listed[name].sha256 != sha256]:
-        del state.shards[name]
-        _save(state, out=out)
-        _remove(out / name, suffix=FORMATS[format_].suffix)
-    paths = {name: out / f"{name}{FORMATS[format_].suffix}" for name in listed}
-    missing = [shard for name, shard in listed.items() if name not in state.shards or not paths[name].is_file()]
+    state.shards = {
+        name: digest
+        for name, digest in state.shards.items()
+        if name in listed and _digest(listed[name]) == digest and _is_there(out / name, format_=format_)
+    }
+    _save(state, out=out)
+    _remove_others(out, names=state.shards)
+    missing = [shard for name, shard in listed.items() if name not in state.shards]
     for shard in with_progress(missing):
-        _export_shard(dataset, shard, path=paths[shard.name], format_=format_)
-        state.shards[shard.name] = shard.sha256
+        _export_shard(dataset, shard, path=out / f"{shard.name}{FORMATS[format_].suffix}", format_=format_)
+        state.shards[shard.name] = _digest(shard)
         _save(state, out=out)
     return len(missing)
 
 
+def _digest(shard: ShardInfo) -> Sha256:
+    """Of the records and of the rows: a corpus that grows or moves changes rows alone."""
+    return bytes_sha256(f"{shard.sha256} {shard.manifest_sha256}".encode())
+
+
+def _is_there(stem: Path, *, format_: str) -> bool:
+    chosen = FORMATS[format_]
+    return stem.with_name(f"{stem.name}{chosen.suffix}").is_file() and stem.is_dir() == chosen.has_folder
+
+
 def _exported(out: Path, *, state: ExportInfo) -> dict[str, Sha256]:
     """The shards that are there, from an earlier export of the same contract into the same format."""
+    if "://" in str(out) or str(out).startswith(("gs:/", "s3:/", "hdfs:/")):
+        raise UserError(f"{out}: exports are written to a folder of this machine")
     out.mkdir(parents=True, exist_ok=True)
-    remove_temporary_files(out)  # of an export that was killed
     if not (out / STATE).is_file():
-        if any(out.iterdir()):
+        if set(out.iterdir()) - set(temporary_files_of(out / STATE)):
             raise UserError(f"{out}: not empty, and no export; expected a new folder, or that of an earlier export")
         _save(state, out=out)
         return {}
     try:
         found = ExportInfo.model_validate(json.loads((out / STATE).read_bytes()))
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{out / STATE}: damaged; delete the folder, and export again") from error
+        raise UserError(f"{out / STATE}: not that of an export by this version; choose another folder") from error
     if (found.format, found.fingerprint) != (state.format, state.fingerprint):
         held = f"{found.format} of contract {found.fingerprint}"
         raise UserError(f"{out}: holds {held}; expected {state.format} of {state.fingerprint}; choose another folder")
@@ -93,22 +107,30 @@ def _save(state: ExportInfo, *, out: Path) -> None:
     write_json(out / STATE, state.model_copy(update={"shards": dict(sorted(state.shards.items()))}))
 
 
-def _remove(stem: Path, *, suffix: str) -> None:
-    stem.with_name(f"{stem.name}{suffix}").unlink(missing_ok=True)
-    if stem.is_dir():
-        shutil.rmtree(stem)
+def _remove_others(out: Path, *, names: Container[str]) -> None:
+    """Remove what an older dataset and killed exports left: shards that are not in `names`, temporary files."""
+    remove_temporary_files(out)
+    for path in out.iterdir():
+        name = path.name.partition(".")[0]
+        if SHARD_NAME.fullmatch(name) and name not in names:
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
 def _export_shard(dataset: Dataset, shard: ShardInfo, *, path: Path, format_: str) -> None:
     try:
         FORMATS[format_].write(path, _utterances(dataset, shard))
-    except ValueError as error:
+    except (ValueError, KeyError, pa.ArrowException) as error:
         remedy = f"`make validate DATA={dataset.layout.root}` says more"
         raise UserError(f"{dataset.layout.shard(shard.name)}: {error}; {remedy}") from error
+    except OSError as error:  # of a full disk, and of pyarrow, without a name
+        where, reason = error.filename or path, error.strerror or str(error)
+        raise UserError(f"{where}: {reason}; the same command continues once this is mended") from error
 
 
 def _utterances(dataset: Dataset, shard: ShardInfo) -> Utterances:
     rows = dataset.manifest_of(shard).to_pylist()
+    if len(rows) != shard.records:
+        raise ValueError(f"{len(rows)} rows in the manifest; expected {shard.records}")
     for row, record in zip(rows, dataset.records_of(shard), strict=True):
         if row["utterance_id"] != record.utterance_id:
             raise ValueError(

@@ -4,7 +4,7 @@ npy          SHARD/000042.npy: the mel [F, M] of record 42; SHARD.jsonl: the row
 webdataset   SHARD.tar: SHARD-000042.json, the row, and SHARD-000042.mel.npy (github.com/webdataset/webdataset)
 parquet      SHARD.parquet: the rows, with a column `mel` of F lists of M numbers
 
-A row has the columns of the manifest without the record's place in its shard, and `token_ids`.
+A row has the columns of the manifest, but for the record's place in its shard, and `token_ids`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shared.files import new_file
+from shared.files import new_file, write_bytes
 from shared.records import Record
 from shared.tables import MANIFEST
 
@@ -38,6 +38,7 @@ class Format(NamedTuple):
 
     suffix: str
     write: Callable[[Path, Utterances], None]
+    has_folder: bool = False  # beside the file, of the same name
 
 
 def _row(columns: dict[str, Any], record: Record) -> dict[str, Any]:
@@ -61,12 +62,12 @@ def _write_npy(path: Path, utterances: Utterances) -> None:
     folder.mkdir()
     with new_file(path) as rows:
         for index, (columns, record) in enumerate(utterances):
-            (folder / f"{index:06d}.npy").write_bytes(_npy(record.mel))
+            write_bytes(folder / f"{index:06d}.npy", _npy(record.mel))
             rows.write(_json(_row(columns, record)) + b"\n")
 
 
 def _write_webdataset(path: Path, utterances: Utterances) -> None:
-    with new_file(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.USTAR_FORMAT) as tar:
+    with new_file(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for index, (columns, record) in enumerate(utterances):
             key = f"{path.stem}-{index:06d}"
             _add(tar, f"{key}.json", _json(_row(columns, record)))
@@ -109,7 +110,7 @@ def _mels(mels: list[np.ndarray], *, type_: pa.DataType) -> pa.Array:
 
 
 FORMATS = {
-    "npy": Format(".jsonl", _write_npy),
+    "npy": Format(".jsonl", _write_npy, has_folder=True),
     "webdataset": Format(".tar", _write_webdataset),
     "parquet": Format(".parquet", _write_parquet),
 }

@@ -42,6 +42,8 @@ def _resolved(language: str) -> str:
 # A FLORES-200 code, or a name that means exactly one: ISO 639, BCP 47, a Common Voice locale.
 Language = Annotated[str, pydantic.AfterValidator(_resolved)]
 
+LICENSE = re.compile(r"[^\x00-\x1f|]{1,200}")  # a line that a cell of a table can hold
+
 
 class SourceConfig(Config):
     """Settings of one source: the corpus' folder, its language, and limits. Each reader adds its own options.
@@ -56,7 +58,7 @@ class SourceConfig(Config):
     language: Language | None = None  # needed if the corpus does not state its own; overrides the corpus
     speaker: str | None = None  # replaces the speakers of the corpus
     # of the corpus, such as CC-BY-4.0 (SPDX) or "public domain"; the descriptions of the dataset state it
-    license: str | None = pydantic.Field(None, pattern=r"^[^\x00-\x1f|]{1,200}$")
+    license: str | None = pydantic.Field(None, pattern=f"^{LICENSE.pattern}$")
     weight: float = pydantic.Field(1.0, gt=0, le=100)  # how often an epoch of training uses each utterance
     max_utterances: int | None = pydantic.Field(None, ge=1)  # number of utterances, chosen by hash before decoding
     max_hours: float | None = pydantic.Field(None, gt=0)  # hours of utterances that pass the checks, chosen by hash

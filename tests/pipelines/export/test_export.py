@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import webdataset
@@ -44,7 +46,9 @@ def read_webdataset(out: Path, shard: str) -> Iterator[tuple[Row, np.ndarray]]:
 
 
 def read_parquet(out: Path, shard: str) -> Iterator[tuple[Row, np.ndarray]]:
-    for row in pq.read_table(out / f"{shard}.parquet").to_pylist():
+    table = pq.read_table(out / f"{shard}.parquet")
+    assert table.schema.field("mel").type.value_type.value_type == pa.float16()
+    for row in table.to_pylist():
         mel = row.pop("mel")
         yield row, np.array(mel, np.float16)
 
@@ -73,7 +77,7 @@ def test_every_row_and_mel_is_that_of_the_dataset(dataset: Dataset, tmp_path: Pa
             np.testing.assert_array_equal(mel, record.mel)
     state = json.loads((tmp_path / "export.json").read_bytes())
     assert state["contract"] == dataset.info.contract.model_dump(mode="json")
-    assert state["shards"] == {shard.name: shard.sha256 for shard in dataset.info.shards}
+    assert state["shards"].keys() == {shard.name for shard in dataset.info.shards}
 
 
 @pytest.mark.parametrize("format_", READERS)
@@ -97,6 +101,8 @@ def test_an_interrupted_export_continues(dataset: Dataset, tmp_path: Path, forma
 @pytest.mark.parametrize("format_", READERS)
 def test_shards_that_the_dataset_no_longer_has_go(dataset: Dataset, tmp_path: Path, format_: str) -> None:
     export_dataset(dataset, out=tmp_path / "out", format_=format_)
+    (tmp_path / "out" / "english-train-00000-of-00777").mkdir()  # of an export that was killed
+    (tmp_path / "out" / "english-train-00001-of-00777.tar").touch()
     words = ["utterances_per_shard=1000", "validation_fraction=0.2"]
     other = Dataset.open(builds.build(tmp_path / "data", overrides=words))
     export_dataset(other, out=tmp_path / "out", format_=format_)
@@ -125,7 +131,7 @@ def test_an_export_in_another_format_and_a_damaged_one_are_refused(dataset: Data
     with pytest.raises(UserError, match=r"holds webdataset of contract .*; expected npy of"):
         export_dataset(dataset, out=tmp_path, format_="npy")
     (tmp_path / "export.json").write_text("[" * 100_000)
-    with pytest.raises(UserError, match=r"export\.json: damaged"):
+    with pytest.raises(UserError, match=r"export\.json: not that of an export"):
         export_dataset(dataset, out=tmp_path, format_="webdataset")
     with pytest.raises(UserError, match="unknown format 'zip'; expected one of npy, webdataset, parquet"):
         export_dataset(dataset, out=tmp_path, format_="zip")
@@ -138,18 +144,53 @@ def test_a_folder_from_elsewhere_cannot_name_what_is_removed(dataset: Dataset, t
     state = json.loads((tmp_path / "out" / "export.json").read_bytes())
     state["shards"][name] = "0" * 64
     (tmp_path / "out" / "export.json").write_text(json.dumps(state))
-    with pytest.raises(UserError, match=r"export\.json: damaged"):
+    with pytest.raises(UserError, match=r"export\.json: not that of an export"):
         export_dataset(dataset, out=tmp_path / "out", format_="npy")
     assert (tmp_path / "precious").is_dir()
 
 
-def test_a_file_that_was_deleted_and_the_rest_of_a_killed_export_are_seen(dataset: Dataset, tmp_path: Path) -> None:
-    export_dataset(dataset, out=tmp_path, format_="parquet")
+@pytest.mark.parametrize("format_", READERS)
+def test_what_was_deleted_and_what_a_killed_export_left_are_seen(
+    dataset: Dataset, tmp_path: Path, format_: str
+) -> None:
+    export_dataset(dataset, out=tmp_path, format_=format_)
     before = content(tmp_path)
-    first = tmp_path / f"{dataset.info.shards[0].name}.parquet"
+    first = tmp_path / f"{dataset.info.shards[0].name}{FORMATS[format_].suffix}"
     first.rename(temporary_path(first))
-    assert export_dataset(dataset, out=tmp_path, format_="parquet") == 1
+    if FORMATS[format_].has_folder:
+        shutil.rmtree(tmp_path / dataset.info.shards[1].name)
+    assert export_dataset(dataset, out=tmp_path, format_=format_) == 1 + FORMATS[format_].has_folder
     assert content(tmp_path) == before
+
+
+def test_rows_that_changed_without_their_records_are_exported_again(dataset: Dataset, tmp_path: Path) -> None:
+    export_dataset(dataset, out=tmp_path, format_="parquet")
+    source = dataset.info.sources[min(dataset.info.sources)]
+    changed = source.shards[0].model_copy(update={"manifest_sha256": "0" * 64})
+    sources = dataset.info.sources | {
+        min(dataset.info.sources): source.model_copy(update={"shards": (changed, *source.shards[1:])})
+    }
+    moved = dataset._replace(info=dataset.info.model_copy(update={"sources": sources}))
+    assert export_dataset(moved, out=tmp_path, format_="parquet") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "message"), [(OSError(28, "No space left on device"), "No space left"), (OSError("short"), "short")]
+)
+def test_a_full_disk_is_one_line(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, message: str
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    with pytest.raises(UserError, match=rf"parquet: {message}.*the same command continues"):
+        export_dataset(dataset, out=tmp_path, format_="parquet")
+
+
+def test_a_url_is_no_folder(dataset: Dataset) -> None:
+    with pytest.raises(UserError, match="a folder of this machine"):
+        export_dataset(dataset, out=Path("gs://bucket/out"), format_="npy")
 
 
 def test_a_damaged_record_is_named_and_its_shard_not_written(dataset: Dataset, tmp_path: Path) -> None:

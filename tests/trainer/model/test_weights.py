@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 
 import pytest
@@ -26,6 +27,8 @@ NAMES = {
     "xtts/audio_encoder/resampler/latents",
     "xtts/audio_encoder/resampler/attention_1/value/kernel",
 }
+# of all names and shapes in their order, as they were when every layer was run to create its weights
+DIGESTS = {0: "ff1ca5d3fe7731cf", 2: "14a5f6add25c185c"}
 STYLE = {"xtts/audio_encoder/style/tokens", "xtts/audio_encoder/style/attention/key/kernel"}
 
 
@@ -40,4 +43,6 @@ def test_a_call_makes_no_weight_and_names_are_those_of_checkpoints(
     decode(model, random_batch(frames=[8], token_counts=[3], width=8, tokens=3), crop=random_mel(1, 8))
     assert [variable.path for variable in model.variables] == before
     assert names <= set(before)
+    listed = "\n".join(f"{variable.path} {variable.shape}" for variable in model.variables)
+    assert hashlib.sha256(listed.encode()).hexdigest()[:16] == DIGESTS[len(options)], listed
     assert len(set(before)) == len(before)
