@@ -151,6 +151,11 @@ def _parse(text: str) -> Any:
 
 
 def read_yaml(path: StoragePath) -> Document:
+    """Read a YAML file whose top level is a mapping, without checking its keys.
+
+    Raises:
+        UserError: the file cannot be read, is larger than any config, or is no such YAML.
+    """
     try:
         if path.stat().st_size > MAX_CONFIG_BYTES:
             raise UserError(f"{path}: over {MAX_CONFIG_BYTES} bytes, which no config needs")

@@ -13,7 +13,7 @@ from shared.dataset import DatasetInfo
 from shared.languages import iso_639_1
 from shared.layout import SPLITS
 
-MARK = "<!-- `make report` writes this file anew; without this line it leaves the file alone. -->"
+MARK = "<!-- `make report` rewrites this file. Delete this line to keep your own changes. -->"
 
 _HUB_LICENSES = frozenset(
     {"apache-2.0", "mit", "cc0-1.0", "cc-by-3.0", "cc-by-4.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0"}

@@ -12,12 +12,7 @@ def num_records(info: DatasetInfo) -> int:
     return sum(shard.records for shard in info.shards)
 
 
-def hours(info: DatasetInfo, shards: Iterable[ShardInfo]) -> float:
-    """The length of all clips of these shards."""
-    return sum(shard.frames for shard in shards) / info.contract.features.frames_per_second / 3600
-
-
 def hours_in_words(info: DatasetInfo, shards: Iterable[ShardInfo]) -> str:
     """The length of all clips of these shards, in minutes if it is less than an hour."""
-    found = hours(info, shards)
-    return f"{found:,.1f} h" if found >= 1 else f"{60 * found:.1f} min"
+    hours = sum(shard.frames for shard in shards) / info.contract.features.frames_per_second / 3600
+    return f"{hours:,.1f} h" if hours >= 1 else f"{60 * hours:.1f} min"

@@ -124,7 +124,9 @@ def _export_shard(dataset: Dataset, shard: ShardInfo, *, path: Path, format_: st
         raise UserError(f"{dataset.layout.shard(shard.name)}: {error}; {remedy}") from error
     except OSError as error:  # of a full disk, and of pyarrow, without a name
         where, reason = error.filename or path, error.strerror or str(error)
-        raise UserError(f"{where}: {reason}; the same command continues once this is mended") from error
+        raise UserError(
+            f"{where}: {reason}; free space or repair this file, then the same command continues"
+        ) from error
 
 
 def _utterances(dataset: Dataset, shard: ShardInfo) -> Utterances:

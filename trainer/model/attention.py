@@ -110,7 +110,7 @@ class Attention(keras.layers.Layer):
 
 
 def build_for(width: int, *layers: keras.layers.Layer) -> None:
-    """Create the weights of layers whose inputs are [B, N, width], except of those that have them.
+    """Create the weights of layers whose inputs have this width; a layer that has its weights is left as it is.
 
     Keras runs a layer that has no `build` symbolically to learn the shapes within, which took 4 s of `nano`'s 5 s.
     """

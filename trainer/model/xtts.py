@@ -59,9 +59,8 @@ class XTTS(keras.Model):
         self.text_encoder = TextEncoder(size.text_encoder, layer_config, vocabulary_size=vocabulary_size)
         self.reference_encoder = ReferenceEncoder(size, layer_config, n_mels=n_mels, style_tokens=config.style_tokens)
         self.decoder = Decoder(size, layer_config, n_mels=n_mels, frames_per_step=config.frames_per_step)
-        with keras.name_scope(
-            self.name
-        ):  # not of all of the decoder, which is part of the weights' names in checkpoints
+        # the names of weights in checkpoints have this scope, except most of the decoder's
+        with keras.name_scope(self.name):
             self.text_encoder.build()
             self.reference_encoder.build()
             self.decoder.build_projections()

@@ -106,8 +106,8 @@ def test_shards_that_the_dataset_no_longer_has_go(dataset: Dataset, tmp_path: Pa
     words = ["utterances_per_shard=1000", "validation_fraction=0.2"]
     other = Dataset.open(builds.build(tmp_path / "data", overrides=words))
     export_dataset(other, out=tmp_path / "out", format_=format_)
-    export_dataset(other, out=tmp_path / "anew", format_=format_)
-    assert content(tmp_path / "out") == content(tmp_path / "anew")
+    export_dataset(other, out=tmp_path / "from_nothing", format_=format_)
+    assert content(tmp_path / "out") == content(tmp_path / "from_nothing")
 
 
 def test_hugging_face_reads_the_tables_as_they_are(dataset: Dataset, tmp_path: Path) -> None:
