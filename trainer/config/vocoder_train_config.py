@@ -11,15 +11,27 @@ from trainer.config.optim_config import OptimizerConfig
 from trainer.config.vocoder_config import GeneratorConfig, VocosConfig
 
 Several = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=1, max_length=8)]
+AnyNumber = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(max_length=8)]
+Seven = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=7, max_length=7)]
 
 
 class DiscriminatorConfig(Config):
-    """The section `discriminators`: multi-period (HiFi-GAN) and multi-resolution (UnivNet) ones."""
+    """The section `discriminators`: multi-period, multi-scale (HiFi-GAN) and multi-resolution (UnivNet) ones."""
 
-    periods: Several = (2, 3, 5, 7, 11)  # samples
-    resolutions: Several = (512, 1024, 2048)  # lengths of the Fourier transforms
+    periods: AnyNumber = (2, 3, 5, 7, 11)  # samples; []: no discriminator of this kind
+    scales: AnyNumber = ()  # factors of the rate, 1, 2, 4 …; HiFi-GAN has [1, 2, 4]
+    resolutions: AnyNumber = (512, 1024, 2048)  # lengths of the Fourier transforms
     period_channels: Several = (32, 128, 512, 1024, 1024)  # of the layers over periods
+    scale_channels: Seven = (128, 128, 256, 512, 1024, 1024, 1024)  # of the layers over scales
     resolution_channels: int = pydantic.Field(32, ge=1, le=1024)  # of every layer over spectra
+
+    @pydantic.model_validator(mode="after")
+    def _judges(self) -> DiscriminatorConfig:
+        if not (self.periods or self.scales or self.resolutions):
+            raise ValueError("periods, scales and resolutions are empty; expected a discriminator of one kind at least")
+        if wrong := [scale for scale in self.scales if scale.bit_count() != 1]:
+            raise ValueError(f"scales: {wrong[0]} is no power of two")
+        return self
 
 
 class VocoderLossConfig(Config):
@@ -50,6 +62,8 @@ class VocoderTrainConfig(Config):
     discriminators: DiscriminatorConfig = DiscriminatorConfig()
     loss: VocoderLossConfig = VocoderLossConfig()
     optimizer: VocoderOptimizerConfig = VocoderOptimizerConfig()
+    init_from: str | None = None  # path of a vocoder file whose weights the generator begins with; None: new weights
+    mels: str | None = None  # folder of predicted mels that the generator gets; None: the recordings' own mels
     segment_frames: int = pydantic.Field(64, ge=8, le=4096)  # length of the segments that are cut out of clips
     batch_size: int = pydantic.Field(16, ge=1, le=4096)  # segments
     validation_clips: int = pydantic.Field(8, ge=1, le=1000)  # whole clips of the validation split
@@ -69,4 +83,10 @@ class VocoderTrainConfig(Config):
     def _has_no_microbatches(self) -> VocoderTrainConfig:
         if self.optimizer.microbatches != 1:
             raise ValueError("optimizer.microbatches: a vocoder's batch is not divided; lower batch_size instead")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _has_gradients(self) -> VocoderTrainConfig:
+        if self.discriminators.scales and not self.xla:
+            raise ValueError("discriminators.scales: TensorFlow has no gradient for them on the CPU without xla: true")
         return self

@@ -1,11 +1,14 @@
 """Discriminators: they learn to tell a vocoder's samples from recordings.
 
 Multi-period ones fold the signal into rows of a prime period (HiFi-GAN: Kong, Kim & Bae, 2020, arXiv:2010.05646).
-Multi-resolution ones look at magnitudes of short Fourier transforms (UnivNet: Jang et al., 2021, arXiv:2106.07889).
+Multi-scale ones see the signal and means of neighbouring samples (MelGAN: Kumar et al., 2019, arXiv:1910.06711; the
+layers are HiFi-GAN's). Multi-resolution ones look at magnitudes of short Fourier transforms (UnivNet: Jang et al.,
+2021, arXiv:2106.07889).
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import keras
@@ -16,6 +19,11 @@ from trainer.config.vocoder_train_config import DiscriminatorConfig
 SLOPE = 0.1  # of the leaky rectifier
 MIN_POWER = 1e-9
 
+# of the layers over scales
+SCALE_KERNELS = (15, 41, 41, 41, 41, 41, 5)  # samples
+SCALE_STRIDES = (1, 2, 2, 4, 4, 1, 1)
+SCALE_GROUPS = (1, 4, 16, 16, 16, 16, 1)
+
 
 class Judgement(NamedTuple):
     """What a discriminator says of signals."""
@@ -25,14 +33,26 @@ class Judgement(NamedTuple):
 
 
 class NormedConvolution(keras.layers.Layer):
-    """A convolution over [B, H, W, in] whose filters are g v / |v| (Salimans & Kingma, 2016, arXiv:1602.07868)."""
+    """A convolution over [B, H, W, in] whose filters are g v / |v| (Salimans & Kingma, 2016, arXiv:1602.07868).
+
+    With `groups`, each of so many parts of the outputs sees a part of the inputs. On the CPU, TensorFlow has the
+    gradient of such convolutions only in programs that XLA compiles.
+    """
 
     def __init__(
-        self, inputs: int, outputs: int, *, kernel: tuple[int, int], strides: tuple[int, int] = (1, 1), name: str
+        self,
+        inputs: int,
+        outputs: int,
+        *,
+        kernel: tuple[int, int],
+        strides: tuple[int, int] = (1, 1),
+        groups: int = 1,
+        name: str,
     ):
         super().__init__(name=name)
         self._strides = strides
-        self.direction = self.add_weight(shape=(*kernel, inputs, outputs), initializer="he_normal", name="direction")
+        shape = (*kernel, inputs // groups, outputs)
+        self.direction = self.add_weight(shape=shape, initializer="he_normal", name="direction")
         self.gain = self.add_weight(shape=(outputs,), initializer="ones", name="gain")
         self.bias = self.add_weight(shape=(outputs,), initializer="zeros", name="bias")
         self.gain.assign(tf.norm(tf.reshape(self.direction, [-1, outputs]), axis=0))
@@ -49,7 +69,7 @@ class Discriminator(keras.layers.Layer):
 
     def __init__(self, layers: list[NormedConvolution], *, name: str):
         super().__init__(name=name)
-        *self._layers, self._last = layers
+        *self._hidden, self._last = layers
         self.built = True
 
     def image(self, samples: tf.Tensor) -> tf.Tensor:
@@ -58,7 +78,7 @@ class Discriminator(keras.layers.Layer):
 
     def call(self, samples: tf.Tensor) -> Judgement:
         x, features = self.image(samples), []
-        for layer in self._layers:
+        for layer in self._hidden:
             x = tf.nn.leaky_relu(layer(x), SLOPE)
             features.append(x)
         scores = self._last(x)
@@ -87,6 +107,32 @@ class PeriodDiscriminator(Discriminator):
         missing = -samples.shape[1] % self._period
         padded = tf.pad(samples, [[0, 0], [0, missing]], "REFLECT")
         return tf.reshape(padded, [-1, padded.shape[1] // self._period, self._period, 1])
+
+
+class ScaleDiscriminator(Discriminator):
+    """Sees the signal at `1 / scale` of its rate; `scale` is a power of two."""
+
+    def __init__(self, scale: int, *, channels: tuple[int, ...]):
+        name, widths = f"scale.{scale}", (1, *channels)
+        layers = [
+            NormedConvolution(
+                widths[index],
+                widths[index + 1],
+                kernel=(SCALE_KERNELS[index], 1),
+                strides=(SCALE_STRIDES[index], 1),
+                groups=math.gcd(SCALE_GROUPS[index], widths[index], widths[index + 1]),
+                name=f"{name}.{index}",
+            )
+            for index in range(len(channels))
+        ]
+        super().__init__([*layers, NormedConvolution(widths[-1], 1, kernel=(3, 1), name=f"{name}.last")], name=name)
+        self._halvings = scale.bit_length() - 1
+
+    def image(self, samples: tf.Tensor) -> tf.Tensor:
+        signal = samples[..., None]
+        for _ in range(self._halvings):
+            signal = tf.nn.avg_pool1d(signal, 4, 2, "SAME")
+        return signal[:, :, None]
 
 
 class ResolutionDiscriminator(Discriminator):
@@ -126,5 +172,6 @@ def make_discriminators(config: DiscriminatorConfig) -> list[Discriminator]:
     """Discriminators with new weights."""
     return [
         *(PeriodDiscriminator(period, channels=config.period_channels) for period in config.periods),
+        *(ScaleDiscriminator(scale, channels=config.scale_channels) for scale in config.scales),
         *(ResolutionDiscriminator(n_fft, channels=config.resolution_channels) for n_fft in config.resolutions),
     ]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pydantic
 import pytest
 import tensorflow as tf
 
 from shared.features import mel_filterbank, preset
-from trainer.config.vocoder_train_config import DiscriminatorConfig, VocoderLossConfig
+from trainer.config.vocoder_train_config import DiscriminatorConfig, VocoderLossConfig, VocoderTrainConfig
 from trainer.vocoder_training.discriminators import (
     Judgement,
     NormedConvolution,
     PeriodDiscriminator,
+    ScaleDiscriminator,
     magnitudes,
     make_discriminators,
 )
@@ -78,9 +80,81 @@ def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
 @pytest.mark.parametrize("samples", [2048, 2049])
 def test_discriminators_judge_every_length_by_all_their_layers(samples: int) -> None:
     signal = tf.constant(np.random.default_rng(0).normal(size=[2, samples]), tf.float32)
-    judgements = [one.call(signal) for one in make_discriminators(SMALL)]
+    discriminators = make_discriminators(SMALL)
+    judgements = [one.call(signal) for one in discriminators]
     assert [len(one.features) for one in judgements] == [3, 3, 6]
+    assert [len(one.trainable_variables) for one in discriminators] == [9, 9, 18]  # three of each layer, the last too
     assert all(one.scores.shape[0] == 2 and one.scores.shape[-1] == 1 for one in judgements)
+
+
+def test_each_group_of_filters_sees_its_part_of_the_channels() -> None:
+    layer = NormedConvolution(8, 12, kernel=(5, 1), strides=(2, 1), groups=4, name="layer")
+    random = np.random.default_rng(0)
+    x = tf.constant(random.normal(size=[2, 33, 1, 8]), tf.float32)
+    parts = zip(tf.split(x, 4, -1), tf.split(layer.direction.value, 4, -1), strict=True)
+    wanted = tf.concat([tf.nn.conv2d(part, filters, (2, 1), "SAME") for part, filters in parts], -1)
+    np.testing.assert_allclose(layer.call(x), wanted, atol=1e-5)
+
+
+def test_a_scale_sees_means_of_neighbours_at_a_part_of_the_rate() -> None:
+    signal = tf.ones([1, 64])
+    images = {scale: ScaleDiscriminator(scale, channels=(4,) * 7).image(signal) for scale in (1, 2, 4)}
+    assert {scale: image.shape.as_list() for scale, image in images.items()} == {
+        1: [1, 64, 1, 1],
+        2: [1, 32, 1, 1],
+        4: [1, 16, 1, 1],
+    }
+    assert all(np.allclose(image, 1.0) for image in images.values())
+    alternating = tf.constant(np.tile([1.0, -1.0], 32)[None], tf.float32)
+    assert np.allclose(ScaleDiscriminator(2, channels=(4,) * 7).image(alternating)[0, 1:-1], 0.0)
+
+
+def test_discriminators_over_scales_have_the_layers_of_hifi_gan() -> None:
+    """The numbers of weights are those of its three networks (its config for V1)."""
+    (one,) = make_discriminators(DiscriminatorConfig(periods=(), resolutions=(), scales=(1,)))
+    counted = {weight.path: weight.shape for weight in one.weights if weight.path.endswith("direction")}
+    assert list(counted.values()) == [
+        (15, 1, 1, 128),
+        (41, 1, 32, 128),
+        (41, 1, 8, 256),
+        (41, 1, 16, 512),
+        (41, 1, 32, 1024),
+        (41, 1, 64, 1024),
+        (5, 1, 1024, 1024),
+        (3, 1, 1024, 1),
+    ]
+
+
+@pytest.mark.slow
+def test_a_compiled_program_has_the_gradient_of_each_weight_over_scales() -> None:
+    (one,) = make_discriminators(DiscriminatorConfig(periods=(), resolutions=(), scales=(2,), scale_channels=(8,) * 7))
+    signal = tf.constant(np.random.default_rng(0).normal(size=[2, 512]), tf.float32)
+
+    @tf.function(jit_compile=True, autograph=False)
+    def gradients() -> list[tf.Tensor]:
+        weights = [weight.value for weight in one.trainable_variables]
+        with tf.GradientTape() as tape:
+            loss = adversarial_loss([one.call(signal)], kind="least_squares")
+        return tape.gradient(loss, weights)
+
+    found = gradients()
+    assert len(found) == 8 * 3
+    assert all(np.abs(gradient).max() > 0 for gradient in found)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"periods": [], "resolutions": []}, "expected a discriminator of one kind at least"),
+        ({"scales": [1, 3]}, "scales: 3 is no power of two"),
+        ({"scale_channels": [8]}, "at least 7 items"),
+    ],
+)
+def test_discriminators_that_cannot_be_are_refused(settings: dict, message: str) -> None:
+    with pytest.raises(pydantic.ValidationError, match=message):
+        DiscriminatorConfig.model_validate(settings)
+    with pytest.raises(pydantic.ValidationError, match="no gradient for them on the CPU without xla: true"):
+        VocoderTrainConfig.model_validate({"discriminators": {"scales": [1]}, "xla": False})
 
 
 def test_a_period_puts_every_so_manieth_sample_into_a_column() -> None:
