@@ -28,7 +28,7 @@ BENCHES ?= quality memory build growth duplicates scale validation loader waitin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess download corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: docs docs-serve diagrams inspect-input profile train vocoder evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-docs test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
+.PHONY: docs docs-serve diagrams inspect-input profile train vocoder vocoder-mels evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-docs test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ vocoder: $(READY)  ## train a vocoder, from its last checkpoint if there is one:
 
 evaluate: $(READY)  ## compute losses and synthesis metrics of a checkpoint on DATA's validation split: RUN= DATA= ARGS="--checkpoint last"
 	$(BIN)/myxtts-train evaluate --run $(RUN) --data $(DATA) $(ARGS)
+
+vocoder-mels: $(READY)  ## predict the mels of a dataset by a trained model, for the setting mels of a vocoder: RUN= DATA= OUT=runs/sample/mels
+	$(BIN)/myxtts-train vocoder mels $(RUN) --data $(DATA) --out $(if $(filter file,$(origin OUT)),$(RUN)/mels,$(OUT)) $(ARGS)
 
 # a name that begins with ~/, which a shell leaves alone within quotes; spaces stay as they are
 from_home = $(subst ^:^,,$(subst ^:^~/,$(HOME)/,^:^$1))

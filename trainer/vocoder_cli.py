@@ -82,6 +82,26 @@ def evaluate(clips: tuple[Path, ...], features: str, paths: tuple[Path, ...], ou
 
 
 @vocoder.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--data", type=click.Path(path_type=Path), required=True, help="A dataset of the recordings that RUN knows."
+)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the mels.")
+@click.option("--checkpoint", help="best, last or a step; by default the best one, or else the last.")
+def mels(run: Path, data: Path, out: Path, checkpoint: str | None) -> None:
+    """Predict the mel of each clip of DATA by the model of RUN, for the setting `mels` of a vocoder's training."""
+    start_tensorflow(gpus="as needed", keep_programs=True)
+    from trainer.platform.tf_errors import translate_errors
+    from trainer.tools.predict_mels import predict_mels
+
+    with translate_errors():
+        predicted = predict_mels(
+            run, data=data, out=out, checkpoint=checkpoint, log=lambda line: click.echo(line, err=True)
+        )
+    click.echo(f"{out}: the mels of {predicted.clips:,} clips, predicted by {run}, {predicted.checkpoint}")
+
+
+@vocoder.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1)
 @click.option("--data", type=click.Path(path_type=Path), required=True, help="A dataset built with mel_dtype=none.")

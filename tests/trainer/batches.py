@@ -58,6 +58,7 @@ def make_stream(
     split: str = "train",
     seed: int = 1,
     weights: np.ndarray | None = None,
+    crop_frames: int | None = None,
     **settings: Any,
 ) -> tuple[Stream, Plan, InputConfig]:
     """A stream over two buckets unless the settings differ; `weights` replace the planned sampling rates, [rows]."""
@@ -65,7 +66,8 @@ def make_stream(
     plan = plan_dataset(dataset, config=config, frames_per_step=4, steps=100)
     if weights is not None:
         plan = plan._replace(rates={**plan.rates, split: weights})
-    return Stream(dataset, split=split, plan=plan, config=config, seed=seed), plan, config
+    stream = Stream(dataset, split=split, plan=plan, config=config, seed=seed, crop_frames=crop_frames)
+    return stream, plan, config
 
 
 def as_numpy(batches: Iterable[dict]) -> Iterator[dict]:

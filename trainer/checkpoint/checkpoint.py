@@ -14,7 +14,7 @@ import contextlib
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -235,6 +235,29 @@ def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None =
         sources = _sources(state, names=set(file.keys()), averaged=optimizer is None)
         _assign(file, [(source, state[name]) for name, source in sources.items()], path=path)
     return progress
+
+
+def assign_weights(
+    path: Path, *, model: keras.Model, adapt: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]
+) -> None:
+    """Assign the weights of a checkpoint or of an export to a model, the averages where the file has them.
+
+    Args:
+        adapt: for weights whose names end so, a function from the file's value and the model's present one to the new
+            one; their shapes may differ.
+
+    Raises:
+        UserError: the file is damaged, or lacks a weight, or has one of another shape.
+    """
+    with _opened(path) as file:
+        state, names = named_variables(model), set(file.keys())
+        sources = _sources(state, names=names, averaged=True)
+        adapted = {name: function for name in state for end, function in adapt.items() if name.endswith(end)}
+        _assign(file, [(source, state[name]) for name, source in sources.items() if name not in adapted], path=path)
+        for name, function in adapted.items():
+            if sources[name] not in names:
+                raise UserError(f"{path}: {sources[name]} is absent: the checkpoint of another model")
+            state[name].assign(function(file.get_tensor(sources[name]), state[name].numpy()))
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from shared.locks import write_lock
 from shared.storage_path import StoragePath
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import CheckpointFile, Progress, load_checkpoint, remove_leftovers
+from trainer.checkpoint.pretrained import check_pretrained, extra_pieces, open_pretrained
 from trainer.config.model_config import CHANGEABLE
 from trainer.config.speech_bounds import MAX_TOKENS
 from trainer.config.train_config import TrainConfig
@@ -37,6 +38,7 @@ class RunInfo(pydantic.BaseModel):
     devices: int = 1  # that shared each batch at the last start
     lengths: ReferenceLength = ReferenceLength(tokens=MAX_TOKENS, frames_per_token=UNKNOWN_PACE)  # default: not stored
     paces: dict[str, SpeechPace] = {}  # by language; default: not stored
+    extra_pieces: dict[int, str] = {}  # by NLLB id: known from the model that the run began with, not in the dataset
 
     @classmethod
     def of(cls, config: TrainConfig, *, dataset: Dataset) -> RunInfo:
@@ -70,17 +72,30 @@ def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> Run
     """Return the run's new description, after checking that an existing run has the same model and dataset contract.
 
     Raises:
-        UserError: the folder holds a run of another model, dataset contract or vocabulary.
+        UserError: the folder holds a run of another model, dataset contract or vocabulary; or a new run cannot begin
+            with the weights that it should.
     """
     info = RunInfo.of(config, dataset=dataset)
     if (run / "run.json").exists():
         old = read_run_info(run)
         _check_same(old, info, run=run, data=dataset.layout.root)
-        kept = {"planned_steps": old.planned_steps, "ceilings": old.ceilings, "devices": old.devices}
+        names = ("planned_steps", "ceilings", "devices", "extra_pieces")
+        kept = {name: getattr(old, name) for name in names}
         paces = {name: pace.merged_with(old.paces.get(name)) for name, pace in info.paces.items()}
         measured = {"lengths": info.lengths.merged_with(old.lengths), "paces": old.paces | paces}
-        info = info.model_copy(update=kept | measured)
-    return info
+        return info.model_copy(update=kept | measured)
+    if config.init_from is None:
+        return info
+    pretrained = open_pretrained(Path(config.init_from))
+    check_pretrained(pretrained, model=config.model, dataset=dataset)
+    pieces = extra_pieces(pretrained, vocabulary=Vocabulary.load(dataset.layout.vocabulary))
+    return info.model_copy(update={"extra_pieces": pieces})
+
+
+def run_vocabulary(info: RunInfo, *, dataset: Dataset) -> Vocabulary:
+    """The vocabulary of a run's model: the dataset's, and the tokens of the model that the run began with."""
+    own = Vocabulary.load(dataset.layout.vocabulary)
+    return Vocabulary({**info.extra_pieces, **dict(zip(own.nllb_ids.tolist(), own.pieces, strict=True))})
 
 
 def write_run_files(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
@@ -92,7 +107,7 @@ def write_run_files(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
     try:
         run.mkdir(parents=True, exist_ok=True)
         write_json(run / "run.json", info)
-        write_bytes(run / "vocab.json", dataset.layout.vocabulary.read_bytes())
+        write_bytes(run / "vocab.json", run_vocabulary(info, dataset=dataset).to_json())
     except OSError as error:
         raise UserError(
             f"{run}: cannot be written ({error.strerror}); expected a writable folder for the run"
@@ -137,6 +152,12 @@ def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: StoragePath) -> 
         raise UserError(f"{run}: trained with another vocabulary than that of {data}; train into another RUN")
     if _weight_settings(old) != _weight_settings(new):
         raise UserError(f"{run}: holds another model ({old.config.model!r}); train into another RUN")
+    frozen = [", ".join(info.config.rate_factors.frozen) or "nothing" for info in (old, new)]
+    if frozen[0] != frozen[1]:
+        raise UserError(
+            f"{run}: froze {frozen[0]}, rate_factors would now freeze {frozen[1]}; train into another RUN, with "
+            f"init_from={run}"
+        )
 
 
 def _weight_settings(info: RunInfo) -> dict[str, object]:

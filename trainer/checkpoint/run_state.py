@@ -75,15 +75,18 @@ class RunState:
         """True if a plateau has ended the run."""
         return self._plateau is not None and self.progress.plateau.is_over
 
-    def resume(self) -> str:
+    def resume(self, *, origin: str = "starting from fresh weights") -> str:
         """Load the last checkpoint, if there is one, and return a line for the log.
+
+        Args:
+            origin: the line if there is none.
 
         Raises:
             UserError: the checkpoint is damaged, or belongs to another model.
         """
         saved = list_checkpoints(self._run)
         if not saved:
-            return "starting from fresh weights"
+            return origin
         changes = self._load(saved[-1].path)
         if self.progress.best_step == saved[-1].step:
             mark_best(saved[-1].path)  # a kill may have prevented that

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import pydantic
 
@@ -59,6 +59,8 @@ class InputConfig(Config):
     max_frames: int | None = pydantic.Field(None, ge=1)  # longer clips are left out, and reported
     # clips of the validation split that are evaluated, by one device while the others wait; None: all
     validation_clips: int | None = pydantic.Field(None, ge=1)
+    # clip in which the model hears a voice: the very clip, another one of the speaker, or either by chance
+    reference: Literal["same", "other", "mixed"] = "same"
     costs: CostConfig = CostConfig()
     sampling: SamplingConfig = SamplingConfig()
     # Shuffled together. Up to three times as much is held in memory: one chunk is cut into batches while the next is

@@ -14,6 +14,7 @@ from trainer.config.model_config import ModelConfig
 from trainer.config.optim_config import OptimizerConfig
 from trainer.config.plateau_config import PlateauConfig
 from trainer.config.presets import Preset, merged, preset_settings, without_malformed_sections
+from trainer.config.rate_factors_config import RateFactorsConfig
 from trainer.config.recovery_config import RecoveryConfig
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 
@@ -31,6 +32,9 @@ class TrainConfig(Config):
     loss: LossConfig = LossConfig()
     recovery: RecoveryConfig = RecoveryConfig()
     synthesis_eval: SynthesisEvalConfig = SynthesisEvalConfig()
+    # path of a run or an export, with whose weights a new run begins; None: fresh weights
+    init_from: str | None = None
+    rate_factors: RateFactorsConfig = RateFactorsConfig()
     steps: int = pydantic.Field(200_000, ge=1)  # length of the run
     log_every: int = pydantic.Field(50, ge=1)  # interval of logged metrics
     validate_every: int = pydantic.Field(1_000, ge=1)  # interval of validations

@@ -72,7 +72,11 @@ class BatchGraph:
             has_batches_left = start < tf.size(chunk.starts, tf.int64)
             raw = reader.read(chunk.blocks).take(tf.cast(has_batches_left, tf.int64))
             rows = reader.readable(read)
-            return raw.map(lambda raw: (place, start, self._parser.parse(raw, rows=rows, order=chunk, places=places)))
+
+            def parse(raw: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, ParsedChunk]:
+                return place, start, self._parser.parse(raw, rows=rows, order=chunk, places=places, place=place)
+
+            return raw.map(parse)
 
         def cut(place: tf.Tensor, start: tf.Tensor, chunk: ParsedChunk) -> tf.data.Dataset:
             end = tf.size(chunk.order.starts, tf.int64)

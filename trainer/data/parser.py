@@ -19,6 +19,7 @@ from trainer.data.bucket_types import Bucket
 from trainer.data.epoch_order import ChunkOrder
 from trainer.data.online_mel import OnlineMel
 from trainer.data.record_index import RecordIndex
+from trainer.data.references import FIELD, FRAMES_FIELD, ReferenceChooser, ReferenceParts, cut_mels
 
 PARSED_FIELDS = ("frames", "tokens", "utterance_id", "mel")
 
@@ -42,15 +43,24 @@ class ParsedChunk(NamedTuple):
     frames: tf.Tensor  # [n] int32
     tokens: tf.Tensor  # int32 of the compact vocabulary, of all records one after another
     token_starts: tf.Tensor  # [n + 1] int64, start of each record in `tokens`
+    references: tuple[()] | ReferenceParts  # of the n records
 
 
 class BatchParser:
     """Parses chunks, and cuts batches of the planned shapes out of them."""
 
     def __init__(
-        self, buckets: tuple[Bucket, ...], *, records: RecordIndex, contract: Contract, vocabulary: Vocabulary
+        self,
+        buckets: tuple[Bucket, ...],
+        *,
+        records: RecordIndex,
+        contract: Contract,
+        vocabulary: Vocabulary,
+        references: ReferenceChooser | None = None,
     ):
+        """`references` chooses parts of other clips; None: batches have no references."""
         self._clips, self._frames, self._tokens = (tf.constant(bound, tf.int32) for bound in zip(*buckets, strict=True))
+        self._contract, self._references = contract, references
         is_stored = contract.stores_mels
         self._mel: StoredMel | OnlineMel = StoredMel(contract) if is_stored else OnlineMel(contract, records=records)
         self._row_frames, self._row_tokens = (
@@ -60,13 +70,16 @@ class BatchParser:
         self._vocabulary_table = tf.constant(vocabulary.table(), tf.int32)
         self._padding = int(vocabulary.table()[PAD_ID])
 
-    def parse(self, raw: tf.Tensor, *, rows: tf.Tensor, order: ChunkOrder, places: tf.Tensor) -> ParsedChunk:
+    def parse(
+        self, raw: tf.Tensor, *, rows: tf.Tensor, order: ChunkOrder, places: tf.Tensor, place: tf.Tensor
+    ) -> ParsedChunk:
         """Parse the records of a chunk.
 
         Args:
             raw: [n] string, serialised records.
             rows: [n] int64, the row of each record.
             places: [R] int32, the index in `raw` of each row of `order`.
+            place: [2] int64, epoch and chunk.
 
         Raises when run:
             InvalidArgumentError: a record is not the manifest's, on which order and shapes are based.
@@ -82,7 +95,8 @@ class BatchParser:
         message = ["a record is not the one of the manifest"]
         with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(is_expected), message)]):
             compact = tf.gather(self._vocabulary_table, tokens.values)
-        return ParsedChunk(order, places, parsed["mel"], frames, compact, tokens.row_splits)
+        references = self._references.choose(rows, frames=frames, place=place) if self._references else ()
+        return ParsedChunk(order, places, parsed["mel"], frames, compact, tokens.row_splits, references)
 
     def cut(self, chunk: ParsedChunk, *, batch: tf.Tensor, part: tf.Tensor, parts: int) -> dict[str, tf.Tensor]:
         """Cut one part of a batch: every `parts`-th row of batch `batch` [], from row `part` [] on.
@@ -91,7 +105,7 @@ class BatchParser:
             mel [B, F, M] in the stored dtype or float32, frames [B], tokens [B, T], token_counts [B], rows [B]: the
             records' numbers in the split. Integers are int64, because TensorFlow would keep int32 in the host's
             memory. Empty rows have no frames, no tokens and the number −1. Padding is log-silence in mels and the
-            padding token in tokens.
+            padding token in tokens. With references also reference [B, C, M], zeros past reference_frames [B].
         """
         bucket, start = chunk.order.buckets[batch], chunk.order.starts[batch]
         clips, num_frames, num_tokens = self._clips[bucket], self._frames[bucket], self._tokens[bucket]
@@ -111,7 +125,21 @@ class BatchParser:
             "tokens": tf.cast(tokens, tf.int64),
             "token_counts": tf.pad(tf.gather(all_tokens.row_lengths(), places), empty),
             "rows": rows,
+            **self._cut_references(chunk, places=places, empty=empty),
         }
+
+    def _cut_references(self, chunk: ParsedChunk, *, places: tf.Tensor, empty: list) -> dict[str, tf.Tensor]:
+        """The references of the records at `places`, with `empty` rows after them; nothing without references."""
+        if self._references is None:
+            return {}
+        parts = ReferenceParts(*(tf.pad(tf.gather(one, places), empty) for one in chunk.references))
+        frames = self._references.crop_frames
+        mel = tf.cond(
+            tf.size(chunk.mel) > 0,
+            lambda: cut_mels(chunk.mel, parts=parts, num_frames=frames, contract=self._contract),
+            lambda: tf.zeros([tf.size(parts.frames), frames, self._contract.features.n_mels], self._contract.mel_dtype),
+        )
+        return {FIELD: mel, FRAMES_FIELD: tf.cast(parts.frames, tf.int64)}
 
 
 class StoredMel:

@@ -26,6 +26,7 @@ from trainer.data.parser import BatchParser
 from trainer.data.plan import Plan
 from trainer.data.position import Position, Share
 from trainer.data.record_index import cut_blocks, read_record_index
+from trainer.data.references import ReferenceChooser, reference_share
 from trainer.platform.tf_errors import is_collective_error, is_device_error
 
 # Errors of reading: a corrupt record, or a file that cannot be read. Any other error is a bug.
@@ -47,8 +48,22 @@ _UNREADABLE = (
 class Stream:
     """Batches of one split of a dataset."""
 
-    def __init__(self, dataset: Dataset, *, split: str, plan: Plan, config: InputConfig, seed: int):
+    def __init__(
+        self,
+        dataset: Dataset,
+        *,
+        split: str,
+        plan: Plan,
+        config: InputConfig,
+        seed: int,
+        vocabulary: Vocabulary | None = None,
+        crop_frames: int | None = None,
+    ):
         """Read the manifests of the split and prepare the order of its epochs.
+
+        Args:
+            vocabulary: that numbers the tokens; None: the dataset's.
+            crop_frames: longest reference from another clip, if `config.reference` asks for such ones; None: none.
 
         Raises:
             UserError: a manifest or a shard is absent, or they do not belong together.
@@ -60,11 +75,16 @@ class Stream:
         self._blocks = cut_blocks(self._records, chunk_bytes=config.chunk_bytes)
         self._weights = plan.rates[split]  # [rows] how often an epoch samples each record, on average
         self._bucket = assign_buckets(plan.buckets, self._records.frames, self._records.tokens)
-        vocabulary = Vocabulary.load(dataset.layout.vocabulary)
+        vocabulary = vocabulary or Vocabulary.load(dataset.layout.vocabulary)
         contract = dataset.info.contract
         with tf.device(HOST):
             self._order = self._make_order(weights=self._weights, seed=seed)
-            parser = BatchParser(plan.buckets, records=self._records, contract=contract, vocabulary=vocabulary)
+            share, references = reference_share(config.reference), None
+            if share and crop_frames:
+                references = ReferenceChooser(dataset, split=split, crop_frames=crop_frames, share=share, seed=seed)
+            parser = BatchParser(
+                plan.buckets, records=self._records, contract=contract, vocabulary=vocabulary, references=references
+            )
         self._graph = BatchGraph(
             self._blocks,
             records=self._records,

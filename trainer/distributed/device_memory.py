@@ -67,6 +67,9 @@ def full_batch(bucket: Bucket, *, like: dict[str, tf.TensorSpec]) -> Batch:
     """Make a batch of a bucket's shape without padding; `like` gives names and dtypes as in the input stream."""
     lengths = {"mel": [bucket.frames, like["mel"].shape[-1]], "tokens": [bucket.tokens]}
     full = {"frames": bucket.frames, "token_counts": bucket.tokens}
+    if "reference" in like:
+        lengths["reference"] = like["reference"].shape[1:]
+        full["reference_frames"] = like["reference"].shape[1]
     return {
         name: tf.fill([bucket.clips, *lengths.get(name, [])], tf.cast(full.get(name, 0), spec.dtype))
         for name, spec in like.items()

@@ -53,6 +53,23 @@ def choose_crop(
     return Crop(tf.where(is_valid[:, :, None], cropped, 0.0), length, mask)
 
 
+def replace_crop(crop: Crop, mel: tf.Tensor, frames: tf.Tensor) -> Crop:
+    """The crops, replaced by parts of other clips where there are such parts; a dropped reference stays dropped.
+
+    Of the clip itself, a part of another clip shows nothing, so that no frame is excluded from the loss.
+
+    Args:
+        mel, frames: [B, C, M] in ln magnitude, zeros past [B] int32 frames; 0: no part. C is no less than the crops'.
+    """
+    is_other = (frames > 0) & (crop.frames > 0)
+    own = tf.pad(crop.mel, [[0, 0], [0, mel.shape[1] - crop.mel.shape[1]], [0, 0]])
+    return Crop(
+        tf.where(is_other[:, None, None], mel, own),
+        tf.where(is_other, frames, crop.frames),
+        crop.reference_mask & ~is_other[:, None],
+    )
+
+
 def uncropped_part(mel: tf.Tensor, frames: tf.Tensor, *, crop: Crop) -> tuple[tf.Tensor, tf.Tensor]:
     """A piece of each mel [B, F, M] with `frames` [B] that its crop does not show, no longer than crops are.
 

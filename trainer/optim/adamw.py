@@ -33,10 +33,21 @@ class AdamW:
     """Decoupled weight decay (Loshchilov & Hutter, 2019, algorithm 2) after clipping by the global norm."""
 
     def __init__(
-        self, config: OptimizerConfig, *, steps: int, variables: Sequence[keras.Variable], scales_loss: bool = False
+        self,
+        config: OptimizerConfig,
+        *,
+        steps: int,
+        variables: Sequence[keras.Variable],
+        scales_loss: bool = False,
+        rate_factors: Sequence[float] | None = None,
     ):
-        """`scales_loss` is for gradients in float16."""
+        """
+        Args:
+            scales_loss: for gradients in float16.
+            rate_factors: of the learning rate of each variable; None: 1.
+        """
         self._config, self._steps, self._targets = config, steps, variables
+        self._rate_factors = rate_factors or [1.0] * len(variables)
         self._counters = {name: _counter(name) for name in _COUNTERS}
         self.iterations = self._counters["iterations"]
         self.rate_scale = keras.Variable(1.0, dtype="float32", trainable=False, name="rate_scale")
@@ -140,8 +151,8 @@ class AdamW:
             rate * config.weight_decay,
         )
         averages = self._average.values if self._average else [None] * len(self._targets)
-        for variable, momentum, velocity, average, gradient in zip(
-            self._targets, self._momenta, self._velocities, averages, gradients, strict=True
+        for variable, factor, momentum, velocity, average, gradient in zip(
+            self._targets, self._rate_factors, self._momenta, self._velocities, averages, gradients, strict=True
         ):
             weight, first, second = (tf.convert_to_tensor(one.value) for one in (variable, momentum, velocity))
             # the selected value, not the candidate, is used below; otherwise XLA computes it once for each use, and
@@ -149,7 +160,8 @@ class AdamW:
             first = tf.where(is_finite, first + new_1 * (gradient - first), first)
             second = tf.where(is_finite, second + new_2 * (tf.square(gradient) - second), second)
             update = corrected * first / (tf.sqrt(second) + epsilon)
-            moved = weight - (update + decay * weight if len(weight.shape) > 1 else update)
+            change = update + decay * weight if len(weight.shape) > 1 else update
+            moved = weight - (change if factor == 1.0 else factor * change)
             weight = tf.where(is_finite, moved, weight)
             for target, value in ((momentum, first), (velocity, second), (variable, weight)):
                 assign(target, value)

@@ -20,8 +20,9 @@ from shared.dataset import Dataset, contract_differences
 from shared.errors import UserError
 from shared.files import write_json
 from shared.locks import read_lock
+from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
-from trainer.checkpoint.run_dir import RunInfo, load_trained_model, prepare_run_info, read_run_info
+from trainer.checkpoint.run_dir import RunInfo, load_trained_model, read_run_info
 from trainer.config.loss_config import LossConfig
 from trainer.data.bucket_types import Bucket
 from trainer.data.dataset_checks import open_dataset
@@ -36,6 +37,8 @@ from trainer.training.data_module import DataModule
 from trainer.training.synthesis_eval import SynthesisEval
 from trainer.training.train_step import Batch, EvalStep
 from trainer.training.validation import evaluate_batches
+
+MAX_SHOWN = 5  # tokens in a message
 
 
 class EvalResult(NamedTuple):
@@ -62,11 +65,17 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
     with read_lock(data):
         dataset, trained = open_dataset(data), read_run_info(run)
         config = trained.config
-        _check_data(trained, dataset=dataset, run=run)
-        info = prepare_run_info(run, config=config, dataset=dataset)
-        feed = DataModule(config, dataset=dataset, run=run, info=info, devices=info.devices)
+        check_data(trained, dataset=dataset, run=run)
+        feed = DataModule(
+            config,
+            dataset=dataset,
+            run=run,
+            info=trained,
+            devices=trained.devices,
+            vocabulary=Vocabulary.load(run / "vocab.json"),
+        )
         stream, buckets = feed.validation, feed.validation_plan.buckets
-        model, progress = load_trained_model(run, saved, info=info)  # the best may be another by now
+        model, progress = load_trained_model(run, saved, info=trained)  # the best may be another by now
         speaks = config.synthesis_eval if spoken is None else config.synthesis_eval.model_copy(update={"clips": spoken})
         running = SynthesisEval(
             model, config=speaks, dataset=dataset, lengths=trained.lengths, seed=config.seed, xla=config.xla
@@ -84,19 +93,26 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         return EvalResult(saved._replace(step=progress.step), clips, losses, _spoken(running))
 
 
-def _check_data(trained: RunInfo, *, dataset: Dataset, run: Path) -> None:
-    """Raises UserError unless the model of the run can read the dataset's mels and tokens."""
+def check_data(trained: RunInfo, *, dataset: Dataset, run: Path, ignored: frozenset[str] = frozenset()) -> None:
+    """Raise UserError unless the model of the run can read the dataset's mels and tokens.
+
+    Args:
+        ignored: fields of the contract that may differ.
+    """
     data = dataset.layout.root
-    if differences := contract_differences(trained.contract, dataset.info.contract):
+    differences = contract_differences(trained.contract, dataset.info.contract)
+    if differences := {key: values for key, values in differences.items() if key not in ignored}:
         fields = "; ".join(f"{key} is {there}, the run has {here}" for key, (here, there) in differences.items())
         raise UserError(
             f"{data}: other mels or tokens than {run} was trained on: {fields}; evaluate on the run's own dataset, or "
             "build this one with the run's values"
         )
-    if trained.vocabulary_sha256 != dataset.info.vocabulary_sha256:
+    own, its = Vocabulary.load(run / "vocab.json"), Vocabulary.load(dataset.layout.vocabulary)
+    if unknown := [piece for nllb_id, piece in zip(its.nllb_ids, its.pieces, strict=True) if int(nllb_id) not in own]:
+        shown = " ".join(unknown[:MAX_SHOWN])
         raise UserError(
-            f"{data}: another vocabulary than {run} was trained with; evaluate on the run's own dataset, or on one "
-            "that was built from the same corpora"
+            f"{data}: {len(unknown):,} of its tokens are unknown to {run}, such as {shown}; evaluate on the run's own "
+            "dataset, or on one that was built from the same corpora"
         )
 
 
@@ -110,8 +126,9 @@ def _losses(
     compilations: CompilationLogger,
 ) -> dict[str, float]:
     stored = translate_oom_in_input(stream.once(device=Devices(Hosts()).first, log=_log))
-    batches = _log_compilations(stored, buckets=buckets, compilations=compilations)
-    shown = _show_progress(running.collect_clips(batches, stream=stream), clips=len(stream.sampled_rows))
+    batches = log_compilations(stored, buckets=buckets, compilations=compilations)
+    collected = running.collect_clips(batches, stream=stream)
+    shown = show_progress(collected, clips=len(stream.sampled_rows), what="clips evaluated")
     try:
         validated = evaluate_batches(shown, step=lambda batch: translate_oom(step, batch), losses=losses)
     except OutOfMemory as event:
@@ -140,7 +157,7 @@ def _log(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
-def _log_compilations(
+def log_compilations(
     batches: Iterable[Batch], *, buckets: tuple[Bucket, ...], compilations: CompilationLogger
 ) -> Iterator[Batch]:
     """The batches; a line is logged before the first one of each shape."""
@@ -149,11 +166,11 @@ def _log_compilations(
         yield batch
 
 
-def _show_progress(batches: Iterable[Batch], *, clips: int) -> Iterator[Batch]:
-    """The batches; a progress bar shows the clips that were evaluated and the time left."""
+def show_progress(batches: Iterable[Batch], *, clips: int, what: str) -> Iterator[Batch]:
+    """The batches; a progress bar shows how many clips they had so far, of `clips`, and the time left."""
     columns = TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task("clips evaluated", total=clips)
+        task = progress.add_task(what, total=clips)
         for batch in batches:
             yield batch
             progress.advance(task, int(tf.math.count_nonzero(batch["frames"])))

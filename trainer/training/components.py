@@ -9,15 +9,16 @@ import keras
 import tensorflow as tf
 
 from shared.dataset import Dataset
-from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import named_variables
-from trainer.checkpoint.run_dir import RunInfo, build_model
+from trainer.checkpoint.checkpoint import list_checkpoints, named_variables
+from trainer.checkpoint.pretrained import load_pretrained, open_pretrained
+from trainer.checkpoint.run_dir import RunInfo, build_model, run_vocabulary
 from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_types import Bucket
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import translate_oom
 from trainer.distributed.devices import Batch, Devices
 from trainer.optim.adamw import AdamW
+from trainer.optim.part_rates import freeze, variable_factors
 from trainer.training.data_module import DataModule
 from trainer.training.memory_probe import probe_memory
 from trainer.training.train_step import TrainStep
@@ -33,17 +34,25 @@ class TrainComponents:
         keras.utils.set_random_seed(config.seed)
         self._config, self._hosts = config, hosts
         self.devices = Devices(hosts)
-        self.data = DataModule(config, dataset=dataset, run=run, info=info, devices=self.devices.count)
+        vocabulary = run_vocabulary(info, dataset=dataset)
+        self.data = DataModule(
+            config, dataset=dataset, run=run, info=info, devices=self.devices.count, vocabulary=vocabulary
+        )
         hosts.check_equal(self.data.train.fingerprint, what="the order of batches")
-        vocabulary = Vocabulary.load(dataset.layout.vocabulary)
         mel = dataset.info.mel
+        self.origin = "starting from fresh weights"
         with self.devices.scope():
             self.model = build_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
             self.model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))
+            if config.init_from and hosts.is_chief and not list_checkpoints(run):  # other hosts get the chief's weights
+                pretrained = open_pretrained(Path(config.init_from))
+                self.origin = load_pretrained(pretrained, model=self.model, vocabulary=vocabulary)
+            freeze(self.model, factors=config.rate_factors)
             self.optimizer = AdamW(
                 config.optimizer,
                 steps=config.steps,
                 variables=self.model.trainable_variables,
+                rate_factors=variable_factors(self.model, factors=config.rate_factors),
                 scales_loss=config.model.precision == "float16",
             )
         self._step = TrainStep(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from shared.dataset import Dataset
 from shared.errors import UserError
+from shared.vocabulary import Vocabulary
 from trainer.checkpoint.run_dir import RunInfo, add_bucket_limit
 from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_types import Bucket
@@ -20,12 +21,23 @@ REDUCTION = 0.75  # of the clips in a bucket that does not fit into memory
 class DataModule:
     """Bucket plan and streams of a run; `reduce_bucket` replaces them."""
 
-    def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, devices: int):
+    def __init__(
+        self,
+        config: TrainConfig,
+        *,
+        dataset: Dataset,
+        run: Path,
+        info: RunInfo,
+        devices: int,
+        vocabulary: Vocabulary | None = None,
+    ):
         """
         Args:
             devices: number of devices that share a training batch; a validation batch is as large as one device's part.
+            vocabulary: of the model; None: the dataset's.
         """
         self._config, self._dataset, self._run, self._devices = config, dataset, run, devices
+        self._vocabulary = vocabulary
         self._full_plan = plan_dataset(
             dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=info.planned_steps
         )
@@ -34,7 +46,15 @@ class DataModule:
     def _set_plan(self, plan: Plan) -> None:
         self.plan, self.validation_plan = plan, plan.per_device(self._devices)
         self.train, self.validation = (
-            Stream(self._dataset, split=split, plan=plan, config=self._config.input, seed=self._config.seed)
+            Stream(
+                self._dataset,
+                split=split,
+                plan=plan,
+                config=self._config.input,
+                seed=self._config.seed,
+                vocabulary=self._vocabulary,
+                crop_frames=self._config.model.crop_frames,
+            )
             for split, plan in (("train", self.plan), ("validation", self.validation_plan))
         )
 

@@ -24,7 +24,7 @@ from shared.errors import UserError
 from trainer.config.loss_config import LossConfig
 from trainer.distributed.device_memory import bucket_of
 from trainer.model.decoder import Decoded
-from trainer.model.reference_crop import Crop, choose_crop, uncropped_part
+from trainer.model.reference_crop import Crop, choose_crop, replace_crop, uncropped_part
 from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW, global_norm
@@ -215,10 +215,13 @@ class EvalStep:
 
 
 def prepare_inputs(model: XTTS, batch: Batch, *, noise: RngStream | None) -> StepInputs:
-    """Cast a batch of the input stream, and choose a reference crop of each clip."""
+    """Cast a batch of the input stream, and choose a reference crop of each clip, unless the batch brings one."""
     mel, config = tf.cast(batch["mel"], tf.float32), model.config
     frames, tokens, token_counts = (tf.cast(batch[name], tf.int32) for name in ("frames", "tokens", "token_counts"))
     crop = choose_crop(mel, frames, crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise)
+    if "reference" in batch:
+        other = tf.cast(batch["reference"], tf.float32), tf.cast(batch["reference_frames"], tf.int32)
+        crop = replace_crop(crop, *other)
     return StepInputs(mel, frames, tokens, token_counts, crop)
 
 

@@ -79,7 +79,7 @@ class Trainer:
 
     def resume(self) -> str:
         """Load the run's last checkpoint, if there is one; return a line for the log."""
-        return self._state.resume()
+        return self._state.resume(origin=self._components.origin)
 
     def fit(self, *, allocator: str, notice: str) -> FitResult:
         """Train to the last step.

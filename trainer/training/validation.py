@@ -112,7 +112,8 @@ class Validation:
         terms = config.loss.model_dump(exclude={"adaptive", "guided_attention"})
         spoken = config.synthesis_eval
         score = [] if spoken.best_by == "loss" else [spoken.model_dump(include={"clips", "listener", "best_by"})]
-        return json.dumps([terms, config.model.crop_frames, stream.contents, *score])
+        reference = config.input.model_dump(include={"reference"}, exclude_defaults=True)
+        return json.dumps([terms, config.model.crop_frames, stream.contents, *score, *reference.values()])
 
     @property
     def _programs(self) -> int:

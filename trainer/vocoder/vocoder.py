@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from shared.errors import UserError
 from shared.features import FeatureSpec
-from trainer.vocoder.vocoder_file import Generator, feature_differences, read_vocoder
+from trainer.vocoder.vocoder_file import Generator, read_vocoder, refuse_other_mels
 
 MAX_FRAMES = 1024  # at once; a minute at once would take gigabytes
 
@@ -40,9 +39,8 @@ class Vocoder:
             UserError: the file cannot be read, is no vocoder, or is one for other mels.
         """
         generator, info = read_vocoder(path)
-        if spec and (differences := feature_differences(info.features, spec)):
-            kinds = f"a vocoder for mels of {info.features.name}, not {spec.name}"
-            raise UserError(f"{path}: {kinds}: {'; '.join(differences)}")
+        if spec:
+            refuse_other_mels(info.features, expected=spec, source=f"{path}: a vocoder for mels")
         return cls(generator, spec=info.features)
 
     def __call__(self, log_mel: np.ndarray) -> np.ndarray:

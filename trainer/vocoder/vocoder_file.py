@@ -56,6 +56,12 @@ def feature_differences(first: FeatureSpec, second: FeatureSpec) -> list[str]:
     return [f"{key} is {one}, expected {other}" for key, (one, other) in pairs.items() if one != other]
 
 
+def refuse_other_mels(found: FeatureSpec, *, expected: FeatureSpec, source: str) -> None:
+    """Raise UserError if two feature specs differ; `source` says what has the first one: `FILE: a vocoder for mels`."""
+    if differences := feature_differences(found, expected):
+        raise UserError(f"{source} of {found.name}, not {expected.name}: {'; '.join(differences)}")
+
+
 def make_generator(config: GeneratorConfig, *, n_mels: int) -> Generator:
     """A generator with new weights."""
     if isinstance(config, VocosConfig):

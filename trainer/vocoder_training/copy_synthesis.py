@@ -1,4 +1,7 @@
-"""Validation of a vocoder: the first clips of the validation split through the generator, beside their recordings."""
+"""Validation of a vocoder: the first clips of the validation split through the generator, beside their recordings.
+
+With predicted mels, these go through the generator, and the sounds are compared with the recordings all the same.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from trainer.data.record_index import read_record_index
 from trainer.data.wav_decoder import read_pcm, to_mono
 from trainer.evaluation.dtw import DB_PER_NEPER
 from trainer.vocoder.vocoder_file import Generator
+from trainer.vocoder_training.predicted_mels import PredictedMels
 
 
 class Clip(NamedTuple):
@@ -21,23 +25,24 @@ class Clip(NamedTuple):
 
     utterance_id: str
     mel: np.ndarray  # [F, M] in ln magnitude
+    given: np.ndarray  # what the generator gets: this mel, or the predicted one
     samples: np.ndarray  # [S] float32
 
 
 class CopySynthesis:
     """Recordings that are always the same, and what a generator makes of their mels."""
 
-    def __init__(self, dataset: Dataset, *, clips: int):
+    def __init__(self, dataset: Dataset, *, clips: int, mels: PredictedMels | None = None):
         """
         Raises:
-            UserError: the validation split has no clip, or a recording cannot be read.
+            UserError: the validation split has no clip, or a recording or a mel cannot be read.
         """
         self._log_mel = LogMel(dataset.info.contract.features)
-        self.clips = _read_clips(dataset, count=clips, log_mel=self._log_mel)
+        self.clips = _read_clips(dataset, count=clips, log_mel=self._log_mel, mels=mels)
 
     def synthesize(self, generator: Generator) -> list[np.ndarray]:
         """The samples [S] of each clip's mel."""
-        return [generator.call(tf.constant(clip.mel[None]))[0].numpy() for clip in self.clips]
+        return [generator.call(tf.constant(clip.given[None]))[0].numpy() for clip in self.clips]
 
     def measure(self, sounds: list[np.ndarray]) -> dict[str, float]:
         """The mean over clips of the mean difference in mel, in dB."""
@@ -49,11 +54,13 @@ class CopySynthesis:
         return {"loss": float(np.mean(distances)), "mel_distance_db": float(DB_PER_NEPER * np.mean(distances))}
 
 
-def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel) -> list[Clip]:
+def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel, mels: PredictedMels | None) -> list[Clip]:
     records, spec = read_record_index(dataset, split="validation"), dataset.info.contract.features
+    names = records.utterance_id.to_pylist()
+    mel_paths = mels.paths(names) if mels else names
     found = []
-    for row in range(min(count, len(records.frames))):
-        path, name = records.audio_path[row].as_py(), records.utterance_id[row].as_py()
+    for row in [row for row, path in enumerate(mel_paths) if path][:count]:
+        path, name = records.audio_path[row].as_py(), names[row]
         samples = int(np.rint(records.duration_s[row] * spec.sample_rate_hz))
         try:
             pcm = read_pcm(
@@ -66,8 +73,10 @@ def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel) -> list[Clip]:
             reason = error.message.splitlines()[0]
             raise UserError(f"{path}: the recording of {name} cannot be read ({reason})") from error
         signal = to_mono(type(pcm)(pcm.content[0], pcm.channels[0]))
-        found.append(Clip(name, log_mel(signal).numpy(), signal.numpy()))
+        mel = log_mel(signal).numpy()
+        given = mels.load(mel_paths[row], name=name, frames=len(mel)) if mels else mel
+        found.append(Clip(name, mel, given, signal.numpy()))
     if not found:
-        root = dataset.layout.root
-        raise UserError(f"{root}: the validation split has no clip; build it with validation_fraction above 0")
+        root, kind = dataset.layout.root, f" with a mel in {mels.folder}" if mels else ""
+        raise UserError(f"{root}: the validation split has no clip{kind}; build it with validation_fraction above 0")
     return found

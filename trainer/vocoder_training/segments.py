@@ -5,7 +5,8 @@ start at any step, and continues there as an uninterrupted one. Each epoch takes
 
     step ──► rows, offsets ──► wav files ──► samples ──► reflected at the clip's ends, cut ──► mel [F, M], samples [S]
 
-The mel of a segment is that part of the clip's mel, value by value: frames at its ends see the samples around it.
+The mel of a segment is that part of the clip's mel, value by value: frames at its ends see the samples around it. With
+predicted mels, it is that part of the mel that an acoustic model predicted for the clip.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from trainer.data.online_mel import recording_error
 from trainer.data.position import Position
 from trainer.data.record_index import read_record_index
 from trainer.data.wav_decoder import Pcm, read_pcm, to_mono
+from trainer.vocoder_training.predicted_mels import PredictedMels
 
 PREFETCHED = 4  # batches
 
@@ -36,11 +38,20 @@ class SegmentStream:
     """Segments of the recordings of one split."""
 
     def __init__(
-        self, dataset: Dataset, *, split: str, segment_frames: int, segment_samples: int, batch_size: int, seed: int
+        self,
+        dataset: Dataset,
+        *,
+        split: str,
+        segment_frames: int,
+        segment_samples: int,
+        batch_size: int,
+        seed: int,
+        mels: PredictedMels | None = None,
     ):
         """
         Args:
             segment_samples: S, the samples that the generator gives for the frames.
+            mels: the mels of the segments; clips without one are left out. None: the recordings' own mels.
 
         Raises:
             UserError: the dataset stores mels and has no recordings, or too few clips are long enough.
@@ -54,16 +65,22 @@ class SegmentStream:
         self._records = records = read_record_index(dataset, split=split)
         self._spec, self._log_mel = contract.features, LogMel(contract.features)
         self._frames, self._samples, self._batch_size, self._seed = segment_frames, segment_samples, batch_size, seed
-        rows = np.flatnonzero(records.frames >= segment_frames)
+        ids = records.utterance_id.to_pylist()
+        mel_paths = mels.paths(ids) if mels else ids
+        has_mel = np.array([path != "" for path in mel_paths], bool)
+        self.clips_without_mel = int(np.sum(~has_mel))
+        rows = np.flatnonzero((records.frames >= segment_frames) & has_mel)
         if len(rows) < batch_size:
+            kind = f" and a mel in {mels.folder}" if mels else ""
             raise UserError(
-                f"{root}: {len(rows):,} clips of the split {split} have {segment_frames} frames or more, and a batch "
-                f"takes {batch_size}; lower batch_size or segment_frames"
+                f"{root}: {len(rows):,} clips of the split {split} have {segment_frames} frames or more{kind}, and a "
+                f"batch takes {batch_size}; lower batch_size or segment_frames"
             )
-        self._rows = rows
-        paths = np.array(records.audio_path.to_pylist(), object)[rows]
-        ids = np.array(records.utterance_id.to_pylist(), object)[rows]
-        self._paths = tf.constant(paths.tolist(), tf.string)
+        self._rows, self._mels = rows, mels
+        paths, ids, mel_paths = (
+            [column[row] for row in rows] for column in (records.audio_path.to_pylist(), ids, mel_paths)
+        )
+        self._paths, self._ids, self._mel_paths = (tf.constant(column, tf.string) for column in (paths, ids, mel_paths))
         self._names = tf.constant(
             [f"{Path(path).absolute()}: the recording of {name}" for path, name in zip(paths, ids, strict=True)]
         )
@@ -80,7 +97,9 @@ class SegmentStream:
     @property
     def fingerprint(self) -> str:
         """A hash of everything that decides which segments a step gets."""
-        facts = [self._frames, self._batch_size, self._seed, self._records.utterance_id.to_pylist()]
+        facts: list[object] = [self._frames, self._batch_size, self._seed, self._records.utterance_id.to_pylist()]
+        if self._mels:
+            facts += [self._rows.tolist(), self._mels.info.checkpoint_sha256]
         return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
 
     def position(self, step: int) -> Position:
@@ -92,7 +111,7 @@ class SegmentStream:
         """The segments of step `step` (from 0) and of all later ones: mel [B, F, M] and samples [B, S], float32.
 
         Raises:
-            UserError: a recording cannot be read, or is not what it was when the dataset was built.
+            UserError: a recording cannot be read, or is not what it was when the dataset was built; or a mel.
         """
         numbers = tf.data.Dataset.counter(start=step)
         batches = numbers.map(self._batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
@@ -101,6 +120,8 @@ class SegmentStream:
         try:
             yield from batches
         except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError, tf.errors.PermissionDeniedError) as error:
+            if self._mels and (message := self._mels.error_message(error)):
+                raise UserError(message) from error
             if (message := recording_error(error, records=self._records)) is None:
                 raise
             advice = "put the file back that the dataset was built from, or build it again"
@@ -122,8 +143,16 @@ class SegmentStream:
             tf.TensorSpec([self._frames, self._spec.n_mels], tf.float32),
             tf.TensorSpec([self._samples], tf.float32),
         )
-        mels, samples = tf.map_fn(self._cut, (pcm, starts), fn_output_signature=shapes)
+        given = pcm, starts, self._read_mels(clips)
+        mels, samples = tf.map_fn(self._cut, given, fn_output_signature=shapes)
         return {"mel": mels, "samples": samples}
+
+    def _read_mels(self, clips: tf.Tensor) -> tf.Tensor:
+        """The predicted mels [B] string of clips; without such mels, any strings."""
+        if not self._mels:
+            return tf.gather(self._mel_paths, clips)
+        names, frames = tf.gather(self._ids, clips), tf.gather(self._num_frames, clips)
+        return self._mels.read(tf.gather(self._mel_paths, clips), names=names, frames=frames)
 
     def _clips_of(self, step: tf.Tensor) -> tf.Tensor:
         """The clips [B] of a step: the next ones of the epoch's order, which may go over into the next epoch."""
@@ -136,11 +165,13 @@ class SegmentStream:
         ]
         return tf.where(epochs == first, *(tf.gather(order, places) for order in orders))
 
-    def _cut(self, given: tuple[Pcm, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+    def _cut(self, given: tuple[Pcm, tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
         """The mel and the samples of a segment that begins with frame `start`."""
-        pcm, start = given
+        pcm, start, stored = given
         spec = self._spec
         padded, begin = self._log_mel.pad(to_mono(pcm)), start * spec.hop_samples
-        seen = padded[begin : begin + (self._frames - 1) * spec.hop_samples + spec.n_fft]
         heard = padded[begin + spec.pad_samples : begin + spec.pad_samples + self._samples]
+        if self._mels:
+            return self._mels.decode(stored)[start : start + self._frames], heard
+        seen = padded[begin : begin + (self._frames - 1) * spec.hop_samples + spec.n_fft]
         return self._log_mel.of_padded(seen), heard

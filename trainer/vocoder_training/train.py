@@ -24,11 +24,12 @@ from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.samples import as_int16
 from trainer.monitoring.session import Session
 from trainer.training.signals import Interrupted, SignalHandler
-from trainer.vocoder.vocoder_file import VocoderInfo, write_vocoder
+from trainer.vocoder.vocoder_file import VocoderInfo, read_vocoder, refuse_other_mels, write_vocoder
 from trainer.vocoder_training.copy_synthesis import CopySynthesis
 from trainer.vocoder_training.gan import Gan, GanOptimizer
 from trainer.vocoder_training.gan_losses import GanLosses
 from trainer.vocoder_training.gan_step import GanStep
+from trainer.vocoder_training.predicted_mels import PredictedMels
 from trainer.vocoder_training.segments import SegmentStream
 
 MAX_SKIPPED = 10  # consecutive steps that are not finite, before the run ends
@@ -64,8 +65,11 @@ class _Trainer:
     def __init__(self, config: VocoderTrainConfig, *, dataset: Dataset, run: Path):
         self._config, self._run, self._spec = config, run, dataset.info.contract.features
         _check_generator(config.generator, spec=self._spec)
+        mels = PredictedMels(Path(config.mels), spec=self._spec) if config.mels else None
         keras.utils.set_random_seed(config.seed)
         self._gan = Gan(config, spec=self._spec)
+        if config.init_from and not list_checkpoints(run):
+            _init_from(Path(config.init_from), gan=self._gan, config=config.generator, spec=self._spec)
         self._optimizer = GanOptimizer(config, gan=self._gan)
         self._stream = SegmentStream(
             dataset,
@@ -74,8 +78,9 @@ class _Trainer:
             segment_samples=self._segment_samples(),
             batch_size=config.batch_size,
             seed=config.seed,
+            mels=mels,
         )
-        self._validation = CopySynthesis(dataset, clips=config.validation_clips)
+        self._validation = CopySynthesis(dataset, clips=config.validation_clips, mels=mels)
         losses = GanLosses(config.loss, spec=self._spec)
         self._step = GanStep(self._gan, self._optimizer, losses=losses, xla=config.xla)
         contract = json.dumps([dataset.info.contract.features.name, config.generator.model_dump()])
@@ -111,11 +116,24 @@ class _Trainer:
             Session(gpus=gpus, first_step=progress.step + 1) as session,
         ):
             logger.log(f"generator of {self._gan.generator.count_params():,} parameters; {notice}")
+            for line in self._origins(progress.step):
+                logger.log(line)
             if progress.step < config.steps:
                 logger.log(f"{'XLA compiles or loads' if config.xla else 'TensorFlow traces'} the training step")
                 self._run_steps(logger, signals, session)
             self._state.wait()
         return Fitted(self._state.progress.step, self._run / VOCODER, self._distance_db)
+
+    def _origins(self, step: int) -> list[str]:
+        """Lines for the log: where the weights of the first step and the mels come from."""
+        config, lines = self._config, []
+        if config.init_from and step == 0:
+            lines.append(f"the generator begins with the weights of {config.init_from}")
+        if config.mels:
+            left_out = self._stream.clips_without_mel
+            without = f"; {left_out:,} training clips have none there and are left out" if left_out else ""
+            lines.append(f"mels of {config.mels}{without}")
+        return lines
 
     def _run_steps(self, logger: RunLogger, signals: SignalHandler, session: Session) -> None:
         config, state = self._config, self._state
@@ -192,6 +210,23 @@ def _check_generator(config: GeneratorConfig, *, spec: FeatureSpec) -> None:
         own, its = getattr(config, name, None), getattr(spec, name)
         if own is not None and own != its:
             raise UserError(f"generator: {name} is {own}, the dataset's mels have {its}; they are of {spec.name}")
+
+
+def _init_from(path: Path, *, gan: Gan, config: GeneratorConfig, spec: FeatureSpec) -> None:
+    """Give the generator the weights of a vocoder file.
+
+    Raises:
+        UserError: the file cannot be read, or is a vocoder with other settings or for other mels.
+    """
+    generator, info = read_vocoder(path)
+    if info.generator != config:
+        own, other = config.model_dump(), info.generator.model_dump()
+        names = [name for name in {**own, **other} if own.get(name) != other.get(name)]
+        pairs = [f"{name}={other[name]}" if name in other else f"no {name}" for name in names]
+        raise UserError(f"{path}: another generator than the config's; expected there: {', '.join(pairs)}")
+    refuse_other_mels(info.features, expected=spec, source=f"{path}: a vocoder for mels")
+    for own_weight, weight in zip(gan.generator.weights, generator.weights, strict=True):
+        own_weight.assign(weight)
 
 
 def _check_run(run: Path, *, config: VocoderTrainConfig) -> None:

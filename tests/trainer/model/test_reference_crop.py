@@ -106,6 +106,36 @@ def test_so_many_clips_are_trained_without_a_reference_as_the_model_is_told(shar
     assert found == pytest.approx(share, abs=5 * np.sqrt(share * (1 - share) / clips))
 
 
+def test_a_part_of_another_clip_replaces_the_own_crop_unless_the_reference_is_dropped() -> None:
+    clips, frames = 400, 12
+    batch = {
+        "mel": tf.ones([clips, frames, 1]),
+        "frames": tf.fill([clips], frames),
+        "tokens": tf.ones([clips, 1], tf.int32),
+        "token_counts": tf.ones([clips], tf.int32),
+        "reference": 2.0 * tf.ones([clips, 16, 1]) * tf.sequence_mask([5, 0] * (clips // 2), 16, tf.float32)[..., None],
+        "reference_frames": tf.constant([5, 0] * (clips // 2)),
+    }
+    config = ModelConfig(size="pico", crop_frames=16, reference_dropout=0.2)
+    inputs = prepare_inputs(SimpleNamespace(config=config), batch, noise=RngStream(seed=1, step=tf.constant(1)))  # type: ignore[arg-type]
+    lengths, mask, mels = (
+        inputs.crop.frames.numpy(),
+        inputs.crop.reference_mask.numpy(),
+        inputs.crop.mel.numpy()[..., 0],
+    )
+    assert mels.shape == (clips, 16)
+    dropped = lengths == 0
+    assert 0.1 < np.mean(dropped[::2]) < 0.3
+    assert not mels[dropped].any()
+    heard_other, heard_own = np.arange(clips) % 2 == 0, np.arange(clips) % 2 == 1
+    assert set(lengths[heard_other & ~dropped]) == {5}
+    assert (mels[heard_other & ~dropped][:, :5] == 2.0).all()
+    assert not mels[heard_other & ~dropped][:, 5:].any()
+    assert not mask[heard_other].any()
+    assert (mels[heard_own & ~dropped][:, 0] == 1.0).all()
+    assert mask[heard_own & ~dropped].any(axis=1).all()
+
+
 def test_a_tenth_is_trained_without_a_reference_where_nothing_else_is_said() -> None:
     assert ModelConfig().reference_dropout == 0.1
 

@@ -13,10 +13,11 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import preset
+from shared.vocabulary import Vocabulary
 from tests.trainer import device_runs
 from tests.trainer.conftest import built
 from tests.trainer.models import NARROW, same_for_all
-from trainer.checkpoint.run_dir import RunInfo
+from trainer.checkpoint.run_dir import RunInfo, write_run_files
 from trainer.config.model_sizes import SIZES
 from trainer.config.train_config import TrainConfig
 from trainer.tools import evaluate as evaluation
@@ -109,16 +110,22 @@ def test_a_folder_without_a_run_is_one_line(data: Path, command: Callable, tmp_p
 
 def test_data_of_another_contract_are_refused_with_both_values_of_each_field(dataset: Dataset, tmp_path: Path) -> None:
     info = RunInfo.of(TrainConfig(), dataset=dataset)
-    evaluation._check_data(info, dataset=dataset, run=tmp_path)
+    write_run_files(tmp_path, info, dataset=dataset)
+    evaluation.check_data(info, dataset=dataset, run=tmp_path)
     features = preset("bigvgan-24k-100")
     other = with_info(dataset, contract=dataset.info.contract.model_copy(update={"features": features}))
     with pytest.raises(UserError) as found:
-        evaluation._check_data(info, dataset=other, run=tmp_path)
+        evaluation.check_data(info, dataset=other, run=tmp_path)
     assert "features.sample_rate_hz is 24000, the run has 22050; " in str(found.value)
     assert "hop_samples" not in str(found.value)  # alike in both
     assert "evaluate on the run's own dataset" in str(found.value)
-    with pytest.raises(UserError, match=r"another vocabulary than .*evaluate on the run's own dataset"):
-        evaluation._check_data(info, dataset=with_info(dataset, vocabulary_sha256="0" * 64), run=tmp_path)
+    known = Vocabulary.load(dataset.layout.vocabulary)
+    pieces = dict(zip(known.nllb_ids.tolist(), known.pieces, strict=True))
+    for nllb_id in list(pieces)[-8:-5]:
+        del pieces[nllb_id]
+    (tmp_path / "vocab.json").write_bytes(Vocabulary(pieces).to_json())
+    with pytest.raises(UserError, match=r": 3 of its tokens are unknown to .*evaluate on the run's own dataset"):
+        evaluation.check_data(info, dataset=dataset, run=tmp_path)
 
 
 def with_info(dataset: Dataset, **changed: object) -> Dataset:

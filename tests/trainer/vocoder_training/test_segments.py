@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -14,7 +16,10 @@ import tensorflow as tf
 from preprocess.mel import log_mel
 from shared.dataset import Dataset
 from shared.errors import UserError
+from shared.features import preset
+from shared.files import write_json
 from tests.trainer.conftest import built
+from trainer.vocoder_training.predicted_mels import STATE, PredictedMels, PredictedMelsInfo, mel_path
 from trainer.vocoder_training.segments import SegmentStream
 
 FRAMES, BATCH = 16, 8
@@ -28,8 +33,8 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return Dataset.open(built(tmp_path_factory.mktemp("recordings") / "data", overrides=overrides))
 
 
-def stream(dataset: Dataset, **settings: int) -> SegmentStream:
-    given = {"segment_frames": FRAMES, "segment_samples": FRAMES * SPEC_HOP, "batch_size": BATCH, "seed": 1}
+def stream(dataset: Dataset, **settings: int | PredictedMels) -> SegmentStream:
+    given: dict = {"segment_frames": FRAMES, "segment_samples": FRAMES * SPEC_HOP, "batch_size": BATCH, "seed": 1}
     return SegmentStream(dataset, split="train", **(given | settings))
 
 
@@ -108,3 +113,93 @@ def test_a_recording_that_is_gone_or_was_replaced_is_named(recordings: Dataset, 
         segments._records = segments._records._replace(audio_path=pa.chunked_array([paths]))
         with pytest.raises(UserError, match=message):
             taken(segments, steps=1)
+
+
+@pytest.fixture(scope="module")
+def predicted(recordings: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Mels whose values name frame and clip, for all clips but every fifth."""
+    folder = tmp_path_factory.mktemp("predicted") / "mels"
+    spec = recordings.info.contract.features
+    info = PredictedMelsInfo(features=spec, run="run", checkpoint="step 1", checkpoint_sha256="0" * 64)
+    write_json(_made(folder) / STATE, info.model_copy(update={"is_finished": True}))
+    for number, row in enumerate(recordings.manifest("train").to_pylist()):
+        if number % 5:
+            path = mel_path(folder, utterance_id=row["utterance_id"])
+            values = np.arange(row["frames"])[:, None] + 0.01 * number + np.zeros(spec.n_mels)
+            np.save(_made(path.parent) / path.name, values.astype(np.float16))
+    return folder
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.mark.slow
+def test_with_predicted_mels_a_segment_has_the_samples_under_these_frames(
+    recordings: Dataset, predicted: Path, clips: dict[str, np.ndarray]
+) -> None:
+    mels = PredictedMels(predicted, spec=recordings.info.contract.features)
+    segments = stream(recordings, mels=mels)
+    names = recordings.manifest("train")["utterance_id"].to_pylist()
+    assert segments.clips_without_mel == len(names[::5])
+    assert segments.fingerprint != stream(recordings).fingerprint
+    for batch in taken(segments, steps=3):
+        for mel, samples in zip(batch["mel"], batch["samples"], strict=True):
+            found = [
+                (number, start)
+                for number, clip in enumerate(clips[name] for name in names)
+                for start in range(0, len(clip) // SPEC_HOP)
+                if np.array_equal(clip[start * SPEC_HOP : start * SPEC_HOP + len(samples)], samples)
+            ]
+            ((number, start),) = found
+            assert number % 5
+            expected = (np.arange(start, start + FRAMES) + 0.01 * number).astype(np.float16)
+            np.testing.assert_array_equal(mel, np.repeat(expected[:, None].astype(np.float32), mel.shape[1], axis=1))
+
+
+def test_a_mel_that_is_damaged_or_gone_is_named(recordings: Dataset, predicted: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(predicted, tmp_path / "mels"))
+    mels = PredictedMels(folder, spec=recordings.info.contract.features)
+    path = next(folder.rglob("*.npy"))
+    frames, cut = len(np.load(path)), path.read_bytes()[:-1]
+    assert mels.load(str(path), name="a", frames=frames).shape == (frames, 80)
+    for damage, message in (
+        (lambda: path.write_bytes(b"no npy"), "is no .npy file of version 1"),
+        (lambda: path.write_bytes(b""), "is no .npy file of version 1"),
+        (lambda: path.write_bytes(b"\x93NUMPY\x01\x00\xff\xff{}"), "is not a matrix of float16"),
+        (lambda: np.save(path, np.zeros([frames, 80])), "is not a matrix of float16"),
+        (lambda: np.save(path, np.zeros([3, 80], np.float16)), "has another number of frames than the recording"),
+        (lambda: path.write_bytes(cut), "has another number of frames than the recording"),
+    ):
+        damage()
+        with pytest.raises(UserError) as caught:
+            mels.load(str(path), name="a", frames=frames)
+        assert str(caught.value) == f"{path}: the mel of a {message}; run `make vocoder-mels` again"
+    path.unlink()
+    with pytest.raises(UserError, match=r"\.npy: No such file or directory; run `make vocoder-mels` again"):
+        mels.load(str(path), name="a", frames=frames)
+
+
+@pytest.mark.slow
+def test_a_mel_that_is_removed_while_training_is_named(recordings: Dataset, predicted: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(predicted, tmp_path / "mels"))
+    segments = stream(recordings, mels=PredictedMels(folder, spec=recordings.info.contract.features))
+    for path in folder.rglob("*.npy"):
+        path.unlink()
+    with pytest.raises(UserError, match=r"^/.*/mels/english/\S+\.npy: No such file or directory; run `make vocoder-me"):
+        taken(segments, steps=1)
+
+
+def test_a_folder_that_is_not_finished_or_of_other_mels_is_refused(
+    recordings: Dataset, predicted: Path, tmp_path: Path
+) -> None:
+    spec = recordings.info.contract.features
+    with pytest.raises(UserError, match=r"mels\.json: cannot be read \(No such file or directory\); `make vocoder-mel"):
+        PredictedMels(tmp_path, spec=spec)
+    with pytest.raises(UserError, match="mels of hifigan-22k, not vocos-24k: sample_rate_hz is 22050, expected 24000"):
+        PredictedMels(predicted, spec=preset("vocos-24k"))
+    state = json.loads((predicted / STATE).read_text())
+    (tmp_path / STATE).write_text(json.dumps({**state, "is_finished": False}))
+    with pytest.raises(UserError, match="its mels are not finished; run the same `make vocoder-mels` again"):
+        PredictedMels(tmp_path, spec=spec)

@@ -14,18 +14,24 @@ import keras
 import numpy as np
 import pytest
 import safetensors.numpy
+import soundfile
 
+from preprocess.mel import log_mel
 from shared.config import load_config
+from shared.dataset import Dataset
 from shared.features import preset
+from shared.files import write_json
 from tests.trainer.conftest import built
 from tests.trainer.device_runs import rows
 from tests.trainer.processes import begin, end, program
 from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.vocoder.vocoder import Vocoder
+from trainer.vocoder_training.copy_synthesis import CopySynthesis
 from trainer.vocoder_training.gan import Gan, GanOptimizer
 from trainer.vocoder_training.gan_losses import GanLosses
 from trainer.vocoder_training.gan_step import GanStep
+from trainer.vocoder_training.predicted_mels import STATE, PredictedMels, PredictedMelsInfo, mel_path
 from trainer.vocoder_training.train import MAX_SKIPPED
 
 CONFIG = "configs/vocoder_sample.yaml"
@@ -134,6 +140,65 @@ def test_a_signal_saves_the_step_and_says_how_to_go_on(recordings: Path, tmp_pat
     assert process.returncode == 128 + signal.SIGTERM, err
     last = list_checkpoints(run)[-1].step
     assert f"SIGTERM: stopped after step {last}, which is saved; run the same command again" in out + err
+
+
+def write_mels(folder: Path, *, recordings: Path, louder: float) -> Path:
+    """Write the mel of each recording, with another loudness in ln magnitude, as if a model had predicted it."""
+    dataset, spec = Dataset.open(recordings), preset("hifigan-22k")
+    for row in [row for split in ("train", "validation") for row in dataset.manifest(split).to_pylist()]:
+        path = mel_path(folder, utterance_id=row["utterance_id"])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mel = log_mel(soundfile.read(row["audio_path"], dtype="float32")[0], spec=spec) + louder
+        np.save(path, mel.astype(np.float16))
+    info = PredictedMelsInfo(
+        features=spec, run="run", checkpoint="step 1", checkpoint_sha256="0" * 64, is_finished=True
+    )
+    write_json(folder / STATE, info)
+    return folder
+
+
+def test_a_fine_tuning_begins_with_the_weights_of_a_file(
+    recordings: Path, finished: Path, command: Callable, tmp_path: Path
+) -> None:
+    """With a learning rate of nearly 0 and the recordings' own mels, the validation says what the file's run said."""
+    mels, best = write_mels(tmp_path / "mels", recordings=recordings, louder=0.0), finished / "vocoder.safetensors"
+    words = ["steps=1", "optimizer.learning_rate=1e-12", f"init_from={best}", f"mels={mels}", "xla=false"]
+    outcome = command("vocoder", "train", CONFIG, *words, "--data", recordings, "--run", tmp_path / "run")
+    assert outcome.code == 0, outcome.err
+    assert f"the generator begins with the weights of {best}" in outcome.err
+    assert f"mels of {mels}" in outcome.err
+    found, before = (rows(run, kind="validation")[-1]["mel_distance_db"] for run in (tmp_path / "run", finished))
+    assert found == pytest.approx(before, abs=0.02)
+
+
+def test_in_validation_the_generator_gets_predicted_mels_and_is_compared_with_recordings(
+    recordings: Path, tmp_path: Path
+) -> None:
+    folder, spec = write_mels(tmp_path / "mels", recordings=recordings, louder=2.0), preset("hifigan-22k")
+    validation = CopySynthesis(Dataset.open(recordings), clips=2, mels=PredictedMels(folder, spec=spec))
+    assert len(validation.clips) == 2
+    for clip in validation.clips:
+        np.testing.assert_allclose(clip.mel, log_mel(clip.samples, spec=spec), atol=1e-3)
+        np.testing.assert_allclose(clip.given, clip.mel + 2.0, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["generator.num_layers=3"], "another generator than the config's; expected there: num_layers=2"),
+        (["generator={kind: hifi-gan}"], "expected there: kind=vocos, "),
+        (["mels=nowhere"], "nowhere/mels.json: cannot be read (No such file or directory); `make vocoder-mels` writes"),
+        (["init_from=nowhere.safetensors"], "nowhere.safetensors: "),
+    ],
+)
+def test_a_mistake_of_a_fine_tuning_is_one_line(
+    recordings: Path, finished: Path, command: Callable, tmp_path: Path, words: list[str], message: str
+) -> None:
+    given = [*OVERRIDES, f"init_from={finished / 'vocoder.safetensors'}", *words]
+    outcome = command("vocoder", "train", CONFIG, *given, "--data", recordings, "--run", tmp_path / "run")
+    assert outcome.code == 2
+    assert message in outcome.err.splitlines()[-1]
+    assert "Traceback" not in outcome.err
 
 
 @pytest.mark.parametrize(
