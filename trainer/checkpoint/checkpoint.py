@@ -14,6 +14,7 @@ import contextlib
 import itertools
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -50,7 +51,7 @@ class CheckpointFile(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Progress of a run, stored in the checkpoint's metadata as a JSON list in the order of these fields."""
+    """Progress of a run, stored in the checkpoint's metadata as a JSON object."""
 
     step: int  # updates made
     position: Position  # of the next batch in the stream
@@ -64,6 +65,10 @@ class Progress(NamedTuple):
     plateau_config: str = ""  # settings of plateau detection, as JSON
     steps: int = 0  # length of the learning-rate schedule
     validation_fingerprint: str = ""  # of loss terms, weights and validation clips, which make losses comparable
+
+
+class DamagedCheckpoint(UserError):
+    """A checkpoint is cut off, or has other bytes than were written."""
 
 
 class Snapshot(NamedTuple):
@@ -141,6 +146,22 @@ def remove_checkpoints(run: Path, *, after: int) -> None:
                 ) from error
 
 
+def set_aside(saved: CheckpointFile) -> Path:
+    """Rename a damaged checkpoint, so that it counts no longer; its second name as the best one goes.
+
+    Raises:
+        UserError: the disk fails.
+    """
+    path, best = saved.path, saved.path.with_name(_BEST)
+    aside = path.with_name(f"damaged-{path.name}")
+    try:
+        if best.is_file() and best.samefile(path):
+            best.unlink()
+        return path.rename(aside)
+    except OSError as error:
+        raise UserError(f"{path}: damaged, and cannot be renamed ({error.strerror}); remove it") from error
+
+
 def mark_best(path: Path) -> None:
     """Give a checkpoint the second name `best.safetensors`.
 
@@ -171,7 +192,11 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, max_to_keep: int | None) 
     """
     folder = run / "checkpoints"
     path = folder / f"step-{snapshot.progress.step:08d}.safetensors"
-    metadata = {"progress": json.dumps(snapshot.progress), "contract": snapshot.contract}
+    metadata = {
+        "progress": _progress_json(snapshot.progress),
+        "contract": snapshot.contract,
+        "crc32": json.dumps({name: _crc32(array) for name, array in snapshot.arrays.items()}),
+    }
     _prune(run, max_to_keep=max_to_keep)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -225,7 +250,8 @@ def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None =
         contract: expected fingerprint of the dataset contract.
 
     Raises:
-        UserError: the file is damaged, or belongs to another model or dataset contract.
+        DamagedCheckpoint: the file is damaged.
+        UserError: it cannot be read, or belongs to another model or dataset contract.
     """
     with _opened(path) as file:
         progress, found = _progress(file), file.metadata()["contract"]
@@ -257,7 +283,7 @@ def assign_weights(
         for name, function in adapted.items():
             if sources[name] not in names:
                 raise UserError(f"{path}: {sources[name]} is absent: the checkpoint of another model")
-            state[name].assign(function(file.get_tensor(sources[name]), state[name].numpy()))
+            state[name].assign(function(_read(file, sources[name], path=path), state[name].numpy()))
 
 
 @contextlib.contextmanager
@@ -270,14 +296,39 @@ def _opened(path: Path) -> Iterator[safetensors.safe_open]:
             f"{path}: cannot be read ({error.strerror or error}); fix that and run the same command again"
         ) from error
     except (ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
-        raise UserError(
+        raise DamagedCheckpoint(
             f"{path}: not a readable checkpoint ({error}); remove it to resume from the previous one"
         ) from error
 
 
+def _progress_json(progress: Progress) -> str:
+    fields = progress._asdict()
+    return json.dumps({**fields, "position": progress.position._asdict(), "plateau": progress.plateau._asdict()})
+
+
 def _progress(file: safetensors.safe_open) -> Progress:
-    progress = Progress(*json.loads(file.metadata()["progress"]))
-    return progress._replace(position=Position(*progress.position), plateau=PlateauState(*progress.plateau))
+    document = json.loads(file.metadata()["progress"])
+    if not isinstance(document, dict):  # older versions have a list: the values in the order of the fields
+        document = dict(zip(Progress._fields, document, strict=False))
+        document["position"] = dict(zip(Position._fields, document["position"], strict=True))
+        document["plateau"] = dict(zip(PlateauState._fields, document.get("plateau", ()), strict=False))
+    position, plateau = Position(**document.pop("position")), PlateauState(**document.pop("plateau"))
+    return Progress(**document, position=position, plateau=plateau)
+
+
+def _crc32(array: np.ndarray) -> int:
+    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def _read(file: safetensors.safe_open, name: str, *, path: Path) -> np.ndarray:
+    """Read an array and compare it with its checksum, if the file has checksums; raises DamagedCheckpoint."""
+    value = file.get_tensor(name)
+    expected = json.loads((file.metadata() or {}).get("crc32", "{}")).get(name)
+    if expected is not None and _crc32(value) != expected:
+        raise DamagedCheckpoint(
+            f"{path}: damaged: {name} has other bytes than were written; remove it to resume from the previous one"
+        )
+    return value
 
 
 def _sources(variables: NamedVariables, *, names: set[str], averaged: bool) -> dict[str, str]:
@@ -303,7 +354,7 @@ def _assign(file: safetensors.safe_open, pairs: Sequence[tuple[str, keras.Variab
                 "train into another RUN"
             )
     for name, variable in pairs:
-        variable.assign(file.get_tensor(name))
+        variable.assign(_read(file, name, path=path))
 
 
 def _write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray], *, metadata: dict[str, str]) -> None:

@@ -11,12 +11,14 @@ import numpy as np
 from shared.errors import UserError
 from trainer.checkpoint.async_writer import AsyncCheckpointWriter
 from trainer.checkpoint.checkpoint import (
+    DamagedCheckpoint,
     Progress,
     list_checkpoints,
     load_checkpoint,
     mark_best,
     named_variables,
     remove_checkpoints,
+    set_aside,
 )
 from trainer.checkpoint.disk_space import check_disk_space
 from trainer.config.plateau_config import PlateauConfig
@@ -76,22 +78,37 @@ class RunState:
         return self._plateau is not None and self.progress.plateau.is_over
 
     def resume(self, *, origin: str = "starting from fresh weights") -> str:
-        """Load the last checkpoint, if there is one, and return a line for the log.
+        """Load the last checkpoint that is whole, if there is one, and return a line for the log.
+
+        Damaged ones after it are renamed.
 
         Args:
             origin: the line if there is none.
 
         Raises:
-            UserError: the checkpoint is damaged, or belongs to another model.
+            UserError: all checkpoints are damaged, or one belongs to another model.
         """
         saved = list_checkpoints(self._run)
         if not saved:
             return origin
-        changes = self._load(saved[-1].path)
+        damaged = []
+        while True:
+            try:
+                changes = self._load(saved[-1].path)
+                break
+            except DamagedCheckpoint:
+                if len(saved) == 1:
+                    raise
+                damaged.append(saved.pop())
+        names = ", ".join(str(set_aside(one)) for one in damaged)
         if self.progress.best_step == saved[-1].step:
             mark_best(saved[-1].path)  # a kill may have prevented that
         return ", with ".join(
-            [f"resuming after step {self.progress.step}, {_describe(self.progress.position)}", *changes]
+            [
+                f"{f'damaged and renamed: {names}; ' if names else ''}resuming after step {self.progress.step}, "
+                f"{_describe(self.progress.position)}",
+                *changes,
+            ]
         )
 
     def check_disk_space(self) -> str:

@@ -22,10 +22,12 @@ class ModelConfig(Config):
     reference_dropout: float = pydantic.Field(0.1, ge=0, lt=1)  # share of clips that are trained without a reference
     # of activations; float32 weights are kept in any case
     precision: Literal["float32", "bfloat16", "float16"] = "bfloat16"
+    # on GPUs from Ampere on: products of float32 in TensorFloat-32, with 10 bits of mantissa and several times as fast
+    tensor_float_32: bool = True
     positions: Literal["sinusoidal", "rotary"] = "sinusoidal"  # kind of position embeddings
     style_tokens: int = pydantic.Field(0, ge=0)  # global style tokens, 10 in their paper; 0: none
     rematerialise: bool = False  # recompute activations in the backward pass: less memory, a third more computation
 
 
 # settings that leave the shapes of the weights as they are, so that a resumed run may change them
-CHANGEABLE = {"precision", "dropout", "reference_dropout", "crop_frames", "rematerialise"}
+CHANGEABLE = {"precision", "tensor_float_32", "dropout", "reference_dropout", "crop_frames", "rematerialise"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 
@@ -28,6 +29,8 @@ from trainer.data.position import Position, Share
 from trainer.data.record_index import cut_blocks, read_record_index
 from trainer.data.references import ReferenceChooser, reference_share
 from trainer.platform.tf_errors import is_collective_error, is_device_error
+
+RETRY_PAUSES_S = (1.0, 5.0, 20.0, 60.0)  # before reading again where every record is whole when it is looked at
 
 # Errors of reading: a corrupt record, or a file that cannot be read. Any other error is a bug.
 _UNREADABLE = (
@@ -240,18 +243,39 @@ class Stream:
         position: Position,
         log: Callable[[str], object],
     ) -> Iterator[Batch]:
-        """The batches; after a corrupt record that may be skipped, a new graph without it continues."""
+        """The batches; after a corrupt record that may be skipped, a new graph without it continues.
+
+        Where every record is whole when it is looked at, a disk or a network failed for a moment: a new graph continues
+        after a pause, up to four times in a row.
+        """
         reached: Position | tf.Tensor = position
+        pauses_s = iter(RETRY_PAUSES_S)
         while True:
             try:
                 for batch in make_batches(Position(*map(int, reached))):
-                    reached = batch["next"]
+                    reached, pauses_s = batch["next"], iter(RETRY_PAUSES_S)
                     yield batch
                 return
             except _UNREADABLE as error:
                 if is_device_error(error) or is_collective_error(error):
                     raise
-                self._skip_corrupt(error, order=order, position=Position(*map(int, reached)), log=log)
+                if self._skip_corrupt(error, order=order, position=Position(*map(int, reached)), log=log):
+                    continue
+                self._pause_before_retry(error, pause_s=next(pauses_s, None), log=log)
+
+    def _pause_before_retry(
+        self, error: tf.errors.OpError | UnicodeDecodeError, *, pause_s: float | None, log: Callable[[str], object]
+    ) -> None:
+        """Wait before reading again; raises UserError if `pause_s` is None, after the last attempt."""
+        root, reason = self._dataset.layout.root, str(error).splitlines()[0].rpartition("}} ")[2]
+        message = f"{root}: reading failed ({reason}), yet every record there is whole when it is read again"
+        if pause_s is None:
+            raise UserError(
+                f"{message}: the disk or the network may be failing; run the same command again, or "
+                f"`make validate DATA={root}`"
+            ) from error
+        log(f"{message}; trying again in {pause_s:g} s")
+        time.sleep(pause_s)
 
     def _to_device(self, batches: tf.data.Dataset, *, device: str) -> tf.data.Dataset:
         return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=self.config.prefetch_batches))
@@ -263,8 +287,12 @@ class Stream:
         order: EpochOrder,
         position: Position,
         log: Callable[[str], object],
-    ) -> None:
-        """Find the corrupt records and leave them out from now on; their rows in batches stay empty."""
+    ) -> bool:
+        """Find the corrupt records and leave them out from now on; their rows in batches stay empty.
+
+        Returns:
+            True if there are any.
+        """
         contract = self._dataset.info.contract
         if not contract.stores_mels and (message := recording_error(error, records=self._records)):
             raise UserError(
@@ -280,11 +308,7 @@ class Stream:
         )
         root, allowed = self._dataset.layout.root, self.config.max_corrupt_records
         if not found:
-            reason = str(error).splitlines()[0].rpartition("}} ")[2]
-            raise UserError(
-                f"{root}: reading failed ({reason}), yet every record there is whole when it is read again: the disk "
-                f"or the network may be failing; run the same command again, or `make validate DATA={root}`"
-            ) from error
+            return False
         self.corrupt_records += found
         if len(self.corrupt_records) > allowed:
             near = f", and {len(found) - 1} near it" if found[1:] else ""
@@ -294,3 +318,4 @@ class Stream:
             ) from error
         for number, record in enumerate(found, len(self.corrupt_records) - len(found) + 1):
             log(f"{record}; skipped, {number} of {allowed} that input.max_corrupt_records allows")
+        return True

@@ -27,6 +27,7 @@ _COUNTERS = (
     "schedule_start",  # step at which the schedule started or was restarted
 )
 _QUARTERS = 4  # of a gradient's rows, summed first
+_LEARNED_INPUTS = {"embeddings", "latents", "no_latents", "tokens"}  # names of weights that multiply nothing
 
 
 class AdamW:
@@ -160,7 +161,7 @@ class AdamW:
             first = tf.where(is_finite, first + new_1 * (gradient - first), first)
             second = tf.where(is_finite, second + new_2 * (tf.square(gradient) - second), second)
             update = corrected * first / (tf.sqrt(second) + epsilon)
-            change = update + decay * weight if len(weight.shape) > 1 else update
+            change = update + decay * weight if is_decayed(variable) else update
             moved = weight - (change if factor == 1.0 else factor * change)
             weight = tf.where(is_finite, moved, weight)
             for target, value in ((momentum, first), (velocity, second), (variable, weight)):
@@ -181,6 +182,11 @@ class AdamW:
         assign(counters["skipped"], counters["skipped"].value + lost)
         assign(counters["skipped_in_row"], tf.where(is_lost, in_row, tf.zeros_like(in_row)))
         return is_lost
+
+
+def is_decayed(variable: keras.Variable) -> bool:
+    """True for matrices: weights of two dimensions or more, but for embeddings and learned latents."""
+    return len(variable.shape) > 1 and variable.path.rpartition("/")[2] not in _LEARNED_INPUTS
 
 
 def global_norm(gradients: Sequence[tf.Tensor]) -> tf.Tensor:

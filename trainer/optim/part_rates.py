@@ -14,7 +14,10 @@ def freeze(model: XTTS, *, factors: RateFactorsConfig) -> None:
 
 def variable_factors(model: XTTS, *, factors: RateFactorsConfig) -> list[float]:
     """The factor of each trainable variable of a model."""
+    changed = {name: factor for name, factor in factors if factor != 1.0}
     by_path = {
-        variable.path: factor for name, factor in factors for variable in getattr(model, name).trainable_variables
+        variable.path: factor
+        for name, factor in changed.items()
+        for variable in getattr(model, name).trainable_variables
     }
-    return [by_path[variable.path] for variable in model.trainable_variables]
+    return [by_path.get(variable.path, 1.0) for variable in model.trainable_variables]

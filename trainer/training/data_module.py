@@ -15,6 +15,7 @@ from trainer.data.plan import BucketLimit, Plan, plan_dataset
 from trainer.monitoring.input_tables import sampling_line
 
 MAX_EXCESS_PADDING = 0.01  # share of padding above the planned one that is worth a log line
+MIN_FRAMES_PER_DEVICE = 8_000  # half of the default batch
 REDUCTION = 0.75  # of the clips in a bucket that does not fit into memory
 
 
@@ -66,7 +67,19 @@ class DataModule:
     def summary_lines(self) -> list[str]:
         """Return the plan, padding and sampling shares as lines for the log."""
         plan = self.plan.lines(config=self._config.input, steps=self._config.steps)
-        return [*plan, *self._padding_lines(), *filter(None, [sampling_line(self.plan.sampling_shares)])]
+        sampling = filter(None, [sampling_line(self.plan.sampling_shares)])
+        return [*plan, *self._padding_lines(), *sampling, *self._small_share_lines()]
+
+    def _small_share_lines(self) -> list[str]:
+        """Return a line if each of several devices gets few frames, which leaves a GPU idle between its kernels."""
+        frames = self._config.input.global_frames_per_batch
+        if self._devices == 1 or frames // self._devices >= MIN_FRAMES_PER_DEVICE:
+            return []
+        advised = self._devices * MIN_FRAMES_PER_DEVICE
+        return [
+            f"{self._devices} devices share {frames:,} frames a step, {frames // self._devices:,} for each; GPUs are "
+            f"better used by input.global_frames_per_batch={advised} or more"
+        ]
 
     def _padding_lines(self) -> list[str]:
         """Return a line if an epoch has more padding than planned: each chunk ends in batches that are not full."""

@@ -15,6 +15,7 @@ from trainer.data.bucket_types import Bucket
 from trainer.data.distributed_input import local_values
 from trainer.distributed.device_memory import OutOfMemory, bucket_of, translate_oom_in_input
 from trainer.distributed.devices import Batch
+from trainer.monitoring.interval_means import IntervalMeans
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.session import Session
 from trainer.platform.tf_errors import is_compiler_error
@@ -47,7 +48,8 @@ class TrainLoop:
         self._config, self._run, self._components, self._state = config, run, components, state
         self._validation, self._incidents, self._recovery, self._sync = validation, incidents, recovery, sync
         self._logger, self._signals, self._session, self._timer = logger, signals, session, session.timer
-        self.last_loss: float | None = None  # of the last step that was logged
+        self._means = IntervalMeans()
+        self.last_loss: float | None = None  # mean over the steps of the last log line
 
     @property
     def is_done(self) -> bool:
@@ -99,6 +101,7 @@ class TrainLoop:
     def _run_steps(self) -> None:
         """Run steps from the current progress until the run ends or a step fails."""
         state = self._state
+        self._means.clear()
         if state.progress.validation_pending:
             with self._timer.exclude():
                 self._validate()
@@ -123,6 +126,7 @@ class TrainLoop:
             values = self._train_on(batch)
             self._timer.record_step(values.pop("counts"), compiled=self._components.programs > programs)
             self._recovery.record(step, values, rows=local_values(batch["rows"]))
+            self._means.record(values)
             state.advance(step, position=position)
             self._logger.advance(step)
             if (
@@ -130,7 +134,7 @@ class TrainLoop:
                 or self._recovery.is_check_due
                 or self._sync.may_stop(self._signals)
             ):
-                self._pause(values)
+                self._pause()
             if state.is_over:
                 break
 
@@ -147,12 +151,12 @@ class TrainLoop:
                 self._recovery.restore_checkpoint(reason="out of memory")
             raise
 
-    def _pause(self, values: dict[str, tf.Tensor]) -> None:
+    def _pause(self) -> None:
         """Log, validate, save and stop after a step, whichever is due."""
         step, config = self._state.progress.step, self._config
         self._recovery.check_skipped_steps()
         if config.is_due(step, config.log_every):
-            self._log_metrics(values)
+            self._log_metrics()
         with self._timer.exclude():
             validate = config.is_due(step, config.validate_every)
             checkpoint_due = config.is_due(step, config.checkpoint_every)
@@ -167,8 +171,8 @@ class TrainLoop:
                 self._state.save()
         self._stop_if(received)
 
-    def _log_metrics(self, values: dict[str, tf.Tensor]) -> None:
-        metrics = {name: float(value) for name, value in values.items()}
+    def _log_metrics(self) -> None:
+        metrics = self._means.take()
         self._logger.log_metrics("train", step=self._state.progress.step, values=metrics | self._session.metrics())
         if notice := self._session.pop_notice():
             self._logger.log(notice)

@@ -20,6 +20,7 @@ from trainer.checkpoint.run_state import RunState
 from trainer.config.vocoder_config import GeneratorConfig
 from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.data.dataset_checks import open_dataset
+from trainer.monitoring.interval_means import IntervalMeans
 from trainer.monitoring.logger import RunLogger
 from trainer.monitoring.samples import as_int16
 from trainer.monitoring.session import Session
@@ -137,7 +138,7 @@ class _Trainer:
 
     def _run_steps(self, logger: RunLogger, signals: SignalHandler, session: Session) -> None:
         config, state = self._config, self._state
-        first = state.progress.step
+        first, means = state.progress.step, IntervalMeans()
         counts = tf.constant([config.batch_size * config.segment_frames, config.batch_size], tf.float32)
         for step, segments in zip(
             range(first + 1, config.steps + 1), session.timer.batches(self._stream.batches(first)), strict=False
@@ -146,11 +147,11 @@ class _Trainer:
             programs = self._step.programs
             values = self._step(segments)
             session.timer.record_step(counts, compiled=self._step.programs > programs)
+            means.record(values)
             state.advance(step, position=self._stream.position(step))
             logger.advance(step)
             if config.is_due(step, config.log_every):
-                metrics = {name: float(value) for name, value in values.items()}
-                logger.log_metrics("train", step=step, values=metrics | session.metrics())
+                logger.log_metrics("train", step=step, values=means.take() | session.metrics())
                 self._check_skipped(step)
             if signals.received or config.is_due(step, config.validate_every, config.checkpoint_every):
                 with session.timer.exclude():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import pickle
 from collections.abc import Callable, Iterator
@@ -269,6 +270,8 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "half": lambda whole: whole[: len(whole) // 2],
     "one byte short": lambda whole: whole[:-1],
     "longer": lambda whole: whole + b"\0",
+    "one bit of a weight": lambda whole: whole[:-400] + bytes([whole[-400] ^ 1]) + whole[-399:],
+    "progress of unknown fields": lambda _: saved_with({"progress": '{"steps": 7}', "contract": CONTRACT}),
     "zeros": lambda whole: b"\0" * len(whole),
     "text": lambda _: b"not a checkpoint",
     "without metadata": lambda _: saved_with(None),
@@ -290,6 +293,14 @@ def test_a_damaged_or_foreign_checkpoint_is_named(pair: tuple[XTTS, AdamW], run:
     path.write_bytes(DAMAGE[damage](path.read_bytes()))
     with pytest.raises(UserError, match=path.name):
         load(path, *pair)
+
+
+def test_a_checkpoint_of_an_older_version_has_its_progress_as_a_list(pair: tuple[XTTS, AdamW], run: Path) -> None:
+    path = list_checkpoints(run)[-1].path
+    arrays = safetensors.numpy.load_file(path)
+    progress = json.dumps([7, [2, 1, 5], "order", 0.1, False, True, [None, 0, 0, 0, False]])  # before `best_step`
+    safetensors.numpy.save_file(arrays, path, metadata={"progress": progress, "contract": CONTRACT})
+    assert load(path, *pair) == PROGRESS
 
 
 def test_a_missing_checkpoint_is_named(pair: tuple[XTTS, AdamW], tmp_path: Path) -> None:

@@ -251,5 +251,35 @@ def test_reading_that_fails_where_every_record_is_whole_is_blamed_on_no_record(
         return find_corrupt_records(*args, **facts)
 
     monkeypatch.setattr(stream_module, "find_corrupt_records", healed)
+    monkeypatch.setattr(stream_module, "RETRY_PAUSES_S", ())
     with pytest.raises(UserError, match=r"reading failed \(.*\), yet every record there is whole"):
         epochs(stream, until=1)
+
+
+@pytest.mark.slow
+def test_reading_that_failed_for_a_moment_is_tried_again_and_changes_no_batch(
+    copy: Copy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = epochs(make_stream(copy.dataset, **SETTINGS)[0], until=1)
+    stream, _, _ = make_stream(copy.dataset, **SETTINGS)
+    content, failures, waited, lines = copy.shard.read_bytes(), iter(range(2)), list[float](), list[str]()
+    flip_a_byte_of_the_mel(copy)
+
+    def heals_late(*args: object, **facts: object) -> list[CorruptRecord]:
+        """Twice every record is whole when it is looked at; the second time, it stays so."""
+        damaged = copy.shard.read_bytes()
+        copy.shard.write_bytes(content)
+        found = find_corrupt_records(*args, **facts)
+        if next(failures) == 0:
+            copy.shard.write_bytes(damaged)
+        return found
+
+    monkeypatch.setattr(stream_module, "find_corrupt_records", heals_late)
+    monkeypatch.setattr(stream_module.time, "sleep", waited.append)
+    batches = list(as_numpy(until_epoch(stream, 1, log=lines.append)))
+    assert waited == [1.0, 5.0]
+    assert [line.rpartition("; ")[2] for line in lines] == ["trying again in 1 s", "trying again in 5 s"]
+    assert len(batches) == len(expected)
+    for one, other in zip(batches, expected, strict=True):
+        for name, value in other.items():
+            np.testing.assert_array_equal(one[name], value, err_msg=name)

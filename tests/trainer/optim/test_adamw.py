@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import keras
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 import tensorflow as tf
 
 from trainer.config.optim_config import OptimizerConfig
-from trainer.optim.adamw import AdamW
+from trainer.model.xtts import XTTS
+from trainer.optim.adamw import AdamW, is_decayed
 
 SHAPES = [(3, 4), (4,), (2, 3, 5), (8, 3), ()]
 UPDATES = 20
@@ -80,6 +82,30 @@ def test_the_state_to_be_saved_is_every_variable_but_the_weights() -> None:
     found = {id(one) for one in held(optimizer)} - {id(one) for one in weights}
     assert found == {id(one) for one in optimizer.state().values()}
     assert len(found) == 3 * len(SHAPES) + 5 + 1 + 2  # moments and averages; counters, the rate's scale, the loss's
+
+
+def test_embeddings_and_learned_latents_are_not_decayed(narrow_models: Callable[..., XTTS]) -> None:
+    variables = narrow_models(style_tokens=4).trainable_variables
+    left = [one.path.removeprefix("xtts/") for one in variables if len(one.shape) > 1 and not is_decayed(one)]
+    assert sorted(left) == [
+        "audio_encoder/no_latents",
+        "audio_encoder/resampler/latents",
+        "audio_encoder/style/tokens",
+        "text_encoder/embedding/embeddings",
+    ]
+    assert all(one.path.endswith("kernel") for one in variables if is_decayed(one))
+
+
+def test_the_learning_rate_of_each_variable_has_its_factor() -> None:
+    config = OptimizerConfig(learning_rate=0.1, warmup_steps=0, weight_decay=0.5)
+    moved = []
+    for factor in (1.0, 0.25):
+        weight = keras.Variable(np.ones((2, 2), np.float32))
+        optimizer = AdamW(config, steps=10, variables=[weight], rate_factors=[factor])
+        optimizer.apply([tf.constant([[1.0, -2.0], [0.5, 0.0]])], loss=tf.constant(1.0))
+        moved.append(1.0 - weight.numpy())
+    np.testing.assert_allclose(moved[1], 0.25 * moved[0], rtol=1e-5)
+    assert (moved[0] != 0).all()
 
 
 def test_vectors_are_not_decayed() -> None:

@@ -87,3 +87,21 @@ def test_the_limit_of_one_device_is_the_same_on_more_and_fewer_devices(
     for devices in (1, 2, DEVICES, 100):
         again = DataModule(CONFIG, dataset=dataset, run=tmp_path, info=info, devices=devices)
         assert again.planned_bucket(planned).clips == min(planned.clips, clips * devices // DEVICES)
+
+
+@pytest.mark.parametrize(("frames", "devices", "is_told"), [(8000, 1, False), (32_000, 4, False), (16_000, 4, True)])
+def test_few_frames_for_each_of_several_devices_are_a_line(
+    dataset: Dataset, tmp_path: Path, frames: int, devices: int, is_told: bool
+) -> None:
+    config = TrainConfig.model_validate({"model": {"size": "pico"}, "input": {"global_frames_per_batch": frames}})
+    info = prepare_run_info(tmp_path, config=config, dataset=dataset)
+    feed = DataModule(config, dataset=dataset, run=tmp_path, info=info, devices=devices)
+    lines = [line for line in feed.summary_lines() if "devices share" in line]
+    assert lines == (
+        [
+            "4 devices share 16,000 frames a step, 4,000 for each; GPUs are better used by "
+            "input.global_frames_per_batch=32000 or more"
+        ]
+        if is_told
+        else []
+    )

@@ -24,8 +24,9 @@ from tests.commands import Outcome
 from tests.trainer import toy
 from tests.trainer.batches import make_stream
 from tests.trainer.conftest import built, spoil_record
+from tests.trainer.device_runs import rows
 from tests.trainer.toy import TrainStep
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint import list_checkpoints, read_progress
 from trainer.data.position import Position
 from trainer.monitoring import logger as monitor
 from trainer.training import chief_sync, skipped_steps
@@ -225,11 +226,56 @@ def test_a_checkpoint_that_is_refused_leaves_the_description_of_the_run_as_it_wa
 ) -> None:
     assert train(tmp_path, "steps=2").code == 0
     before = (tmp_path / "run.json").read_bytes()
-    list_checkpoints(tmp_path)[-1].path.write_bytes(b"damaged")
+    for saved in list_checkpoints(tmp_path):
+        saved.path.write_bytes(b"damaged")
     outcome = train(tmp_path, "steps=3", "seed=7")
     assert outcome.code == 2
     assert "not a readable checkpoint" in outcome.err
     assert (tmp_path / "run.json").read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["bit", "end"])
+def test_a_run_goes_on_from_the_last_checkpoint_that_is_whole(
+    train: Callable, data: Path, tmp_path: Path, damage: str
+) -> None:
+    settings = ("checkpoint_every=2", "validate_every=2", "log_every=1", "synthesis_eval.clips=0")
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    assert train(whole, "steps=6", *settings, data=data).code == 0
+    shutil.copytree(whole, run)
+    path = list_checkpoints(run)[-1].path
+    content, best_step = bytearray(path.read_bytes()), read_progress(path).best_step
+    content[-8] ^= 1 if damage == "bit" else 0
+    path.write_bytes(content if damage == "bit" else content[:-8])
+    (run / "checkpoints" / "best.safetensors").unlink()
+    if best_step == 6:  # two names of one file
+        (run / "checkpoints" / "best.safetensors").hardlink_to(path)
+    outcome = train(run, "steps=6", *settings, data=data)
+    assert outcome.code == 0, outcome.err
+    aside = path.with_name(f"damaged-{path.name}")
+    assert f"damaged and renamed: {aside}; resuming after step 4, " in outcome.err
+    assert aside.read_bytes() == (content if damage == "bit" else content[:-8])
+    found, expected = ([(row["step"], row["loss"]) for row in rows(folder, kind="train")] for folder in (run, whole))
+    assert found == expected
+    assert len(list_checkpoints(run)) == len(list_checkpoints(whole))
+    best = run / "checkpoints" / "best.safetensors"
+    assert best.read_bytes() == (whole / "checkpoints" / "best.safetensors").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_logged_loss_is_the_mean_since_the_last_line(train: Callable, tmp_path: Path) -> None:
+    found = {}
+    for interval in (1, 3):
+        run = tmp_path / str(interval)
+        assert train(run, "steps=7", f"log_every={interval}").code == 0
+        found[interval] = {row["step"]: row for row in rows(run, kind="train")}
+    each = [found[1][step]["loss"] for step in range(1, 8)]
+    assert {step: row["loss"] for step, row in found[3].items()} == pytest.approx(
+        {3: np.mean(each[:3]), 6: np.mean(each[3:6]), 7: each[6]}
+    )
+    assert {step: row["learning_rate"] for step, row in found[3].items()} == {
+        step: found[1][step]["learning_rate"] for step in (3, 6, 7)
+    }
 
 
 @pytest.mark.slow
