@@ -57,6 +57,11 @@ class Vocabulary:
         """The FLORES-200 codes of the languages in the vocabulary."""
         return [piece for nllb_id, piece in zip(self.nllb_ids, self.pieces, strict=True) if nllb_id >= FIRST_ID]
 
+    @property
+    def by_id(self) -> dict[int, str]:
+        """The pieces by NLLB id."""
+        return dict(zip(self.nllb_ids.tolist(), self.pieces, strict=True))
+
     def table(self) -> np.ndarray:
         """Look-up table from NLLB id to dense id, [NUM_NLLB_IDS] int32; ids outside the vocabulary give <unk>."""
         table = np.full(NUM_NLLB_IDS, self._dense[UNKNOWN_ID], np.int32)

@@ -33,6 +33,7 @@ from trainer.optim.plateau import PlateauState
 
 _NAME = re.compile(r"step-(\d{8})\.safetensors")
 _BEST = "best.safetensors"
+FROM_PREVIOUS = "remove it to resume from the previous one"
 
 # safetensors' names of numpy dtypes
 _DTYPES = {"float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "uint32": "U32", "bool": "BOOL"}
@@ -264,30 +265,36 @@ def load_checkpoint(path: Path, *, model: keras.Model, optimizer: AdamW | None =
 
 
 def assign_weights(
-    path: Path, *, model: keras.Model, adapt: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]
+    path: Path,
+    *,
+    model: keras.Model,
+    adapt: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]],
+    advice: str,
 ) -> None:
     """Assign the weights of a checkpoint or of an export to a model, the averages where the file has them.
 
     Args:
         adapt: for weights whose names end so, a function from the file's value and the model's present one to the new
             one; their shapes may differ.
+        advice: the end of messages.
 
     Raises:
         UserError: the file is damaged, or lacks a weight, or has one of another shape.
     """
-    with _opened(path) as file:
+    with _opened(path, advice=advice) as file:
         state, names = named_variables(model), set(file.keys())
         sources = _sources(state, names=names, averaged=True)
         adapted = {name: function for name in state for end, function in adapt.items() if name.endswith(end)}
-        _assign(file, [(source, state[name]) for name, source in sources.items() if name not in adapted], path=path)
+        plain = [(source, state[name]) for name, source in sources.items() if name not in adapted]
+        _assign(file, plain, path=path, advice=advice)
         for name, function in adapted.items():
             if sources[name] not in names:
-                raise UserError(f"{path}: {sources[name]} is absent: the checkpoint of another model")
-            state[name].assign(function(_read(file, sources[name], path=path), state[name].numpy()))
+                raise UserError(f"{path}: {sources[name]} is absent; {advice}")
+            state[name].assign(function(_read(file, sources[name], path=path, advice=advice), state[name].numpy()))
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[safetensors.safe_open]:
+def _opened(path: Path, *, advice: str = FROM_PREVIOUS) -> Iterator[safetensors.safe_open]:
     try:
         with safetensors.safe_open(path, framework="numpy", backend="pread") as file:
             yield file
@@ -296,9 +303,7 @@ def _opened(path: Path) -> Iterator[safetensors.safe_open]:
             f"{path}: cannot be read ({error.strerror or error}); fix that and run the same command again"
         ) from error
     except (ValueError, KeyError, TypeError, safetensors.SafetensorError) as error:
-        raise DamagedCheckpoint(
-            f"{path}: not a readable checkpoint ({error}); remove it to resume from the previous one"
-        ) from error
+        raise DamagedCheckpoint(f"{path}: not a readable checkpoint ({error}); {advice}") from error
 
 
 def _progress_json(progress: Progress) -> str:
@@ -320,14 +325,12 @@ def _crc32(array: np.ndarray) -> int:
     return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
 
 
-def _read(file: safetensors.safe_open, name: str, *, path: Path) -> np.ndarray:
+def _read(file: safetensors.safe_open, name: str, *, path: Path, advice: str = FROM_PREVIOUS) -> np.ndarray:
     """Read an array and compare it with its checksum, if the file has checksums; raises DamagedCheckpoint."""
     value = file.get_tensor(name)
     expected = json.loads((file.metadata() or {}).get("crc32", "{}")).get(name)
     if expected is not None and _crc32(value) != expected:
-        raise DamagedCheckpoint(
-            f"{path}: damaged: {name} has other bytes than were written; remove it to resume from the previous one"
-        )
+        raise DamagedCheckpoint(f"{path}: damaged: {name} has other bytes than were written; {advice}")
     return value
 
 
@@ -343,16 +346,19 @@ def _sources(variables: NamedVariables, *, names: set[str], averaged: bool) -> d
     return {name: source for name, source in sources.items() if name not in fresh}
 
 
-def _assign(file: safetensors.safe_open, pairs: Sequence[tuple[str, keras.Variable]], *, path: Path) -> None:
+def _assign(
+    file: safetensors.safe_open,
+    pairs: Sequence[tuple[str, keras.Variable]],
+    *,
+    path: Path,
+    advice: str = "the checkpoint of another model; train into another RUN",
+) -> None:
     """Assign all values, or none if a shape differs."""
     names = set(file.keys())
     for name, variable in pairs:
         found = tuple(file.get_slice(name).get_shape()) if name in names else "absent"
         if found != tuple(variable.shape):
-            raise UserError(
-                f"{path}: {name} is {found}, expected {tuple(variable.shape)}: the checkpoint of another model; "
-                "train into another RUN"
-            )
+            raise UserError(f"{path}: {name} is {found}, expected {tuple(variable.shape)}: {advice}")
     for name, variable in pairs:
         variable.assign(_read(file, name, path=path))
 

@@ -4,7 +4,7 @@ Weights go by their names. The rows of the embedding go by NLLB's token ids, so 
 
     a token that the old model knows     its row
     a language that it does not know     the mean of the languages that it knows
-    a piece that it does not know        the mean of the known pieces that the piece is made of, if there are such ones
+    a piece that it does not know        the mean of the pieces that it is made of, if the model knows all of these
     any other                            a fresh row
 """
 
@@ -22,11 +22,15 @@ from shared.dataset import Contract, Dataset, contract_differences
 from shared.errors import UserError
 from shared.languages import FIRST_ID
 from shared.vocabulary import SPECIAL_IDS, UNKNOWN_ID, Vocabulary
-from trainer.checkpoint.checkpoint import assign_weights, find_checkpoint
+from trainer.checkpoint.checkpoint import assign_weights, find_checkpoint, list_checkpoints
+from trainer.checkpoint.run_dir import RunInfo, prepare_run_info, read_run_info
 from trainer.config.model_config import CHANGEABLE, ModelConfig
+from trainer.config.train_config import TrainConfig
+from trainer.data.reference_length import ReferenceLength
+from trainer.data.speech_pace import SpeechPace
 from trainer.model.xtts import XTTS
 
-EMBEDDING = "text_encoder/embedding/embeddings"  # the end of its name
+EMBEDDING_SUFFIX = "text_encoder/embedding/embeddings"  # of its name
 
 
 class Pretrained(NamedTuple):
@@ -37,6 +41,8 @@ class Pretrained(NamedTuple):
     model: ModelConfig
     contract: Contract
     vocabulary: Vocabulary
+    lengths: ReferenceLength
+    paces: dict[str, SpeechPace]
 
 
 class _ExportConfig(pydantic.BaseModel):
@@ -45,16 +51,8 @@ class _ExportConfig(pydantic.BaseModel):
     model: ModelConfig
     contract: Contract
     step: int
-
-
-class _RunConfig(pydantic.BaseModel):
-    """What the `run.json` of a run says of its weights."""
-
-    class Settings(pydantic.BaseModel):
-        model: ModelConfig
-
-    config: Settings
-    contract: Contract
+    lengths: ReferenceLength
+    paces: dict[str, SpeechPace] = {}  # default: not exported
 
 
 def open_pretrained(folder: Path) -> Pretrained:
@@ -63,18 +61,38 @@ def open_pretrained(folder: Path) -> Pretrained:
     Raises:
         UserError: there is neither, or a file is damaged.
     """
+    vocabulary = folder / "vocab.json"
+    if (folder / "run.json").is_file():
+        run, saved = read_run_info(folder), find_checkpoint(folder, None)
+        facts = run.config.model, run.contract, Vocabulary.load(vocabulary), run.lengths, run.paces
+        return Pretrained(saved.path, f"{folder}, {saved}", *facts)
     try:
-        if (folder / "run.json").is_file():
-            run = _RunConfig.model_validate(json.loads((folder / "run.json").read_bytes()))
-            saved = find_checkpoint(folder, None)
-            path, name, model, contract = saved.path, f"{folder}, {saved}", run.config.model, run.contract
-        else:
-            export = _ExportConfig.model_validate(json.loads((folder / "config.json").read_bytes()))
-            path, name = folder / "weights.safetensors", f"{folder}, exported from step {export.step}"
-            model, contract = export.model, export.contract
+        export = _ExportConfig.model_validate(json.loads((folder / "config.json").read_bytes()))
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"{folder}: neither a run nor an export; expected the RUN or the OUT of one") from error
-    return Pretrained(path, name, model, contract, Vocabulary.load(folder / "vocab.json"))
+    name = f"{folder}, exported from step {export.step}"
+    facts = export.model, export.contract, Vocabulary.load(vocabulary), export.lengths, export.paces
+    return Pretrained(folder / "weights.safetensors", name, *facts)
+
+
+def prepare_run(run: Path, *, config: TrainConfig, dataset: Dataset) -> RunInfo:
+    """Return the description of a run; one without a checkpoint takes over what its `init_from` knows.
+
+    That are its tokens, and the lengths and the pace of its clips in each language.
+
+    Raises:
+        UserError: the folder holds another run, or the weights fit neither the model nor the dataset.
+    """
+    info = prepare_run_info(run, config=config, dataset=dataset)
+    if config.init_from is None or list_checkpoints(run):
+        return info
+    origin = open_pretrained(Path(config.init_from))
+    check_pretrained(origin, model=config.model, dataset=dataset)
+    own = Vocabulary.load(dataset.layout.vocabulary)
+    pieces = {nllb_id: piece for nllb_id, piece in origin.vocabulary.by_id.items() if nllb_id not in own}
+    paces = {language: pace.merged_with(origin.paces.get(language)) for language, pace in info.paces.items()}
+    lengths = info.lengths.merged_with(origin.lengths)
+    return info.model_copy(update={"extra_pieces": pieces, "paces": origin.paces | paces, "lengths": lengths})
 
 
 def check_pretrained(pretrained: Pretrained, *, model: ModelConfig, dataset: Dataset) -> None:
@@ -93,12 +111,6 @@ def check_pretrained(pretrained: Pretrained, *, model: ModelConfig, dataset: Dat
         )
 
 
-def extra_pieces(pretrained: Pretrained, *, vocabulary: Vocabulary) -> dict[int, str]:
-    """The tokens, by NLLB id, that a model knows and a dataset's vocabulary lacks."""
-    known = zip(pretrained.vocabulary.nllb_ids.tolist(), pretrained.vocabulary.pieces, strict=True)
-    return {nllb_id: piece for nllb_id, piece in known if nllb_id not in vocabulary}
-
-
 def load_pretrained(pretrained: Pretrained, *, model: XTTS, vocabulary: Vocabulary) -> str:
     """Give a model with fresh weights those of a trained one, and return a line for the log.
 
@@ -110,10 +122,13 @@ def load_pretrained(pretrained: Pretrained, *, model: XTTS, vocabulary: Vocabula
     Raises:
         UserError: the file is damaged, or a weight is missing or has another shape.
     """
+    advice = f"init_from needs the weights of {pretrained.name} as they were written"
     adapt: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-        EMBEDDING: lambda rows, fresh: _adapted_rows(rows, fresh, known=pretrained.vocabulary, vocabulary=vocabulary)
+        EMBEDDING_SUFFIX: lambda rows, fresh: _adapted_rows(
+            rows, fresh, known=pretrained.vocabulary, vocabulary=vocabulary
+        )
     }
-    assign_weights(pretrained.path, model=model, adapt=adapt)
+    assign_weights(pretrained.path, model=model, adapt=adapt, advice=advice)
     new = sum(int(nllb_id) not in pretrained.vocabulary for nllb_id in vocabulary.nllb_ids)
     more = f"; {new:,} of {len(vocabulary):,} tokens are new to it" if new else ""
     return f"starting from the weights of {pretrained.name}{more}"
@@ -121,6 +136,8 @@ def load_pretrained(pretrained: Pretrained, *, model: XTTS, vocabulary: Vocabula
 
 def _adapted_rows(rows: np.ndarray, fresh: np.ndarray, *, known: Vocabulary, vocabulary: Vocabulary) -> np.ndarray:
     """Rows [V, D] for a vocabulary, from the rows of a model that knows another one."""
+    if len(rows) != len(known):
+        raise UserError(f"{len(rows):,} rows in the embedding of a model with a vocabulary of {len(known):,} tokens")
     dense = {int(nllb_id): number for number, nllb_id in enumerate(known.nllb_ids)}
     languages = [number for nllb_id, number in dense.items() if nllb_id >= FIRST_ID]
     adapted = fresh.copy()

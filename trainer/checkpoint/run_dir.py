@@ -14,8 +14,13 @@ from shared.files import write_bytes, write_json
 from shared.locks import write_lock
 from shared.storage_path import StoragePath
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import CheckpointFile, Progress, load_checkpoint, remove_leftovers
-from trainer.checkpoint.pretrained import check_pretrained, extra_pieces, open_pretrained
+from trainer.checkpoint.checkpoint import (
+    CheckpointFile,
+    Progress,
+    list_checkpoints,
+    load_checkpoint,
+    remove_leftovers,
+)
 from trainer.config.model_config import CHANGEABLE
 from trainer.config.speech_bounds import MAX_TOKENS
 from trainer.config.train_config import TrainConfig
@@ -72,30 +77,26 @@ def prepare_run_info(run: Path, *, config: TrainConfig, dataset: Dataset) -> Run
     """Return the run's new description, after checking that an existing run has the same model and dataset contract.
 
     Raises:
-        UserError: the folder holds a run of another model, dataset contract or vocabulary; or a new run cannot begin
-            with the weights that it should.
+        UserError: the folder holds a run of another model, dataset contract or vocabulary, or with other frozen parts.
     """
     info = RunInfo.of(config, dataset=dataset)
     if (run / "run.json").exists():
         old = read_run_info(run)
         _check_same(old, info, run=run, data=dataset.layout.root)
-        names = ("planned_steps", "ceilings", "devices", "extra_pieces")
+        names = ["planned_steps", "ceilings", "devices"]
+        if list_checkpoints(run):  # without one, training begins anew, maybe with other weights
+            names.append("extra_pieces")
+            _check_frozen(old, info, run=run)
         kept = {name: getattr(old, name) for name in names}
         paces = {name: pace.merged_with(old.paces.get(name)) for name, pace in info.paces.items()}
         measured = {"lengths": info.lengths.merged_with(old.lengths), "paces": old.paces | paces}
-        return info.model_copy(update=kept | measured)
-    if config.init_from is None:
-        return info
-    pretrained = open_pretrained(Path(config.init_from))
-    check_pretrained(pretrained, model=config.model, dataset=dataset)
-    pieces = extra_pieces(pretrained, vocabulary=Vocabulary.load(dataset.layout.vocabulary))
-    return info.model_copy(update={"extra_pieces": pieces})
+        info = info.model_copy(update=kept | measured)
+    return info
 
 
 def run_vocabulary(info: RunInfo, *, dataset: Dataset) -> Vocabulary:
     """The vocabulary of a run's model: the dataset's, and the tokens of the model that the run began with."""
-    own = Vocabulary.load(dataset.layout.vocabulary)
-    return Vocabulary({**info.extra_pieces, **dict(zip(own.nllb_ids.tolist(), own.pieces, strict=True))})
+    return Vocabulary({**info.extra_pieces, **Vocabulary.load(dataset.layout.vocabulary).by_id})
 
 
 def write_run_files(run: Path, info: RunInfo, *, dataset: Dataset) -> None:
@@ -152,6 +153,9 @@ def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: StoragePath) -> 
         raise UserError(f"{run}: trained with another vocabulary than that of {data}; train into another RUN")
     if _weight_settings(old) != _weight_settings(new):
         raise UserError(f"{run}: holds another model ({old.config.model!r}); train into another RUN")
+
+
+def _check_frozen(old: RunInfo, new: RunInfo, *, run: Path) -> None:
     frozen = [", ".join(info.config.rate_factors.frozen) or "nothing" for info in (old, new)]
     if frozen[0] != frozen[1]:
         raise UserError(

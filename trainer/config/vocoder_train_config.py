@@ -11,26 +11,30 @@ from trainer.config.optim_config import OptimizerConfig
 from trainer.config.vocoder_config import GeneratorConfig, VocosConfig
 
 Several = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=1, max_length=8)]
-AnyNumber = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(max_length=8)]
-Seven = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=7, max_length=7)]
+UpToEight = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(max_length=8)]
+MAX_SCALE = 64
+OfSevenLayers = Annotated[tuple[pydantic.PositiveInt, ...], pydantic.Field(min_length=7, max_length=7)]
 
 
 class DiscriminatorConfig(Config):
     """The section `discriminators`: multi-period, multi-scale (HiFi-GAN) and multi-resolution (UnivNet) ones."""
 
-    periods: AnyNumber = (2, 3, 5, 7, 11)  # samples; []: no discriminator of this kind
-    scales: AnyNumber = ()  # factors of the rate, 1, 2, 4 …; HiFi-GAN has [1, 2, 4]
-    resolutions: AnyNumber = (512, 1024, 2048)  # lengths of the Fourier transforms
+    periods: UpToEight = (2, 3, 5, 7, 11)  # samples; []: no discriminator of this kind
+    scales: UpToEight = ()  # factors of the rate, 1, 2, 4 …; HiFi-GAN has [1, 2, 4]
+    resolutions: UpToEight = (512, 1024, 2048)  # lengths of the Fourier transforms
     period_channels: Several = (32, 128, 512, 1024, 1024)  # of the layers over periods
-    scale_channels: Seven = (128, 128, 256, 512, 1024, 1024, 1024)  # of the layers over scales
+    scale_channels: OfSevenLayers = (128, 128, 256, 512, 1024, 1024, 1024)  # of the layers over scales
     resolution_channels: int = pydantic.Field(32, ge=1, le=1024)  # of every layer over spectra
 
     @pydantic.model_validator(mode="after")
-    def _judges(self) -> DiscriminatorConfig:
+    def _has_discriminators(self) -> DiscriminatorConfig:
         if not (self.periods or self.scales or self.resolutions):
             raise ValueError("periods, scales and resolutions are empty; expected a discriminator of one kind at least")
-        if wrong := [scale for scale in self.scales if scale.bit_count() != 1]:
-            raise ValueError(f"scales: {wrong[0]} is no power of two")
+        if wrong := [scale for scale in self.scales if scale.bit_count() != 1 or scale > MAX_SCALE]:
+            raise ValueError(f"scales: {wrong[0]} is no power of two up to {MAX_SCALE}")
+        for name in ("periods", "scales", "resolutions"):
+            if len(set(getattr(self, name))) < len(getattr(self, name)):
+                raise ValueError(f"{name}: a number occurs twice")
         return self
 
 
@@ -86,7 +90,7 @@ class VocoderTrainConfig(Config):
         return self
 
     @pydantic.model_validator(mode="after")
-    def _has_gradients(self) -> VocoderTrainConfig:
+    def _compiles_scales(self) -> VocoderTrainConfig:
         if self.discriminators.scales and not self.xla:
             raise ValueError("discriminators.scales: TensorFlow has no gradient for them on the CPU without xla: true")
         return self

@@ -27,7 +27,7 @@ from trainer.data.parser import BatchParser
 from trainer.data.plan import Plan
 from trainer.data.position import Position, Share
 from trainer.data.record_index import cut_blocks, read_record_index
-from trainer.data.references import ReferenceChooser, reference_share
+from trainer.data.references import ReferenceChooser, reference_share, share_with_another
 from trainer.platform.tf_errors import is_collective_error, is_device_error
 
 RETRY_PAUSES_S = (1.0, 5.0, 20.0, 60.0)  # before reading again where every record is whole when it is looked at
@@ -82,11 +82,16 @@ class Stream:
         contract = dataset.info.contract
         with tf.device(HOST):
             self._order = self._make_order(weights=self._weights, seed=seed)
-            share, references = reference_share(config.reference), None
+            share, self._references = reference_share(config.reference), None
             if share and crop_frames:
-                references = ReferenceChooser(dataset, split=split, crop_frames=crop_frames, share=share, seed=seed)
+                chooser = ReferenceChooser(dataset, split=split, crop_frames=crop_frames, share=share, seed=seed)
+                self._references = chooser
             parser = BatchParser(
-                plan.buckets, records=self._records, contract=contract, vocabulary=vocabulary, references=references
+                plan.buckets,
+                records=self._records,
+                contract=contract,
+                vocabulary=vocabulary,
+                references=self._references,
             )
         self._graph = BatchGraph(
             self._blocks,
@@ -135,6 +140,13 @@ class Stream:
     def first_epoch_stats(self) -> EpochStats:
         """Batches and padding of epoch 0 in each bucket."""
         return first_epoch_stats(self._order, frames=self._records.frames, buckets=self._buckets)
+
+    def share_with_references(self) -> float | None:
+        """The share of clips beside which epoch 0 reads another clip of the speaker; None without such references."""
+        if self._references is None:
+            return None
+        with tf.device(HOST):
+            return share_with_another(self._order, speakers=self._references.speakers)
 
     def utterance_ids(self, rows: np.ndarray) -> list[str]:
         """The ids of a batch's records, without its empty rows."""

@@ -53,9 +53,9 @@ class ReferenceLength(pydantic.BaseModel):
     def reference_frames(self, tokens: tf.Tensor | int, *, crop_frames: int) -> tf.Tensor:
         """Frames of a reference to use for texts of `tokens` tokens, int32 of the same shape.
 
-        In training a crop shows at most half of its clip, so a crop of C frames tells the model to speak for at least
-        2C frames. A reference is therefore cut to half of the text's duration at a fast pace, but not below the
-        shortest crop of training, and to a multiple of it: so a voice is encoded for few lengths.
+        In training, a crop of the clip itself shows at most half of it: C frames tell the model to speak for 2C frames
+        or more. A reference is therefore cut to half of the text's duration at a fast pace, but not below the shortest
+        crop of training, and to a multiple of it, so that a voice is encoded for few lengths.
         """
         half = self.frames_per_token / 2 * tf.cast(tokens, tf.float32)
         shortest = max(1, int(MIN_CROP_SHARE * crop_frames))

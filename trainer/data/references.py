@@ -6,17 +6,19 @@ voice from the reference, and not the words or the level of the very recording.
     records of a chunk ──by speaker──► another record of the same speaker ──► a part of its mel, at most C frames long
 
 Which one, and which part, is a function of the seed, the epoch and the chunk. A clip that is its speaker's only one in
-the chunk gets none.
+the chunk gets none: the model then hears a part of the clip itself.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import tensorflow as tf
 
 from shared.dataset import Contract, Dataset
 from shared.errors import UserError
+from trainer.data.epoch_order import EpochOrder
 from trainer.data.manifest_rows import read_manifest_rows
 from trainer.model.reference_crop import MIN_CROP_SHARE
 
@@ -49,7 +51,8 @@ class ReferenceChooser:
                 "or train with input.reference=same"
             )
         self.crop_frames, self._share, self._seed = crop_frames, share, seed
-        self._speaker = tf.constant(read_manifest_rows(dataset, split=split).speaker.codes, tf.int32)
+        self.speakers = read_manifest_rows(dataset, split=split).speaker.codes
+        self._speaker = tf.constant(self.speakers, tf.int32)
 
     def choose(self, rows: tf.Tensor, *, frames: tf.Tensor, place: tf.Tensor) -> ReferenceParts:
         """The parts for records [n], in the order in which they were read.
@@ -57,11 +60,11 @@ class ReferenceChooser:
         Args:
             rows: [n] int64, their numbers in the split.
             frames: [n] int32, their lengths.
-            place: [2] int64, epoch and chunk.
+            place: [2] int64, the numbers of the epoch and of the chunk.
         """
-        other, size, lot, start = (self._uniform(rows, place=place, number=number) for number in range(4))
+        other, size, chance, start = (self._uniform(rows, place=place, number=number) for number in range(4))
         places = _another_of_group(tf.gather(self._speaker, rows), uniform=other)
-        is_other = (tf.gather(rows, tf.maximum(places, 0)) != rows) & (places >= 0) & (lot < self._share)
+        is_other = (tf.gather(rows, tf.maximum(places, 0)) != rows) & (places >= 0) & (chance < self._share)
         available = tf.gather(frames, tf.maximum(places, 0))
         longest = tf.minimum(available, self.crop_frames)
         shortest = tf.minimum(longest, max(1, int(MIN_CROP_SHARE * self.crop_frames)))
@@ -74,6 +77,23 @@ class ReferenceChooser:
         # negative: no seed of the order of epochs
         seed = tf.stack([-2 - (place[0] * (1 << 32) + place[1]), tf.constant(4 * self._seed + number, tf.int64)])
         return tf.random.stateless_uniform(tf.shape(rows), seed)
+
+
+def share_with_another(order: EpochOrder, *, speakers: np.ndarray) -> float:
+    """The share of the sampled rows of epoch 0 beside which a chunk has another clip of the speaker.
+
+    Args:
+        speakers: [rows] int.
+    """
+    epoch = order.epoch(tf.constant(0, tf.int64))
+    beside = total = 0
+    for number in range(len(epoch.chunk_starts) - 1):
+        chunk = order.chunk(epoch, tf.constant(number, tf.int64))
+        read = np.unique(order.rows_of(chunk.blocks).numpy())
+        clips = np.bincount(speakers[read], minlength=speakers.max(initial=0) + 1)
+        beside += int(np.count_nonzero(clips[speakers[chunk.rows.numpy()]] > 1))
+        total += len(chunk.rows)
+    return beside / max(total, 1)
 
 
 def reference_share(reference: str) -> float:

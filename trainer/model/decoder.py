@@ -129,7 +129,7 @@ class Decoder(keras.layers.Layer):
     @property
     def last_shared(self) -> list[keras.Variable]:
         """The last weights that all outputs depend on, for GradNorm."""
-        return self._norm.trainable_variables
+        return self._norm.weights  # also of a frozen decoder
 
     def set_statistics(self, *, mean: list[float], std: list[float]) -> None:
         """Mean and standard deviation of each band of the training mels, [M] in ln magnitude."""

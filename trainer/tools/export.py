@@ -83,7 +83,7 @@ def export_run(
             write_bytes(folder / "vocab.json", (run / "vocab.json").read_bytes())
             write_json(
                 folder / "config.json",
-                {**info.model_dump(mode="json", include={"contract", "lengths"}), **config}
+                {**info.model_dump(mode="json", include={"contract", "lengths", "paces"}), **config}
                 | {"model": info.config.model.model_dump(mode="json")},
             )
     except OSError as error:

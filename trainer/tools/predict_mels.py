@@ -25,6 +25,7 @@ from trainer.data.dataset_checks import open_dataset
 from trainer.data.pipeline import Stream
 from trainer.data.plan import Plan, plan_dataset
 from trainer.distributed.collectives import Hosts
+from trainer.distributed.device_memory import OutOfMemory, translate_oom, translate_oom_in_input
 from trainer.distributed.devices import Devices
 from trainer.model.xtts import XTTS
 from trainer.monitoring.compilation import CompilationLogger
@@ -56,9 +57,17 @@ def predict_mels(
     with read_lock(data):
         dataset, trained = open_dataset(data), read_run_info(run)
         check_data(trained, dataset=dataset, run=run, ignored=frozenset({"mel_dtype"}))
+        sha256 = file_sha256(saved.path)
         model, progress = load_trained_model(run, saved, info=trained)
         saved = saved._replace(step=progress.step)
-        state = _begin(out, dataset=dataset, run=run, saved=saved)
+        state = PredictedMelsInfo(
+            features=dataset.info.contract.features,
+            run=str(run),
+            checkpoint=f"step {saved.step}",
+            checkpoint_sha256=sha256,
+            dataset_sha256=file_sha256(dataset.layout.info),
+        )
+        _begin(out, state=state)
         clips = 0
         try:
             vocabulary = Vocabulary.load(run / "vocab.json")
@@ -68,20 +77,20 @@ def predict_mels(
             write_json(out / STATE, state.model_copy(update={"is_finished": True}))
         except OSError as error:
             raise UserError(f"{error.filename or out}: cannot be written ({error.strerror})") from error
+        except OutOfMemory as event:
+            raise UserError(
+                f"out of memory in bucket {event.bucket} (clips×frames×tokens); free the device, or use the CPU: "
+                "CUDA_VISIBLE_DEVICES=-1"
+            ) from event
     return Predicted(saved, clips)
 
 
-def _begin(out: Path, *, dataset: Dataset, run: Path, saved: CheckpointFile) -> PredictedMelsInfo:
-    state = PredictedMelsInfo(
-        features=dataset.info.contract.features,
-        run=str(run),
-        checkpoint=f"step {saved.step}",
-        checkpoint_sha256=file_sha256(saved.path),
-    )
+def _begin(out: Path, *, state: PredictedMelsInfo) -> None:
+    """Write `mels.json` of unfinished mels; raises UserError if the folder holds something else, or other mels."""
     if (out / STATE).is_file():
         found = read_mels_info(out)
-        if found.checkpoint_sha256 != state.checkpoint_sha256:
-            held = f"the mels that {found.run}, {found.checkpoint} predicted"
+        if (found.checkpoint_sha256, found.dataset_sha256) != (state.checkpoint_sha256, state.dataset_sha256):
+            held = f"the mels that {found.run}, {found.checkpoint} predicted, of this or another dataset"
             raise UserError(f"{out}: holds {held}; choose another folder, or remove this one")
     elif out.is_dir() and any(out.iterdir()):
         raise UserError(f"{out}: not empty, and no predicted mels; choose a new folder")
@@ -90,7 +99,6 @@ def _begin(out: Path, *, dataset: Dataset, run: Path, saved: CheckpointFile) -> 
         write_json(out / STATE, state)
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror})") from error
-    return state
 
 
 def _predicted(
@@ -101,9 +109,10 @@ def _predicted(
     every_clip = {"sampling": SamplingConfig(), "validation_clips": None}
     settings = config.input.model_copy(update=every_clip)
     plan = plan_dataset(dataset, config=settings, frames_per_step=config.model.frames_per_step, steps=1)
+    plan = plan.with_limits(trained.ceilings, devices=trained.devices).per_device(trained.devices)
     for line in plan.excluded_lines:
         log(line)
-    step = EvalStep(model, losses=config.loss, seed=config.seed, xla=config.xla)
+    step = EvalStep(model, losses=config.loss, seed=config.seed, xla=config.xla, draws_by_batch=True)
     compilations = CompilationLogger(log, xla=config.xla)
     for split in SPLITS:
         stream = Stream(dataset, split=split, plan=plan, config=settings, seed=config.seed, vocabulary=vocabulary)
@@ -114,14 +123,16 @@ def _predicted(
 def _predicted_of(
     stream: Stream, *, plan: Plan, step: EvalStep, compilations: CompilationLogger, log: Callable[[str], object]
 ) -> Iterator[tuple[str, np.ndarray]]:
-    batches = stream.once(device=Devices(Hosts()).first, log=log)
+    batches = translate_oom_in_input(stream.once(device=Devices(Hosts()).first, log=log))
     batches = log_compilations(batches, buckets=plan.buckets, compilations=compilations)
     for batch in show_progress(batches, clips=len(stream.sampled_rows), what="mels predicted"):
-        mels, frames, rows = step(batch).decoded.mel.numpy(), batch["frames"].numpy(), batch["rows"].numpy()
-        for mel, count, row in zip(mels, frames, rows, strict=True):
+        mels = translate_oom(step, batch).decoded.mel.numpy()
+        for mel, frames, row in zip(mels, batch["frames"].numpy(), batch["rows"].numpy(), strict=True):
             if row >= 0:
                 (name,) = stream.utterance_ids(np.array([row]))
-                yield name, mel[:count]
+                if not np.isfinite(mel[:frames]).all():
+                    raise UserError(f"the model predicts values for {name} that are not finite; use another checkpoint")
+                yield name, mel[:frames]
 
 
 def _write_mel(path: Path, mel: np.ndarray) -> None:

@@ -22,7 +22,7 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from trainer.checkpoint.checkpoint import copy_to_host, named_variables
-from trainer.checkpoint.run_dir import RunInfo
+from trainer.checkpoint.pretrained import prepare_run
 from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_types import Bucket
 from trainer.data.distributed_input import local_values
@@ -102,7 +102,7 @@ class Profiler:
     def __init__(self, config: TrainConfig, *, dataset: Dataset, out: Path):
         """Raises UserError if the dataset has nothing to train on."""
         self._config, self._dataset, self._out = config, dataset, out
-        info = RunInfo.of(config, dataset=dataset)
+        info = prepare_run(out, config=config, dataset=dataset)
         self._components = TrainComponents(config, dataset=dataset, run=out, info=info, hosts=Hosts())
         self._devices, self._feed = self._components.devices, self._components.data
         self._specs = self._feed.train.element_spec, self._feed.validation.element_spec

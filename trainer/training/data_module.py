@@ -15,6 +15,7 @@ from trainer.data.plan import BucketLimit, Plan, plan_dataset
 from trainer.monitoring.input_tables import sampling_line
 
 MAX_EXCESS_PADDING = 0.01  # share of padding above the planned one that is worth a log line
+MIN_REFERENCE_SHARE = 0.95  # of clips with another clip of the speaker, below which there is advice
 MIN_FRAMES_PER_DEVICE = 8_000  # half of the default batch
 REDUCTION = 0.75  # of the clips in a bucket that does not fit into memory
 
@@ -68,7 +69,15 @@ class DataModule:
         """Return the plan, padding and sampling shares as lines for the log."""
         plan = self.plan.lines(config=self._config.input, steps=self._config.steps)
         sampling = filter(None, [sampling_line(self.plan.sampling_shares)])
-        return [*plan, *self._padding_lines(), *sampling, *self._small_share_lines()]
+        return [*plan, *self._padding_lines(), *sampling, *self._small_share_lines(), *self._reference_lines()]
+
+    def _reference_lines(self) -> list[str]:
+        """Return a line on references from other clips, if the settings ask for such ones."""
+        if (share := self.train.share_with_references()) is None:
+            return []
+        line = f"references from other clips (input.reference): {share:.1%} of the clips have one of their speaker"
+        more = "" if share > MIN_REFERENCE_SHARE else "; a larger input.chunk_bytes reads more clips of each together"
+        return [f"{line} in the same chunk{more}"]
 
     def _small_share_lines(self) -> list[str]:
         """Return a line if each of several devices gets few frames, which leaves a GPU idle between its kernels."""

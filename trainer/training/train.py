@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from shared.locks import read_lock
-from trainer.checkpoint.run_dir import prepare_run_info, training_lock, write_run_files
+from trainer.checkpoint.pretrained import prepare_run
+from trainer.checkpoint.run_dir import training_lock, write_run_files
 from trainer.config.train_config import TrainConfig
 from trainer.data.dataset_checks import open_dataset
 from trainer.distributed.collectives import Hosts
@@ -44,7 +45,7 @@ def train(
             steps = Worker(config, dataset=dataset, run=run, hosts=hosts).fit()
             return FitResult(steps, "see the chief host, which has the run")
         with training_lock(run, break_lock=break_lock):
-            info = prepare_run_info(run, config=config, dataset=dataset)
+            info = prepare_run(run, config=config, dataset=dataset)
             trainer = Trainer(config, dataset=dataset, run=run, info=info, hosts=hosts)
             notice = trainer.resume()
             write_run_files(run, info.model_copy(update={"devices": trainer.devices}), dataset=dataset)

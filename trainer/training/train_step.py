@@ -191,8 +191,9 @@ class EvalOutput(NamedTuple):
 class EvalStep:
     """Computes losses and output as at synthesis: latents sampled, only the pre-net's dropout active, fixed noise."""
 
-    def __init__(self, model: XTTS, *, losses: LossConfig, seed: int, xla: bool = True):
-        self._model, self._losses, self._seed = model, losses, seed
+    def __init__(self, model: XTTS, *, losses: LossConfig, seed: int, xla: bool = True, draws_by_batch: bool = False):
+        """`draws_by_batch`: other noise for each batch, by its first row; False: all batches have the same noise."""
+        self._model, self._losses, self._seed, self._draws_by_batch = model, losses, seed, draws_by_batch
         self._compiled = _compiled(self._evaluate, xla=xla)
         self._first_calls = FirstCalls("validation")
 
@@ -207,7 +208,8 @@ class EvalStep:
         return self._compiled.experimental_get_tracing_count()
 
     def _evaluate(self, batch: Batch) -> EvalOutput:
-        noise = RngStream(seed=self._seed, step=tf.constant(0), trains=False)
+        step = tf.maximum(batch["rows"][0], 0) if self._draws_by_batch else tf.constant(0)
+        noise = RngStream(seed=self._seed, step=step, trains=False)
         inputs = prepare_inputs(self._model, batch, noise=noise)
         counts = count_terms(self._model, inputs, losses=self._losses)
         decoded, terms = _forward_terms(self._model, inputs, losses=self._losses, noise=noise, of=None)

@@ -112,8 +112,10 @@ class Validation:
         terms = config.loss.model_dump(exclude={"adaptive", "guided_attention"})
         spoken = config.synthesis_eval
         score = [] if spoken.best_by == "loss" else [spoken.model_dump(include={"clips", "listener", "best_by"})]
-        reference = config.input.model_dump(include={"reference"}, exclude_defaults=True)
-        return json.dumps([terms, config.model.crop_frames, stream.contents, *score, *reference.values()])
+        own = config.input.reference == "same"
+        # references from other clips are drawn within chunks
+        references = [] if own else [config.input.model_dump(include={"reference", "chunk_bytes"})]
+        return json.dumps([terms, config.model.crop_frames, stream.contents, *score, *references])
 
     @property
     def _programs(self) -> int:

@@ -19,13 +19,15 @@ from trainer.evaluation.dtw import DB_PER_NEPER
 from trainer.vocoder.vocoder_file import Generator
 from trainer.vocoder_training.predicted_mels import PredictedMels
 
+OF_THE_SAME = "`make vocoder-mels` must have read a dataset of the same corpus"
+
 
 class Clip(NamedTuple):
     """A recording."""
 
     utterance_id: str
-    mel: np.ndarray  # [F, M] in ln magnitude
-    given: np.ndarray  # what the generator gets: this mel, or the predicted one
+    mel: np.ndarray  # of the recording, [F, M] in ln magnitude
+    input_mel: np.ndarray  # that the generator gets: this one, or the predicted one
     samples: np.ndarray  # [S] float32
 
 
@@ -42,7 +44,7 @@ class CopySynthesis:
 
     def synthesize(self, generator: Generator) -> list[np.ndarray]:
         """The samples [S] of each clip's mel."""
-        return [generator.call(tf.constant(clip.given[None]))[0].numpy() for clip in self.clips]
+        return [generator.call(tf.constant(clip.input_mel[None]))[0].numpy() for clip in self.clips]
 
     def measure(self, sounds: list[np.ndarray]) -> dict[str, float]:
         """The mean over clips of the mean difference in mel, in dB."""
@@ -74,9 +76,11 @@ def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel, mels: Predicte
             raise UserError(f"{path}: the recording of {name} cannot be read ({reason})") from error
         signal = to_mono(type(pcm)(pcm.content[0], pcm.channels[0]))
         mel = log_mel(signal).numpy()
-        given = mels.load(mel_paths[row], name=name, frames=len(mel)) if mels else mel
-        found.append(Clip(name, mel, given, signal.numpy()))
+        input_mel = mels.load(mel_paths[row], name=name, frames=len(mel)) if mels else mel
+        found.append(Clip(name, mel, input_mel, signal.numpy()))
     if not found:
-        root, kind = dataset.layout.root, f" with a mel in {mels.folder}" if mels else ""
-        raise UserError(f"{root}: the validation split has no clip{kind}; build it with validation_fraction above 0")
+        root = dataset.layout.root
+        if mels and names:
+            raise UserError(f"{root}: no clip of the validation split has a mel in {mels.folder}; {OF_THE_SAME}")
+        raise UserError(f"{root}: the validation split has no clip; build it with validation_fraction above 0")
     return found

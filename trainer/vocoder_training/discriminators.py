@@ -1,9 +1,9 @@
 """Discriminators: they learn to tell a vocoder's samples from recordings.
 
 Multi-period ones fold the signal into rows of a prime period (HiFi-GAN: Kong, Kim & Bae, 2020, arXiv:2010.05646).
-Multi-scale ones see the signal and means of neighbouring samples (MelGAN: Kumar et al., 2019, arXiv:1910.06711; the
-layers are HiFi-GAN's). Multi-resolution ones look at magnitudes of short Fourier transforms (UnivNet: Jang et al.,
-2021, arXiv:2106.07889).
+Multi-scale ones see the signal and means of neighbouring samples (MelGAN: Kumar et al., 2019, arXiv:1910.06711). Their
+layers have the sizes of HiFi-GAN's. All have weight norm here; HiFi-GAN's first scale has spectral norm.
+Multi-resolution ones look at magnitudes of short Fourier transforms (UnivNet: Jang et al., 2021, arXiv:2106.07889).
 """
 
 from __future__ import annotations

@@ -3,11 +3,14 @@
 A vocoder that is trained on them learns to turn the mels that the model will give into sound, with their faults.
 
 FOLDER/mels.json                what the mels were predicted by
-FOLDER/<source>/<id>.npy        [F, M] in ln magnitude, float16 or float32; as many frames as the recording's mel
+FOLDER/<source>/<id>.npy        [F, M] in ln magnitude, float16; as many frames as the recording's mel has
+
+Characters of an id that are not safe in names of files are percent-encoded; long ids are replaced by their hash.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import urllib.parse
@@ -28,7 +31,8 @@ DTYPE = np.dtype("<f2")
 
 # of an npy file, as numpy.lib.format defines it: magic and version, length of the header, header, values
 VERSION, PREAMBLE_BYTES, MAX_HEADER_BYTES = b"\x93NUMPY\x01\x00", 10, 256
-HEADER = r"(?s)\{'descr': '<f2', 'fortran_order': False, 'shape': \(\d+, \d+\), \}\s*"
+HEADER = r"(?s)\{'descr': '<f2', 'fortran_order': False, 'shape': \((\d+, \d+)\), \}\s*"
+MAX_NAME = 200  # bytes of a file's name
 
 _MEL_ERROR = re.compile(r"(?:assertion failed: \[|data: b')(.*: the mel of .*?)['\]]")  # in a graph, and outside
 
@@ -42,13 +46,20 @@ class PredictedMelsInfo(pydantic.BaseModel):
     run: str  # of the acoustic model
     checkpoint: str
     checkpoint_sha256: str
+    dataset_sha256: str  # of dataset.json, whose clips they belong to
     is_finished: bool = False
 
 
 def mel_path(folder: Path, *, utterance_id: str) -> Path:
-    """The file of an utterance, whose id is `source/id`."""
+    """The file of an utterance, whose id is `source/id`; it is within the folder, whatever the id."""
     source, _, name = utterance_id.partition("/")
-    return folder / urllib.parse.quote(source, safe="") / f"{urllib.parse.quote(name, safe='')}.npy"
+    return folder / _file_name(source) / f"{_file_name(name)}.npy"
+
+
+def _file_name(part: str) -> str:
+    quoted = urllib.parse.quote(part, safe="")
+    is_usual = len(quoted) <= MAX_NAME and quoted.strip(".")  # neither empty, nor `.` or `..`
+    return quoted if is_usual else hashlib.blake2b(part.encode(), digest_size=16).hexdigest()
 
 
 def read_mels_info(folder: Path) -> PredictedMelsInfo:
@@ -75,7 +86,7 @@ class PredictedMels:
         Raises:
             UserError: the folder is not finished, or holds mels of another kind.
         """
-        self.info, self.folder, self._n_mels = read_mels_info(folder), folder, spec.n_mels
+        self.info, self.folder, self._n_mels = read_mels_info(folder), folder.absolute(), spec.n_mels
         if not self.info.is_finished:
             raise UserError(f"{folder}: its mels are not finished; run the same `make vocoder-mels` again")
         refuse_other_mels(self.info.features, expected=spec, source=f"{folder}: mels")
@@ -106,9 +117,12 @@ class PredictedMels:
         values_bytes = file_bytes - PREAMBLE_BYTES - header_bytes
         expected = frames * self._n_mels * DTYPE.itemsize
         header = tf.strings.substr(files, eight + 2, tf.minimum(header_bytes, tf.minimum(file_bytes, MAX_HEADER_BYTES)))
+        shape = tf.strings.regex_replace(header, HEADER, r"\1")
+        wanted = tf.strings.join([tf.strings.as_string(frames), f", {self._n_mels}"])
         conditions = [
             (tf.strings.regex_full_match(header, HEADER), "is not a matrix of float16"),
-            (values_bytes == expected, "has another number of frames than the recording"),
+            (shape == wanted, "has another shape than frames × bands of the recording"),
+            (values_bytes == expected, "is cut off"),
         ]
         with tf.control_dependencies([check_files(named, conditions)]):
             return tf.strings.substr(files, PREAMBLE_BYTES + header_bytes, expected)
@@ -135,5 +149,5 @@ class PredictedMels:
         if found := _MEL_ERROR.search(str(error)):
             return f"{found[1]}; {advice}"
         line = str(error).splitlines()[0].partition(" [Op:")[0]
-        _, folder, rest = line.rpartition(str(self.folder))
-        return f"{folder}{rest.replace('; ', ': ', 1)}; {advice}" if folder else None
+        found = re.search(rf"({re.escape(str(self.folder))}/[^;]+\.npy); (.*)", line)
+        return f"{found[1]}: {found[2]}; {advice}" if found else None

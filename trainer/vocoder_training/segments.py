@@ -72,9 +72,10 @@ class SegmentStream:
         rows = np.flatnonzero((records.frames >= segment_frames) & has_mel)
         if len(rows) < batch_size:
             kind = f" and a mel in {mels.folder}" if mels else ""
+            same = ", or predict the mels of a dataset of the same corpus" if mels else ""
             raise UserError(
                 f"{root}: {len(rows):,} clips of the split {split} have {segment_frames} frames or more{kind}, and a "
-                f"batch takes {batch_size}; lower batch_size or segment_frames"
+                f"batch takes {batch_size}; lower batch_size or segment_frames{same}"
             )
         self._rows, self._mels = rows, mels
         paths, ids, mel_paths = (
@@ -143,16 +144,14 @@ class SegmentStream:
             tf.TensorSpec([self._frames, self._spec.n_mels], tf.float32),
             tf.TensorSpec([self._samples], tf.float32),
         )
-        given = pcm, starts, self._read_mels(clips)
-        mels, samples = tf.map_fn(self._cut, given, fn_output_signature=shapes)
+        given = (pcm, starts) if self._mels is None else (pcm, starts, self._read_mels(clips, mels=self._mels))
+        mels, samples = tf.map_fn(lambda one: self._cut(*one), given, fn_output_signature=shapes)
         return {"mel": mels, "samples": samples}
 
-    def _read_mels(self, clips: tf.Tensor) -> tf.Tensor:
-        """The predicted mels [B] string of clips; without such mels, any strings."""
-        if not self._mels:
-            return tf.gather(self._mel_paths, clips)
+    def _read_mels(self, clips: tf.Tensor, *, mels: PredictedMels) -> tf.Tensor:
+        """The predicted mels [B] string of clips."""
         names, frames = tf.gather(self._ids, clips), tf.gather(self._num_frames, clips)
-        return self._mels.read(tf.gather(self._mel_paths, clips), names=names, frames=frames)
+        return mels.read(tf.gather(self._mel_paths, clips), names=names, frames=frames)
 
     def _clips_of(self, step: tf.Tensor) -> tf.Tensor:
         """The clips [B] of a step: the next ones of the epoch's order, which may go over into the next epoch."""
@@ -165,13 +164,12 @@ class SegmentStream:
         ]
         return tf.where(epochs == first, *(tf.gather(order, places) for order in orders))
 
-    def _cut(self, given: tuple[Pcm, tf.Tensor, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+    def _cut(self, pcm: Pcm, start: tf.Tensor, predicted: tf.Tensor | None = None) -> tuple[tf.Tensor, tf.Tensor]:
         """The mel and the samples of a segment that begins with frame `start`."""
-        pcm, start, stored = given
         spec = self._spec
         padded, begin = self._log_mel.pad(to_mono(pcm)), start * spec.hop_samples
         heard = padded[begin + spec.pad_samples : begin + spec.pad_samples + self._samples]
         if self._mels:
-            return self._mels.decode(stored)[start : start + self._frames], heard
+            return self._mels.decode(predicted)[start : start + self._frames], heard
         seen = padded[begin : begin + (self._frames - 1) * spec.hop_samples + spec.n_fft]
         return self._log_mel.of_padded(seen), heard

@@ -69,8 +69,10 @@ class _Trainer:
         mels = PredictedMels(Path(config.mels), spec=self._spec) if config.mels else None
         keras.utils.set_random_seed(config.seed)
         self._gan = Gan(config, spec=self._spec)
+        self._origin = "starting from fresh weights"
         if config.init_from and not list_checkpoints(run):
             _init_from(Path(config.init_from), gan=self._gan, config=config.generator, spec=self._spec)
+            self._origin = f"the generator begins with the weights of {config.init_from}"
         self._optimizer = GanOptimizer(config, gan=self._gan)
         self._stream = SegmentStream(
             dataset,
@@ -93,6 +95,9 @@ class _Trainer:
             max_to_keep=config.kept_checkpoints,
             order=self._stream.fingerprint,
             steps=config.steps,
+            validation_fingerprint=json.dumps(
+                [[clip.utterance_id for clip in self._validation.clips], mels and mels.info.checkpoint_sha256]
+            ),
         )
         self._distance_db: float | None = None
 
@@ -104,7 +109,7 @@ class _Trainer:
         """Train to the end."""
         config = self._config
         _check_run(self._run, config=config)
-        notice = self._state.resume()
+        notice = self._state.resume(origin=self._origin)
         progress = self._state.progress
         logger = RunLogger(
             self._run, step=progress.step, steps=config.steps, validate_every=config.validate_every, xla=config.xla
@@ -117,24 +122,18 @@ class _Trainer:
             Session(gpus=gpus, first_step=progress.step + 1) as session,
         ):
             logger.log(f"generator of {self._gan.generator.count_params():,} parameters; {notice}")
-            for line in self._origins(progress.step):
-                logger.log(line)
+            if config.mels:
+                logger.log(self._mels_line())
             if progress.step < config.steps:
                 logger.log(f"{'XLA compiles or loads' if config.xla else 'TensorFlow traces'} the training step")
                 self._run_steps(logger, signals, session)
             self._state.wait()
         return Fitted(self._state.progress.step, self._run / VOCODER, self._distance_db)
 
-    def _origins(self, step: int) -> list[str]:
-        """Lines for the log: where the weights of the first step and the mels come from."""
-        config, lines = self._config, []
-        if config.init_from and step == 0:
-            lines.append(f"the generator begins with the weights of {config.init_from}")
-        if config.mels:
-            left_out = self._stream.clips_without_mel
-            without = f"; {left_out:,} training clips have none there and are left out" if left_out else ""
-            lines.append(f"mels of {config.mels}{without}")
-        return lines
+    def _mels_line(self) -> str:
+        left_out = self._stream.clips_without_mel
+        without = f"; {left_out:,} training clips have none there and are left out" if left_out else ""
+        return f"mels of {self._config.mels}{without}"
 
     def _run_steps(self, logger: RunLogger, signals: SignalHandler, session: Session) -> None:
         config, state = self._config, self._state
@@ -195,12 +194,13 @@ class _Trainer:
             logger.log_audio(f"copy/{number}/recording", step=step, samples=as_int16(clip.samples), rate_hz=rate_hz)
 
     def _write_vocoder(self, step: int) -> None:
+        origin = self._config.init_from
         info = VocoderInfo.make(
             self._config.generator,
             features=self._spec,
-            source=f"{self._run}, step {step}",
+            source=f"{self._run}, step {step}{f', which began with {origin}' if origin else ''}",
             source_sha256="",
-            licence="that of the recordings it was trained on",
+            licence=f"{f'that of {origin} and ' if origin else ''}that of the recordings it was trained on",
         )
         write_vocoder(self._run / VOCODER, self._gan.generator, info=info)
 

@@ -12,24 +12,34 @@ import safetensors.numpy
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import preset
+from shared.files import write_json
 from shared.languages import language_id
 from shared.vocabulary import END_ID, PAD_ID, UNKNOWN_ID, Vocabulary
 from tests.trainer.models import NARROW
 from trainer.checkpoint.checkpoint import Progress, Snapshot, copy_to_host, named_variables, write_checkpoint
 from trainer.checkpoint.pretrained import (
-    EMBEDDING,
+    EMBEDDING_SUFFIX,
     _adapted_rows,
     check_pretrained,
-    extra_pieces,
     load_pretrained,
     open_pretrained,
+    prepare_run,
 )
-from trainer.checkpoint.run_dir import RunInfo, build_model, prepare_run_info, run_vocabulary, write_run_files
+from trainer.checkpoint.run_dir import (
+    RunInfo,
+    build_model,
+    prepare_run_info,
+    read_run_info,
+    run_vocabulary,
+    write_run_files,
+)
 from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
 from trainer.config.rate_factors_config import RateFactorsConfig
 from trainer.config.train_config import TrainConfig
 from trainer.data.position import Position
+from trainer.data.reference_length import ReferenceLength
+from trainer.data.speech_pace import SpeechPace
 from trainer.model.xtts import XTTS
 from trainer.optim.ema import average_name
 
@@ -82,7 +92,8 @@ def make_export(out: Path, *, run: Path, model: XTTS) -> Path:
     """What an export holds besides the SavedModel."""
     document = json.loads((run / "run.json").read_text())
     out.mkdir()
-    content = {"step": 5, "contract": document["contract"], "model": document["config"]["model"]}
+    content = {"step": 5, "model": document["config"]["model"]}
+    content |= {name: document[name] for name in ("contract", "lengths", "paces")}
     (out / "config.json").write_text(json.dumps(content))
     (out / "vocab.json").write_bytes((run / "vocab.json").read_bytes())
     safetensors.numpy.save_file(copy_to_host(named_variables(model)), out / "weights.safetensors")
@@ -98,10 +109,7 @@ def test_a_model_gets_every_weight_and_keeps_the_tokens_that_it_knew(
     folder = run if kind == "run" else make_export(tmp_path / "export", run=run, model=trained)
     pretrained = open_pretrained(folder)
     own = Vocabulary({**SPECIAL, 20_000: "no such piece", POLISH: "pol_Latn"})
-    extra = extra_pieces(pretrained, vocabulary=own)
-    assert len(extra) == len(pretrained.vocabulary) - len(SPECIAL)
-    pieces = {**extra, **dict(zip(own.nllb_ids.tolist(), own.pieces, strict=True))}
-    vocabulary = Vocabulary(pieces)
+    vocabulary = Vocabulary(pretrained.vocabulary.by_id | own.by_id)
     model = build_model(CONFIG, contract=dataset.info.contract, vocabulary=vocabulary)
     line = load_pretrained(pretrained, model=model, vocabulary=vocabulary)
     assert line.startswith(f"starting from the weights of {folder}, ")
@@ -110,33 +118,71 @@ def test_a_model_gets_every_weight_and_keeps_the_tokens_that_it_knew(
     assert {variable.path for variable in model.variables} == wanted.keys()
     for variable in model.variables:
         found = variable.numpy()
-        if variable.path.endswith(EMBEDDING):
+        if variable.path.endswith(EMBEDDING_SUFFIX):
             found = found[[vocabulary.nllb_ids.tolist().index(one) for one in pretrained.vocabulary.nllb_ids]]
         np.testing.assert_array_equal(found, wanted[variable.path], err_msg=variable.path)
 
 
-def test_a_new_run_keeps_the_tokens_of_the_model_that_it_begins_with_also_when_that_is_gone(
-    dataset: Dataset, tmp_path: Path
+def begin(run: Path, *, config: TrainConfig, dataset: Dataset, is_saved: bool = False) -> RunInfo:
+    """Prepare and write the run's files, as training does, and a checkpoint if asked for."""
+    info = prepare_run(run, config=config, dataset=dataset)
+    write_run_files(run, info, dataset=dataset)
+    if is_saved:
+        model = build_model(config, contract=info.contract, vocabulary=run_vocabulary(info, dataset=dataset))
+        state = Snapshot(copy_to_host(named_variables(model)), Progress(0, Position(), "order"), CONTRACT)
+        write_checkpoint(run, state, max_to_keep=1)
+    return info
+
+
+CONTRACT = "contract"
+
+
+@pytest.fixture
+def polish(dataset: Dataset, tmp_path: Path) -> Path:
+    """A run that knows Polish too, whose clips are slow."""
+    run = tmp_path / "polish"
+    make_run(run, dataset=dataset)
+    known = Vocabulary.load(run / "vocab.json")
+    (run / "vocab.json").write_bytes(Vocabulary({**known.by_id, POLISH: "pol_Latn"}).to_json())
+    info = read_run_info(run)
+    slow = SpeechPace(min_frames_per_token=1.0, max_frames_per_token=99.0)
+    lengths = ReferenceLength(tokens=777, frames_per_token=0.5)
+    write_json(run / "run.json", info.model_copy(update={"paces": {"pol_Latn": slow}, "lengths": lengths}))
+    return run
+
+
+def test_a_new_run_keeps_what_its_origin_knows_also_when_that_is_gone(
+    dataset: Dataset, polish: Path, tmp_path: Path
 ) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    make_run(first, dataset=dataset)
-    known = Vocabulary.load(first / "vocab.json")
-    more = {**dict(zip(known.nllb_ids.tolist(), known.pieces, strict=True)), POLISH: "pol_Latn"}
-    (first / "vocab.json").write_bytes(Vocabulary(more).to_json())
-    config = CONFIG.model_copy(update={"init_from": str(first)})
-    info = prepare_run_info(second, config=config, dataset=dataset)
+    run, config = tmp_path / "run", CONFIG.model_copy(update={"init_from": str(polish)})
+    info = begin(run, config=config, dataset=dataset, is_saved=True)
     assert info.extra_pieces == {POLISH: "pol_Latn"}
-    write_run_files(second, info, dataset=dataset)
-    assert "pol_Latn" in Vocabulary.load(second / "vocab.json").languages
-    (first / "run.json").unlink()
-    again = prepare_run_info(second, config=config, dataset=dataset)
-    assert again.extra_pieces == info.extra_pieces
-    assert run_vocabulary(again, dataset=dataset).to_json() == (second / "vocab.json").read_bytes()
+    assert "pol_Latn" in Vocabulary.load(run / "vocab.json").languages
+    assert info.paces["pol_Latn"].max_frames_per_token == 99.0
+    assert info.paces.keys() == {"pol_Latn", *RunInfo.of(CONFIG, dataset=dataset).paces}
+    assert (info.lengths.tokens, info.lengths.frames_per_token) == (777, 0.5)
+    (polish / "run.json").unlink()
+    again = prepare_run(run, config=config, dataset=dataset)
+    assert (again.extra_pieces, again.paces, again.lengths) == (info.extra_pieces, info.paces, info.lengths)
+    assert run_vocabulary(again, dataset=dataset).to_json() == (run / "vocab.json").read_bytes()
     frozen = config.model_copy(update={"rate_factors": RateFactorsConfig(text_encoder=0)})
     with pytest.raises(
         UserError, match=r"froze nothing, rate_factors would now freeze text_encoder; train into anothe"
     ):
-        prepare_run_info(second, config=frozen, dataset=dataset)
+        prepare_run(run, config=frozen, dataset=dataset)
+
+
+def test_a_run_that_ended_before_its_first_checkpoint_begins_as_it_is_asked_to_now(
+    dataset: Dataset, polish: Path, tmp_path: Path
+) -> None:
+    run, config = tmp_path / "run", CONFIG.model_copy(update={"init_from": str(polish)})
+    assert not begin(run, config=CONFIG, dataset=dataset).extra_pieces
+    assert begin(run, config=config, dataset=dataset).extra_pieces == {POLISH: "pol_Latn"}
+    changed = config.model_copy(update={"init_from": None, "rate_factors": RateFactorsConfig(decoder=0)})
+    assert not begin(run, config=changed, dataset=dataset).extra_pieces
+    (polish / "vocab.json").write_text("no vocabulary")
+    with pytest.raises(UserError, match="not a readable vocabulary"):
+        begin(run, config=config, dataset=dataset)
 
 
 def test_weights_of_another_kind_are_refused_with_what_differs(dataset: Dataset, tmp_path: Path) -> None:
@@ -154,7 +200,7 @@ def test_weights_of_another_kind_are_refused_with_what_differs(dataset: Dataset,
     with pytest.raises(UserError, match=r"neither a run nor an export; expected the RUN or the OUT of one"):
         open_pretrained(tmp_path)
     (run / "run.json").write_text("[]")
-    with pytest.raises(UserError, match="neither a run nor an export"):
+    with pytest.raises(UserError, match=r"run\.json: damaged"):
         open_pretrained(run)
 
 
@@ -164,12 +210,17 @@ def test_a_file_that_lacks_a_weight_is_named(dataset: Dataset, tmp_path: Path) -
     out = make_export(tmp_path / "export", run=run, model=model)
     whole = safetensors.numpy.load_file(out / "weights.safetensors")
     vocabulary = Vocabulary.load(dataset.layout.vocabulary)
-    for lost in (next(name for name in whole if name.endswith(EMBEDDING)), next(iter(whole))):
+    for lost in (next(name for name in whole if name.endswith(EMBEDDING_SUFFIX)), next(iter(whole))):
         safetensors.numpy.save_file(
             {name: value for name, value in whole.items() if name != lost}, out / "weights.safetensors"
         )
-        with pytest.raises(UserError, match=f"{lost} is absent"):
+        with pytest.raises(UserError, match=f"{lost} is absent.* init_from needs the weights of {out}") as found:
             load_pretrained(open_pretrained(out), model=model, vocabulary=vocabulary)
+        assert "remove it" not in str(found.value)
+    safetensors.numpy.save_file(whole, out / "weights.safetensors")
+    (out / "vocab.json").write_bytes(Vocabulary({**vocabulary.by_id, POLISH: "pol_Latn"}).to_json())
+    with pytest.raises(UserError, match=r"rows in the embedding of a model with a vocabulary of"):
+        load_pretrained(open_pretrained(out), model=model, vocabulary=vocabulary)
 
 
 def test_the_description_of_a_run_without_an_origin_has_no_extra_tokens(dataset: Dataset) -> None:

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from tests.trainer.batches import epochs, make_stream, rows_of
+from tests.trainer.batches import epochs, make_stream
 from tests.trainer.conftest import built
 from trainer.data.position import Position
 from trainer.data.references import ReferenceChooser, _another_of_group
@@ -74,7 +74,11 @@ def test_references_change_nothing_else_and_continue_as_an_undisturbed_stream(da
     plain, _, _ = make_stream(dataset, chunk_bytes=300_000)
     stream, _, _ = make_stream(dataset, reference="mixed", crop_frames=CROP, chunk_bytes=300_000)
     whole = epochs(stream, until=2)
-    assert rows_of(whole) == rows_of(epochs(plain, until=2))
+    before = epochs(plain, until=2)
+    assert len(whole) == len(before)
+    for one, other in zip(whole, before, strict=True):
+        for name, value in other.items():
+            np.testing.assert_array_equal(one[name], value, err_msg=name)
     middle = Position(*map(int, whole[len(whole) // 2]["next"]))
     rest = epochs(stream, until=2, position=middle)
     expected = whole[len(whole) // 2 + 1 :]
@@ -94,6 +98,17 @@ def test_every_second_clip_or_so_has_one_if_that_is_asked_for(dataset: Dataset) 
         batches = epochs(stream, until=6)
         shares[kind] = np.mean(np.concatenate([batch["reference_frames"][batch["rows"] >= 0] > 0 for batch in batches]))
     assert shares["mixed"] / shares["other"] == pytest.approx(0.5, abs=0.1)
+
+
+@pytest.mark.parametrize("chunk_bytes", [300_000, 384 << 20])
+def test_the_share_of_clips_with_another_of_their_speaker_is_that_of_the_first_epoch(
+    dataset: Dataset, chunk_bytes: int
+) -> None:
+    stream, _, _ = make_stream(dataset, reference="other", crop_frames=CROP, chunk_bytes=chunk_bytes)
+    batches = epochs(stream, until=1)
+    heard = np.concatenate([batch["reference_frames"][batch["rows"] >= 0] > 0 for batch in batches])
+    assert stream.share_with_references() == pytest.approx(np.mean(heard))
+    assert make_stream(dataset)[0].share_with_references() is None
 
 
 def test_another_of_a_group_is_any_of_the_others_alike_often() -> None:

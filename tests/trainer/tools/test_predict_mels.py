@@ -22,6 +22,7 @@ from trainer.config.model_config import ModelConfig
 from trainer.config.model_sizes import SIZES
 from trainer.config.train_config import TrainConfig
 from trainer.data.position import Position
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 from trainer.training import train_step
 from trainer.training.train_step import EvalStep
@@ -40,8 +41,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:Even though t
 
 @pytest.fixture(autouse=True)
 def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small model, whose random numbers are the same for each clip of a batch."""
-    monkeypatch.setattr(train_step, "RngStream", same_for_all)
+    """A small model, whose random numbers are the same for each clip and each batch."""
+    monkeypatch.setattr(train_step, "RngStream", lambda **source: same_for_all(**{**source, "step": tf.constant(0)}))
     monkeypatch.setitem(SIZES, "pico", NARROW)
 
 
@@ -53,13 +54,14 @@ def make_run(run: Path, *, dataset: Dataset, config: TrainConfig) -> XTTS:
     random = np.random.default_rng(3)
     for variable in model.trainable_variables:
         variable.assign_add(random.normal(0.0, 0.05, variable.shape).astype(np.float32))
+    model.decoder.set_statistics(mean=list(dataset.info.mel.mean), std=list(dataset.info.mel.std))
     snapshot = Snapshot(copy_to_host(named_variables(model)), Progress(5, Position(), "order"), contract.fingerprint)
     write_checkpoint(run, snapshot, max_to_keep=1)
     return model
 
 
 def predicted_alone(model: XTTS, dataset: Dataset, *, utterance_id: str) -> np.ndarray:
-    """The mel of a clip that is a batch by itself."""
+    """The mel of a clip that is a batch by itself, from the standardised output."""
     record = dataset.record(utterance_id)
     table, step = Vocabulary.load(dataset.layout.vocabulary).table(), model.config.frames_per_step
     missing = -record.frames % step
@@ -71,7 +73,8 @@ def predicted_alone(model: XTTS, dataset: Dataset, *, utterance_id: str) -> np.n
         "token_counts": tf.constant([len(record.tokens)]),
     }
     evaluated = EvalStep(model, losses=CONFIG.loss, seed=CONFIG.seed, xla=False)(batch)
-    return evaluated.decoded.mel[0, : record.frames].numpy()
+    statistics = dataset.info.mel
+    return evaluated.decoded.refined[0, : record.frames].numpy() * statistics.std + statistics.mean
 
 
 def test_each_mel_is_what_the_model_predicts_for_the_clip_alone(
@@ -98,6 +101,29 @@ def test_each_mel_is_what_the_model_predicts_for_the_clip_alone(
 
 
 @pytest.mark.usefixtures("op_by_op")
+def test_clips_of_other_batches_are_predicted_with_other_noise(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr(
+        train_step, "RngStream", lambda **source: seen.append(int(source["step"])) or RngStream(**source)
+    )
+    model = build_model(CONFIG, contract=dataset.info.contract, vocabulary=Vocabulary.load(dataset.layout.vocabulary))
+    for draws_by_batch in (True, False):
+        step = EvalStep(model, losses=CONFIG.loss, seed=1, xla=False, draws_by_batch=draws_by_batch)
+        for row in (5, 9):
+            batch = {
+                "mel": tf.zeros([1, 16, 80]),
+                "frames": tf.constant([16]),
+                "tokens": tf.constant([[1, 2]]),
+                "token_counts": tf.constant([2]),
+                "rows": tf.constant([row], tf.int64),
+            }
+            step(batch)
+    assert seen == [5, 9, 0, 0]
+
+
+@pytest.mark.usefixtures("op_by_op")
 def test_a_folder_is_continued_by_its_own_checkpoint_alone(dataset: Dataset, command: Callable, tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "mels"
     make_run(run, dataset=dataset, config=ONE_BATCH)
@@ -120,7 +146,7 @@ def test_a_folder_is_continued_by_its_own_checkpoint_alone(dataset: Dataset, com
     (out / "mels.json").write_text(json.dumps({**state, "checkpoint_sha256": "0" * 64}))
     outcome = command(*words, out)
     assert outcome.code == 2
-    assert f"holds the mels that {run}, step 5 predicted; choose another folder" in outcome.err
+    assert f"holds the mels that {run}, step 5 predicted, of this or another dataset; choose" in outcome.err
 
 
 @pytest.mark.usefixtures("op_by_op")

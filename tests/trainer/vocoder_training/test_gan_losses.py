@@ -110,7 +110,7 @@ def test_a_scale_sees_means_of_neighbours_at_a_part_of_the_rate() -> None:
 
 
 def test_discriminators_over_scales_have_the_layers_of_hifi_gan() -> None:
-    """The numbers of weights are those of its three networks (its config for V1)."""
+    """The shapes of the filters of one of its three networks, as its authors state kernels, groups and widths."""
     (one,) = make_discriminators(DiscriminatorConfig(periods=(), resolutions=(), scales=(1,)))
     counted = {weight.path: weight.shape for weight in one.weights if weight.path.endswith("direction")}
     assert list(counted.values()) == [
@@ -146,7 +146,9 @@ def test_a_compiled_program_has_the_gradient_of_each_weight_over_scales() -> Non
     ("settings", "message"),
     [
         ({"periods": [], "resolutions": []}, "expected a discriminator of one kind at least"),
-        ({"scales": [1, 3]}, "scales: 3 is no power of two"),
+        ({"scales": [1, 3]}, "scales: 3 is no power of two up to 64"),
+        ({"scales": [2**40]}, "is no power of two up to 64"),
+        ({"periods": [2, 3, 2]}, "periods: a number occurs twice"),
         ({"scale_channels": [8]}, "at least 7 items"),
     ],
 )

@@ -23,6 +23,7 @@ from trainer.vocoder_training.predicted_mels import STATE, PredictedMels, Predic
 from trainer.vocoder_training.segments import SegmentStream
 
 FRAMES, BATCH = 16, 8
+OTHER_SHAPE = "has another shape than frames × bands of the recording"
 SPEC_HOP = 256
 
 
@@ -120,7 +121,9 @@ def predicted(recordings: Dataset, tmp_path_factory: pytest.TempPathFactory) -> 
     """Mels whose values name frame and clip, for all clips but every fifth."""
     folder = tmp_path_factory.mktemp("predicted") / "mels"
     spec = recordings.info.contract.features
-    info = PredictedMelsInfo(features=spec, run="run", checkpoint="step 1", checkpoint_sha256="0" * 64)
+    info = PredictedMelsInfo(
+        features=spec, run="run", checkpoint="step 1", checkpoint_sha256="0" * 64, dataset_sha256="0" * 64
+    )
     write_json(_made(folder) / STATE, info.model_copy(update={"is_finished": True}))
     for number, row in enumerate(recordings.manifest("train").to_pylist()):
         if number % 5:
@@ -169,8 +172,9 @@ def test_a_mel_that_is_damaged_or_gone_is_named(recordings: Dataset, predicted: 
         (lambda: path.write_bytes(b""), "is no .npy file of version 1"),
         (lambda: path.write_bytes(b"\x93NUMPY\x01\x00\xff\xff{}"), "is not a matrix of float16"),
         (lambda: np.save(path, np.zeros([frames, 80])), "is not a matrix of float16"),
-        (lambda: np.save(path, np.zeros([3, 80], np.float16)), "has another number of frames than the recording"),
-        (lambda: path.write_bytes(cut), "has another number of frames than the recording"),
+        (lambda: np.save(path, np.zeros([3, 80], np.float16)), OTHER_SHAPE),
+        (lambda: np.save(path, np.zeros([80, frames], np.float16)), OTHER_SHAPE),  # as HiFi-GAN has them
+        (lambda: path.write_bytes(cut), "is cut off"),
     ):
         damage()
         with pytest.raises(UserError) as caught:
@@ -203,3 +207,29 @@ def test_a_folder_that_is_not_finished_or_of_other_mels_is_refused(
     (tmp_path / STATE).write_text(json.dumps({**state, "is_finished": False}))
     with pytest.raises(UserError, match="its mels are not finished; run the same `make vocoder-mels` again"):
         PredictedMels(tmp_path, spec=spec)
+
+
+@pytest.mark.parametrize(
+    "utterance_id",
+    ["a/../mels", "a/..", "../a", "./x", "a/" + "\u0628" * 200, "a/" + "x/" * 100, "a/", "a/.", "/etc/passwd"],
+)
+def test_the_file_of_any_id_is_within_the_folder_and_can_be_written(tmp_path: Path, utterance_id: str) -> None:
+    path = mel_path(tmp_path, utterance_id=utterance_id)
+    assert path.parent.parent == tmp_path
+    assert path.resolve() == path
+    _made(path.parent)
+    path.write_bytes(b"")
+
+
+def test_usual_ids_are_the_names_of_their_files_and_no_two_ids_share_one(tmp_path: Path) -> None:
+    assert mel_path(tmp_path, utterance_id="lj/LJ001-0001") == tmp_path / "lj" / "LJ001-0001.npy"
+    ids = ["a/b", "a/b/c", "a/b%2Fc", "a/B", "a/..", "a/.", "a/" + "y" * 300, "a/" + "y" * 301]
+    assert len({mel_path(tmp_path, utterance_id=one) for one in ids}) == len(ids)
+
+
+def test_an_error_that_is_not_about_a_mel_is_left_to_others(recordings: Dataset, predicted: Path) -> None:
+    mels = PredictedMels(predicted, spec=recordings.info.contract.features)
+    error = tf.errors.NotFoundError(None, None, f"{{{{function_node x}}}} {predicted}-of-corpus/a.wav; No such file")
+    assert mels.error_message(error) is None
+    error = tf.errors.NotFoundError(None, None, f"{{{{function_node x}}}} {predicted}/a/b.npy; No such file")
+    assert mels.error_message(error) == f"{predicted}/a/b.npy: No such file; run `make vocoder-mels` again"

@@ -13,6 +13,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+import safetensors
 import safetensors.numpy
 import soundfile
 
@@ -151,7 +152,12 @@ def write_mels(folder: Path, *, recordings: Path, louder: float) -> Path:
         mel = log_mel(soundfile.read(row["audio_path"], dtype="float32")[0], spec=spec) + louder
         np.save(path, mel.astype(np.float16))
     info = PredictedMelsInfo(
-        features=spec, run="run", checkpoint="step 1", checkpoint_sha256="0" * 64, is_finished=True
+        features=spec,
+        run="run",
+        checkpoint="step 1",
+        checkpoint_sha256="0" * 64,
+        dataset_sha256="0" * 64,
+        is_finished=True,
     )
     write_json(folder / STATE, info)
     return folder
@@ -167,8 +173,24 @@ def test_a_fine_tuning_begins_with_the_weights_of_a_file(
     assert outcome.code == 0, outcome.err
     assert f"the generator begins with the weights of {best}" in outcome.err
     assert f"mels of {mels}" in outcome.err
+    assert "fresh weights" not in outcome.err
+    with safetensors.safe_open(tmp_path / "run" / "vocoder.safetensors", framework="numpy") as file:
+        assert file.metadata()["licence"].startswith(f"that of {best} and that of the recordings")
     found, before = (rows(run, kind="validation")[-1]["mel_distance_db"] for run in (tmp_path / "run", finished))
     assert found == pytest.approx(before, abs=0.02)
+
+
+def test_a_run_that_goes_on_with_other_mels_judges_its_vocoder_anew(
+    recordings: Path, finished: Path, command: Callable, tmp_path: Path
+) -> None:
+    run = Path(shutil.copytree(finished, tmp_path / "run"))
+    mels = write_mels(tmp_path / "mels", recordings=recordings, louder=1.0)
+    words = [*OVERRIDES, f"steps={STEPS + 1}", f"mels={mels}", "optimizer.learning_rate=1e-12"]
+    outcome = command("vocoder", "train", CONFIG, *words, "--data", recordings, "--run", run)
+    assert outcome.code == 0, outcome.err
+    assert "no best step and no plateau yet: validations are not comparable" in outcome.err
+    with safetensors.safe_open(run / "vocoder.safetensors", framework="numpy") as file:
+        assert file.metadata()["source"] == f"{run}, step {STEPS + 1}"
 
 
 def test_in_validation_the_generator_gets_predicted_mels_and_is_compared_with_recordings(
@@ -179,7 +201,7 @@ def test_in_validation_the_generator_gets_predicted_mels_and_is_compared_with_re
     assert len(validation.clips) == 2
     for clip in validation.clips:
         np.testing.assert_allclose(clip.mel, log_mel(clip.samples, spec=spec), atol=1e-3)
-        np.testing.assert_allclose(clip.given, clip.mel + 2.0, atol=0.01)
+        np.testing.assert_allclose(clip.input_mel, clip.mel + 2.0, atol=0.01)
 
 
 @pytest.mark.parametrize(
