@@ -121,7 +121,7 @@ class PredictedMels:
         wanted = tf.strings.join([tf.strings.as_string(frames), f", {self._n_mels}"])
         conditions = [
             (tf.strings.regex_full_match(header, HEADER), "is not a matrix of float16"),
-            (shape == wanted, "has another shape than frames × bands of the recording"),
+            (shape == wanted, "has another shape than frames by bands of the recording"),
             (values_bytes == expected, "is cut off"),
         ]
         with tf.control_dependencies([check_files(named, conditions)]):

@@ -23,7 +23,7 @@ from trainer.vocoder_training.predicted_mels import STATE, PredictedMels, Predic
 from trainer.vocoder_training.segments import SegmentStream
 
 FRAMES, BATCH = 16, 8
-OTHER_SHAPE = "has another shape than frames × bands of the recording"
+OTHER_SHAPE = "has another shape than frames by bands of the recording"
 SPEC_HOP = 256
 
 
