@@ -111,8 +111,8 @@ def check_data(trained: RunInfo, *, dataset: Dataset, run: Path, ignored: frozen
     if unknown := [piece for nllb_id, piece in zip(its.nllb_ids, its.pieces, strict=True) if int(nllb_id) not in own]:
         shown = " ".join(unknown[:MAX_SHOWN])
         raise UserError(
-            f"{data}: {len(unknown):,} of its tokens are unknown to {run}, such as {shown}; evaluate on the run's own "
-            "dataset, or on one that was built from the same corpora"
+            f"{data}: {len(unknown):,} of its tokens are unknown to {run}, such as {shown}; expected the run's own "
+            "dataset, or one that was built from the same corpora"
         )
 
 

@@ -153,7 +153,8 @@ class Trainer:
 
     def _log_start(self, log: Callable[[str], object], *, notices: tuple[str | None, ...]) -> None:
         count = sum(int(np.prod(variable.shape)) for variable in self._components.model.trainable_variables)
-        log(f"{self._components.devices}, {count:,} parameters")
+        frozen = ", ".join(self._config.rate_factors.frozen)
+        log(f"{self._components.devices}, {count:,} parameters{f'; frozen: {frozen}' if frozen else ''}")
         for line in self._components.data.summary_lines():
             log(line)
         for line in filter(None, notices):

@@ -124,7 +124,7 @@ def test_data_of_another_contract_are_refused_with_both_values_of_each_field(dat
     for nllb_id in list(pieces)[-8:-5]:
         del pieces[nllb_id]
     (tmp_path / "vocab.json").write_bytes(Vocabulary(pieces).to_json())
-    with pytest.raises(UserError, match=r": 3 of its tokens are unknown to .*evaluate on the run's own dataset"):
+    with pytest.raises(UserError, match=r": 3 of its tokens are unknown to .*expected the run's own dataset"):
         evaluation.check_data(info, dataset=dataset, run=tmp_path)
 
 
