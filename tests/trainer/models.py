@@ -95,6 +95,6 @@ def teacher_force(
     return forward_loss(model, prepare_inputs(model, batch, noise=noise), losses=losses, step=step, noise=noise)
 
 
-def same_for_all(*, place: object = 0, **source: object) -> RngStream:
+def same_for_all(*, place: object = 0, rows_alike: bool = True, **source: object) -> RngStream:
     """A substitute for RngStream: every row draws the same numbers, in any micro-batch and on any replica."""
     return RngStream(rows_alike=True, **source)

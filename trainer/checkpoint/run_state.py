@@ -22,7 +22,7 @@ from trainer.checkpoint.checkpoint import (
 )
 from trainer.checkpoint.disk_space import check_disk_space
 from trainer.config.plateau_config import PlateauConfig
-from trainer.data.position import Position
+from trainer.data.position import Position, has_same_chunks
 from trainer.optim.adamw import AdamW
 from trainer.optim.plateau import LrAction, PlateauState, watch_plateau
 
@@ -123,10 +123,23 @@ class RunState:
         """Record that a step was launched; its position may still be on the device."""
         self.progress = self.progress._replace(step=step, position=position)
 
-    def change_data_order(self, order: str) -> None:
-        """Continue in another order of batches, at the start of an epoch: a position is valid in its own order only."""
-        epoch, *place = (int(number) for number in self.progress.position)
-        self.progress = self.progress._replace(position=Position(epoch + any(place)), order=order)
+    def change_data_order(self, order: str) -> str:
+        """Continue in another order of batches: a position is valid in its own order only.
+
+        Training continues at the next chunk if chunks are the same in both orders, and else at the next epoch.
+
+        Returns:
+            Where that is, for the log.
+        """
+        before, self.progress = self.progress, self.progress._replace(order=order)
+        position = Position(*(int(number) for number in before.position))
+        if has_same_chunks(before.order, order):
+            self.progress = self.progress._replace(
+                position=Position(position.epoch, position.chunk + (position.batch > 0))
+            )
+            return "the next chunk: batch shapes changed"
+        self.progress = self.progress._replace(position=Position(position.epoch + any(position[1:])))
+        return "a new epoch: data or input settings changed"
 
     def mark_validation_pending(self) -> None:
         """Mark the validation of this step as pending, until `record_validation`."""
@@ -171,6 +184,8 @@ class RunState:
     def roll_back(self, *, skipped: int, rate_factor: float) -> None:
         """Restore the last checkpoint from before the skipped steps, with a lower learning rate; once per run.
 
+        The data continue after the skipped steps: their batches, which may be to blame, do not come again.
+
         Args:
             skipped: number of consecutive skipped steps.
             rate_factor: multiplies the learning rate.
@@ -192,7 +207,9 @@ class RunState:
         self._load(good[-1].path)
         # later steps are trained again with other weights, so a best step after this one has no file any more
         best_step = before.best_step if before.best_step is not None and before.best_step <= good[-1].step else None
-        self.progress = self.progress._replace(rolled_back=True, best_score=before.best_score, best_step=best_step)
+        self.progress = self.progress._replace(
+            rolled_back=True, best_score=before.best_score, best_step=best_step, position=before.position
+        )
         self._optimizer.scale_rate(rate_factor)
         self.save()
         self.wait()
@@ -203,8 +220,7 @@ class RunState:
         self.progress = load_checkpoint(path, model=self._model, optimizer=self._optimizer, contract=self._contract)
         found, changes = self.progress, []
         if found.order != current.order:
-            self.change_data_order(current.order)
-            changes.append("a new epoch: data or input settings changed")
+            changes.append(self.change_data_order(current.order))
         is_rescheduled = bool(found.schedule) and found.schedule != current.schedule
         if is_rescheduled:
             self._optimizer.rate_scale.assign(1.0)

@@ -25,7 +25,7 @@ from trainer.data.graph import HOST, Batch, BatchGraph
 from trainer.data.online_mel import recording_error
 from trainer.data.parser import BatchParser
 from trainer.data.plan import Plan
-from trainer.data.position import Position, Share
+from trainer.data.position import FINGERPRINT_SEPARATOR, Position, Share
 from trainer.data.record_index import cut_blocks, read_record_index
 from trainer.data.references import ReferenceChooser, reference_share, share_with_another
 from trainer.platform.tf_errors import is_collective_error, is_device_error
@@ -105,16 +105,20 @@ class Stream:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of everything that decides the order of batches; positions are valid for one fingerprint only."""
-        facts = {
+        """Hashes of everything that decides the order of chunks, and of what decides the batches in each besides.
+
+        Positions are valid for one fingerprint only. The number of a chunk is valid as long as the first hash is.
+        """
+        weights = np.where(self._bucket < len(self._buckets), self._weights, 0)
+        chunks = {
             "version": VERSION,
             "shards": self._shards,
-            "weights": hashlib.blake2b(self._weights.tobytes()).hexdigest(),
-            "buckets": self._buckets,
+            "weights": hashlib.blake2b(weights.tobytes()).hexdigest(),
             "chunk_bytes": self.config.chunk_bytes,
             "seed": self._seed,
         }
-        return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
+        hashes = (hashlib.blake2b(json.dumps(one).encode(), digest_size=16) for one in (chunks, self._buckets))
+        return FINGERPRINT_SEPARATOR.join(one.hexdigest() for one in hashes)
 
     @property
     def contents(self) -> str:

@@ -19,3 +19,12 @@ class Share(NamedTuple):
     first: int = 0
     taken: int = 1
     parts: int = 1
+
+
+FINGERPRINT_SEPARATOR = "-"  # between the hashes of the order of chunks and of the order of batches within each
+
+
+def has_same_chunks(one: str, other: str) -> bool:
+    """True if two fingerprints of a stream's order differ in the batches within chunks at most."""
+    chunks = [order.split(FINGERPRINT_SEPARATOR) for order in (one, other)]
+    return all(len(hashes) == 2 for hashes in chunks) and chunks[0][0] == chunks[1][0]

@@ -189,10 +189,14 @@ class EvalOutput(NamedTuple):
 
 
 class EvalStep:
-    """Computes losses and output as at synthesis: latents sampled, only the pre-net's dropout active, fixed noise."""
+    """Computes losses and output as at synthesis: latents sampled, only the pre-net's dropout active, fixed noise.
+
+    Each clip has the noise and the reference crop that it would have alone, whatever the batches. So losses of runs on
+    other numbers of devices can be compared.
+    """
 
     def __init__(self, model: XTTS, *, losses: LossConfig, seed: int, xla: bool = True, draws_by_batch: bool = False):
-        """`draws_by_batch`: other noise for each batch, by its first row; False: all batches have the same noise."""
+        """`draws_by_batch`: other noise for each clip and batch, by the batch's first row; False: all have the same."""
         self._model, self._losses, self._seed, self._draws_by_batch = model, losses, seed, draws_by_batch
         self._compiled = _compiled(self._evaluate, xla=xla)
         self._first_calls = FirstCalls("validation")
@@ -209,7 +213,7 @@ class EvalStep:
 
     def _evaluate(self, batch: Batch) -> EvalOutput:
         step = tf.maximum(batch["rows"][0], 0) if self._draws_by_batch else tf.constant(0)
-        noise = RngStream(seed=self._seed, step=step, trains=False)
+        noise = RngStream(seed=self._seed, step=step, rows_alike=not self._draws_by_batch, trains=False)
         inputs = prepare_inputs(self._model, batch, noise=noise)
         counts = count_terms(self._model, inputs, losses=self._losses)
         decoded, terms = _forward_terms(self._model, inputs, losses=self._losses, noise=noise, of=None)

@@ -32,6 +32,8 @@ from trainer.training.losses import loss_weights
 from trainer.training.synthesis_eval import SynthesisEval
 from trainer.training.train_step import Batch, EvalOutput, EvalStep
 
+NOISE_VERSION = 2  # raise this with any change of what a clip's losses are drawn from
+
 
 class Validation:
     """Runs the validations of a run, with the EMA weights if the run has them."""
@@ -115,7 +117,7 @@ class Validation:
         own = config.input.reference == "same"
         # references from other clips are drawn within chunks
         references = [] if own else [config.input.model_dump(include={"reference", "chunk_bytes"})]
-        return json.dumps([terms, config.model.crop_frames, stream.contents, *score, *references])
+        return json.dumps([NOISE_VERSION, terms, config.model.crop_frames, stream.contents, *score, *references])
 
     @property
     def _programs(self) -> int:

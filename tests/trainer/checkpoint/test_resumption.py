@@ -72,6 +72,33 @@ def rates(optimizer: AdamW, *, after: list[int]) -> list[float]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "position", "line"),
+    [
+        ("a-x", "a-x", Position(3, 2, 1), None),
+        ("a-x", "a-y", Position(3, 3, 0), "the next chunk: batch shapes changed"),
+        ("a-x", "b-x", Position(4, 0, 0), "a new epoch: data or input settings changed"),
+        ("old", "a-x", Position(4, 0, 0), "a new epoch: data or input settings changed"),
+    ],
+)
+def test_another_order_of_batches_begins_at_the_next_place_that_both_orders_have(
+    tmp_path: Path, before: str, now: str, position: Position, line: str | None
+) -> None:
+    with make_state(tmp_path, order=before) as state:
+        save_at(state, 7)
+    state, told = resumed(tmp_path, order=now)
+    assert state.progress.position == position
+    assert (line or "resuming after step 7") in told
+    assert "changed" in told or line is None
+
+
+def test_a_chunk_that_was_not_begun_is_begun_in_another_order() -> None:
+    with make_state(Path("unused"), order="a-x") as state:
+        state.advance(7, position=Position(3, 2, 0))
+        assert state.change_data_order("a-y") == "the next chunk: batch shapes changed"
+    assert state.progress.position == Position(3, 2, 0)
+
+
 class Killed(BaseException):
     """Simulate kill -9: no clean-up runs."""
 

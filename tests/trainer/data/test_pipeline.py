@@ -18,7 +18,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.trainer.batches import DEVICE, as_numpy, epochs, make_stream, read_shards, rows_of
-from trainer.data.position import Position
+from trainer.data.position import Position, has_same_chunks
 
 # one record, fewer than a batch of the smaller bucket, some batches, more than the split
 CHUNKS = (1, 150_000, 600_000, 384 << 20)
@@ -168,6 +168,23 @@ def test_fingerprints_tell_the_settings_that_decide_the_order_from_those_that_do
         {"weights": np.full(rows, 2.0)},
     ):
         assert fingerprint(**settings) != fingerprint(), settings
+        assert has_same_chunks(fingerprint(**settings), fingerprint()) == ("global_frames_per_batch" in settings)
+    assert not has_same_chunks("0" * 32, "0" * 32)  # of an older version, which had one hash
+
+
+@pytest.mark.slow
+def test_other_batch_shapes_leave_the_clips_of_each_chunk_as_they_are(many_shards: Dataset) -> None:
+    """So a run whose shapes change goes on at the next chunk, and hears every other clip of the epoch once."""
+    before, after = (
+        make_stream(many_shards, chunk_bytes=900_000, global_frames_per_batch=frames, buckets=buckets)[0]
+        for frames, buckets in ((1500, 2), (700, 3))
+    )
+    first = [batch for batch in epochs(before, until=1) if batch["next"][1] < 2]  # `next` is that after the batch
+    heard = [row for batch in first for row in batch["rows"][batch["rows"] >= 0].tolist()]
+    rest = epochs(after, until=1, position=Position(0, 2, 0))
+    later = [row for batch in rest for row in batch["rows"][batch["rows"] >= 0].tolist()]
+    assert len(later) > 10
+    assert sorted([*heard, *later]) == list(range(many_shards.manifest("train").num_rows))
 
 
 def test_another_way_of_ordering_is_told_by_the_fingerprint(

@@ -53,6 +53,27 @@ def test_evaluation_drops_the_pre_net_and_samples_but_nothing_that_is_dropped_in
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("op_by_op")
+def test_the_losses_of_clips_do_not_depend_on_their_batches() -> None:
+    """As they are on another number of devices, or after a bucket was reduced."""
+    whole = random_batch(frames=[24, 17, 9, 16], token_counts=[10, 4, 7, 6], width=24, tokens=10)
+    halves = [
+        {name: value[:2] for name, value in whole.items()},
+        {
+            **{name: value[2:] for name, value in whole.items()},
+            "mel": whole["mel"][2:, :16],
+            "tokens": whole["tokens"][2:, :7],
+        },
+    ]
+    step = EvalStep(perturbed_narrow(), losses=LossConfig(guided_attention={"weight": 0.0}), seed=1, xla=False)
+    found, parts = step(whole), [step(half) for half in halves]
+    assert found.terms.keys() >= {"mel", "kl", "flux", "stop"}
+    for name, term in found.terms.items():
+        total = sum(float(part.counts[name]) * float(part.terms[name]) for part in parts)
+        assert float(found.counts[name]) * float(term) == pytest.approx(total, rel=1e-4), name
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("op_by_op")
 def test_evaluation_in_bfloat16_says_what_it_says_in_float32_within_a_percent_and_always_the_same() -> None:
     exact, rounded, again = (terms(precision=one) for one in ("float32", "bfloat16", "bfloat16"))
     assert rounded == pytest.approx(exact, rel=0.01)
@@ -268,8 +289,11 @@ def test_a_validation_is_another_by_what_makes_its_loss_and_by_its_clips_alone(
         validation_fingerprint(loss={"mel_kind": "huber"}),
         validation_fingerprint(model={"crop_frames": 33}),
         validation_fingerprint(synthesis_eval={"best_by": "mel_distance_db"}),
+        validation_fingerprint(input={"reference": "other"}),
     ):
         assert other != usual
+    chunks = [validation_fingerprint(input={"reference": "mixed", "chunk_bytes": size}) for size in (1000, 2000)]
+    assert chunks[0] != chunks[1]  # references are drawn within chunks
 
 
 def test_a_log_variance_out_of_its_range_is_led_back_into_it() -> None:
