@@ -70,8 +70,12 @@ def train(command: Callable, unvalidated: Path, monkeypatch: pytest.MonkeyPatch)
     return run
 
 
-def poisoned(*calls: int) -> Disturb:
+def poisoned(*calls: int, seen: list[list[int]] | None = None) -> Disturb:
+    """Batches of these calls are not finite; `seen` receives the rows of each call's batch."""
+
     def disturb(call: int, batch: dict) -> dict:
+        if seen is not None:
+            seen.append(batch["rows"].numpy().tolist())
         return {**batch, "mel": batch["mel"] * float("nan")} if call in calls else batch
 
     return disturb
@@ -143,8 +147,11 @@ def test_a_nonfinite_batch_is_logged_and_changes_no_weight(train: Callable, unva
 def test_too_many_nonfinite_steps_roll_back_once_and_then_end_the_run(train: Callable, tmp_path: Path) -> None:
     """Checkpoints at step 2 and, among the non-finite steps, at 4: the rollback must not use the latter."""
     overrides = ("steps=6", "recovery.max_nonfinite_steps=3", "kept_checkpoints=1")
-    outcome = train(tmp_path / "run", *overrides, disturb=poisoned(4, 5, 6))
+    seen, undisturbed = list[list[int]](), list[list[int]]()
+    outcome = train(tmp_path / "run", *overrides, disturb=poisoned(4, 5, 6, seen=seen))
     assert outcome.code == 0, outcome.err
+    assert train(tmp_path / "whole", "steps=10", disturb=poisoned(seen=undisturbed)).code == 0
+    assert seen == undisturbed  # steps 3 to 6 are made with the batches after those that were not finite
     assert "3 consecutive steps not finite: rolled back to step 3" not in outcome.err
     assert "3 consecutive steps not finite: rolled back to step 2, learning rate scaled by 0.5" in outcome.err
     rows = lines(tmp_path / "run", "metrics.jsonl")
@@ -166,11 +173,17 @@ def test_a_run_that_diverges_before_its_first_checkpoint_restarts_at_a_lower_rat
     train: Callable, tmp_path: Path
 ) -> None:
     overrides = ("steps=4", "checkpoint_every=4", "recovery.max_nonfinite_steps=2")
-    outcome = train(tmp_path / "run", *overrides, "recovery.rate_factor=0.25", disturb=poisoned(1, 2))
+    seen, undisturbed = list[list[int]](), list[list[int]]()
+    outcome = train(tmp_path / "run", *overrides, "recovery.rate_factor=0.25", disturb=poisoned(1, 2, seen=seen))
     assert outcome.code == 0, outcome.err
     assert "2 consecutive steps not finite: rolled back to step 0, learning rate scaled by 0.25" in outcome.err
-    assert train(tmp_path / "whole", *overrides, "optimizer.learning_rate=0.0005").code == 0
-    assert losses(tmp_path / "run") == losses(tmp_path / "whole")
+    slow = ("optimizer.learning_rate=0.0005", "steps=6")
+    assert train(tmp_path / "whole", *overrides, *slow, disturb=poisoned(seen=undisturbed)).code == 0
+    assert seen == undisturbed  # the batches that were not finite do not come again
+    found, expected = (lines(tmp_path / name, "metrics.jsonl") for name in ("run", "whole"))
+    assert [row["learning_rate"] for row in found] == [row["learning_rate"] for row in expected[:4]]
+    saved, fresh = (safetensors.numpy.load_file(list_checkpoints(tmp_path / name)[0].path) for name in ("run", "whole"))
+    assert all(np.array_equal(saved[name], value) for name, value in fresh.items() if name.startswith("model/"))
 
 
 @pytest.mark.slow
