@@ -100,7 +100,7 @@ def is_saving(run: Path) -> bool:
     return any(name.endswith(".tmp") for name in os.listdir(run / "checkpoints"))  # noqa: PTH208 (it is in a hurry)
 
 
-def progress(path: Path) -> list:
+def progress(path: Path) -> dict:
     with safetensors.safe_open(path, framework="numpy") as file:
         return json.loads(file.metadata()["progress"])
 
@@ -147,8 +147,8 @@ def test_a_training_killed_many_times_goes_on_as_if_undisturbed(
     check_same(common[-1].path, same[common[-1].step])
     validated = {step: loss for kind, step, loss in left if kind == "validation"}
     best = killed / "checkpoints" / "best.safetensors"
-    assert progress(best)[0] == min(validated, key=lambda step: validated[step])
-    check_same(best, same[progress(best)[0]])
+    assert progress(best)["step"] == min(validated, key=lambda step: validated[step])
+    check_same(best, same[progress(best)["step"]])
 
 
 def leave(lives: Lives, run: Path, *overrides: str) -> list[tuple[str, int, float]]:
