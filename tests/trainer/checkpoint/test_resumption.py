@@ -275,12 +275,12 @@ def test_after_a_rollback_the_best_checkpoint_is_not_replaced_by_another_of_its_
 
 
 def test_a_rollback_past_a_change_of_settings_keeps_the_change(tmp_path: Path) -> None:
-    """A position in the old order would be invalid, and the schedule is the one configured now."""
+    """The position is that in the order of now, after the skipped steps; the schedule is the one configured now."""
     save_at(make_state(tmp_path), 4)
     state, _ = resumed(tmp_path, order="another", preset="basic")
     state.advance(6, position=Position(4, 5, 6))
     state.roll_back(skipped=2, rate_factor=0.5)
-    assert (state.progress.position, state.progress.order) == (Position(4, 0, 0), "another")
+    assert (state.progress.position, state.progress.order) == (Position(4, 5, 6), "another")
     assert int(state._optimizer.state()["schedule_start"].numpy()) == 4
     assert float(state._optimizer.rate_scale.numpy()) == 0.5
     assert resumed(tmp_path, order="another", preset="basic")[1].startswith("resuming after step 4, epoch 4")
