@@ -26,6 +26,8 @@ from trainer.data.position import Position, has_same_chunks
 from trainer.optim.adamw import AdamW
 from trainer.optim.plateau import LrAction, PlateauState, watch_plateau
 
+FRESH_WEIGHTS = "starting from fresh weights"
+
 
 class RunState:
     """Model, optimizer and progress of a run; a context manager that writes checkpoints while it is entered."""
@@ -77,7 +79,7 @@ class RunState:
         """True if a plateau has ended the run."""
         return self._plateau is not None and self.progress.plateau.is_over
 
-    def resume(self, *, origin: str = "starting from fresh weights") -> str:
+    def resume(self, *, origin: str = FRESH_WEIGHTS) -> str:
         """Load the last checkpoint that is whole, if there is one, and return a line for the log.
 
         Damaged ones after it are renamed.
@@ -100,15 +102,12 @@ class RunState:
                 if len(saved) == 1:
                     raise
                 damaged.append(saved.pop())
-        names = ", ".join(str(set_aside(one)) for one in damaged)
+        renamed = ", ".join(str(set_aside(one)) for one in damaged)
+        notice = f"damaged and renamed: {renamed}; " if damaged else ""
         if self.progress.best_step == saved[-1].step:
             mark_best(saved[-1].path)  # a kill may have prevented that
-        return ", with ".join(
-            [
-                f"{f'damaged and renamed: {names}; ' if names else ''}resuming after step {self.progress.step}, "
-                f"{_describe(self.progress.position)}",
-                *changes,
-            ]
+        return notice + ", with ".join(
+            [f"resuming after step {self.progress.step}, {_describe(self.progress.position)}", *changes]
         )
 
     def check_disk_space(self) -> str:

@@ -19,7 +19,7 @@ from trainer.data.bucket_types import Bucket
 from trainer.data.epoch_order import ChunkOrder
 from trainer.data.online_mel import OnlineMel
 from trainer.data.record_index import RecordIndex
-from trainer.data.references import FIELD, FRAMES_FIELD, ReferenceChooser, ReferenceParts, cut_mels
+from trainer.data.references import ReferenceChooser, ReferenceParts, cut_mels
 
 PARSED_FIELDS = ("frames", "tokens", "utterance_id", "mel")
 
@@ -139,7 +139,7 @@ class BatchParser:
             lambda: cut_mels(chunk.mel, parts=parts, num_frames=frames, contract=self._contract),
             lambda: tf.zeros([tf.size(parts.frames), frames, self._contract.features.n_mels], self._contract.mel_dtype),
         )
-        return {FIELD: mel, FRAMES_FIELD: tf.cast(parts.frames, tf.int64)}
+        return {"reference": mel, "reference_frames": tf.cast(parts.frames, tf.int64)}
 
 
 class StoredMel:

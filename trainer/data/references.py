@@ -22,8 +22,6 @@ from trainer.data.epoch_order import EpochOrder
 from trainer.data.manifest_rows import read_manifest_rows
 from trainer.model.reference_crop import MIN_CROP_SHARE
 
-FIELD, FRAMES_FIELD = "reference", "reference_frames"  # of a batch
-
 
 class ReferenceParts(NamedTuple):
     """The part that each of n records of a chunk gets."""

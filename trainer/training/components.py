@@ -12,6 +12,7 @@ from shared.dataset import Dataset
 from trainer.checkpoint.checkpoint import list_checkpoints, named_variables
 from trainer.checkpoint.pretrained import load_pretrained, open_pretrained
 from trainer.checkpoint.run_dir import RunInfo, build_model, run_vocabulary
+from trainer.checkpoint.run_state import FRESH_WEIGHTS
 from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_types import Bucket
 from trainer.distributed.collectives import Hosts
@@ -41,7 +42,7 @@ class TrainComponents:
         )
         hosts.check_equal(self.data.train.fingerprint, what="the order of batches")
         mel = dataset.info.mel
-        self.origin = "starting from fresh weights"
+        self.origin = FRESH_WEIGHTS
         with self.devices.scope():
             self.model = build_model(config, contract=dataset.info.contract, vocabulary=vocabulary)
             self.model.decoder.set_statistics(mean=list(mel.mean), std=list(mel.std))

@@ -16,7 +16,7 @@ from shared.files import write_json
 from shared.locks import read_lock
 from trainer.checkpoint.checkpoint import list_checkpoints
 from trainer.checkpoint.run_dir import training_lock
-from trainer.checkpoint.run_state import RunState
+from trainer.checkpoint.run_state import FRESH_WEIGHTS, RunState
 from trainer.config.vocoder_config import GeneratorConfig
 from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.data.dataset_checks import open_dataset
@@ -69,7 +69,7 @@ class _Trainer:
         mels = PredictedMels(Path(config.mels), spec=self._spec) if config.mels else None
         keras.utils.set_random_seed(config.seed)
         self._gan = Gan(config, spec=self._spec)
-        self._origin = "starting from fresh weights"
+        self._origin = FRESH_WEIGHTS
         if config.init_from and not list_checkpoints(run):
             _init_from(Path(config.init_from), gan=self._gan, config=config.generator, spec=self._spec)
             self._origin = f"the generator begins with the weights of {config.init_from}"
