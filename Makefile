@@ -1,8 +1,9 @@
 # Every target makes its own .venv on first use: Python 3.11 or 3.12 and make are all that a machine needs.
 PYTHON ?= python3
 CONFIG ?=
-DATA   ?= $(if $(filter %learn_check.yaml,$(CONFIG)),data/learn/data,data/sample)
-RUN    ?= $(if $(filter %learn_check.yaml,$(CONFIG)),runs/learn,runs/sample)
+LEVEL  ?=
+DATA   ?= $(if $(filter %learn_check.yaml,$(CONFIG)),data/learn/data,$(if $(filter %learn_check_voices.yaml,$(CONFIG)),data/learn_voices/data,data/sample))
+RUN    ?= $(if $(filter %learn_check.yaml,$(CONFIG)),runs/learn,$(if $(filter %learn_check_voices.yaml,$(CONFIG)),runs/learn_voices,runs/sample))
 RUNNER ?= local
 ARGS   ?=
 # two datasets to compare, an utterance to trace
@@ -125,17 +126,22 @@ export: $(READY)  ## export a run as SavedModel, weights and config: RUN= OUT=ru
 quickstart: preprocess validate train synthesize  ## preprocess, validate, train, synthesize: the sample corpus that ships with the tests
 
 # one spoken corpus serves many runs; both can be named: DATA= RUN=
-LEARN_CORPUS := data/learn/corpus
-LEARN_DATA   := $(if $(filter file,$(origin DATA)),data/learn/data,$(DATA))
-LEARN_RUN    := $(if $(filter file,$(origin RUN)),runs/learn,$(RUN))
+LEARN        := learn$(if $(filter voices,$(LEVEL)),_voices)
+LEARN_CONFIG := learn_check$(if $(filter voices,$(LEVEL)),_voices).yaml
+LEARN_CORPUS := data/$(LEARN)/corpus
+LEARN_DATA   := $(if $(filter file,$(origin DATA)),data/$(LEARN)/data,$(DATA))
+LEARN_RUN    := $(if $(filter file,$(origin RUN)),runs/$(LEARN),$(RUN))
 
-learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech and check that the model learns to speak, 28 to 75 minutes on 2 cores; needs flite: DATA= RUN= ARGS=
-	$(MAKE) preprocess CONFIG=configs/preprocess_learn_check.yaml DATA=$(LEARN_DATA) ARGS=
-	$(MAKE) train CONFIG=configs/learn_check.yaml DATA=$(LEARN_DATA) RUN=$(LEARN_RUN)
-	$(BIN)/python -m tests.learn.check $(LEARN_RUN) $(LEARN_DATA)
+learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech and check that the model learns to speak, 28 to 75 minutes on 2 cores; needs flite. LEVEL=voices: in voices that it never heard; 90 minutes, needs espeak-ng: DATA= RUN= ARGS=
+	$(MAKE) preprocess CONFIG=configs/preprocess_$(LEARN_CONFIG) DATA=$(LEARN_DATA) ARGS=
+	$(MAKE) train CONFIG=configs/$(LEARN_CONFIG) DATA=$(LEARN_DATA) RUN=$(LEARN_RUN)
+	$(BIN)/python -m tests.learn.$(if $(filter voices,$(LEVEL)),many_voices.check $(LEARN_RUN) $(LEARN_CORPUS),check $(LEARN_RUN) $(LEARN_DATA))
 
-$(LEARN_CORPUS)/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
+data/learn/corpus/metadata.csv: tests/learn/corpus.py tests/learn/grammar.py | $(READY)
 	$(BIN)/python -m tests.learn.corpus $(@D)
+
+data/learn_voices/corpus/metadata.csv: tests/learn/many_voices/corpus.py tests/learn/many_voices/texts.py | $(READY)
+	$(BIN)/python -m tests.learn.many_voices.corpus $(@D)
 
 # Three at a time, the trainings before the other tests: two leave cores idle while they wait, four take turns and lose time.
 test: $(READY)  ## lint, types and all tests, three processes at a time; each lists its slowest tests at the end
@@ -211,6 +217,6 @@ lock: $(READY)  ## resolve pyproject.toml into requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
 	  --no-emit-index-url --no-header --no-annotate --upgrade --output-file requirements.lock
 
-clean:  ## remove environments, caches, data/sample, data/learn, runs/sample and runs/learn
+clean:  ## remove environments, caches, and data and runs of the sample and the learn checks
 	rm -rf .venv .venv-bench build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
-	rm -rf data/sample data/learn runs/sample runs/learn
+	rm -rf data/sample data/learn data/learn_voices runs/sample runs/learn runs/learn_voices
