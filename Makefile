@@ -29,7 +29,7 @@ BENCHES ?= quality memory build growth duplicates scale validation loader waitin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess download corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: docs docs-serve diagrams inspect-input profile train vocoder vocoder-mels evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-docs test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
+.PHONY: docs docs-serve diagrams inspect-input profile train vocoder vocoder-mels monitor evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-docs test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ train: $(READY)  ## train a model, from its last checkpoint if there is one: CON
 
 vocoder: $(READY)  ## train a vocoder, from its last checkpoint if there is one: CONFIG= DATA= RUN= ARGS=
 	$(BIN)/myxtts-train vocoder train $(or $(CONFIG),configs/vocoder_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
+
+monitor: $(READY)  ## watch a training from outside: progress, losses, its process, the GPUs: RUN= ARGS=--once
+	$(BIN)/myxtts-train monitor "$(RUN)" $(ARGS)
 
 evaluate: $(READY)  ## compute losses and synthesis metrics of a checkpoint on DATA's validation split: RUN= DATA= ARGS="--checkpoint last"
 	$(BIN)/myxtts-train evaluate --run $(RUN) --data $(DATA) $(ARGS)

@@ -82,6 +82,24 @@ def train(
 
 
 @cli.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--every",
+    "every_s",
+    type=click.FloatRange(min=0.5),
+    default=2.0,
+    show_default=True,
+    help="Seconds between two looks.",
+)
+@click.option("--once", is_flag=True, help="Look once, print what there is, and end.")
+def monitor(run: Path, every_s: float, once: bool) -> None:
+    """Watch the training of RUN from outside: progress, losses, its process, the GPUs; ends with Ctrl-C."""
+    from trainer.tools.monitor import Monitor, watch
+
+    watch(Monitor(run), every_s=every_s, once=once)
+
+
+@cli.command()
 @_run
 def doctor(run: Path) -> None:
     """Check the machine for what training needs; exit 0 if nothing is missing, else 1."""

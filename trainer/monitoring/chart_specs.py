@@ -50,6 +50,9 @@ SPEED = (
     ChartSpec("Speed", "frames/s", [("frames", "train", "frames_per_second")]),
     ChartSpec("Input stall", "%", [("stall", "train", "stall")], factor=100.0, note="time without a batch"),
     ChartSpec("Memory", "MiB", [("process", "train", "memory_mib")]),
+    ChartSpec(
+        "Busy cores", "", [("training", "train", "host_own_cores"), ("other programs", "train", "host_other_cores")]
+    ),
 )
 _GPU_METRICS = (
     ("Memory of GPUs", "MiB", "memory_peak_mib"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from trainer.monitoring.run_files import Row, RunFiles, flatten, is_number, read
 from trainer.monitoring.samples import Sample, read_samples
 
 MAX_INCIDENTS = 50
+LIMIT = re.compile(r"(?!compute)\w+-bound: ")  # a verdict that names something to mend
 
 
 def write_html_report(run: Path) -> None:
@@ -69,6 +71,7 @@ def _template_values(run: Path) -> dict[str, Any]:
         "name": files.name,
         "root": str(run.absolute()),
         "headline": headline(files),
+        "limits": [line for line in files.summary.get("verdicts", []) if LIMIT.match(line)],
         "summary": files.summary,
         "steps": files.settings.get("steps"),
         "last": {kind: files.last(kind) for kind in ("train", "validation")},

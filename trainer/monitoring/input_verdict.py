@@ -55,7 +55,7 @@ def assess_input(stats: InputStats, *, config: InputConfig, stores_mels: bool) -
         return f"input keeps up: stall {stats.stall:.1%}, expected at most {MAX_STALL:.0%}"
     seen = f"while the step waited this process kept {stats.busy_cores:.1f} of {stats.cores} cores busy"
     advice = _advice(stats, config) if stores_mels else _advice_for_computed_mels(stats)
-    return f"input too slow: stall {stats.stall:.1%}, expected at most {MAX_STALL:.0%}; {seen}{advice}"
+    return f"input-bound: stall {stats.stall:.1%}, expected at most {MAX_STALL:.0%}; {seen}{advice}"
 
 
 def _advice(stats: InputStats, config: InputConfig) -> str:

@@ -1,11 +1,13 @@
-"""Measurements of one session of training: step times, GPU statistics, memory, and their summary."""
+"""Measurements of one session of training: step times, statistics of GPUs and host, and their summary."""
 
 from __future__ import annotations
 
 import contextlib
 
-from trainer.config.data_config import InputConfig
+from trainer.config.train_config import TrainConfig
+from trainer.monitoring.bottlenecks import SessionLoad, find_bottlenecks
 from trainer.monitoring.gpu_stats import GpuSampler
+from trainer.monitoring.host_stats import HostMeter
 from trainer.monitoring.input_verdict import assess_input, input_stats
 from trainer.monitoring.step_timer import StepTimer, TimingWindow, merge_windows
 from trainer.monitoring.summary import CompiledPrograms, Summary
@@ -19,7 +21,7 @@ class Session:
         """`gpus` is the number of GPUs that TensorFlow computes on."""
         self._first_step = first_step
         self.timer = StepTimer(asynchronous=gpus > 0)
-        self._gpus = GpuSampler(used=gpus)
+        self._gpus, self._host = GpuSampler(used=gpus), HostMeter()
         self._windows: list[TimingWindow] = []
         self._read_before = bytes_read()
         self._stack = contextlib.ExitStack()
@@ -47,6 +49,7 @@ class Session:
         metrics = window.metrics()
         for gpu in self._gpus.read(window.excluded):
             metrics |= gpu.metrics()
+        metrics |= self._host.read().metrics()
         memory_mib = resident_mib()
         return metrics if memory_mib is None else {**metrics, "memory_mib": memory_mib}
 
@@ -58,7 +61,8 @@ class Session:
         device: str,
         allocator: str,
         programs: CompiledPrograms,
-        config: InputConfig,
+        config: TrainConfig,
+        padding: float,
         stores_mels: bool,
     ) -> Summary:
         """The summary of the session.
@@ -66,10 +70,20 @@ class Session:
         Args:
             data: path of the dataset.
             allocator: the memory allocator, in words.
+            padding: share of padding in the frames of an epoch's batches.
             stores_mels: False if mels are computed from recordings during training.
         """
         self.metrics()  # those after the last call belong to the session too
-        whole = merge_windows(self._windows)
+        whole, gpus = merge_windows(self._windows), self._gpus.totals()
+        load = SessionLoad(
+            whole,
+            padding=padding,
+            programs=programs.train,
+            shapes=programs.shapes,
+            host=self._host.total(),
+            gpus=gpus,
+        )
+        of_input = assess_input(input_stats(whole, self._reading()), config=config.input, stores_mels=stores_mels)
         return Summary(
             data=data,
             first_step=self._first_step,
@@ -79,12 +93,14 @@ class Session:
             training_s=whole.seconds,
             first_batch_s=whole.excluded_s("first batch"),
             compilation_s=whole.excluded_s("compilation"),
-            aside_s=whole.excluded_s("pause"),
+            validation_s=whole.excluded_s("validation"),
+            checkpoint_s=whole.excluded_s("checkpoint"),
+            pause_s=whole.excluded_s("pause"),
             figures=whole.metrics(),
-            gpus=self._gpus.totals(),
+            gpus=gpus,
             memory_mib=resident_mib(),
             programs=programs,
-            verdict=assess_input(input_stats(whole, self._reading()), config=config, stores_mels=stores_mels),
+            verdicts=(of_input, *map(str, find_bottlenecks(load, config=config))),
             excluded=whole.excluded,
         )
 

@@ -15,7 +15,7 @@ held up. While the loop is blocked in `next()`, it calls no other step, so the e
 the sums as they are.
 
 Three kinds of time are excluded from all rates and fractions: the wait for the first batch, steps in which XLA compiled
-a program, and pauses of the training (validation, checkpoints).
+a program, and pauses of the training (validations, checkpoints, and what hosts wait for each other).
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ import numpy as np
 READERS = 4  # threads that wait for the end of a step, so as many steps may be under way on the device
 
 Counts = tuple[int, int]  # frames and clips of a step, without padding
+Reason = Literal["first batch", "compilation", "validation", "checkpoint", "pause"]
 
 
 class ExcludedTime(NamedTuple):
     """An interval that is excluded from the timing, and the reason."""
 
-    reason: Literal["first batch", "compilation", "pause"]
+    reason: Reason
     start_s: float
     end_s: float
 
@@ -78,6 +79,11 @@ class TimingWindow(NamedTuple):
         return self.stalled_s / self.seconds
 
     @property
+    def compute(self) -> float:
+        """The fraction of the time in which the device computed."""
+        return float(self.computes_s.sum()) / self.seconds
+
+    @property
     def wait(self) -> float:
         """The fraction of the time in which the loop waited for a batch, whether or not the device was busy."""
         return float(self.waits_s.sum()) / self.seconds
@@ -96,7 +102,7 @@ class TimingWindow(NamedTuple):
             "steps_per_second": len(self.computes_s) / self.seconds,
             "stall": self.stall,
             "wait": self.wait,
-            "compute": float(self.computes_s.sum()) / self.seconds,
+            "compute": self.compute,
             **_spread("wait", self.waits_s),
             **_spread("compute", self.computes_s),
         }
@@ -174,7 +180,7 @@ class StepTimer:
         return self._clock(), read
 
     @contextlib.contextmanager
-    def exclude(self) -> Iterator[None]:
+    def exclude(self, reason: Reason = "pause") -> Iterator[None]:
         """Exclude the time of the block, such as a validation; the steps before it are waited for first."""
         if self._steps:
             self._steps[-1].done.result()
@@ -182,7 +188,7 @@ class StepTimer:
         try:
             yield
         finally:
-            self._excluded.append(ExcludedTime("pause", start_s, self._clock()))
+            self._excluded.append(ExcludedTime(reason, start_s, self._clock()))
 
     def read(self) -> TimingWindow:
         """The window since the last reading; blocks until the device has done all steps."""

@@ -40,15 +40,17 @@ class Summary(pydantic.BaseModel):
     last_step: int
     device: str
     allocator: str
-    training_s: float  # without the three times below
+    training_s: float  # without the times below
     first_batch_s: float
     compilation_s: float
-    aside_s: float  # validation and checkpoints
+    validation_s: float
+    checkpoint_s: float
+    pause_s: float  # other pauses, such as the wait for other hosts
     figures: dict[str, float]  # metrics of the training time
     gpus: list[GpuStats]
     memory_mib: float | None  # resident memory of the process at the end
     programs: CompiledPrograms
-    verdict: str
+    verdicts: tuple[str, ...]  # whether the input keeps up, then what limits the training
     excluded: tuple[ExcludedTime, ...] = pydantic.Field(exclude=True)
 
     @pydantic.field_serializer("gpus")
@@ -60,7 +62,7 @@ class Summary(pydantic.BaseModel):
         lines = [
             f"steps {self.first_step} to {self.last_step}: training {_duration(self.training_s)}; besides, first "
             f"batch {_duration(self.first_batch_s)}, compilation {_duration(self.compilation_s)}, "
-            f"validation and checkpoints {_duration(self.aside_s)}"
+            f"validations {_duration(self.validation_s)}, checkpoints {_duration(self.checkpoint_s)}"
         ]
         if self.figures:
             lines.append(
@@ -68,7 +70,7 @@ class Summary(pydantic.BaseModel):
                 "{compute_median_ms:.1f} ms (95 %: {compute_p95_ms:.1f}, longest {compute_max_ms:.1f}), waits for data "
                 "{wait_median_ms:.1f} ms (95 %: {wait_p95_ms:.1f}, longest {wait_max_ms:.1f})".format(**self.figures)
             )
-        return [*lines, *map(str, self.gpus), str(self.programs), self.verdict]
+        return [*lines, *map(str, self.gpus), str(self.programs), *self.verdicts]
 
 
 def write_summary(summary: Summary, *, run: Path) -> None:

@@ -116,11 +116,11 @@ class Terminal:
         table.add_column()
         for name, words in self._groups.items():
             if words:
-                table.add_row(name, Text(_wrapped(words, width=self._console.width - LABELS_WIDTH)))
+                table.add_row(name, Text(wrap_words(words, width=self._console.width - LABELS_WIDTH)))
         return Group(self._progress, table)
 
 
-def _wrapped(words: list[str], *, width: int) -> str:
+def wrap_words(words: list[str], *, width: int) -> str:
     """Lines that break between metrics only."""
     whole = "  ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words)
     return textwrap.fill(whole, max(width, 1), break_on_hyphens=False).replace("\N{NO-BREAK SPACE}", " ")
@@ -141,6 +141,7 @@ def train_groups(values: Values) -> dict[str, list[str]]:
         "loss": _losses(values),
         "rate": _present(values, learning_rate="learning rate {:.2e}", gradient_norm="gradient norm {:.3g}"),
         "speed": speed,
+        "host": _host(values),
         "GPU": [word for number in gpu_indices(values) for word in _gpu(values, f"gpu{number}")],
     }
 
@@ -177,6 +178,15 @@ def _gpu(values: Values, name: str) -> list[str]:
     }
     words = _present(values, **keys)
     return [f"{name.removeprefix('gpu')}: {words[0]}", *words[1:]] if words else []
+
+
+def _host(values: Values) -> list[str]:
+    return _present(
+        values,
+        host_own_cores="{:.1f} cores busy",
+        host_other_cores="{:.1f} by other programs",
+        host_memory_free_mib="{:,.0f} MiB free",
+    )
 
 
 def _present(values: Values, **forms: str) -> list[str]:

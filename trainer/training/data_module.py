@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from shared.dataset import Dataset
@@ -90,9 +91,14 @@ class DataModule:
             f"better used by input.global_frames_per_batch={advised} or more"
         ]
 
+    @functools.cached_property  # it goes through the whole epoch
+    def padding(self) -> float:
+        """The share of padding in the frames of the first epoch's batches."""
+        return self.train.first_epoch_stats().total_padding(self.plan.buckets)
+
     def _padding_lines(self) -> list[str]:
         """Return a line if an epoch has more padding than planned: each chunk ends in batches that are not full."""
-        planned, real = self.plan.bucket_plan.padding, self.train.first_epoch_stats().total_padding(self.plan.buckets)
+        planned, real = self.plan.bucket_plan.padding, self.padding
         if real <= planned + MAX_EXCESS_PADDING:
             return []
         return [

@@ -94,7 +94,7 @@ class TrainLoop:
                     raise
                 self._stop_during_step()
             except TooManySkippedSteps:
-                with self._timer.exclude():
+                with self._timer.exclude("checkpoint"):
                     self._recovery.roll_back()
                     self._sync.broadcast_state()
 
@@ -103,10 +103,9 @@ class TrainLoop:
         state = self._state
         self._means.clear()
         if state.progress.validation_pending:
-            with self._timer.exclude():
-                self._validate()
-                received = self._sync_stop(validated=True, save_due=True)
-                state.save()
+            self._validate()
+            received = self._sync_stop(validated=True, save_due=True)
+            self._save()
             self._stop_if(received)
         if self.is_done:
             return
@@ -157,19 +156,22 @@ class TrainLoop:
         self._recovery.check_skipped_steps()
         if config.is_due(step, config.log_every):
             self._log_metrics()
-        with self._timer.exclude():
-            validate = config.is_due(step, config.validate_every)
-            checkpoint_due = config.is_due(step, config.checkpoint_every)
-            save_first = validate and checkpoint_due  # a kill during a long validation then loses no steps
-            if save_first:
-                self._state.mark_validation_pending()
-                self._state.save()
-            is_best = validate and self._validate()
-            save_due = is_best or self._state.is_over or checkpoint_due
-            received = self._sync_stop(validated=validate, save_due=save_due)
-            if (received or save_due) and not (save_first and self._state.progress.validation_pending):
-                self._state.save()
+        validate = config.is_due(step, config.validate_every)
+        checkpoint_due = config.is_due(step, config.checkpoint_every)
+        save_first = validate and checkpoint_due  # a kill during a long validation then loses no steps
+        if save_first:
+            self._state.mark_validation_pending()
+            self._save()
+        is_best = validate and self._validate()
+        save_due = is_best or self._state.is_over or checkpoint_due
+        received = self._sync_stop(validated=validate, save_due=save_due)
+        if (received or save_due) and not (save_first and self._state.progress.validation_pending):
+            self._save()
         self._stop_if(received)
+
+    def _save(self) -> None:
+        with self._timer.exclude("checkpoint"):
+            self._state.save()
 
     def _log_metrics(self) -> None:
         metrics = self._means.take()
@@ -185,15 +187,16 @@ class TrainLoop:
         """
         state, step, data = self._state, self._state.progress.step, self._components.data
         state.mark_validation_pending()
-        loss, score = self._validation.run(
-            data.validation,
-            buckets=data.validation_plan.buckets,
-            device=self._components.devices.first,
-            step=step,
-            logger=self._logger,
-            log_corrupt_record=self._recovery.log_corrupt_record,
-            should_stop=lambda: self._signals.received is not None,
-        )
+        with self._timer.exclude("validation"):
+            loss, score = self._validation.run(
+                data.validation,
+                buckets=data.validation_plan.buckets,
+                device=self._components.devices.first,
+                step=step,
+                logger=self._logger,
+                log_corrupt_record=self._recovery.log_corrupt_record,
+                should_stop=lambda: self._signals.received is not None,
+            )
         if loss is None and self._signals.received:
             return False
         if loss is not None and (action := state.update_plateau(loss)):
@@ -203,12 +206,13 @@ class TrainLoop:
 
     def _sync_stop(self, *, validated: bool, save_due: bool) -> signal.Signals | None:
         """Return the signal that any host received; a checkpoint that is due is saved even if another host is gone."""
-        try:
-            return self._sync.sync_stop(self._signals, validated=validated)
-        except UserError:
-            if save_due:
-                self._state.save()
-            raise
+        with self._timer.exclude():
+            try:
+                return self._sync.sync_stop(self._signals, validated=validated)
+            except UserError:
+                if save_due:
+                    self._state.save()
+                raise
 
     def _stop_if(self, received: signal.Signals | None) -> None:
         """Wait for the checkpoint and raise Interrupted, if a signal was received."""

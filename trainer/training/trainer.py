@@ -121,7 +121,7 @@ class Trainer:
             except (Interrupted, UserError, tf.errors.OpError):
                 self._summarize_failure(session, allocator=allocator, log=logger.log)
                 raise
-            with session.timer.exclude():
+            with session.timer.exclude("checkpoint"):
                 self._sync.wait()
             summary = self._summarize(session, allocator=allocator)
             for line in summary.lines():
@@ -182,7 +182,8 @@ class Trainer:
                 speech=self._validation.synthesis.programs,
                 shapes=len(self._components.data.plan.buckets),
             ),
-            config=self._config.input,
+            config=self._config,
+            padding=self._components.data.padding,
             stores_mels=self._components.data.stores_mels,
         )
         write_summary(summary, run=self._run)

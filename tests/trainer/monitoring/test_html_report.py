@@ -42,8 +42,16 @@ EVIL = '<script>alert("&")</script>'
 LOSS = ChartSpec("Loss", "", [("training", "train", "loss"), ("validation", "validation", "loss")])
 SUMMARY = {
     **{"first_step": 1, "last_step": 20, "device": "/CPU:0", "allocator": "glibc", "memory_mib": 1532.1},
-    **{"training_s": 3700.0, "first_batch_s": 4.6, "compilation_s": 91.0, "aside_s": 311.0, "figures": {}, "gpus": []},
-    **{"programs": {"train": 1, "validation": 1, "speech": 1, "shapes": 1}, "verdict": "input keeps up"},
+    **{
+        "training_s": 3700.0,
+        "first_batch_s": 4.6,
+        "compilation_s": 91.0,
+        "validation_s": 311.0,
+        "checkpoint_s": 9.0,
+        "figures": {},
+        "gpus": [],
+    },
+    **{"programs": {"train": 1, "validation": 1, "speech": 1, "shapes": 1}, "verdicts": ["input keeps up"]},
 }
 
 TRAIN = {

@@ -28,7 +28,7 @@ def stretch_of(waits_s: list[float], *, wait_cpu_s: float = 0.0) -> TimingWindow
 
 def test_up_to_two_percent_the_input_keeps_up() -> None:
     assert told(stall=0.02) == "input keeps up: stall 2.0%, expected at most 2%"
-    assert told(stall=0.021).startswith("input too slow: stall 2.1%, expected at most 2%; ")
+    assert told(stall=0.021).startswith("input-bound: stall 2.1%, expected at most 2%; ")
 
 
 def test_a_few_steps_are_not_assessed() -> None:

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from tests.trainer.monitoring.test_gpu_stats import LOST, Driver, Memory, wait_for
-from trainer.config.data_config import InputConfig
+from trainer.config.train_config import TrainConfig
 from trainer.monitoring import session
 from trainer.monitoring.gpu_stats import GpuSampler
 from trainer.monitoring.session import Session
@@ -43,7 +43,8 @@ def summed_up(session: Session, *, last_step: int) -> Summary:
         device="/GPU:0",
         allocator="allocator: x",
         programs=PROGRAMS,
-        config=InputConfig(),
+        config=TrainConfig(),
+        padding=0.1,
         stores_mels=True,
     )
 
@@ -55,13 +56,14 @@ def test_statistics_of_gpu_and_steps_are_logged_and_summarized() -> None:
         figures = running.metrics()
         assert running.pop_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
         train_for(10, session=running)
-        with running.timer.exclude():
+        with running.timer.exclude("validation"):
             time.sleep(0.05)
         summary = summed_up(running, last_step=140)
     assert figures["gpu0_utilisation"] == 95.0
     assert figures["memory_mib"] > 100
     assert (summary.first_step, summary.last_step) == (101, 140)
-    assert summary.aside_s == pytest.approx(0.05, abs=0.03)
+    assert summary.validation_s == pytest.approx(0.05, abs=0.03)
+    assert summary.checkpoint_s == summary.pause_s == 0.0
     assert summary.gpus[0].utilisation == 95.0
     assert summary.figures["clips_per_second"] * summary.training_s == pytest.approx(30 * 31 / 2 + 10 * 11 / 2)
 
@@ -75,7 +77,9 @@ def test_the_terminal_has_every_part_of_the_summary() -> None:
     for words in ("steps 1 to 30", "frames/s", "clips/s", "waits for data", "GPU 0 (card 0): 95.0 % busy"):
         assert words in text
     assert "XLA programs: 1 for training, 0 for validation (bucket shapes: 1)" in text
-    assert "stall" in text.splitlines()[-1]
+    verdicts = text.splitlines()[-2:]
+    assert "stall" in verdicts[0]
+    assert verdicts[1].startswith("Python-bound: ")  # the steps are shorter than what the loop does between them
 
 
 def test_the_summary_is_read_back_without_the_excluded_times(tmp_path: Path) -> None:

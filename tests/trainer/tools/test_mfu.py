@@ -88,12 +88,14 @@ def summed_up(*gpus: GpuStats, excluded: tuple[ExcludedTime, ...] = ()) -> Summa
         training_s=100.0,
         first_batch_s=1.0,
         compilation_s=60.0,
-        aside_s=2.0,
+        validation_s=1.0,
+        checkpoint_s=0.5,
+        pause_s=0.5,
         figures={"compute": 0.97, "stall": 0.004, "compute_median_ms": 480.5, "clips_per_second": 1234.0},
         gpus=list(gpus),
         memory_mib=4096.0,
         programs=CompiledPrograms(train=4, validation=0, shapes=4),
-        verdict="the GPU computes",
+        verdicts=("the GPU computes",),
         excluded=excluded,
     )
 

@@ -48,7 +48,7 @@ def test_the_last_step_is_validated_saved_and_logged(command: Callable, data: Pa
     assert (summary["first_step"], summary["last_step"]) == (1, 2)
     # of one step: part of the time is writing the row itself
     assert 0 < summary["figures"]["frames_per_second"] < 1.01 * rows[0]["frames_per_second"]
-    assert "in 1 timed steps, too few to assess the input" in summary["verdict"]
+    assert "in 1 timed steps, too few to assess the input" in summary["verdicts"][0]
 
 
 @pytest.mark.slow

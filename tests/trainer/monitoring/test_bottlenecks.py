@@ -1,0 +1,154 @@
+"""What limits a session: each cause is named with its evidence, and no longer once its remedy is applied."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from trainer.config.train_config import TrainConfig
+from trainer.monitoring import bottlenecks
+from trainer.monitoring.bottlenecks import SessionLoad, find_bottlenecks
+from trainer.monitoring.gpu_stats import GpuStats
+from trainer.monitoring.host_stats import HostStats
+from trainer.monitoring.step_timer import ExcludedTime, TimingWindow
+
+STEPS = 100
+
+
+@pytest.fixture(autouse=True)
+def four_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bottlenecks, "usable_cores", lambda: 4)
+
+
+class Case(NamedTuple):
+    """A session of 100 steps of a second each."""
+
+    stall: float = 0.01  # of the training time
+    python: float = 0.02  # of the training time
+    compilation_s: float = 5.0
+    validation_s: float = 5.0
+    checkpoint_s: float = 1.0
+    padding: float = 0.1
+    other_cores: float | None = 0.1
+    steps: int = STEPS
+    gpus: tuple[GpuStats, ...] = ()
+
+    def load(self) -> SessionLoad:
+        seconds = float(self.steps)
+        compute = 1.0 - self.stall - self.python
+        excluded_s = {
+            "first batch": 500.0,  # counts for nothing
+            "compilation": self.compilation_s,
+            "validation": self.validation_s,
+            "checkpoint": self.checkpoint_s,
+        }
+        window = TimingWindow(
+            seconds=seconds,
+            steps=self.steps,
+            frames=1,
+            clips=1,
+            waits_s=np.full(self.steps, self.stall, np.float32),
+            computes_s=np.full(self.steps, compute, np.float32),
+            stalled_s=self.stall * seconds,
+            wait_cpu_s=0.0,
+            excluded=tuple(ExcludedTime(reason, 0.0, length) for reason, length in excluded_s.items()),  # type: ignore[arg-type]
+        )
+        host = HostStats(seconds, own_cores=3.5, other_cores=self.other_cores, memory_free_mib=1e4)
+        return SessionLoad(window, self.padding, programs=2, shapes=2, host=host, gpus=list(self.gpus))
+
+
+def lines(case: Case, **settings: Any) -> list[str]:
+    config = TrainConfig.model_validate({"steps": 1000, "validate_every": 250, "checkpoint_every": 300, **settings})
+    return [str(one) for one in find_bottlenecks(case.load(), config=config)]
+
+
+def gpu(used: float) -> GpuStats:
+    return GpuStats(
+        0, "H100", memory_total_mib=80_000.0, memory_peak_mib=used * 80_000.0, utilisation=99.0, power_w=1.0
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "told", "remedied"),
+    [
+        (
+            Case(compilation_s=100.0),
+            "compile-bound: 49% of the time went to compiling 2 programs, one for each batch shape; "
+            "lower input.buckets (now 2); the next session loads the programs of this one",
+            Case(compilation_s=30.0),
+        ),
+        (
+            Case(validation_s=100.0),
+            "validation-bound: 49% of the time went to validations, one in 250 steps; "
+            "raise validate_every, or evaluate fewer clips: input.validation_clips",
+            Case(validation_s=20.0),
+        ),
+        (
+            Case(checkpoint_s=10.0),
+            "checkpoint-bound: 8% of the time went to checkpoints, one in 300 steps; "
+            "raise checkpoint_every, or keep RUN on a faster disk",
+            Case(checkpoint_s=5.0),
+        ),
+        (
+            Case(python=0.3),
+            "Python-bound: in 30% of the training time the device neither computed nor waited for data; "
+            "log less often: log_every (now 50); or larger batches: input.global_frames_per_batch",
+            Case(python=0.05),
+        ),
+        (
+            Case(padding=0.45),
+            "shape-bound: 45% of the frames that are computed are padding; raise input.buckets (now 2)",
+            Case(padding=0.25),
+        ),
+        (
+            Case(other_cores=1.1),
+            "core-bound: other programs keep 1.1 of 4 cores busy; end them, or train where they are not",
+            Case(other_cores=0.5),
+        ),
+    ],
+    ids=["compile", "validation", "checkpoint", "Python", "shape", "core"],
+)
+def test_a_cause_is_named_and_no_longer_after_its_remedy(case: Case, told: str, remedied: Case) -> None:
+    assert lines(case, log_every=50) == [told]
+    assert [line.partition(":")[0] for line in lines(remedied)] == ["compute-bound"]
+
+
+def test_the_greatest_cause_comes_first() -> None:
+    told = lines(Case(padding=0.5, checkpoint_s=10.0, validation_s=60.0))
+    assert [line.partition("-")[0] for line in told] == ["shape", "validation", "checkpoint"]
+
+
+def test_a_session_that_waits_for_data_is_not_called_compute_bound() -> None:
+    assert lines(Case(stall=0.3)) == []
+
+
+def test_of_a_few_steps_neither_python_nor_the_device_is_assessed() -> None:
+    assert lines(Case(steps=10, python=0.5, compilation_s=1.0, validation_s=1.0, checkpoint_s=0.1)) == []
+
+
+def test_on_a_gpu_and_where_not_every_core_is_seen_other_programs_are_not_blamed() -> None:
+    for case in (Case(other_cores=3.0, gpus=(gpu(0.9),)), Case(other_cores=None)):
+        assert [line.partition(":")[0] for line in lines(case)] == ["compute-bound"]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "settings", "advice"),
+    [
+        ((), {}, "a GPU or more cores"),
+        ((gpu(0.9),), {"model": {"precision": "float32"}}, "model.precision=bfloat16"),
+        ((gpu(0.9),), {"xla": False}, "xla=true"),
+        (
+            (gpu(0.25), gpu(0.4)),
+            {},
+            "larger batches, for 40% of the GPU's memory is in use: input.global_frames_per_batch",
+        ),
+        ((gpu(0.9),), {}, "more GPUs"),
+    ],
+)
+def test_what_would_make_the_computation_faster(
+    gpus: tuple[GpuStats, ...], settings: dict[str, Any], advice: str
+) -> None:
+    (told,) = lines(Case(gpus=gpus), **settings)
+    assert told == f"compute-bound: the device computes in 97% of the training time; to train faster, {advice}"
