@@ -24,8 +24,18 @@ from trainer.platform.tf_setup import start_tensorflow
 @click.option(
     "--sentences", type=click.IntRange(1, 12), default=4, show_default=True, help="By each voice in each language."
 )
+@click.option("--references", type=click.IntRange(1, 11), default=1, show_default=True, help="Clips of each voice.")
+@click.option("--guidance", default=1.0, show_default=True, help="Above 1, speech is led towards the voice.")
 @click.option("--language", "languages", type=click.Choice(list(GRAMMARS)), multiple=True, help="By default all.")
-def main(run: Path, corpus: Path, checkpoint: str | None, sentences: int, languages: tuple[str, ...]) -> None:
+def main(
+    run: Path,
+    corpus: Path,
+    checkpoint: str | None,
+    sentences: int,
+    references: int,
+    guidance: float,
+    languages: tuple[str, ...],
+) -> None:
     """Check a RUN that was trained on CORPUS."""
     start_tensorflow()
     import json
@@ -36,15 +46,19 @@ def main(run: Path, corpus: Path, checkpoint: str | None, sentences: int, langua
     from tests.learn.many_voices.recordings import HeldOut
     from tests.learn.results import as_document, results_table
     from trainer.evaluation.speaker_encoders import resemblyzer_encoder
+    from trainer.speech.options import SpeechOptions
     from trainer.speech.synthesizer import Synthesizer
 
+    options = SpeechOptions(guidance=guidance)
     try:
+        options.check()
         synthesizer = Synthesizer.load(run, checkpoint=checkpoint)
         held_out = HeldOut(corpus, synthesizer=synthesizer)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
-    judge = Judge(synthesizer, held_out=held_out, encoder=resemblyzer_encoder(rate_hz=synthesizer.rate_hz))
+    encoder = resemblyzer_encoder(rate_hz=synthesizer.rate_hz)
+    judge = Judge(synthesizer, held_out=held_out, encoder=encoder, references=references, options=options)
     lines = []
     for language in languages or synthesizer.languages:
         click.echo(f"{language}: {sentences} sentences in each of {len(held_out.voices)} voices", err=True)

@@ -15,6 +15,7 @@ from tests.learn.results import Measurement
 from trainer.evaluation.cepstra import align_mels
 from trainer.evaluation.speaker_encoders import Encoder
 from trainer.speech.griffin_lim import griffin_lim
+from trainer.speech.options import SpeechOptions
 from trainer.speech.recording import mel_of
 from trainer.speech.synthesizer import Synthesizer
 
@@ -51,9 +52,22 @@ class Way(NamedTuple):
 class Judge:
     """Asks a synthesizer for held-out texts in held-out voices, and measures what it says."""
 
-    def __init__(self, synthesizer: Synthesizer, *, held_out: HeldOut, encoder: Encoder | None):
-        """`encoder` is a speaker encoder that is not the model's; None: the voice is judged by spectrum and pitch."""
+    def __init__(
+        self,
+        synthesizer: Synthesizer,
+        *,
+        held_out: HeldOut,
+        encoder: Encoder | None,
+        references: int = 1,
+        options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
+    ):
+        """
+        Args:
+            encoder: a speaker encoder that is not the model's; None: the voice is judged by spectrum and pitch.
+            references: clips of a voice that the synthesizer is given.
+        """
         self._synthesizer, self._held_out, self._encoder = synthesizer, held_out, encoder
+        self._references, self._options = references, options
         self._spec, self._rate_hz = synthesizer.contract.features, synthesizer.rate_hz
         self._recordings: dict[tuple[str, str, str], Sound] = {}
 
@@ -64,21 +78,23 @@ class Judge:
             sentences: that each voice speaks.
         """
         voices = self._held_out.voices
-        asked = sentence_tasks(voices, language=language, count=sentences)
+        asked = sentence_tasks(voices, language=language, count=sentences, references=self._references)
         spoken, wrong = self._speak(asked), self._speak(asked, other_voice=True)
         recordings = [self._recording(task.text, language=language, voice=task.voice) for task in asked]
         yield from self._of_sentences(asked, spoken=spoken, recordings=recordings)
         yield from self._of_voices(asked, spoken=spoken, wrong=wrong, recordings=recordings)
         yield from self._of_pitch(asked, spoken=spoken, recordings=recordings)
-        yield from self._of_language(name_tasks(voices, language=language, count=NAMES_PER_VOICE))
+        names = name_tasks(voices, language=language, count=NAMES_PER_VOICE, references=self._references)
+        yield from self._of_language(names)
 
     def _speak(self, tasks: Sequence[Task], *, other_voice: bool = False) -> list[Sound]:
         """Speak each text by its voice's reference, or by that of another voice."""
         sounds = []
         for task in tasks:
             voice = self._other_voice(task.voice) if other_voice else task.voice
-            reference = self._held_out.reference(task.reference_text, language=task.language, voice=voice)
-            (piece,) = self._synthesizer.say(task.text, language=task.language, voice=reference).pieces
+            reference = self._held_out.reference(task.reference_texts, language=task.language, voice=voice)
+            spoken = self._synthesizer.say(task.text, language=task.language, voice=reference, options=self._options)
+            (piece,) = spoken.pieces
             sounds.append(Sound(piece.mel, griffin_lim(piece.mel, spec=self._spec), piece.alignment))
         return sounds
 

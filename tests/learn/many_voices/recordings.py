@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,11 +35,12 @@ class HeldOut:
 
     def mel(self, text: str, *, language: str, voice: str) -> np.ndarray:
         """The mel [F, M] of a recording, in ln magnitude."""
-        return self.reference(text, language=language, voice=voice).mels[0]
+        return self._recordings[language, voice, text].mels[0]
 
-    def reference(self, text: str, *, language: str, voice: str) -> Voice:
-        """A recording, as the synthesizer takes it for a voice."""
-        return self._recordings[language, voice, text]
+    def reference(self, texts: Sequence[str], *, language: str, voice: str) -> Voice:
+        """Recordings of one voice, as the synthesizer takes them for it."""
+        found = [self._recordings[language, voice, text] for text in texts]
+        return dataclasses.replace(found[0], mels=tuple(mel for one in found for mel in one.mels))
 
 
 class Task(NamedTuple):
@@ -46,24 +49,38 @@ class Task(NamedTuple):
     text: str
     language: str
     voice: str
-    reference_text: str  # what the reference says
+    reference_texts: list[str]  # what the voice's references say, never the text itself
 
 
-def sentence_tasks(voices: list[str], *, language: str, count: int) -> list[Task]:
-    """`count` held-out sentences for each voice; over all voices, each sentence is asked about equally often."""
+def sentence_tasks(voices: list[str], *, language: str, count: int, references: int = 1) -> list[Task]:
+    """`count` held-out sentences for each voice; over all voices, each sentence is asked about equally often.
+
+    Args:
+        references: clips of the voice, for each sentence.
+    """
     sentences = texts_of(language).held_out_sentences
     return [
-        Task(sentences[place % len(sentences)], language, voice, sentences[(place + 1) % len(sentences)])
+        Task(
+            sentences[place % len(sentences)],
+            language,
+            voice,
+            [sentences[(place + 1 + other) % len(sentences)] for other in range(references)],
+        )
         for number, voice in enumerate(voices)
         for place in range(number * count, (number + 1) * count)
     ]
 
 
-def name_tasks(voices: list[str], *, language: str, count: int) -> list[Task]:
+def name_tasks(voices: list[str], *, language: str, count: int, references: int = 1) -> list[Task]:
     """`count` held-out texts of names for each voice: the same texts in every language."""
     texts = texts_of(language)
     return [
-        Task(texts.held_out_names[place % len(texts.held_out_names)], language, voice, texts.held_out_sentences[0])
+        Task(
+            texts.held_out_names[place % len(texts.held_out_names)],
+            language,
+            voice,
+            texts.held_out_sentences[:references],
+        )
         for number, voice in enumerate(voices)
         for place in range(number * count, (number + 1) * count)
     ]

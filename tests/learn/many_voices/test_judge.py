@@ -19,6 +19,7 @@ from tests.learn.many_voices.texts import texts_of
 from tests.learn.many_voices.voice_profiles import median_pitch_hz, nearest_embedding, nearest_voice
 from tests.learn.results import Measurement
 from trainer.speech.griffin_lim import griffin_lim
+from trainer.speech.options import SpeechOptions
 from trainer.speech.recording import mel_of
 
 SPEC = preset("hifigan-22k")
@@ -62,14 +63,14 @@ class Recordings:
     def mel(self, text: str, *, language: str, voice: str) -> np.ndarray:
         return mel(text, language, voice)
 
-    def reference(self, text: str, *, language: str, voice: str) -> Any:
+    def reference(self, texts: list[str], *, language: str, voice: str) -> Any:
         return SimpleNamespace(name=voice)
 
 
 def measured(say: Said, *, moves: int = 1) -> dict[str, Measurement]:
     """The measurements of a synthesizer that says what `say` says, its attention moving on by `moves` tokens a step."""
 
-    def answer(text: str, *, language: str, voice: Any) -> Any:
+    def answer(text: str, *, language: str, voice: Any, options: SpeechOptions) -> Any:
         alignment = np.eye(8)[np.arange(0, 8, moves)]
         return SimpleNamespace(pieces=[SimpleNamespace(mel=say(text, language, voice.name), alignment=alignment)])
 
@@ -131,10 +132,11 @@ def test_another_language_and_attention_that_skips_are_seen() -> None:
 
 
 def test_over_all_voices_each_sentence_is_asked_equally_often_and_never_with_its_own_recording() -> None:
-    tasks = sentence_tasks([f"voice {number}" for number in range(12)], language=LANGUAGE, count=4)
+    voices = [f"voice {number}" for number in range(12)]
+    tasks = sentence_tasks(voices, language=LANGUAGE, count=4, references=3)
     sentences = texts_of(LANGUAGE).held_out_sentences
     assert sorted(task.text for task in tasks) == sorted(4 * sentences)
-    assert all(task.reference_text in sentences and task.reference_text != task.text for task in tasks)
+    assert all(len({task.text, *task.reference_texts} & {*sentences}) == 4 for task in tasks)
 
 
 def test_the_pitch_of_a_signal_is_found_where_it_is_loud() -> None:
