@@ -1,0 +1,108 @@
+"""Each verdict on a training that really is limited so, and on the same training after the remedy that it names.
+
+The trainings are those of a user, as processes; the machine should be quiet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.trainer.processes import begin, build_sample, end, program
+from trainer.platform.process import usable_cores
+
+TIMEOUT_S = 1800
+BASE = {
+    "steps": 60,
+    "log_every": 30,
+    "validate_every": 1000,
+    "checkpoint_every": 1000,
+    "input.buckets": 3,
+    "input.global_frames_per_batch": 3000,
+}
+
+Settings = Mapping[str, object]
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_sample(tmp_path_factory.mktemp("sample") / "data")
+
+
+@pytest.fixture(scope="module")
+def without_mels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample without stored mels: they are computed while the model trains."""
+    return build_sample(tmp_path_factory.mktemp("online") / "data", "mel_dtype=none")
+
+
+def verdicts(data: Path, *, run: Path, settings: Settings, cache: Path | None = None) -> set[str]:
+    """The kinds of the verdicts on a training; without `cache` it loads the programs that other trainings compiled."""
+    overrides = [f"{name}={value}" for name, value in {**BASE, **settings}.items()]
+    words = ["train", "configs/train_sample.yaml", *overrides, "--data", str(data), "--run", str(run)]
+    environment = None if cache is None else {"XDG_CACHE_HOME": str(cache)}
+    ended = end(begin([program("myxtts-train"), *words], environment=environment), within_s=TIMEOUT_S)
+    assert ended.code == 0, ended.err
+    lines = json.loads((run / "summary.json").read_text(encoding="utf-8"))["verdicts"]
+    print(*lines, sep="\n")  # shown where an assertion fails
+    return {line.partition("-bound: ")[0] for line in lines if "-bound: " in line}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    ("kind", "limited", "remedied"),
+    [
+        ("validation", {"validate_every": 2}, {}),
+        ("checkpoint", {"checkpoint_every": 1}, {}),
+        ("shape", {"input.buckets": 1}, {}),
+        ("Python", {"log_every": 1, "input.global_frames_per_batch": 200}, {}),
+    ],
+    ids=["validation", "checkpoint", "shape", "Python"],
+)
+def test_a_setting_that_limits_a_training_is_named_until_it_is_changed(
+    kind: str, limited: Settings, remedied: Settings, sample: Path, tmp_path: Path
+) -> None:
+    verdicts(sample, run=tmp_path / "first", settings=limited)  # compiles
+    assert kind in verdicts(sample, run=tmp_path / "limited", settings=limited)
+    assert kind not in verdicts(sample, run=tmp_path / "remedied", settings=remedied)
+
+
+@pytest.mark.soak
+def test_compilation_is_named_until_the_programs_are_kept(sample: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert "compile" in verdicts(sample, run=tmp_path / "limited", settings={}, cache=cache)
+    assert "compile" not in verdicts(sample, run=tmp_path / "remedied", settings={"steps": 300}, cache=cache)
+
+
+@pytest.mark.soak
+def test_mels_computed_too_slowly_are_named_until_they_are_stored(
+    sample: Path, without_mels: Path, tmp_path: Path
+) -> None:
+    assert "input" in verdicts(without_mels, run=tmp_path / "limited", settings={})
+    assert "input" not in verdicts(sample, run=tmp_path / "remedied", settings={})
+
+
+@contextlib.contextmanager
+def hogs() -> Iterator[None]:
+    """Programs that take every core."""
+    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(usable_cores())]
+    try:
+        yield
+    finally:
+        for one in started:
+            one.kill()
+            one.wait()
+
+
+@pytest.mark.soak
+def test_programs_that_take_the_cores_are_named_until_they_end(sample: Path, tmp_path: Path) -> None:
+    verdicts(sample, run=tmp_path / "first", settings={})  # compiles
+    with hogs():
+        assert "core" in verdicts(sample, run=tmp_path / "limited", settings={})
+    remedied = verdicts(sample, run=tmp_path / "remedied", settings={"steps": 300})
+    assert remedied == {"compute"}
