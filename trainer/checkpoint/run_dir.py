@@ -22,10 +22,9 @@ from trainer.checkpoint.checkpoint import (
     remove_leftovers,
 )
 from trainer.config.model_config import CHANGEABLE
-from trainer.config.speech_bounds import MAX_TOKENS
 from trainer.config.train_config import TrainConfig
 from trainer.data.plan import BucketLimit
-from trainer.data.reference_length import UNKNOWN_PACE, ReferenceLength
+from trainer.data.reference_length import NOT_STORED, ReferenceLength
 from trainer.data.speech_pace import SpeechPace
 from trainer.model.xtts import XTTS
 
@@ -41,7 +40,7 @@ class RunInfo(pydantic.BaseModel):
     vocabulary_sha256: Sha256
     ceilings: tuple[BucketLimit, ...] = ()  # limits on buckets that did not fit into memory
     devices: int = 1  # that shared each batch at the last start
-    lengths: ReferenceLength = ReferenceLength(tokens=MAX_TOKENS, frames_per_token=UNKNOWN_PACE)  # default: not stored
+    lengths: ReferenceLength = NOT_STORED
     paces: dict[str, SpeechPace] = {}  # by language; default: not stored
     extra_pieces: dict[int, str] = {}  # by NLLB id: known from the model that the run began with, not in the dataset
 
@@ -53,7 +52,7 @@ class RunInfo(pydantic.BaseModel):
             planned_steps=config.steps,
             contract=dataset.info.contract,
             vocabulary_sha256=dataset.info.vocabulary_sha256,
-            lengths=ReferenceLength.of(dataset, max_frames=config.input.max_frames),
+            lengths=ReferenceLength.of(dataset, max_frames=config.input.max_frames, reference=config.input.reference),
             paces=SpeechPace.by_language(dataset, max_frames=config.input.max_frames),
         )
 

@@ -61,6 +61,8 @@ class InputConfig(Config):
     validation_clips: int | None = pydantic.Field(None, ge=1)
     # clip in which the model hears a voice: the very clip, another one of the speaker, or either by chance
     reference: Literal["same", "other", "mixed"] = "same"
+    # largest relative change of all frequencies of a clip and its reference: voices beside those of the corpus; 0: none
+    frequency_warp: float = pydantic.Field(0.0, ge=0, le=0.5)
     costs: CostConfig = CostConfig()
     sampling: SamplingConfig = SamplingConfig()
     # Shuffled together. Up to three times as much is held in memory: one chunk is cut into batches while the next is

@@ -1,20 +1,26 @@
-"""Chooses how many frames of a reference the model gets for a text, from the lengths of the training clips."""
+"""Chooses how many frames of a reference the model gets for a text, from the lengths of the training clips.
+
+A model that was trained with references from other clips alone (`input.reference: other`) gets whole crops for every
+text: their length told it nothing of the text's.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 import pydantic
 import tensorflow as tf
 
 from shared.dataset import Dataset
+from trainer.config.speech_bounds import MAX_TOKENS
 from trainer.data.manifest_rows import read_manifest_rows
 from trainer.model.reference_crop import MIN_CROP_SHARE
 
 FAST_QUANTILE = 0.1  # a tenth of the fastest language's clips are spoken faster than the assumed pace
 
-UNKNOWN_PACE = 1e4  # frames per token of a run that has noted none: references are used whole
+WHOLE = 1e4  # frames per token, more than any text has: references are used whole
 
 
 class ReferenceLength(pydantic.BaseModel):
@@ -26,8 +32,13 @@ class ReferenceLength(pydantic.BaseModel):
     frames_per_token: float  # exceeded by nine of ten clips of each language
 
     @classmethod
-    def of(cls, dataset: Dataset, *, max_frames: int | None) -> ReferenceLength:
+    def of(
+        cls, dataset: Dataset, *, max_frames: int | None, reference: Literal["same", "other", "mixed"] = "same"
+    ) -> ReferenceLength:
         """Measure the training split's clips of at most `max_frames` frames.
+
+        Args:
+            reference: the clip in which the model hears a voice in training, as `input.reference` says.
 
         Raises:
             UserError: a manifest is absent or damaged.
@@ -39,11 +50,11 @@ class ReferenceLength(pydantic.BaseModel):
         tokens, languages = rows.tokens[kept], rows.language.codes[kept]
         paces = rows.frames[kept] / np.maximum(tokens, 1)
         fast = [np.quantile(paces[languages == language], FAST_QUANTILE) for language in np.unique(languages)]
-        return cls(tokens=int(tokens.max()), frames_per_token=float(min(fast)))
+        return cls(tokens=int(tokens.max()), frames_per_token=WHOLE if reference == "other" else float(min(fast)))
 
     def merged_with(self, older: ReferenceLength) -> ReferenceLength:
         """The lengths of these clips and of the clips that the run was trained on before it was resumed."""
-        if older.frames_per_token in (0.0, UNKNOWN_PACE):
+        if older.frames_per_token == 0.0 or older == NOT_STORED:
             return self
         return ReferenceLength(
             tokens=max(self.tokens, older.tokens),
@@ -54,9 +65,12 @@ class ReferenceLength(pydantic.BaseModel):
         """Frames of a reference to use for texts of `tokens` tokens, int32 of the same shape.
 
         In training, a crop of the clip itself shows at most half of it: C frames tell the model to speak for 2C frames
-        or more. A reference is therefore cut to half of the text's duration at a fast pace, but not below the shortest
-        crop of training, and to a multiple of it, so that a voice is encoded for few lengths.
+        or more. With such crops a reference is therefore cut to half of the text's duration at a fast pace, but not
+        below the shortest crop of training, and to a multiple of it, so that a voice is encoded for few lengths.
         """
         half = self.frames_per_token / 2 * tf.cast(tokens, tf.float32)
         shortest = max(1, int(MIN_CROP_SHARE * crop_frames))
         return tf.clip_by_value(tf.cast(half, tf.int32) // shortest * shortest, shortest, crop_frames)
+
+
+NOT_STORED = ReferenceLength(tokens=MAX_TOKENS, frames_per_token=WHOLE)  # of a run that has noted nothing

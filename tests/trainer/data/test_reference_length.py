@@ -13,6 +13,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from tests.trainer.models import random_mel
 from trainer.checkpoint.run_dir import RunInfo
+from trainer.config.train_config import TrainConfig
 from trainer.data.reference_length import ReferenceLength
 from trainer.model.reference_crop import choose_crop, loudest_part
 from trainer.model.rng import RngStream
@@ -56,6 +57,20 @@ def test_a_manifest_that_is_damaged_is_a_line(dataset: Dataset, monkeypatch: pyt
     monkeypatch.setattr(Dataset, "manifest", damaged)
     with pytest.raises(UserError, match="a manifest cannot be read"):
         ReferenceLength.of(dataset, max_frames=None)
+
+
+def test_references_from_other_clips_alone_are_heard_whole_however_short_the_text(dataset: Dataset) -> None:
+    same, other, mixed = (
+        ReferenceLength.of(dataset, max_frames=None, reference=reference) for reference in ("same", "other", "mixed")
+    )
+    assert mixed == same
+    assert other.tokens == same.tokens
+    assert other.reference_frames(1, crop_frames=256) == 256
+    assert same.reference_frames(1, crop_frames=256) == 32
+    settings = TrainConfig.model_validate({"input": {"reference": "other"}})
+    assert RunInfo.of(settings, dataset=dataset).lengths == other
+    # a run that was trained with crops of the clips themselves, too, keeps their bound
+    assert other.merged_with(same) == same.merged_with(other) == same
 
 
 def test_a_run_that_goes_on_with_other_clips_has_heard_both() -> None:
