@@ -43,7 +43,21 @@ def test_make_takes_names_with_spaces_and_names_at_home(given: str, taken: str) 
     assert f'--reference "{taken}" --out "{taken}"' in asked.stdout
 
 
-def test_the_learn_check_has_folders_of_its_own() -> None:
-    words = ["make", "-n", "train", "CONFIG=configs/learn_check.yaml"]
+@pytest.mark.parametrize(("config", "name"), [("learn_check", "learn"), ("learn_check_voices", "learn_voices")])
+def test_a_learn_check_has_folders_of_its_own(config: str, name: str) -> None:
+    words = ["make", "-n", "train", f"CONFIG=configs/{config}.yaml"]
     asked = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    assert "--data data/learn/data --run runs/learn" in asked
+    assert f"--data data/{name}/data --run runs/{name} " in asked
+
+
+def test_the_level_of_the_learn_check_chooses_its_corpus_and_its_judge() -> None:
+    words = ["make", "-n", "learn-check", "RUN=runs/mine"]
+    asked = subprocess.run([*words, "LEVEL=voices"], capture_output=True, text=True, check=True).stdout
+    assert "build configs/preprocess_learn_check_voices.yaml --data data/learn_voices/data" in asked
+    assert "train configs/learn_check_voices.yaml --data data/learn_voices/data --run runs/mine" in asked
+    assert "-m tests.learn.many_voices.check runs/mine data/learn_voices/corpus" in asked
+    asked = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "-m tests.learn.check runs/mine data/learn/data" in asked
+    refused = subprocess.run([*words, "LEVEL=voice"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "LEVEL=voice: expected LEVEL=voices or none" in refused.stderr

@@ -61,7 +61,7 @@ class InputConfig(Config):
     validation_clips: int | None = pydantic.Field(None, ge=1)
     # clip in which the model hears a voice: the very clip, another one of the speaker, or either by chance
     reference: Literal["same", "other", "mixed"] = "same"
-    # largest relative change of all frequencies of a clip and its reference: voices beside those of the corpus; 0: none
+    # w: a random factor from 1 / (1 + w) to 1 + w multiplies all frequencies of a clip and its reference; 0: none does
     frequency_warp: float = pydantic.Field(0.0, ge=0, le=0.5)
     costs: CostConfig = CostConfig()
     sampling: SamplingConfig = SamplingConfig()

@@ -1,7 +1,8 @@
 """Chooses how many frames of a reference the model gets for a text, from the lengths of the training clips.
 
-A model that was trained with references from other clips alone (`input.reference: other`) gets whole crops for every
-text: their length told it nothing of the text's.
+A model that was trained with references from other clips (`input.reference: other`) gets whole crops for every text:
+their length told it nothing of the text's. Where many clips are their speaker's only one, and so showed themselves, it
+does not.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from trainer.model.reference_crop import MIN_CROP_SHARE
 
 FAST_QUANTILE = 0.1  # a tenth of the fastest language's clips are spoken faster than the assumed pace
 
+MIN_PARTNERS = 0.95  # share of clips with another clip of their speaker, from which on none showed itself
 WHOLE = 1e4  # frames per token, more than any text has: references are used whole
 
 
@@ -29,7 +31,7 @@ class ReferenceLength(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
     tokens: int  # of the longest text; longer ones are new to the model
-    frames_per_token: float  # exceeded by nine of ten clips of each language
+    frames_per_token: float  # exceeded by nine of ten clips of each language; WHOLE: of no importance
 
     @classmethod
     def of(
@@ -50,7 +52,8 @@ class ReferenceLength(pydantic.BaseModel):
         tokens, languages = rows.tokens[kept], rows.language.codes[kept]
         paces = rows.frames[kept] / np.maximum(tokens, 1)
         fast = [np.quantile(paces[languages == language], FAST_QUANTILE) for language in np.unique(languages)]
-        return cls(tokens=int(tokens.max()), frames_per_token=WHOLE if reference == "other" else float(min(fast)))
+        is_whole = reference == "other" and _share_with_partner(rows.speaker.codes[kept]) >= MIN_PARTNERS
+        return cls(tokens=int(tokens.max()), frames_per_token=WHOLE if is_whole else float(min(fast)))
 
     def merged_with(self, older: ReferenceLength) -> ReferenceLength:
         """The lengths of these clips and of the clips that the run was trained on before it was resumed."""
@@ -71,6 +74,11 @@ class ReferenceLength(pydantic.BaseModel):
         half = self.frames_per_token / 2 * tf.cast(tokens, tf.float32)
         shortest = max(1, int(MIN_CROP_SHARE * crop_frames))
         return tf.clip_by_value(tf.cast(half, tf.int32) // shortest * shortest, shortest, crop_frames)
+
+
+def _share_with_partner(speakers: np.ndarray) -> float:
+    """The share of clips that are not their speaker's only one, by speakers [rows]."""
+    return float(np.mean(np.bincount(speakers)[speakers] > 1))
 
 
 NOT_STORED = ReferenceLength(tokens=MAX_TOKENS, frames_per_token=WHOLE)  # of a run that has noted nothing

@@ -1,8 +1,9 @@
 """Frequency warp: clips of training in voices that the corpus does not have.
 
-All frequencies of a clip and of its reference are multiplied by one random factor: the pitch, and the resonances that
-speak of the length of a vocal tract. Jaitly & Hinton (2013, "Vocal tract length perturbation improves speech
-recognition") warp for other listeners; here the reference is warped alike, so that a model meets many more voices.
+All frequencies of a clip and of its reference are multiplied by one random factor: the pitch, and the resonances, which
+depend on the length of the vocal tract. Jaitly & Hinton (2013, "Vocal tract length perturbation improves speech
+recognition") do so for recognizers. Here the reference is warped by the same factor as the clip, so that the model is
+trained with more voices than the corpus has.
 
 A mel is warped in place: each band gets the value where its centre was before, interpolated between bands.
 """
@@ -26,14 +27,14 @@ class FrequencyWarp:
         factors = np.exp(np.linspace(-1.0, 1.0, FACTORS) * np.log1p(largest))
         self._matrices = np.stack([warp_matrix(spec, factor=factor) for factor in factors])
 
-    def choose(self, clips: int, *, noise: RngStream) -> tf.Tensor:
-        """The matrices [B, M, M] of random factors for a batch of clips."""
-        numbers = tf.cast(noise.uniform([clips]) * FACTORS, tf.int32)
+    def choose(self, clips: tf.Tensor | list[int], *, noise: RngStream) -> tf.Tensor:
+        """The matrices [B, M, M] of random factors for a batch of clips, whose shape is [B]."""
+        numbers = tf.cast(noise.uniform(clips) * FACTORS, tf.int32)
         return tf.gather(tf.constant(self._matrices), tf.minimum(numbers, FACTORS - 1))
 
 
 def warp_mels(mel: tf.Tensor, matrices: tf.Tensor) -> tf.Tensor:
-    """The mels [B, F, M] in ln magnitude, warped by matrices [B, M, M]; a row with equal bands stays as it is."""
+    """The mels [B, F, M] in ln magnitude, warped by matrices [B, M, M]; equal bands stay so, but for rounding."""
     return tf.einsum("bfm,bmn->bfn", mel, matrices)
 
 

@@ -1,10 +1,11 @@
 """What limits a session of training: causes, each with its evidence and a remedy.
 
-    time of a session = first batch + compilation + validations + checkpoints + training
+    time of a session = compilation + validations + checkpoints + other pauses + training
     training          = the device computes + it waits for data + neither: Python
 
-A cause is named where its share exceeds what a session that runs well has. Where none is, the device computes: the
-session is compute-bound, as it should be. The wait for data is assessed by `input_verdict`.
+A cause is named where its share exceeds what a session that runs well has. Where there is no cause, the device
+computes: the session is compute-bound, as it should be. `input_verdict` assesses the wait for data. Nothing is said of
+a session of a few steps.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from trainer.monitoring.gpu_stats import GpuStats
 from trainer.monitoring.host_stats import HostStats
 from trainer.monitoring.input_verdict import MAX_STALL, MIN_STEPS
 from trainer.monitoring.step_timer import TimingWindow
+from trainer.platform.first_calls import is_keeping_programs
+from trainer.platform.gpu_precision import slow_precision_warning
 from trainer.platform.process import usable_cores
 
 # shares of the session's time
 MAX_COMPILATION, MAX_VALIDATION, MAX_CHECKPOINTS = 0.3, 0.2, 0.05
 MAX_PYTHON = 0.1  # of the training time
 MAX_PADDING = 0.3  # of the frames that are computed
-MAX_OTHER_CORES = 0.2  # of all cores, that other programs keep busy
+MAX_OTHER_CORES = 0.2  # of all cores, that other programs keep busy while no core is left
+ALL_BUSY = 0.9  # of all cores
 FULL_GPU = 0.6  # of a GPU's memory
 
 Kind = Literal["compile", "validation", "checkpoint", "shape", "Python", "core", "compute"]
@@ -33,7 +37,7 @@ class Bottleneck(NamedTuple):
     """A cause that limits a session."""
 
     kind: Kind
-    share: float  # of the time that it takes, or of the work that is in vain
+    excess: float  # its share, in multiples of the bound
     evidence: str
     remedy: str
 
@@ -42,14 +46,14 @@ class Bottleneck(NamedTuple):
 
 
 class SessionLoad(NamedTuple):
-    """What a session did and where its time went."""
+    """What a session did, and where its time went."""
 
     window: TimingWindow  # the whole session
     padding: float  # share of padding in the frames that are computed
-    programs: int  # compiled or loaded, of training
     shapes: int  # of batches
     host: HostStats
-    gpus: list[GpuStats]
+    is_on_gpu: bool
+    gpus: list[GpuStats]  # empty where NVML says nothing
 
     @property
     def seconds(self) -> float:
@@ -62,17 +66,26 @@ class SessionLoad(NamedTuple):
         return self.window.excluded_s(reason) / self.seconds
 
     @property
+    def busy(self) -> float:
+        """The share of the training time in which the device computed; on GPUs, in which kernels ran, if known."""
+        known = [gpu.utilisation for gpu in self.gpus if gpu.utilisation is not None]
+        return min(self.window.compute, *(one / 100.0 for one in known)) if known else self.window.compute
+
+    @property
     def python(self) -> float:
         """The share of the training time in which the device neither computed nor waited for data."""
-        return max(0.0, 1.0 - self.window.compute - self.window.stall)
+        return max(0.0, 1.0 - self.busy - self.window.stall)
 
 
 def find_bottlenecks(load: SessionLoad, *, config: TrainConfig) -> list[Bottleneck]:
-    """The causes that limit a session, the greatest first; compute alone where there is no other."""
-    found = sorted(_causes(load, config), key=lambda one: -one.share)
-    if found or len(load.window.waits_s) < MIN_STEPS or load.window.stall > MAX_STALL:
-        return found
-    return [_compute(load, config)]
+    """The causes that limit a session, beginning with the one that exceeds its bound most.
+
+    Without any, it is that the device computes. A session of a few steps, or one that waits for data, has none.
+    """
+    if len(load.window.waits_s) < MIN_STEPS:
+        return []
+    found = sorted(_causes(load, config), key=lambda one: -one.excess)
+    return found if found or load.window.stall > MAX_STALL else [_compute(load, config)]
 
 
 def _causes(load: SessionLoad, config: TrainConfig) -> Iterator[Bottleneck]:
@@ -81,64 +94,68 @@ def _causes(load: SessionLoad, config: TrainConfig) -> Iterator[Bottleneck]:
         ("compile", load.share("compilation"), MAX_COMPILATION),
         ("validation", load.share("validation"), MAX_VALIDATION),
         ("checkpoint", load.share("checkpoint"), MAX_CHECKPOINTS),
-        ("Python", load.python if len(load.window.waits_s) >= MIN_STEPS else 0.0, MAX_PYTHON),
+        ("Python", load.python, MAX_PYTHON),
         ("shape", load.padding, MAX_PADDING),
         ("core", _others(load), MAX_OTHER_CORES),
     )
     for kind, share, most in shares:
         if share > most:
             evidence, remedy = _describe(kind, share, load=load, config=config)
-            yield Bottleneck(kind, share, evidence, remedy)
+            yield Bottleneck(kind, share / most, evidence, remedy)
 
 
 def _others(load: SessionLoad) -> float:
-    """The share of all cores that other programs keep busy; 0 on a GPU, where cores only prepare data."""
-    return 0.0 if load.gpus or load.host.other_cores is None else load.host.other_cores / usable_cores()
+    """The share of all cores that other programs keep busy; 0 where cores are left, and where a GPU computes."""
+    if load.is_on_gpu or load.host.other_cores is None:
+        return 0.0
+    has_free_cores = load.host.own_cores + load.host.other_cores < ALL_BUSY * usable_cores()
+    return 0.0 if has_free_cores else load.host.other_cores / usable_cores()
 
 
 def _describe(kind: Kind, share: float, *, load: SessionLoad, config: TrainConfig) -> tuple[str, str]:
     """The evidence and the remedy of a cause."""
-    buckets = f"input.buckets (now {load.shapes})"
     match kind:
         case "compile":
-            evidence = f"{share:.0%} of the time went to compiling {load.programs} programs, one for each batch shape"
-            remedy = f"lower {buckets}" if load.shapes > 1 else "train more steps in a session"
-            return evidence, f"{remedy}; the next session loads the programs of this one"
+            evidence = f"{share:.0%} of the time went to compiling or loading the step for {load.shapes} batch shapes"
+            remedy = "lower input.buckets" if load.shapes > 1 else "train more steps in a session"
+            return evidence, f"{remedy}; the next session loads these programs" if is_keeping_programs() else remedy
         case "validation":
             evidence = f"{share:.0%} of the time went to validations, one in {config.validate_every} steps"
             return evidence, "raise validate_every, or evaluate fewer clips: input.validation_clips"
         case "checkpoint":
             evidence = f"{share:.0%} of the time went to checkpoints, one in {config.checkpoint_every} steps"
-            return evidence, "raise checkpoint_every, or keep RUN on a faster disk"
+            return evidence, "raise checkpoint_every (and validate_every: each best one is saved), or use a faster disk"
         case "Python":
             evidence = f"in {share:.0%} of the training time the device neither computed nor waited for data"
             often = f"log less often: log_every (now {config.log_every})"
             return evidence, f"{often}; or larger batches: input.global_frames_per_batch"
         case "shape":
-            return f"{share:.0%} of the frames that are computed are padding", f"raise {buckets}"
+            return (
+                f"{share:.0%} of the frames that are computed are padding",
+                f"raise input.buckets ({load.shapes} now)",
+            )
         case _:
-            evidence = f"other programs keep {load.host.other_cores:.1f} of {usable_cores()} cores busy"
+            evidence = (
+                f"other programs keep {load.host.other_cores:.1f} of {usable_cores()} cores busy, and none is left"
+            )
             return evidence, "end them, or train where they are not"
 
 
 def _compute(load: SessionLoad, config: TrainConfig) -> Bottleneck:
-    return Bottleneck(
-        "compute",
-        load.window.compute,
-        f"the device computes in {load.window.compute:.0%} of the training time",
-        f"to train faster, {_faster(load, config)}",
-    )
+    """The device computes."""
+    evidence = f"the device computes in {load.busy:.0%} of the training time"
+    return Bottleneck("compute", 0.0, evidence, f"to train faster, {_faster(load, config)}")
 
 
 def _faster(load: SessionLoad, config: TrainConfig) -> str:
     """What would make the computation itself faster."""
-    if not load.gpus:
+    if not load.is_on_gpu:
         return "a GPU or more cores"
-    if config.model.precision == "float32":
+    if config.model.precision == "float32" and slow_precision_warning("bfloat16") is None:
         return "model.precision=bfloat16"
     if not config.xla:
         return "xla=true"
-    used = max(gpu.memory_peak_mib / gpu.memory_total_mib for gpu in load.gpus)
+    used = max((gpu.memory_peak_mib / gpu.memory_total_mib for gpu in load.gpus), default=1.0)
     if used < FULL_GPU:
         return f"larger batches, for {used:.0%} of the GPU's memory is in use: input.global_frames_per_batch"
     return "more GPUs"

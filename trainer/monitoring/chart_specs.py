@@ -53,6 +53,7 @@ SPEED = (
     ChartSpec(
         "Busy cores", "", [("training", "train", "host_own_cores"), ("other programs", "train", "host_other_cores")]
     ),
+    ChartSpec("Free memory", "MiB", [("machine", "train", "host_memory_free_mib")]),
 )
 _GPU_METRICS = (
     ("Memory of GPUs", "MiB", "memory_peak_mib"),

@@ -1,7 +1,7 @@
-"""The host during training: cores that this process and others keep busy, free memory, bytes from storage.
+"""The host during training: cores that this process and others keep busy, and the machine's free memory.
 
-psutil reads counters of the operating system that only grow; a reading is their difference since the one before, so
-that nothing is sampled in between and the training pays for two reads a log line.
+psutil reads counters of the operating system that only grow. A reading is their difference since the one before, so
+nothing runs in between.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import psutil
 
-from trainer.platform.process import usable_cores
+from trainer.platform.process import has_cpu_quota, usable_cores
 
 
 class HostStats(NamedTuple):
@@ -21,7 +21,7 @@ class HostStats(NamedTuple):
     seconds: float
     own_cores: float  # that this process kept busy, mean
     other_cores: float | None  # that other processes kept busy; None where this one may not use every core
-    memory_free_mib: float  # that programs could still get, at the end
+    memory_free_mib: float  # that the machine could still give to programs, at the end
 
     def metrics(self) -> dict[str, float]:
         """The values that are known, by name."""
@@ -42,7 +42,7 @@ class _Counters(NamedTuple):
         seconds = max(self.at_s - earlier.at_s, 1e-9)
         own_cores = (self.own_s - earlier.own_s) / seconds
         # in a container with fewer cores, the counters are those of the whole machine
-        sees_all = usable_cores() == psutil.cpu_count()
+        sees_all = usable_cores() == psutil.cpu_count() and not has_cpu_quota()
         others = max(0.0, (self.every_s - earlier.every_s) / seconds - own_cores) if sees_all else None
         return HostStats(seconds, own_cores, others, psutil.virtual_memory().available / 2**20)
 

@@ -78,9 +78,9 @@ class Session:
         load = SessionLoad(
             whole,
             padding=padding,
-            programs=programs.train,
             shapes=programs.shapes,
             host=self._host.total(),
+            is_on_gpu=self.timer.asynchronous,
             gpus=gpus,
         )
         of_input = assess_input(input_stats(whole, self._reading()), config=config.input, stores_mels=stores_mels)

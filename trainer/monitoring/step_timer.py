@@ -128,7 +128,7 @@ class StepTimer:
 
     def __init__(self, *, asynchronous: bool, clock: Callable[[], float] = time.monotonic):
         """`asynchronous` is True if the call of a step returns before the device has done the step."""
-        self._clock, self._asynchronous = clock, asynchronous
+        self._clock, self.asynchronous = clock, asynchronous
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="step-end")
         self._asked_s: float | None = None
         self._got_s = self._done_s = self._since_s = clock()
@@ -164,14 +164,17 @@ class StepTimer:
             counts: frames and clips [2] of the step, without padding; they are read once the step is done.
             compiled: True if the call compiled a program, so that its time is excluded.
         """
-        called_s = self._clock()
         if compiled:
+            read = _counts(counts)  # until the step is done: its own time is no training time either
+            called_s = self._clock()
             self._excluded.append(ExcludedTime("compilation", self._got_s, called_s))
-        if self._asynchronous:
+        else:
+            called_s = self._clock()
+        if self.asynchronous and not compiled:
             done = self._readers.submit(self._observe, counts)
         else:
             done = Future()
-            done.set_result((called_s, _counts(counts)))
+            done.set_result((called_s, read if compiled else _counts(counts)))
         self._steps.append(_Step(self._asked_s, self._got_s, compiled, done))
 
     def _observe(self, counts: Any) -> tuple[float, Counts]:
@@ -180,19 +183,25 @@ class StepTimer:
         return self._clock(), read
 
     @contextlib.contextmanager
-    def exclude(self, reason: Reason = "pause") -> Iterator[None]:
-        """Exclude the time of the block, such as a validation; the steps before it are waited for first."""
+    def exclude(self, reason: Reason | Callable[[], Reason] = "pause") -> Iterator[None]:
+        """Exclude the time of the block, such as a validation; the steps before it are waited for first.
+
+        Args:
+            reason: or what returns it at the end of the block.
+        """
         if self._steps:
             self._steps[-1].done.result()
         start_s = self._clock()
         try:
             yield
         finally:
-            self._excluded.append(ExcludedTime(reason, start_s, self._clock()))
+            known = reason() if callable(reason) else reason
+            self._excluded.append(ExcludedTime(known, start_s, self._clock()))
 
     def read(self) -> TimingWindow:
         """The window since the last reading; blocks until the device has done all steps."""
-        times = [self._times(step) for step in self._steps]
+        compilations = [one for one in self._excluded if one.reason == "compilation"]
+        times = [self._times(step, compilations=compilations) for step in self._steps]
         now_s = self._clock()
         counted = [one.counts for one in times if one.compute_s is not None]
         window = TimingWindow(
@@ -210,11 +219,14 @@ class StepTimer:
         self._reset()
         return window
 
-    def _times(self, step: _Step) -> _Times:
-        """The times of a step; steps must be passed in order."""
+    def _times(self, step: _Step, *, compilations: Sequence[ExcludedTime]) -> _Times:
+        """The times of a step, without what it computed while the loop compiled; steps must be passed in order."""
         done_s, counts = step.done.result()
         free_s, self._done_s = self._done_s, max(self._done_s, done_s)
-        compute_s = None if step.compiled else max(0.0, done_s - max(step.got_s, free_s))
+        begun_s, compute_s = max(step.got_s, free_s), None
+        if not step.compiled:
+            hidden_s = sum(max(0.0, min(done_s, one.end_s) - max(begun_s, one.start_s)) for one in compilations)
+            compute_s = max(0.0, done_s - begun_s - hidden_s)
         if step.asked_s is None:
             return _Times(None, 0.0, compute_s, counts)
         stall_s = max(0.0, step.got_s - max(step.asked_s, free_s))

@@ -45,7 +45,7 @@ class Summary(pydantic.BaseModel):
     compilation_s: float
     validation_s: float
     checkpoint_s: float
-    pause_s: float  # other pauses, such as the wait for other hosts
+    pause_s: float  # other pauses: the start, and waits for other hosts and for the last checkpoint
     figures: dict[str, float]  # metrics of the training time
     gpus: list[GpuStats]
     memory_mib: float | None  # resident memory of the process at the end
@@ -62,7 +62,8 @@ class Summary(pydantic.BaseModel):
         lines = [
             f"steps {self.first_step} to {self.last_step}: training {_duration(self.training_s)}; besides, first "
             f"batch {_duration(self.first_batch_s)}, compilation {_duration(self.compilation_s)}, "
-            f"validations {_duration(self.validation_s)}, checkpoints {_duration(self.checkpoint_s)}"
+            f"validations {_duration(self.validation_s)}, checkpoints {_duration(self.checkpoint_s)}, "
+            f"other pauses {_duration(self.pause_s)}"
         ]
         if self.figures:
             lines.append(

@@ -25,6 +25,15 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def has_cpu_quota() -> bool:
+    """Return whether a control group limits the CPU time of this process, as in a container with fewer cores."""
+    try:
+        quota = Path("/sys/fs/cgroup/cpu.max").read_text().split()[0]
+    except (OSError, IndexError):
+        return False
+    return quota != "max"
+
+
 def resident_mib() -> float | None:
     """Return the resident memory of the process in MiB, or None if unknown."""
     try:

@@ -1,18 +1,17 @@
 """`myxtts-train monitor`: a running training from outside, by its files, its process, and the GPUs of this machine.
 
-It loads no model and touches no GPU: it reads RUN/metrics.jsonl and RUN/.lock, psutil's counters of the process that
-holds the lock, and NVML.
+It loads no model and uses no GPU.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
-import socket
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import psutil
 import pynvml
@@ -21,31 +20,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from shared.lock_holder import LockFile, LockHolder, read_holder
 from trainer.monitoring.eta import Eta, EtaEstimator
-from trainer.monitoring.host_stats import HostMeter, HostStats
 from trainer.monitoring.run_files import Row, RunFiles, is_number, read_run_files
 from trainer.monitoring.terminal import LABELS_WIDTH, train_groups, validation_groups, wrap_words
+from trainer.monitoring.watched_process import GpuDriver, WatchedProcess
 
 LATE = 5.0  # a silence so many times as long as usual is worth a warning
-MIN_LATE_S = 120.0
-FIRST_LOOK_S = 0.5  # of which the first statistics of the host are
-
-
-class GpuLoad(NamedTuple):
-    """A GPU of this machine, whichever processes use it."""
-
-    number: int
-    name: str
-    busy_percent: int
-    used_gib: float
-    total_gib: float
-    power_w: float | None
-
-    def __str__(self) -> str:
-        power = "" if self.power_w is None else f", {self.power_w:.0f} W"
-        memory = f"{self.used_gib:.1f} of {self.total_gib:.1f} GiB"
-        return f"{self.number} ({self.name}): {self.busy_percent} % busy, {memory}{power}"
+MIN_LATE_S = 300.0  # compilation of a further batch shape takes minutes
+RECENT_ROWS = 200  # of which speed and usual silences are
+_CHECKPOINT = re.compile(r"step-(\d{8})\.safetensors")
 
 
 class Monitor:
@@ -56,10 +39,9 @@ class Monitor:
         Raises:
             UserError: the folder holds no run.
         """
-        read_run_files(run)
-        self._run, self._nvml = run, nvml
-        self._meter: HostMeter | None = None
-        self._pid: int | None = None
+        self._run, self._files = run, read_run_files(run)
+        self._written_s: float | None = None
+        self._process, self._driver = WatchedProcess(run), GpuDriver(nvml)
 
     def look(self, *, width: int) -> Group:
         """What there is to say now, for a terminal so many characters wide.
@@ -67,65 +49,45 @@ class Monitor:
         Raises:
             UserError: the folder no longer holds a run.
         """
-        files, holder = read_run_files(self._run), self._holder()
-        host = self._host(holder)
+        self._read()
+        self._process.look()
         table = Table.grid(padding=(0, 2))
         table.add_column(style="dim", no_wrap=True)
         table.add_column()
-        for name, words in self._groups(files, host=host).items():
+        for name, words in self._groups().items():
             if words:
                 table.add_row(name, Text(wrap_words(words, width=width - LABELS_WIDTH)))
-        lines = [Text(_headline(files)), Text(_state(holder, host=host), style="dim")]
-        warning = late_warning(files.rows, silent_s=time.time() - _written_s(self._run)) if host else None
-        return Group(*lines, table, *([Text(warning, style="bold red")] if warning else []))
+        warnings = (Text(line, style="bold red") for line in self._warnings())
+        return Group(Text(_headline(self._files)), Text(_state(self._process), style="dim"), table, *warnings)
 
-    def _holder(self) -> LockHolder | None:
-        """The training that the run's lock names, if there is one."""
-        with contextlib.suppress(OSError), (self._run / ".lock").open("rb") as file:
-            return read_holder(LockFile(file))
-        return None
+    def _read(self) -> None:
+        """Read the files again, if rows came."""
+        written_s = _changed_s(self._run / "metrics.jsonl")
+        if written_s != self._written_s:
+            self._files, self._written_s = read_run_files(self._run), written_s
 
-    def _host(self, holder: LockHolder | None) -> HostStats | None:
-        """The host since the last look; None where the training's process is gone or on another machine."""
-        if holder is None or holder.host != socket.gethostname():
-            return None
-        try:
-            if self._meter is None or self._pid != holder.pid:
-                self._pid, self._meter = holder.pid, HostMeter(process=psutil.Process(holder.pid))
-                time.sleep(FIRST_LOOK_S)
-            return self._meter.read()
-        except psutil.Error:
-            return None
-
-    def _groups(self, files: RunFiles, *, host: HostStats | None) -> dict[str, list[str]]:
-        train, validation = files.last("train"), files.last("validation")
+    def _groups(self) -> dict[str, list[str]]:
+        train, validation = self._files.last("train"), self._files.last("validation")
         groups = train_groups(_numbers(train)) if is_number(train.get("loss")) else {}
         if is_number(validation.get("loss")):
             groups |= validation_groups(_numbers(validation), step=validation["step"])
         groups["checkpoint"] = _checkpoint(self._run)
-        groups["host"] = [] if host is None else _host_words(host, pid=self._pid)
-        groups["GPU"] = [str(one) for one in self._gpus()]
+        if self._process.host is not None:  # else the figures are those of the log
+            groups["host"] = _host_words(self._process)
+            groups["GPU"] = [str(one) for one in self._driver.loads()] or groups.get("GPU", [])
         return groups
 
-    def _gpus(self) -> Iterator[GpuLoad]:
-        """The GPUs of this machine; none without NVIDIA's driver."""
-        with contextlib.suppress(self._nvml.NVMLError):
-            self._nvml.nvmlInit()
-            for number in range(self._nvml.nvmlDeviceGetCount()):
-                yield self._gpu(number, handle=self._nvml.nvmlDeviceGetHandleByIndex(number))
-
-    def _gpu(self, number: int, *, handle: Any) -> GpuLoad:
-        memory, power_w = self._nvml.nvmlDeviceGetMemoryInfo(handle), None
-        with contextlib.suppress(self._nvml.NVMLError):
-            power_w = self._nvml.nvmlDeviceGetPowerUsage(handle) / 1000
-        return GpuLoad(
-            number,
-            str(self._nvml.nvmlDeviceGetName(handle)),
-            self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu,
-            memory.used / 2**30,
-            memory.total / 2**30,
-            power_w,
-        )
+    def _warnings(self) -> Iterator[str]:
+        train = self._files.last("train")
+        if train and not is_number(train.get("loss")):
+            yield f"step {train['step']:,}: the loss is not finite"
+        holder, written_s = self._process.holder, self._written_s
+        if self._process.host is None or holder is None or written_s is None:
+            return
+        if written_s > datetime.datetime.fromisoformat(holder.since).timestamp():  # a row of this session
+            late = late_warning(self._files.rows, silent_s=time.time() - written_s)
+            if late:
+                yield late
 
 
 def watch(monitor: Monitor, *, every_s: float, once: bool) -> None:
@@ -146,42 +108,42 @@ def late_warning(rows: Sequence[Row], *, silent_s: float) -> str | None:
     Args:
         silent_s: since the last row was written.
     """
-    usual_s = [steps / per_second for steps, per_second in _speeds(rows)]
+    recent = rows[-RECENT_ROWS:]
+    usual_s = [steps / per_second for steps, per_second in _speeds(recent)]
     if not usual_s:
         return None
-    longest_s = max(usual_s) + max(
-        (row["validation_s"] for row in rows if is_number(row.get("validation_s"))), default=0
-    )
+    validations_s = (row["validation_s"] for row in recent if is_number(row.get("validation_s")))
+    longest_s = max(usual_s) + max(validations_s, default=0.0)
     if silent_s <= max(MIN_LATE_S, LATE * longest_s):
         return None
     return f"no step was logged for {_ago(silent_s)}, {silent_s / longest_s:.0f} times as long as usual"
 
 
 def _speeds(rows: Sequence[Row]) -> Iterator[tuple[int, float]]:
-    """The steps of each row of training, and their number in a second."""
-    step = 0
+    """The steps of each row of training, since the row before it, and their number in a second."""
+    before: int | None = None
     for row in rows:
         if row.get("kind") == "train":
             if is_number(row.get("steps_per_second")) and row["steps_per_second"] > 0:
-                yield max(1, row["step"] - step), row["steps_per_second"]
-            step = row["step"]
+                yield (1 if before is None else max(1, row["step"] - before)), row["steps_per_second"]
+            before = row["step"]
 
 
 def _headline(files: RunFiles) -> str:
     """Step, all steps, time left."""
     steps, step = files.settings.get("steps"), files.last("train").get("step")
-    if step is None or not isinstance(steps, int):
+    if step is None:
         return f"{files.root}: no step was logged yet"
-    done, left = (
-        f"{files.root}: step {step:,} of {steps:,}, {step / steps:.0%}",
-        _time_left(files, steps=steps, step=step),
-    )
+    if not isinstance(steps, int):
+        return f"{files.root}: step {step:,}"
+    left = _time_left(files, steps=steps, step=step)
+    done = f"{files.root}: step {step:,} of {steps:,}, {step / steps:.0%}"
     return f"{done}, {left}" if left and step < steps else done
 
 
 def _time_left(files: RunFiles, *, steps: int, step: int) -> Eta | None:
     eta = EtaEstimator(steps=steps, validate_every=files.settings.get("validate_every") or steps)
-    for count, per_second in _speeds(files.rows):
+    for count, per_second in _speeds(files.rows[-RECENT_ROWS:]):
         eta.add_steps(count, per_second=per_second)
     for row in files.rows:
         if is_number(row.get("validation_s")):
@@ -189,21 +151,25 @@ def _time_left(files: RunFiles, *, steps: int, step: int) -> Eta | None:
     return eta.estimate(step)
 
 
-def _state(holder: LockHolder | None, *, host: HostStats | None) -> str:
+def _state(process: WatchedProcess) -> str:
     """Whether somebody trains it, and who."""
+    holder = process.holder
     if holder is None:
         return "no training is running"
-    if host is not None:
+    if process.host is not None:
         return f"training: {holder}"
-    if holder.host == socket.gethostname():
-        return f"no training is running: process {holder.pid} ended without a word"
-    return f"training on another machine: {holder}"
+    if process.is_elsewhere:
+        return f"training on another machine: {holder}"
+    return f"no training is running: process {holder.pid} is gone, and left its lock"
 
 
-def _host_words(host: HostStats, *, pid: int | None) -> list[str]:
+def _host_words(process: WatchedProcess) -> list[str]:
+    host, holder = process.host, process.holder
+    assert host is not None
+    assert holder is not None
     others = [] if host.other_cores is None else [f"{host.other_cores:.1f} by other programs"]
     return [
-        f"process {pid} keeps {host.own_cores:.1f} of {psutil.cpu_count()} cores busy",
+        f"process {holder.pid} keeps {host.own_cores:.1f} of {psutil.cpu_count()} cores busy",
         *others,
         f"{host.memory_free_mib / 1024:.1f} GiB free",
     ]
@@ -211,15 +177,17 @@ def _host_words(host: HostStats, *, pid: int | None) -> list[str]:
 
 def _checkpoint(run: Path) -> list[str]:
     """The newest checkpoint and its age."""
-    newest = max((run / "checkpoints").glob("step-*.safetensors"), default=None)
-    if newest is None:
-        return []
-    return [f"step {int(newest.stem.removeprefix('step-')):,}, {_ago(time.time() - newest.stat().st_mtime)} ago"]
+    names = (_CHECKPOINT.fullmatch(path.name) for path in sorted((run / "checkpoints").glob("step-*")))
+    found = [match for match in names if match]
+    changed_s = _changed_s(run / "checkpoints" / found[-1][0]) if found else None
+    return [] if changed_s is None else [f"step {int(found[-1][1]):,}, {_ago(time.time() - changed_s)} ago"]
 
 
-def _written_s(run: Path) -> float:
-    """When the last row was written."""
-    return (run / "metrics.jsonl").stat().st_mtime if (run / "metrics.jsonl").exists() else time.time()
+def _changed_s(path: Path) -> float | None:
+    """When a file was last written; None if there is none."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_mtime
+    return None
 
 
 def _numbers(row: Row) -> dict[str, float]:

@@ -114,6 +114,6 @@ class TrainComponents:
 
 
 def _warp(config: TrainConfig, *, dataset: Dataset) -> FrequencyWarp | None:
-    """What changes the voices of training, if the config asks for it."""
+    """The frequency warp of training clips, if the config asks for it."""
     largest = config.input.frequency_warp
     return FrequencyWarp(dataset.info.contract.features, largest=largest) if largest else None

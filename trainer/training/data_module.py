@@ -47,6 +47,7 @@ class DataModule:
         self._set_plan(self._full_plan.with_limits(info.ceilings, devices=devices))
 
     def _set_plan(self, plan: Plan) -> None:
+        self.__dict__.pop("padding", None)  # that of another plan
         self.plan, self.validation_plan = plan, plan.per_device(self._devices)
         self.train, self.validation = (
             Stream(

@@ -94,7 +94,7 @@ class TrainLoop:
                     raise
                 self._stop_during_step()
             except TooManySkippedSteps:
-                with self._timer.exclude("checkpoint"):
+                with self._timer.exclude():
                     self._recovery.roll_back()
                     self._sync.broadcast_state()
 
@@ -187,7 +187,8 @@ class TrainLoop:
         """
         state, step, data = self._state, self._state.progress.step, self._components.data
         state.mark_validation_pending()
-        with self._timer.exclude("validation"):
+        programs = self._validation.programs
+        with self._timer.exclude(lambda: "compilation" if self._validation.programs > programs else "validation"):
             loss, score = self._validation.run(
                 data.validation,
                 buckets=data.validation_plan.buckets,

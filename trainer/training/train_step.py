@@ -26,7 +26,7 @@ from trainer.distributed.device_memory import bucket_of
 from trainer.model.decoder import Decoded
 from trainer.model.frequency_warp import FrequencyWarp, warp_mels
 from trainer.model.reference_crop import Crop, choose_crop, replace_crop, uncropped_part
-from trainer.model.rng import RngStream
+from trainer.model.rng import RngStream, shape_of
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW, global_norm
 from trainer.platform.first_calls import FirstCalls
@@ -239,7 +239,7 @@ def prepare_inputs(
         other = tf.cast(batch["reference"], tf.float32), tf.cast(batch["reference_frames"], tf.int32)
         crop = replace_crop(crop, *other)
     if warp is not None and noise is not None:
-        matrices = warp.choose(mel.shape[0], noise=noise)
+        matrices = warp.choose(shape_of(frames), noise=noise)
         mel, crop = warp_mels(mel, matrices), crop._replace(mel=warp_mels(crop.mel, matrices))
     return StepInputs(mel, frames, tokens, token_counts, crop)
 

@@ -104,16 +104,19 @@ class Trainer:
         ):
             loop = self._make_loop(logger=logger, signals=signals, session=session)
             slow = slow_precision_warning(self._config.model.precision)
-            self._log_start(logger.log, notices=(allocator, session.pop_notice(), slow, notice))
+            with session.timer.exclude():
+                self._log_start(logger.log, notices=(allocator, session.pop_notice(), slow, notice))
             if loop.is_done and not state.progress.validation_pending:
                 self._sync.broadcast_state()
                 return FitResult(state.progress.step, f"nothing left to do: {self._how_to_continue()}")
             logger.log(state.check_disk_space())
             with session.timer.exclude():
                 self._sync.broadcast_state()
-                if not loop.is_done:
+            if not loop.is_done:
+                with session.timer.exclude("compilation"):
                     loop.probe_memory()
-                if state.progress.step == 0:
+            if state.progress.step == 0:
+                with session.timer.exclude("checkpoint"):
                     state.save()  # a run that diverges at once rolls back to this checkpoint
             session.reset_peak_memory()
             try:
@@ -121,7 +124,7 @@ class Trainer:
             except (Interrupted, UserError, tf.errors.OpError):
                 self._summarize_failure(session, allocator=allocator, log=logger.log)
                 raise
-            with session.timer.exclude("checkpoint"):
+            with session.timer.exclude():
                 self._sync.wait()
             summary = self._summarize(session, allocator=allocator)
             for line in summary.lines():

@@ -83,7 +83,7 @@ class Validation:
         """
         if not len(stream.sampled_rows):
             return ValidationOutcome()
-        start_s, programs = time.monotonic(), self._programs
+        start_s, programs = time.monotonic(), self.programs
 
         def evaluate(batch: Batch) -> EvalOutput:
             logger.log_compilation("validation", bucket_of(batch), of=buckets)
@@ -97,7 +97,7 @@ class Validation:
         if validated is None or should_stop():
             return ValidationOutcome()
         values = validated.losses | self._synthesize(step, logger=logger)
-        if self._programs == programs:
+        if self.programs == programs:
             values["validation_s"] = time.monotonic() - start_s
         logger.log_metrics("validation", step=step, values=values)
         for name, image in validated.images.items():
@@ -120,7 +120,7 @@ class Validation:
         return json.dumps([NOISE_VERSION, terms, config.model.crop_frames, stream.contents, *score, *references])
 
     @property
-    def _programs(self) -> int:
+    def programs(self) -> int:
         return self.eval_step.programs + self.synthesis.programs
 
     def _synthesize(self, step: int, *, logger: RunLogger) -> dict[str, float]:

@@ -54,15 +54,15 @@ def main(
         options.check()
         synthesizer = Synthesizer.load(run, checkpoint=checkpoint)
         held_out = HeldOut(corpus, synthesizer=synthesizer)
+        encoder = resemblyzer_encoder(rate_hz=synthesizer.rate_hz)
+        judge = Judge(synthesizer, held_out=held_out, encoder=encoder, references=references, options=options)
+        lines = []
+        for language in languages or GRAMMARS:
+            click.echo(f"{language}: {sentences} sentences in each of {len(held_out.voices)} voices", err=True)
+            lines += judge.measure(language, sentences=sentences)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)
-    encoder = resemblyzer_encoder(rate_hz=synthesizer.rate_hz)
-    judge = Judge(synthesizer, held_out=held_out, encoder=encoder, references=references, options=options)
-    lines = []
-    for language in languages or synthesizer.languages:
-        click.echo(f"{language}: {sentences} sentences in each of {len(held_out.voices)} voices", err=True)
-        lines += judge.measure(language, sentences=sentences)
     step = synthesizer.checkpoint.step
     Console(highlight=False).print(results_table(lines, title=f"{run} after step {step}"))
     judged = as_document(lines, step=step)

@@ -3,7 +3,7 @@
     OUT/metadata.csv                   audio,text,speaker,language: what the voices of training say
     OUT/wavs/m3/deu_Latn-0004.wav      mono PCM16 at espeak-ng's 22,050 Hz
     OUT/unseen.csv                     the same columns: held-out texts in held-out voices
-    OUT/unseen/caleb/deu_Latn-0002.wav
+    OUT/unseen/f4/deu_Latn-0002.wav
 
 Needs Debian's package espeak-ng. The same espeak-ng writes the same bytes every time.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,7 @@ def make_corpus(root: Path, *, voices: Sequence[str] = VOICES, languages: Iterab
         raise UserError(
             "espeak-ng, which speaks the corpus, is not installed; install it with apt-get install espeak-ng"
         )
+    _check_variants(voices)
     held_out = held_out_voices(voices)
     languages, trained = list(languages), [voice for voice in voices if voice not in held_out]
     training = [row for voice in trained for language in languages for row in _rows_of_training(voice, language)]
@@ -104,6 +106,14 @@ def _unseen_rows(voice: str, language: str) -> Iterator[Row]:
 def _rows(texts: list[str], *, voice: str, language: str, folder: str) -> Iterator[Row]:
     for number, text in enumerate(texts):
         yield Row(f"{folder}/{voice}/{language}-{number:04d}.wav", text, voice, language)
+
+
+def _check_variants(voices: Sequence[str]) -> None:
+    """Raises UserError if espeak-ng lacks a variant: it would speak in its usual voice and say nothing of that."""
+    asked = subprocess.run(["espeak-ng", "--voices=variant"], capture_output=True, text=True, check=False)
+    known = set(re.findall(r"!v/(\S+)", asked.stdout))
+    if missing := sorted(set(voices) - known):
+        raise UserError(f"espeak-ng: has no variants {', '.join(missing)}; expected those of version 1.51")
 
 
 def _speak(row: Row, *, root: Path) -> None:

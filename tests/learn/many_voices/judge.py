@@ -94,8 +94,8 @@ class Judge:
             voice = self._other_voice(task.voice) if other_voice else task.voice
             reference = self._held_out.reference(task.reference_texts, language=task.language, voice=voice)
             spoken = self._synthesizer.say(task.text, language=task.language, voice=reference, options=self._options)
-            (piece,) = spoken.pieces
-            sounds.append(Sound(piece.mel, griffin_lim(piece.mel, spec=self._spec), piece.alignment))
+            mel = np.concatenate([piece.mel for piece in spoken.pieces])
+            sounds.append(Sound(mel, griffin_lim(mel, spec=self._spec), spoken.pieces[0].alignment))
         return sounds
 
     def _other_voice(self, voice: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from shared.errors import UserError
-from tests.learn.many_voices.corpus import VOICES, held_out_voices, make_corpus, read_rows
+from tests.learn.many_voices.corpus import VOICES, _check_variants, held_out_voices, make_corpus, read_rows
 
 
 def test_without_espeak_it_ends_in_a_line_that_says_what_to_install(
@@ -23,17 +23,27 @@ def test_without_espeak_it_ends_in_a_line_that_says_what_to_install(
 
 
 def test_an_espeak_that_fails_ends_in_a_line_with_what_it_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "espeak-ng").write_text("#!/bin/sh\necho no such voice >&2\nexit 1\n")
+    program = "#!/bin/sh\necho '5 variant M Alex !v/Alex'\necho no such language >&2\ntest $1 = --voices=variant\n"
+    (tmp_path / "espeak-ng").write_text(program)
     (tmp_path / "espeak-ng").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    with pytest.raises(UserError, match=r"en-us\+Alex did not speak .* \(no such voice\)"):
-        make_corpus(tmp_path / "corpus", voices=VOICES[:1], languages=["eng_Latn"])
+    with pytest.raises(UserError, match=r"en-us\+Alex did not speak .* \(no such language\)"):
+        make_corpus(tmp_path / "corpus", voices=["Alex"], languages=["eng_Latn"])
+    with pytest.raises(UserError, match=r"has no variants Alicia, zac; expected those of version 1\.51"):
+        make_corpus(tmp_path / "corpus", voices=["zac", "Alex", "Alicia"], languages=["eng_Latn"])
     assert not (tmp_path / "corpus" / "metadata.csv").exists()
 
 
 def test_a_corpus_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"unseen\.csv: no such file; `make learn-check LEVEL=voices`"):
         read_rows(tmp_path / "unseen.csv")
+
+
+@pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not installed")
+def test_espeak_has_every_voice() -> None:
+    _check_variants(VOICES)
+    with pytest.raises(UserError, match="has no variants nobody"):
+        _check_variants([*VOICES, "nobody"])
 
 
 def test_twelve_of_eighty_three_voices_are_held_out() -> None:

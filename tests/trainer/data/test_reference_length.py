@@ -73,6 +73,18 @@ def test_references_from_other_clips_alone_are_heard_whole_however_short_the_tex
     assert other.merged_with(same) == same.merged_with(other) == same
 
 
+def test_clips_that_are_their_speakers_only_ones_show_themselves(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = dataset.manifest("train")
+    alone = table.set_column(
+        table.column_names.index("speaker"), "speaker", pa.array([f"a/{row}" for row in range(len(table))])
+    )
+    monkeypatch.setattr(Dataset, "manifest", lambda *_, columns: alone.select(columns))
+    same, other = (ReferenceLength.of(dataset, max_frames=None, reference=reference) for reference in ("same", "other"))
+    assert same == other
+
+
 def test_a_run_that_goes_on_with_other_clips_has_heard_both() -> None:
     unknown = RunInfo.model_fields["lengths"].default
     one, other = ReferenceLength(tokens=50, frames_per_token=16.0), ReferenceLength(tokens=20, frames_per_token=18.0)

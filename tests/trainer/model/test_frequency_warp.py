@@ -61,7 +61,7 @@ def test_factor_one_changes_nothing_and_silence_stays_silence() -> None:
 
 def test_factors_are_even_in_the_logarithm_and_as_likely_as_each_other() -> None:
     warp = FrequencyWarp(SPEC, largest=0.25)
-    chosen = warp.choose(4_000, noise=RngStream(seed=1, step=tf.constant(3))).numpy()[:, :, 40]
+    chosen = warp.choose([4_000], noise=RngStream(seed=1, step=tf.constant(3))).numpy()[:, :, 40]
     every = [warp_matrix(SPEC, factor=1.25**exponent)[:, 40] for exponent in np.linspace(-1.0, 1.0, FACTORS)]
     counts = [int((np.abs(chosen - one).max(1) < 1e-6).sum()) for one in every]
     assert sum(counts) == 4_000

@@ -48,6 +48,7 @@ SUMMARY = {
         "compilation_s": 91.0,
         "validation_s": 311.0,
         "checkpoint_s": 9.0,
+        "pause_s": 1.0,
         "figures": {},
         "gpus": [],
     },
@@ -59,6 +60,7 @@ TRAIN = {
     **{"mel_weight": 1.0, "kl_weight": 0.1, "flux_weight": 0.02, "stop_weight": 0.6, "guided_attention_weight": 5.0},
     **{"voice_weight": 0.3, "learning_rate": 0.0015, "gradient_norm": 1.25, "loss_scale": 32768.0},
     **{"frames_per_second": 4451.0, "stall": 0.07, "memory_mib": 1531.0},
+    **{"host_own_cores": 1.75, "host_other_cores": 0.25, "host_memory_free_mib": 12345.0},
     **{"gpu0_memory_peak_mib": 40123.0, "gpu0_power_w": 512.0, "gpu0_utilisation": 96.5},
 }
 VALIDATION = {
@@ -93,6 +95,8 @@ CHARTS = {  # on the page: the last value of each line
     "Speed": {"frames": "4,451"},
     "Input stall": {"stall": "7"},
     "Memory": {"process": "1,531"},
+    "Busy cores": {"training": "1.75", "other programs": "0.25"},
+    "Free memory": {"machine": "12,345"},
     "Memory of GPUs": {"GPU 0": "40,123"},
     "Power of GPUs": {"GPU 0": "512"},
     "GPU utilisation": {"GPU 0": "96.5"},
@@ -335,3 +339,12 @@ def test_ticks_are_few_and_hold_the_range(low: float, span: float) -> None:
     assert 2 <= len(ticks) <= 8
     assert ticks[0] <= low + 1e-6 * step
     assert ticks[-1] >= low + span - 1e-6 * step
+
+
+def test_what_limits_a_session_is_a_notice_and_that_it_computes_is_none(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", rows=train_rows([1.0]), incidents=[])
+    lines = ["input-bound: stall 30%", "shape-bound: 45% is padding", "compute-bound: 97%", "input keeps up: stall 1%"]
+    (run / "summary.json").write_text(json.dumps({**SUMMARY, "verdicts": lines}))
+    page = render_html(run)
+    assert re.findall('<p class="notice">(.*?)</p>', page) == lines[:2]
+    assert re.findall('<p class="lede">(.*?)</p>', page)[-4:] == lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import socket
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pynvml
 import pytest
 from rich.console import Console
 
@@ -19,7 +21,7 @@ from shared.errors import UserError
 from shared.lock_holder import LockHolder
 from tests.trainer.monitoring.test_gpu_stats import Driver
 from tests.trainer.test_cli_startup import WITHOUT_A_MODEL, run
-from trainer.tools import monitor
+from trainer.monitoring import watched_process
 from trainer.tools.monitor import Monitor, late_warning
 
 SPEED = {"frames_per_second": 5000.0, "clips_per_second": 40.0, "stall": 0.01, "steps_per_second": 2.0}
@@ -32,7 +34,7 @@ ROWS: list[dict[str, Any]] = [
 
 @pytest.fixture(autouse=True)
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitor, "FIRST_LOOK_S", 0.05)
+    monkeypatch.setattr(watched_process, "FIRST_LOOK_S", 0.05)
 
 
 @pytest.fixture
@@ -53,8 +55,10 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
         started.kill()
 
 
-def lock(root: Path, *, pid: int, host: str | None = None) -> None:
-    holder = LockHolder.of_this_process("train").model_copy(update={"pid": pid, "host": host or socket.gethostname()})
+def lock(root: Path, *, pid: int, host: str | None = None, since: str | None = None) -> None:
+    holder = LockHolder.of_this_process("train")
+    changed = {"pid": pid, "host": host or socket.gethostname(), "since": since or holder.since}
+    holder = holder.model_copy(update=changed)
     (root / ".lock").write_text(holder.model_dump_json(indent=1))
 
 
@@ -88,16 +92,34 @@ def test_a_training_that_was_killed_is_told_from_one_on_another_machine_and_from
     process.kill()
     process.wait()
     lock(watched, pid=process.pid)
-    assert f"no training is running: process {process.pid} ended without a word" in shown(watched)
+    assert f"no training is running: process {process.pid} is gone, and left its lock" in shown(watched)
+
+
+def test_a_later_process_with_the_number_of_the_one_that_trained_is_not_taken_for_it(
+    watched: Path, process: subprocess.Popen[bytes]
+) -> None:
+    lock(watched, pid=process.pid, since="2020-01-01T00:00:00+00:00")
+    assert f"process {process.pid} is gone, and left its lock" in shown(watched)
+
+
+def test_a_process_that_ended_and_was_not_waited_for_is_gone(watched: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        lock(watched, pid=ended.pid)
+        assert f"process {ended.pid} is gone, and left its lock" in shown(watched)
 
 
 def test_a_silence_longer_than_usual_is_told_of_a_living_process(
-    watched: Path, process: subprocess.Popen[bytes]
+    watched: Path, process: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock(watched, pid=process.pid)
     assert "no step was logged" not in shown(watched)
     long_ago_s = time.time() - 3600
     os.utime(watched / "metrics.jsonl", (long_ago_s, long_ago_s))
+    assert "no step was logged" not in shown(watched)  # the rows are of an earlier session
+    began = datetime.datetime.fromtimestamp(long_ago_s - 60, datetime.UTC).isoformat()
+    monkeypatch.setattr(watched_process, "CLOCK_ERROR_S", 7200.0)
+    lock(watched, pid=process.pid, since=began)
     assert "no step was logged for 1:00:0" in shown(watched)
     process.kill()
     process.wait()
@@ -105,19 +127,44 @@ def test_a_silence_longer_than_usual_is_told_of_a_living_process(
 
 
 def test_how_long_a_silence_may_be_follows_the_rows() -> None:
-    # 50 steps at two a second, and a validation of ten seconds: 35 s
-    assert late_warning(ROWS, silent_s=174.0) is None
-    assert late_warning(ROWS, silent_s=176.0) == "no step was logged for 0:02:56, 5 times as long as usual"
-    assert late_warning(ROWS[:1], silent_s=119.0) is None
+    # 50 steps at half a step a second, and a validation of ten seconds: 110 s
+    slow = [{**row, "steps_per_second": 0.5} for row in ROWS[:2]] + ROWS[2:]
+    assert late_warning(slow, silent_s=549.0) is None
+    assert late_warning(slow, silent_s=551.0) == "no step was logged for 0:09:11, 5 times as long as usual"
+    assert late_warning(ROWS, silent_s=299.0) is None
+    assert late_warning(ROWS, silent_s=301.0) is not None
     assert late_warning([], silent_s=1e6) is None
 
 
-def test_the_gpus_are_shown_and_a_machine_without_any_has_no_such_line(watched: Path) -> None:
+def test_the_gpus_of_the_machine_that_trains_are_shown(watched: Path, process: subprocess.Popen[bytes]) -> None:
+    lock(watched, pid=process.pid)
     text = shown(watched, nvml=Driver([97.0, 12.0], gpus=2))
-    assert "0 (card 0): 97.0 % busy, 79.0 of 80.0 GiB, 250 W" in text
-    assert "1 (card 1): 12.0 % busy, 79.0 of 80.0 GiB, 250 W" in text
-    assert "busy, 79.0 of 80.0 GiB\n" in shown(watched, nvml=Driver([97.0], power=False)).replace("  ", "")
+    assert "0 (card 0): 97 % busy, 79.0 of 80.0 GiB, 250 W" in text
+    assert "1 (card 1): 12 % busy, 79.0 of 80.0 GiB, 250 W" in text
     assert "GPU" not in shown(watched, nvml=Driver([1.0], gpus=0))
+    lock(watched, pid=process.pid, host="elsewhere")
+    assert "card" not in shown(watched, nvml=Driver([97.0]))
+
+
+def test_a_gpu_that_gives_no_figures_does_not_hide_the_others(watched: Path, process: subprocess.Popen[bytes]) -> None:
+    lock(watched, pid=process.pid)
+    silent = Driver([pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED), 12.0], gpus=2, power=False)
+    text = shown(watched, nvml=silent)
+    assert "0 (card 0): 79.0 of 80.0 GiB" in text
+    assert "1 (card 1): 12 % busy, 79.0 of 80.0 GiB" in text
+
+
+def test_a_loss_that_is_not_finite_is_told(watched: Path) -> None:
+    with (watched / "metrics.jsonl").open("a") as file:
+        file.write(f"{json.dumps({**ROWS[1], 'step': 150, 'loss': None})}\n")
+    assert "step 150: the loss is not finite" in shown(watched)
+
+
+def test_files_that_are_no_checkpoints_and_a_run_of_a_vocoder_are_looked_at_too(watched: Path) -> None:
+    (watched / "checkpoints" / "step-00000200 copy.safetensors").touch()
+    assert "step 100, 0:00:0" in shown(watched)
+    (watched / "run.json").unlink()
+    assert f"{watched}: step 100\n" in shown(watched)
 
 
 def test_a_run_before_its_first_row_and_one_that_is_done(watched: Path) -> None:
