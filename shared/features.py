@@ -115,12 +115,6 @@ def preset(name: str) -> FeatureSpec:
     return PRESETS[name]
 
 
-def band_edges_hz(spec: FeatureSpec) -> np.ndarray:
-    """The edges of a spec's mel bands, [n_mels + 2] float64: band m rises from edge m to m + 1 and falls to m + 2."""
-    to_mel, to_hz = _SCALES[spec.mel_scale]
-    return to_hz(np.linspace(to_mel(spec.fmin_hz), to_mel(spec.fmax_hz), spec.n_mels + 2))
-
-
 @functools.cache
 def mel_filterbank(spec: FeatureSpec) -> np.ndarray:
     """Triangular filters on the spec's mel scale, [n_fft // 2 + 1, n_mels] float32.
@@ -129,7 +123,9 @@ def mel_filterbank(spec: FeatureSpec) -> np.ndarray:
     `torchaudio.functional.melscale_fbanks`.
     """
     bins_hz = np.linspace(0.0, spec.sample_rate_hz / 2, spec.n_fft // 2 + 1)
-    edges_hz = band_edges_hz(spec)
+    to_mel, to_hz = _SCALES[spec.mel_scale]
+    edges_mel = np.linspace(to_mel(spec.fmin_hz), to_mel(spec.fmax_hz), spec.n_mels + 2)
+    edges_hz = to_hz(edges_mel)
     widths_hz = np.diff(edges_hz)
     rising = (bins_hz[:, None] - edges_hz[None, :-2]) / widths_hz[None, :-1]
     falling = (edges_hz[None, 2:] - bins_hz[:, None]) / widths_hz[None, 1:]

@@ -61,8 +61,6 @@ class InputConfig(Config):
     validation_clips: int | None = pydantic.Field(None, ge=1)
     # clip in which the model hears a voice: the very clip, another one of the speaker, or either by chance
     reference: Literal["same", "other", "mixed"] = "same"
-    # w: a random factor from 1 / (1 + w) to 1 + w multiplies all frequencies of a clip and its reference; 0: none does
-    frequency_warp: float = pydantic.Field(0.0, ge=0, le=0.5)
     costs: CostConfig = CostConfig()
     sampling: SamplingConfig = SamplingConfig()
     # Shuffled together. Up to three times as much is held in memory: one chunk is cut into batches while the next is

@@ -18,7 +18,6 @@ from trainer.data.bucket_types import Bucket
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import translate_oom
 from trainer.distributed.devices import Batch, Devices
-from trainer.model.frequency_warp import FrequencyWarp
 from trainer.optim.adamw import AdamW
 from trainer.optim.part_rates import freeze, variable_factors
 from trainer.training.data_module import DataModule
@@ -66,7 +65,6 @@ class TrainComponents:
             parts=config.optimizer.microbatches,
             strategy=self.devices.strategy,
             xla=config.xla,
-            warp=_warp(config, dataset=dataset),
         )
 
     @property
@@ -111,9 +109,3 @@ class TrainComponents:
     def broadcast_state(self) -> None:
         """Copy the chief's weights and optimizer state to all hosts."""
         self._hosts.broadcast_variables(named_variables(self.model, self.optimizer).values())
-
-
-def _warp(config: TrainConfig, *, dataset: Dataset) -> FrequencyWarp | None:
-    """The frequency warp of training clips, if the config asks for it."""
-    largest = config.input.frequency_warp
-    return FrequencyWarp(dataset.info.contract.features, largest=largest) if largest else None

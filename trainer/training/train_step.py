@@ -24,9 +24,8 @@ from shared.errors import UserError
 from trainer.config.loss_config import LossConfig
 from trainer.distributed.device_memory import bucket_of
 from trainer.model.decoder import Decoded
-from trainer.model.frequency_warp import FrequencyWarp, warp_mels
 from trainer.model.reference_crop import Crop, choose_crop, replace_crop, uncropped_part
-from trainer.model.rng import RngStream, shape_of
+from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW, global_norm
 from trainer.platform.first_calls import FirstCalls
@@ -63,16 +62,13 @@ class TrainStep:
         parts: int = 1,
         strategy: tf.distribute.Strategy | None = None,
         xla: bool = True,
-        warp: FrequencyWarp | None = None,
     ):
         """
         Args:
             parts: number of micro-batches per batch; row i belongs to micro-batch i mod parts.
             strategy: its replicas share each batch; the model was created in its scope.
             xla: compile with XLA, or run the same graph without it.
-            warp: changes the voices of clips and references alike; None: voices are those of the corpus.
         """
-        self._warp = warp
         self._model, self._optimizer, self._losses, self._seed = model, optimizer, losses, seed
         self._parts, self._strategy = parts, strategy
         if losses.adaptive and (parts > 1 or (strategy and strategy.num_replicas_in_sync > 1)):
@@ -144,7 +140,7 @@ class TrainStep:
 
     def _prepare(self, batch: Batch, replica: tf.Tensor | int) -> tuple[StepInputs, Losses, tf.Tensor]:
         """Return a replica's inputs, the element counts of its losses, and its counts [2] of frames and clips."""
-        inputs = prepare_inputs(self._model, batch, noise=self._noise(replica, 0), warp=self._warp)
+        inputs = prepare_inputs(self._model, batch, noise=self._noise(replica, 0))
         counts = count_terms(self._model, inputs, losses=self._losses)
         sizes = [tf.reduce_sum(inputs.frames), tf.math.count_nonzero(inputs.frames, dtype=tf.int32)]
         return inputs, counts, tf.cast(tf.stack(sizes), tf.float32)
@@ -224,23 +220,14 @@ class EvalStep:
         return EvalOutput(terms, counts, decoded)
 
 
-def prepare_inputs(
-    model: XTTS, batch: Batch, *, noise: RngStream | None, warp: FrequencyWarp | None = None
-) -> StepInputs:
-    """Cast a batch of the input stream, and choose a reference crop of each clip, unless the batch brings one.
-
-    Args:
-        warp: warps each clip and its reference by a random factor, which `noise` chooses.
-    """
+def prepare_inputs(model: XTTS, batch: Batch, *, noise: RngStream | None) -> StepInputs:
+    """Cast a batch of the input stream, and choose a reference crop of each clip, unless the batch brings one."""
     mel, config = tf.cast(batch["mel"], tf.float32), model.config
     frames, tokens, token_counts = (tf.cast(batch[name], tf.int32) for name in ("frames", "tokens", "token_counts"))
     crop = choose_crop(mel, frames, crop_frames=config.crop_frames, dropped=config.reference_dropout, noise=noise)
     if "reference" in batch:
         other = tf.cast(batch["reference"], tf.float32), tf.cast(batch["reference_frames"], tf.int32)
         crop = replace_crop(crop, *other)
-    if warp is not None and noise is not None:
-        matrices = warp.choose(shape_of(frames), noise=noise)
-        mel, crop = warp_mels(mel, matrices), crop._replace(mel=warp_mels(crop.mel, matrices))
     return StepInputs(mel, frames, tokens, token_counts, crop)
 
 

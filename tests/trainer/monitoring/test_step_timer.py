@@ -181,3 +181,52 @@ def test_the_first_batch_of_each_stream_is_excluded() -> None:
         window = timer.read()
     assert window.excluded_s("first batch") == 10.0
     assert list(window.waits_s) == [1.0, 1.0]
+
+
+def test_what_a_device_computes_while_the_loop_compiles_is_no_training_time() -> None:
+    """Steps of half a second on a device that still has four of them to do when the loop compiles for 30 s."""
+    clock, results = Clock(), [Result() for _ in range(5)]
+    with StepTimer(asynchronous=True, clock=clock) as timer:
+        stream = timer.batches(iter(range(5)))
+        for number in range(4):
+            next(stream)
+            timer.record_step(results[number], compiled=False)
+        next(stream)
+        clock.now_s += 30.0  # the call compiles, while the device does the four steps
+        for result in results:
+            result.done.set()
+        timer.record_step(results[4], compiled=True)
+        window = timer.read()
+    assert window.excluded_s("compilation") == 30.0
+    assert float(window.computes_s.sum()) == 0.0
+    assert window.compute <= 1.0
+
+
+def test_a_step_that_compiled_is_excluded_until_the_device_has_done_it() -> None:
+    clock = Clock()
+
+    class Late:
+        """Counts of a step that the device does in two seconds."""
+
+        def __array__(self, *_: object, **__: object) -> np.ndarray:
+            clock.now_s += 2.0
+            return COUNTS
+
+    with StepTimer(asynchronous=True, clock=clock) as timer:
+        next(timer.batches(iter(range(2))))
+        clock.now_s += 10.0
+        timer.record_step(Late(), compiled=True)
+        window = timer.read()
+    assert window.excluded_s("compilation") == 12.0
+    assert window.seconds == pytest.approx(0.0, abs=1e-6)
+
+
+def test_the_reason_of_a_pause_may_be_known_at_its_end() -> None:
+    clock, reasons = Clock(), iter(["compilation"])
+    with StepTimer(asynchronous=False, clock=clock) as timer:
+        with timer.exclude(lambda: next(reasons)):  # type: ignore[arg-type, return-value]
+            clock.now_s += 3.0
+        with timer.exclude("validation"):
+            clock.now_s += 4.0
+        window = timer.read()
+    assert (window.excluded_s("compilation"), window.excluded_s("validation"), window.excluded_s("pause")) == (3, 4, 0)
