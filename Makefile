@@ -138,7 +138,7 @@ LEARN_CORPUS := data/$(LEARN)/corpus
 LEARN_DATA   := $(if $(filter file,$(origin DATA)),data/$(LEARN)/data,$(DATA))
 LEARN_RUN    := $(if $(filter file,$(origin RUN)),runs/$(LEARN),$(RUN))
 
-learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech and check that the model learns to speak, 28 to 75 minutes on 2 cores; needs flite. LEVEL=voices: in voices that it never heard; needs espeak-ng: DATA= RUN= ARGS=
+learn-check: $(READY) $(LEARN_CORPUS)/metadata.csv  ## train on synthetic speech and check that the model learns to speak, 28 to 75 minutes on 2 cores; needs flite. LEVEL=voices: in voices that it never heard, 50 minutes; needs espeak-ng: DATA= RUN= ARGS=
 	$(MAKE) preprocess CONFIG=configs/preprocess_$(LEARN_CONFIG) DATA=$(LEARN_DATA) ARGS=
 	$(MAKE) train CONFIG=configs/$(LEARN_CONFIG) DATA=$(LEARN_DATA) RUN=$(LEARN_RUN)
 	$(BIN)/python -m tests.learn.$(if $(filter voices,$(LEVEL)),many_voices.check $(LEARN_RUN) $(LEARN_CORPUS),check $(LEARN_RUN) $(LEARN_DATA))
