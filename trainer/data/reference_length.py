@@ -1,8 +1,8 @@
 """Chooses how many frames of a reference the model gets for a text, from the lengths of the training clips.
 
 A model that was trained with references from other clips (`input.reference: other`) gets whole crops for every text:
-their length told it nothing of the text's. Where many clips are their speaker's only one, and so showed themselves, it
-does not.
+in its training, the length of a crop said nothing about the length of the clip. This does not hold where many clips are
+their speaker's only one, because such a clip gets a crop of itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trainer.model.reference_crop import MIN_CROP_SHARE
 
 FAST_QUANTILE = 0.1  # a tenth of the fastest language's clips are spoken faster than the assumed pace
 
-MIN_PARTNERS = 0.95  # share of clips with another clip of their speaker, from which on none showed itself
+MIN_PARTNERS = 0.95  # share of clips with another clip of their speaker, from which on the others are too few to matter
 WHOLE = 1e4  # frames per token, more than any text has: references are used whole
 
 

@@ -15,7 +15,8 @@ held up. While the loop is blocked in `next()`, it calls no other step, so the e
 the sums as they are.
 
 Three kinds of time are excluded from all rates and fractions: the wait for the first batch, steps in which XLA compiled
-a program, and pauses of the training (validations, checkpoints, and what hosts wait for each other).
+a program, and pauses of the training (validations, checkpoints, waits for other hosts). A step that was compiled is
+waited for; what the device computes of earlier steps while the loop compiles is no computing time.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ class StepTimer:
         """Exclude the time of the block, such as a validation; the steps before it are waited for first.
 
         Args:
-            reason: or what returns it at the end of the block.
+            reason: why, or a function that returns it, which is called at the end of the block.
         """
         if self._steps:
             self._steps[-1].done.result()

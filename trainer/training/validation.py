@@ -121,6 +121,7 @@ class Validation:
 
     @property
     def programs(self) -> int:
+        """Number of programs compiled so far, for losses and for synthesis."""
         return self.eval_step.programs + self.synthesis.programs
 
     def _synthesize(self, step: int, *, logger: RunLogger) -> dict[str, float]:
