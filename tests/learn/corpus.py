@@ -45,10 +45,14 @@ def make_corpus(root: Path, *, count: int = SENTENCES) -> int:
 
 def speak(text: str, *, voice: str, out: Path) -> None:
     """Have flite speak a text into a wav; raises UserError if flite fails."""
-    words = ["flite", "-voice", voice, "-t", text, "-o", str(out)]
+    run_speaker(["flite", "-voice", voice, "-t", text, "-o", str(out)], voice=voice, text=text, out=out)
+
+
+def run_speaker(words: list[str], *, voice: str, text: str, out: Path) -> None:
+    """Run a program that speaks a text into a wav; raises UserError if it fails."""
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     if ended.returncode != 0 or not out.exists():
-        raise UserError(f"flite: {voice} did not speak {text!r} ({ended.stderr.strip() or ended.returncode})")
+        raise UserError(f"{words[0]}: {voice} did not speak {text!r} ({ended.stderr.strip() or ended.returncode})")
 
 
 def main() -> None:

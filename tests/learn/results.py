@@ -38,10 +38,10 @@ def results_table(lines: list[Measurement], *, title: str) -> Table:
     """The measurements for the terminal."""
     shown = Table("sentences", "measure", "expected", "measured", "result", title=title, title_justify="left")
     for line in lines:
-        wanted = "" if line.bound is None else f"{line.sign} {_text(line.bound, unit=line.unit)}"
-        shown.add_row(line.group, line.measure, wanted, _text(line.got, unit=line.unit), line.verdict)
+        wanted = "" if line.bound is None else f"{line.sign} {_with_unit(line.bound, unit=line.unit)}"
+        shown.add_row(line.group, line.measure, wanted, _with_unit(line.got, unit=line.unit), line.verdict)
     return shown
 
 
-def _text(value: float, *, unit: str) -> str:
+def _with_unit(value: float, *, unit: str) -> str:
     return f"{value:.1%}" if unit == "%" else f"{value:.2f} {unit}"

@@ -22,7 +22,7 @@ from trainer.monitoring.run_files import Row, RunFiles, flatten, is_number, read
 from trainer.monitoring.samples import Sample, read_samples
 
 MAX_INCIDENTS = 50
-LIMIT = re.compile(r"(?!compute)\w+-bound: ")  # a verdict that names something to mend
+LIMIT = re.compile(r"(?!compute)\w+-bound: ")  # every verdict with a remedy but compute-bound
 
 
 def write_html_report(run: Path) -> None:

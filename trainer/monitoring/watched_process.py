@@ -15,7 +15,7 @@ import psutil
 from shared.lock_holder import LockFile, LockHolder, read_holder
 from trainer.monitoring.host_stats import HostMeter, HostStats
 
-FIRST_LOOK_S = 0.5  # of which the first statistics of the host are
+FIRST_LOOK_S = 0.5  # the first statistics of the host cover this time
 CLOCK_ERROR_S = 10.0  # between a process' start and the time that it writes into its lock
 
 

@@ -27,7 +27,8 @@ from trainer.monitoring.watched_process import GpuDriver, WatchedProcess
 
 LATE = 5.0  # a silence so many times as long as usual is worth a warning
 MIN_LATE_S = 300.0  # compilation of a further batch shape takes minutes
-RECENT_ROWS = 200  # of which speed and usual silences are
+RECENT_ROWS = 200  # speed, and how long a silence usually is, come from the last rows
+# as trainer/checkpoint/checkpoint.py names them, which imports Keras
 _CHECKPOINT = re.compile(r"step-(\d{8})\.safetensors")
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shared.errors import UserError
+from tests.learn.corpus import run_speaker
 from tests.learn.many_voices.texts import GRAMMARS, texts_of
 
 # espeak-ng's variants without whispers, and without those that sound like another one: their mean log-mel spectra are
@@ -121,10 +122,7 @@ def _speak(row: Row, *, root: Path) -> None:
     out = root / row.audio
     out.parent.mkdir(parents=True, exist_ok=True)
     voice = f"{GRAMMARS[row.language].espeak}+{row.speaker}"
-    words = ["espeak-ng", "-v", voice, "-w", str(out), "--", row.text]
-    ended = subprocess.run(words, capture_output=True, text=True, check=False)
-    if ended.returncode != 0 or not out.exists():
-        raise UserError(f"espeak-ng: {voice} did not speak {row.text!r} ({ended.stderr.strip() or ended.returncode})")
+    run_speaker(["espeak-ng", "-v", voice, "-w", str(out), "--", row.text], voice=voice, text=row.text, out=out)
 
 
 def main() -> None:
