@@ -79,7 +79,7 @@ def _train(data: Path, folder: Path, *, size: str, steps: int, allocator: str) -
     from trainer.monitoring.gpu_stats import SAMPLE_PERIOD_S
     from trainer.training.train import train
 
-    settings = {"model": {"size": size}, "input": {"buckets": SHAPES}, "steps": steps + SHAPES, "log_every": 20}
+    settings = {"model": {"size": size}, "input": {"buckets": SHAPES}, "steps": steps + SHAPES}
     first_visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0].strip()
     with subprocess.Popen([*NVIDIA_SMI, f"--id={first_visible}"], stdout=subprocess.PIPE, text=True) as watcher:
         samples: list[tuple[float, float]] = []

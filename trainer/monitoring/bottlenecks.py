@@ -2,6 +2,7 @@
 
     time of a session = compilation + validations + checkpoints + other pauses + training
     training          = the device computes + it waits for data + neither: Python
+    a GPU computes    = kernels run + a step is under way, and no kernel runs: launches
 
 A cause is named where its share exceeds what a session that runs well has. Where there is no cause, the device
 computes: the session is compute-bound, as it should be. `input_verdict` assesses the wait for data. Nothing is said of
@@ -24,13 +25,13 @@ from trainer.platform.process import usable_cores
 
 # shares of the session's time
 MAX_COMPILATION, MAX_VALIDATION, MAX_CHECKPOINTS = 0.3, 0.2, 0.05
-MAX_PYTHON = 0.1  # of the training time
+MAX_PYTHON, MAX_LAUNCHES = 0.1, 0.2  # of the training time
 MAX_PADDING = 0.3  # of the frames that are computed
 MAX_OTHER_CORES = 0.2  # of all cores, that other programs keep busy while no core is left
 ALL_BUSY = 0.9  # of all cores
 FULL_GPU = 0.6  # of a GPU's memory
 
-Kind = Literal["compile", "validation", "checkpoint", "shape", "Python", "core", "compute"]
+Kind = Literal["compile", "validation", "checkpoint", "shape", "Python", "launch", "core", "compute"]
 
 
 class Bottleneck(NamedTuple):
@@ -66,15 +67,15 @@ class SessionLoad(NamedTuple):
         return self.window.excluded_s(reason) / self.seconds
 
     @property
-    def busy(self) -> float:
-        """The share of the training time in which the device computed; on GPUs, in which kernels ran, if known."""
-        known = [gpu.utilisation for gpu in self.gpus if gpu.utilisation is not None]
-        return min(self.window.compute, *(one / 100.0 for one in known)) if known else self.window.compute
-
-    @property
     def python(self) -> float:
         """The share of the training time in which the device neither computed nor waited for data."""
-        return max(0.0, 1.0 - self.busy - self.window.stall)
+        return max(0.0, 1.0 - self.window.compute - self.window.stall)
+
+    @property
+    def launches(self) -> float:
+        """The share of the training time in which a GPU was within a step, and ran no kernel; 0 if unknown."""
+        known = [gpu.utilisation for gpu in self.gpus if gpu.utilisation is not None]
+        return max((self.window.compute - one / 100.0 for one in known), default=0.0)
 
 
 def find_bottlenecks(load: SessionLoad, *, config: TrainConfig) -> list[Bottleneck]:
@@ -95,6 +96,7 @@ def _causes(load: SessionLoad, config: TrainConfig) -> Iterator[Bottleneck]:
         ("validation", load.share("validation"), MAX_VALIDATION),
         ("checkpoint", load.share("checkpoint"), MAX_CHECKPOINTS),
         ("Python", load.python, MAX_PYTHON),
+        ("launch", load.launches, MAX_LAUNCHES),
         ("shape", load.padding, MAX_PADDING),
         ("core", _others(load), MAX_OTHER_CORES),
     )
@@ -129,6 +131,9 @@ def _describe(kind: Kind, share: float, *, load: SessionLoad, config: TrainConfi
             evidence = f"in {share:.0%} of the training time the device neither computed nor waited for data"
             often = f"log less often: log_every (now {config.log_every})"
             return evidence, f"{often}; or larger batches: input.global_frames_per_batch"
+        case "launch":
+            evidence = f"in {share:.0%} of the training time a step was under way, and the GPU ran no kernel"
+            return evidence, "larger batches, for more work in each kernel: input.global_frames_per_batch"
         case "shape":
             return (
                 f"{share:.0%} of the frames that are computed are padding",
@@ -143,7 +148,7 @@ def _describe(kind: Kind, share: float, *, load: SessionLoad, config: TrainConfi
 
 def _compute(load: SessionLoad, config: TrainConfig) -> Bottleneck:
     """The device computes."""
-    evidence = f"the device computes in {load.busy:.0%} of the training time"
+    evidence = f"the device computes in {load.window.compute:.0%} of the training time"
     return Bottleneck("compute", 0.0, evidence, f"to train faster, {_faster(load, config)}")
 
 

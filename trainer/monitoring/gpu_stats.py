@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pynvml
 import tensorflow as tf
 
 from trainer.monitoring.step_timer import ExcludedTime
+from trainer.platform.visible_gpus import visible_handles
 
 INTERVAL_S = 0.5
 SAMPLE_PERIOD_S = 1.0  # the longest that NVML averages over
@@ -102,7 +102,7 @@ class GpuSampler:
     def __enter__(self) -> GpuSampler:
         try:
             self._nvml.nvmlInit()
-            devices = [self._describe(number, handle) for number, handle in enumerate(self._handles())]
+            devices = [self._describe(number, handle) for number, handle in enumerate(visible_handles(self._nvml))]
         except self._nvml.NVMLError as error:
             self._notice = f"GPU utilisation is not measured: NVML says {error}"
             return self
@@ -184,32 +184,6 @@ class GpuSampler:
             return query(handle)
         except self._nvml.NVMLError_NotSupported:
             return None
-
-    def _handles(self) -> Iterator[Any]:
-        """NVML's handles of the GPUs that CUDA shows to this process, in CUDA's order by PCI bus.
-
-        NVML knows nothing of CUDA_VISIBLE_DEVICES, and TensorFlow has no public name for a GPU that NVML knows. CUDA
-        uses the entries of that variable up to the first one that means no device.
-        """
-        every = [self._nvml.nvmlDeviceGetHandleByIndex(index) for index in range(self._nvml.nvmlDeviceGetCount())]
-        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-        if visible is None:
-            yield from every
-            return
-        for entry in map(str.strip, visible.split(",")):
-            handle = self._handle(entry, every=every)
-            if handle is None:
-                return
-            yield handle
-
-    def _handle(self, entry: str, *, every: Sequence[Any]) -> Any:
-        """The handle for an entry: an index, the beginning of a UUID, or the UUID of a MIG instance; else None."""
-        if entry.startswith("MIG-"):
-            return self._nvml.nvmlDeviceGetHandleByUUID(entry)
-        if entry.startswith("GPU-"):
-            found = [one for one in every if self._nvml.nvmlDeviceGetUUID(one).startswith(entry)]
-            return found[0] if len(found) == 1 else None
-        return every[int(entry)] if entry.isdecimal() and int(entry) < len(every) else None
 
     def _describe(self, number: int, handle: Any) -> _Device:
         total_mib = self._nvml.nvmlDeviceGetMemoryInfo(handle).total / 2**20

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
 from trainer.platform.log_filter import hide_notes
 from trainer.platform.program_cache import cache_folder, close_cache, keep_programs, open_cache
 from trainer.platform.trace_numbers import numbered_by
+from trainer.platform.visible_gpus import GpuModel
 
 _own: Path | None = None  # folder of this process's programs, where programs are kept
 
 
-def start_keeping_programs() -> None:
-    """Have XLA load the kept programs, and keep those that it compiles; TensorFlow must not be imported yet."""
+def start_keeping_programs(gpus: Sequence[GpuModel]) -> None:
+    """Have XLA load the kept programs, and keep those that it compiles; TensorFlow must not be imported yet.
+
+    Args:
+        gpus: the visible ones. Programs of a single GPU are kept; whether they can be on several was not tried.
+    """
     global _own
-    _own = open_cache(cache_folder())
+    gpu = gpus[0] if len(gpus) == 1 else None
+    _own = open_cache(cache_folder(gpu), devices=("CPU",) if gpu is None else ("CPU", "GPU"))
     if _own is not None:
         atexit.register(close_cache, _own)
 

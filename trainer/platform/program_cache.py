@@ -1,8 +1,8 @@
-"""Keeps the programs that XLA compiles for CPUs on disk, for the next process.
+"""Keeps the programs that XLA compiles for CPUs and for a single GPU on disk, for the next process.
 
-    CACHE/myxtts/programs/<TensorFlow, processor, flags>/<program>          whole programs
-                                                        /<program>.sha256   their checksums
-                                                        /process-…/         the folder that XLA of one process uses
+    CACHE/myxtts/programs/<TensorFlow, processor, GPU, flags>/<program>          whole programs
+                                                             /<program>.sha256   their checksums
+                                                             /process-…/         the folder that XLA of one process uses
 
 XLA loads a program without checking it. Therefore the folders belong to the user alone, each process works in a folder
 of its own, and gets the programs there whose checksums are right. After the first call of each program, the process
@@ -21,8 +21,10 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from trainer.platform.visible_gpus import GpuModel
 
 MAX_PROGRAMS = 64  # of a folder; the oldest ones are deleted
 MIN_FREE_BYTES = 1 << 30  # XLA fails where it cannot write a program
@@ -30,10 +32,11 @@ LEFTOVER_S = 24 * 3600.0  # folders of killed processes are deleted after this t
 CHECKSUM, PROCESS = ".sha256", "process-"
 
 
-def cache_folder() -> Path:
-    """The folder of the programs that this processor can run with these flags."""
+def cache_folder(gpu: GpuModel | None = None) -> Path:
+    """The folder of the programs that this processor and this GPU can run with these flags."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    identity = (importlib.metadata.version("tensorflow"), *_processor(), os.environ.get("XLA_FLAGS", ""))
+    version, flags = importlib.metadata.version("tensorflow"), os.environ.get("XLA_FLAGS", "")
+    identity = (version, *_processor(), *map(str, gpu or ()), flags)
     key = hashlib.blake2b("\n".join(identity).encode(), digest_size=12).hexdigest()
     return root / "myxtts" / "programs" / key
 
@@ -48,8 +51,11 @@ def _processor() -> tuple[str, ...]:
     return platform.machine(), *(found.get(name, "") for name in ("model name", "flags", "Features"))
 
 
-def open_cache(folder: Path) -> Path | None:
+def open_cache(folder: Path, *, devices: Sequence[str] = ("CPU",)) -> Path | None:
     """Have TensorFlow, which is not imported yet, use the programs of a folder.
+
+    Args:
+        devices: the types of devices whose programs are kept.
 
     Returns:
         The folder of this process, for `keep_programs` and `close_cache`; None if nothing is kept, because the folder
@@ -68,7 +74,10 @@ def open_cache(folder: Path) -> Path | None:
             os.link(path, own / path.name)
     except OSError:
         return None
-    flags = (f"--tf_xla_persistent_cache_directory={own}", "--tf_xla_persistent_cache_device_types=CPU")
+    flags = (
+        f"--tf_xla_persistent_cache_directory={own}",
+        f"--tf_xla_persistent_cache_device_types={','.join(devices)}",
+    )
     os.environ["TF_XLA_FLAGS"] = " ".join(filter(None, (os.environ.get("TF_XLA_FLAGS"), *flags)))
     return own
 

@@ -9,8 +9,10 @@ from typing import Literal
 
 from trainer.platform.allocator import tune_allocator
 from trainer.platform.first_calls import start_keeping_programs
+from trainer.platform.gpu_autotuning import reduce_autotuning
 from trainer.platform.log_filter import hide_notes
 from trainer.platform.tf_import import import_tensorflow
+from trainer.platform.visible_gpus import visible_models
 
 GpuUse = Literal["whole", "as needed", "hidden"]
 
@@ -32,8 +34,8 @@ def start_tensorflow(
         init_devices: initialize the devices now; False on one of several hosts, which initializes them when it joins
             the others.
         check_compiler: check that XLA can compile for every visible GPU.
-        keep_programs: keep programs that XLA compiles for the CPU on disk, and use those of earlier processes, unless
-            TensorFlow is imported already.
+        keep_programs: keep programs that XLA compiles for the CPU or a single GPU on disk, and use those of earlier
+            processes, unless TensorFlow is imported already.
 
     Raises:
         UserError: a GPU is unavailable, or XLA cannot compile for it.
@@ -44,8 +46,8 @@ def start_tensorflow(
     if gpus == "hidden":
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     too_late = "tensorflow" in sys.modules  # reads its flags once
-    if keep_programs and not too_late:
-        start_keeping_programs()
+    if not too_late:
+        _set_up_compiler(keep_programs=keep_programs)
     allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
     with hide_notes():
         import_tensorflow()
@@ -65,3 +67,12 @@ def start_tensorflow(
             else:
                 tf.config.list_physical_devices()
     return allocator
+
+
+def _set_up_compiler(*, keep_programs: bool) -> None:
+    """Set what XLA reads once, at its start."""
+    gpus = visible_models()
+    if gpus:
+        reduce_autotuning()
+    if keep_programs:
+        start_keeping_programs(gpus)

@@ -11,7 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from trainer.platform import first_calls
+from trainer.platform.gpu_autotuning import FLAGS
 from trainer.platform.program_cache import CHECKSUM, MAX_PROGRAMS, PROCESS, cache_folder, close_cache, open_cache
+from trainer.platform.visible_gpus import GpuModel
 
 PROGRAM = """
 import json, os, signal, sys
@@ -62,7 +65,11 @@ def programs(folder: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-def test_a_program_is_written_once_and_loaded_by_the_next_process(folder: Path) -> None:
+def test_a_program_is_written_once_and_loaded_by_the_next_process(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XLA_FLAGS", " ".join(FLAGS))  # of a machine with a GPU: an unknown flag ends the process
+    folder = cache_folder()
     run()
     (program,) = programs(folder)
     before = program.stat().st_ino
@@ -175,3 +182,21 @@ def test_another_processor_or_other_flags_have_another_folder(folder: Path, monk
     other = cache_folder()
     monkeypatch.setattr("trainer.platform.program_cache._processor", lambda: ("another",))
     assert len({folder, other, cache_folder()}) == 3
+
+
+def test_another_gpu_or_driver_has_another_folder(folder: Path) -> None:
+    gpu = GpuModel("NVIDIA H200", compute_capability=(9, 0), driver="580.1")
+    others = [gpu, gpu._replace(name="NVIDIA H100"), gpu._replace(driver="590.1")]
+    assert len({folder, *map(cache_folder, others)}) == 4
+
+
+@pytest.mark.parametrize(("gpus", "devices"), [(0, "CPU"), (1, "CPU,GPU"), (2, "CPU")])
+def test_the_programs_of_a_single_gpu_are_kept(
+    folder: Path, gpus: int, devices: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_calls, "_own", None)
+    gpu = GpuModel("NVIDIA H200", compute_capability=(9, 0), driver="580.1")
+    first_calls.start_keeping_programs([gpu] * gpus)
+    assert first_calls.is_keeping_programs()
+    assert os.environ["TF_XLA_FLAGS"].endswith(f"--tf_xla_persistent_cache_device_types={devices}")
+    assert str(cache_folder(gpu) if gpus == 1 else folder) in os.environ["TF_XLA_FLAGS"]
