@@ -49,7 +49,7 @@ def main(size: str, steps: int, data: Path | None, out: Path | None) -> None:
     used = subprocess.run([sys.executable, "-m", "tests.bench.mfu", size], stdout=subprocess.PIPE, text=True)
     if used.returncode:
         sys.exit(used.returncode)
-    allocator = start_tensorflow()
+    allocator = start_tensorflow(keep_programs=True)
     import tensorflow as tf
 
     (first, *_) = tf.config.list_physical_devices("GPU")

@@ -65,7 +65,7 @@ class Use(NamedTuple):
 
 def main(size: str) -> None:
     """Measure, and print as JSON."""
-    start_tensorflow()
+    start_tensorflow(keep_programs=True)
     if not tf.config.list_physical_devices("GPU"):
         print("no GPU that TensorFlow sees: nothing is measured (`make bench-gpu GPU=1`?)", file=sys.stderr)
         sys.exit(2)

@@ -2,8 +2,7 @@
 
     python -m tests.bench.shapes [SIZE]
 
-The source of what `trainer/data/bucket_count.py` says of compilation. Both
-programs of each shape, training and evaluation, are compiled and timed; seconds of a step are fitted by
+Both programs of each shape, training and evaluation, are compiled and timed; seconds of a step are fitted by
 a + b · frames + c · tokens over the padded shapes, and c / b is what a token costs in frames.
 """
 
