@@ -15,8 +15,9 @@ held up. While the loop is blocked in `next()`, it calls no other step, so the e
 the sums as they are.
 
 Three kinds of time are excluded from all rates and fractions: the wait for the first batch, steps in which XLA compiled
-a program, and pauses of the training (validations, checkpoints, waits for other hosts). A step that was compiled is
-waited for; what the device computes of earlier steps while the loop compiles is no computing time.
+a program, and pauses of the training (validations, checkpoints, waits for other hosts, the end after the last step). A
+step that was compiled is waited for; what the device computes of earlier steps while the loop compiles is no computing
+time.
 """
 
 from __future__ import annotations
@@ -204,6 +205,8 @@ class StepTimer:
         compilations = [one for one in self._excluded if one.reason == "compilation"]
         times = [self._times(step, compilations=compilations) for step in self._steps]
         now_s = self._clock()
+        if not self._steps:
+            self._exclude_rest(now_s)
         counted = [one.counts for one in times if one.compute_s is not None]
         window = TimingWindow(
             seconds=max(now_s - self._since_s - sum(one.seconds for one in self._excluded), 1e-9),
@@ -219,6 +222,11 @@ class StepTimer:
         self._since_s = now_s
         self._reset()
         return window
+
+    def _exclude_rest(self, now_s: float) -> None:
+        """Exclude what is left of a window without steps, such as the end of the loop, in which its input is closed."""
+        rest_s = now_s - self._since_s - sum(one.seconds for one in self._excluded)
+        self._excluded.append(ExcludedTime("pause", now_s - rest_s, now_s))
 
     def _times(self, step: _Step, *, compilations: Sequence[ExcludedTime]) -> _Times:
         """The times of a step, without what it computed while the loop compiled; steps must be passed in order."""

@@ -221,6 +221,23 @@ def test_a_step_that_compiled_is_excluded_until_the_device_has_done_it() -> None
     assert window.seconds == pytest.approx(0.0, abs=1e-6)
 
 
+def test_time_without_steps_is_no_training_time() -> None:
+    """Seconds after the last step were once called Python's: by the end of the loop its input is closed."""
+    clock = Clock()
+    with StepTimer(asynchronous=False, clock=clock) as timer:
+        for _ in timer.batches(clock.batches(1.0, 0.5)):
+            clock.now_s += 1.0
+            timer.record_step(COUNTS, compiled=False)
+        assert timer.read().seconds == pytest.approx(2.5)
+        clock.now_s += 9.0
+        with timer.exclude("checkpoint"):
+            clock.now_s += 4.0
+        rest = timer.read()
+    assert (rest.excluded_s("pause"), rest.excluded_s("checkpoint")) == (pytest.approx(9.0), pytest.approx(4.0))
+    assert rest.seconds < 1e-6
+    assert rest.metrics() == {}
+
+
 def test_the_reason_of_a_pause_may_be_known_at_its_end() -> None:
     clock, reasons = Clock(), iter(["compilation"])
     with StepTimer(asynchronous=False, clock=clock) as timer:
