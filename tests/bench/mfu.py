@@ -19,6 +19,11 @@ from typing import NamedTuple
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 
+from trainer.platform.tf_setup import start_tensorflow
+
+if __name__ == "__main__":
+    start_tensorflow(keep_programs=True)  # which it can only before TensorFlow is imported
+
 import tensorflow as tf
 
 from tests.bench.shapes import N_MELS, VOCABULARY, full_batch
@@ -29,7 +34,6 @@ from trainer.data.bucket_types import Bucket
 from trainer.distributed.device_memory import OutOfMemory, translate_oom
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW
-from trainer.platform.tf_setup import start_tensorflow
 from trainer.tools.flops import step_flops
 from trainer.training.train_step import TrainStep
 
@@ -64,8 +68,7 @@ class Use(NamedTuple):
 
 
 def main(size: str) -> None:
-    """Measure, and print as JSON."""
-    start_tensorflow(keep_programs=True)
+    """Measure, and print as JSON; TensorFlow has been started."""
     if not tf.config.list_physical_devices("GPU"):
         print("no GPU that TensorFlow sees: nothing is measured (`make bench-gpu GPU=1`?)", file=sys.stderr)
         sys.exit(2)

@@ -30,6 +30,7 @@ MAX_PADDING = 0.3  # of the frames that are computed
 MAX_OTHER_CORES = 0.2  # of all cores, that other programs keep busy while no core is left
 ALL_BUSY = 0.9  # of all cores
 FULL_GPU = 0.6  # of a GPU's memory
+MIN_NVML_S = 5.0  # each of NVML's samples is a mean over up to a second
 
 Kind = Literal["compile", "validation", "checkpoint", "shape", "Python", "launch", "core", "compute"]
 
@@ -72,10 +73,17 @@ class SessionLoad(NamedTuple):
         return max(0.0, 1.0 - self.window.compute - self.window.stall)
 
     @property
-    def launches(self) -> float:
-        """The share of the training time in which a GPU was within a step, and ran no kernel; 0 if unknown."""
-        known = [gpu.utilisation for gpu in self.gpus if gpu.utilisation is not None]
-        return max((self.window.compute - one / 100.0 for one in known), default=0.0)
+    def idle_gpu(self) -> tuple[float, int]:
+        """The share of the training time in which a step was under way and the GPU ran no kernel; and the GPU's number.
+
+        Of several GPUs, the one that runs least. 0 where NVML knows nothing, or saw seconds only. The call of the step
+        by Python is part of the step.
+        """
+        if self.window.seconds < MIN_NVML_S:
+            return 0.0, 0
+        known = [(gpu.utilisation, gpu.number) for gpu in self.gpus if gpu.utilisation is not None]
+        percent, number = min(known, default=(100.0, 0))
+        return max(0.0, self.window.compute - percent / 100.0), number
 
 
 def find_bottlenecks(load: SessionLoad, *, config: TrainConfig) -> list[Bottleneck]:
@@ -96,7 +104,7 @@ def _causes(load: SessionLoad, config: TrainConfig) -> Iterator[Bottleneck]:
         ("validation", load.share("validation"), MAX_VALIDATION),
         ("checkpoint", load.share("checkpoint"), MAX_CHECKPOINTS),
         ("Python", load.python, MAX_PYTHON),
-        ("launch", load.launches, MAX_LAUNCHES),
+        ("launch", load.idle_gpu[0], MAX_LAUNCHES),
         ("shape", load.padding, MAX_PADDING),
         ("core", _others(load), MAX_OTHER_CORES),
     )
@@ -132,8 +140,10 @@ def _describe(kind: Kind, share: float, *, load: SessionLoad, config: TrainConfi
             often = f"log less often: log_every (now {config.log_every})"
             return evidence, f"{often}; or larger batches: input.global_frames_per_batch"
         case "launch":
-            evidence = f"in {share:.0%} of the training time a step was under way, and the GPU ran no kernel"
-            return evidence, "larger batches, for more work in each kernel: input.global_frames_per_batch"
+            number = load.idle_gpu[1]
+            evidence = f"in {share:.0%} of the training time a step was under way, and GPU {number} ran no kernel"
+            larger = "larger batches, for more work in each kernel: input.global_frames_per_batch"
+            return evidence, larger if config.xla else "xla=true"
         case "shape":
             return (
                 f"{share:.0%} of the frames that are computed are padding",
@@ -148,7 +158,7 @@ def _describe(kind: Kind, share: float, *, load: SessionLoad, config: TrainConfi
 
 def _compute(load: SessionLoad, config: TrainConfig) -> Bottleneck:
     """The device computes."""
-    evidence = f"the device computes in {load.window.compute:.0%} of the training time"
+    evidence = f"the device computes in {load.window.compute - load.idle_gpu[0]:.0%} of the training time"
     return Bottleneck("compute", 0.0, evidence, f"to train faster, {_faster(load, config)}")
 
 

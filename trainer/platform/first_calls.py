@@ -13,24 +13,27 @@ from trainer.platform.trace_numbers import numbered_by
 from trainer.platform.visible_gpus import GpuModel
 
 _own: Path | None = None  # folder of this process's programs, where programs are kept
+_keeps_all = False  # programs for the GPU too, if there is one
 
 
-def start_keeping_programs(gpus: Sequence[GpuModel]) -> None:
+def start_keeping_programs(gpus: Sequence[GpuModel], *, is_one_host: bool) -> None:
     """Have XLA load the kept programs, and keep those that it compiles; TensorFlow must not be imported yet.
 
     Args:
-        gpus: the visible ones. Programs of a single GPU are kept; whether they can be on several was not tried.
+        gpus: the visible ones. Programs for one whole GPU of one host are kept; whether others can be was not tried.
+        is_one_host: False if other hosts train, too.
     """
-    global _own
-    gpu = gpus[0] if len(gpus) == 1 else None
+    global _own, _keeps_all
+    gpu = gpus[0] if is_one_host and len(gpus) == 1 and not gpus[0].is_divided else None
     _own = open_cache(cache_folder(gpu), devices=("CPU",) if gpu is None else ("CPU", "GPU"))
+    _keeps_all = _own is not None and (gpu is not None or not gpus)
     if _own is not None:
         atexit.register(close_cache, _own)
 
 
 def is_keeping_programs() -> bool:
-    """True if XLA loads programs from disk in this process."""
-    return _own is not None
+    """True if XLA loads the programs that this process trains with from disk, and keeps them there."""
+    return _keeps_all
 
 
 class FirstCalls:

@@ -36,9 +36,18 @@ def cache_folder(gpu: GpuModel | None = None) -> Path:
     """The folder of the programs that this processor and this GPU can run with these flags."""
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     version, flags = importlib.metadata.version("tensorflow"), os.environ.get("XLA_FLAGS", "")
-    identity = (version, *_processor(), *map(str, gpu or ()), flags)
+    identity = (version, *_processor(), *_of_gpu(gpu), flags)
     key = hashlib.blake2b("\n".join(identity).encode(), digest_size=12).hexdigest()
     return root / "myxtts" / "programs" / key
+
+
+def _of_gpu(gpu: GpuModel | None) -> tuple[str, ...]:
+    """What determines the instructions for a GPU, and the choice among the algorithms of CUDA's libraries."""
+    if gpu is None:
+        return ()
+    installed = importlib.metadata.distributions()
+    libraries = {f"{one.name} {one.version}" for one in installed if one.name.startswith("nvidia-")}
+    return gpu.name, gpu.driver, *sorted(libraries)
 
 
 def _processor() -> tuple[str, ...]:

@@ -27,6 +27,8 @@ def start_tensorflow(
 ) -> str:
     """Import TensorFlow, and return a line about the allocator for the log.
 
+    Where a GPU is visible and TensorFlow is not imported yet, XLA_FLAGS get flags by which XLA tunes less.
+
     Args:
         plain_malloc: leave glibc's allocator unchanged.
         gpus: "whole" takes nearly all memory of each GPU at once; "as needed" leaves memory to other processes;
@@ -47,7 +49,7 @@ def start_tensorflow(
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
     too_late = "tensorflow" in sys.modules  # reads its flags once
     if not too_late:
-        _set_up_compiler(keep_programs=keep_programs)
+        _set_up_compiler(keep_programs=keep_programs, is_one_host=init_devices)
     allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
     with hide_notes():
         import_tensorflow()
@@ -69,10 +71,10 @@ def start_tensorflow(
     return allocator
 
 
-def _set_up_compiler(*, keep_programs: bool) -> None:
-    """Set what XLA reads once, at its start."""
+def _set_up_compiler(*, keep_programs: bool, is_one_host: bool) -> None:
+    """Have XLA, which is not started yet, tune less where there is a GPU, and keep programs on disk."""
     gpus = visible_models()
     if gpus:
         reduce_autotuning()
     if keep_programs:
-        start_keeping_programs(gpus)
+        start_keeping_programs(gpus, is_one_host=is_one_host)

@@ -10,25 +10,24 @@ import pynvml
 
 
 class GpuModel(NamedTuple):
-    """What a GPU's programs depend on."""
+    """What the programs that XLA compiles for a GPU depend on."""
 
     name: str
-    compute_capability: tuple[int, int]
     driver: str  # version of NVIDIA's driver
+    is_divided: bool = False  # into instances (MIG), of which CUDA shows one
 
 
 def visible_models(nvml: Any = pynvml) -> list[GpuModel]:
     """The models of the visible GPUs, in CUDA's order by PCI bus; none without NVIDIA's driver, or if it fails."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0].strip() in ("", "-1"):
+        return []  # the driver takes seconds to start
     try:
         nvml.nvmlInit()
-    except nvml.NVMLError:
-        return []
-    try:
-        return [_model(handle, nvml=nvml) for handle in visible_handles(nvml)]
-    except nvml.NVMLError:
-        return []
-    finally:
+        models = [_model(handle, nvml=nvml) for handle in visible_handles(nvml)]
         nvml.nvmlShutdown()
+    except nvml.NVMLError:
+        return []
+    return models
 
 
 def visible_handles(nvml: Any) -> Iterator[Any]:
@@ -60,5 +59,13 @@ def _handle(entry: str, *, every: Sequence[Any], nvml: Any) -> Any:
 
 
 def _model(handle: Any, *, nvml: Any) -> GpuModel:
-    major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
-    return GpuModel(str(nvml.nvmlDeviceGetName(handle)), (major, minor), str(nvml.nvmlSystemGetDriverVersion()))
+    name, driver = str(nvml.nvmlDeviceGetName(handle)), str(nvml.nvmlSystemGetDriverVersion())
+    return GpuModel(name, driver, is_divided=_is_divided(handle, nvml=nvml))
+
+
+def _is_divided(handle: Any, *, nvml: Any) -> bool:
+    """True for an instance of a GPU, and for a GPU that is divided into instances."""
+    try:
+        return bool(nvml.nvmlDeviceIsMigDeviceHandle(handle) or nvml.nvmlDeviceGetMigMode(handle)[0])
+    except (nvml.NVMLError_NotSupported, nvml.NVMLError_FunctionNotFound):
+        return False

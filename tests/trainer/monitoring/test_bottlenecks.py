@@ -142,14 +142,34 @@ def test_of_a_session_of_a_few_steps_nothing_is_said() -> None:
 
 def test_a_gpu_whose_kernels_seldom_run_is_not_called_busy() -> None:
     """Seen with `nano` on an H200: steps followed each other, and NVML saw kernels in 16 % of the time."""
-    (told,) = lines(Case(gpus=(gpu(0.9, utilisation=16.0), gpu(0.9, utilisation=97.0))))
+    (told,) = lines(Case(gpus=(gpu(0.9, utilisation=16.0), gpu(0.9, utilisation=97.0)._replace(number=1))))
     assert told == (
-        "launch-bound: in 81% of the training time a step was under way, and the GPU ran no kernel; "
+        "launch-bound: in 81% of the training time a step was under way, and GPU 0 ran no kernel; "
         "larger batches, for more work in each kernel: input.global_frames_per_batch"
     )
-    assert lines(Case(python=0.3, gpus=(gpu(0.9, utilisation=60.0),)))[0].startswith("Python-bound: in 30% ")
-    (told,) = lines(Case(gpus=(gpu(0.9, utilisation=None),)))
-    assert told.startswith("compute-bound: ")
+    (told,) = lines(Case(python=0.3, gpus=(gpu(0.9, utilisation=60.0),)))
+    assert told.startswith("Python-bound: in 30% ")
+    (told,) = lines(Case(gpus=(gpu(0.9, utilisation=16.0),)), xla=False)
+    assert told.endswith("; xla=true")
+
+
+@pytest.mark.parametrize(
+    ("case", "busy"),
+    [
+        (Case(gpus=(gpu(0.9, utilisation=80.0),)), "80%"),
+        (Case(gpus=(gpu(0.9, utilisation=99.0),)), "97%"),
+        (Case(gpus=(gpu(0.9, utilisation=None),)), "97%"),
+    ],
+)
+def test_a_gpu_computes_while_its_kernels_run(case: Case, busy: str) -> None:
+    (told,) = lines(case)
+    assert told.startswith(f"compute-bound: the device computes in {busy} of the training time; ")
+
+
+def test_a_few_seconds_of_nvml_say_nothing() -> None:
+    load = Case(gpus=(gpu(0.9, utilisation=16.0),)).load()
+    assert load.idle_gpu == (pytest.approx(0.81), 0)
+    assert load._replace(window=load.window._replace(seconds=4.0)).idle_gpu == (0.0, 0)
 
 
 def test_on_a_gpu_where_cores_are_free_and_where_not_every_core_is_seen_other_programs_are_not_blamed() -> None:

@@ -20,12 +20,23 @@ def test_the_flags_follow_those_of_the_user(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_enable_triton_gemm=true --xla_other=1")
     reduce_autotuning()
     assert os.environ["XLA_FLAGS"].split() == ["--xla_gpu_enable_triton_gemm=true", "--xla_other=1", FLAGS[0]]
+    monkeypatch.setenv("XLA_FLAGS", "flags of mine.txt")  # XLA reads the flags from this file
+    reduce_autotuning()
+    assert os.environ["XLA_FLAGS"] == "flags of mine.txt"
 
 
 @pytest.mark.parametrize("gpus", [0, 1, 2])
 def test_only_a_visible_gpu_changes_the_flags(gpus: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu = GpuModel("NVIDIA H200", compute_capability=(9, 0), driver="580.159")
+    gpu = GpuModel("NVIDIA H200", driver="580.159")
     monkeypatch.setattr(tf_setup, "visible_models", lambda: [gpu] * gpus)
     monkeypatch.setenv("XLA_FLAGS", "")
-    tf_setup._set_up_compiler(keep_programs=False)
+    tf_setup._set_up_compiler(keep_programs=False, is_one_host=True)
     assert os.environ["XLA_FLAGS"].split() == (list(FLAGS) if gpus else [])
+
+
+def test_once_tensorflow_is_imported_no_flag_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """XLA reads its flags once."""
+    monkeypatch.setattr(tf_setup, "visible_models", lambda: [GpuModel("NVIDIA H200", driver="580.159")])
+    monkeypatch.setenv("XLA_FLAGS", "")
+    tf_setup.start_tensorflow()
+    assert os.environ["XLA_FLAGS"] == ""

@@ -16,6 +16,7 @@ from trainer.platform.gpu_autotuning import FLAGS
 from trainer.platform.program_cache import CHECKSUM, MAX_PROGRAMS, PROCESS, cache_folder, close_cache, open_cache
 from trainer.platform.visible_gpus import GpuModel
 
+H200 = GpuModel("NVIDIA H200", driver="580.159")
 PROGRAM = """
 import json, os, signal, sys
 from trainer.platform.tf_setup import start_tensorflow
@@ -50,6 +51,7 @@ print(json.dumps(result))
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("TF_XLA_FLAGS", "")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
     return cache_folder()
 
 
@@ -184,19 +186,32 @@ def test_another_processor_or_other_flags_have_another_folder(folder: Path, monk
     assert len({folder, other, cache_folder()}) == 3
 
 
-def test_another_gpu_or_driver_has_another_folder(folder: Path) -> None:
-    gpu = GpuModel("NVIDIA H200", compute_capability=(9, 0), driver="580.1")
-    others = [gpu, gpu._replace(name="NVIDIA H100"), gpu._replace(driver="590.1")]
-    assert len({folder, *map(cache_folder, others)}) == 4
+def test_another_gpu_driver_or_library_has_another_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = [H200, H200._replace(name="NVIDIA H100"), H200._replace(driver="590.1")]
+    folders = {folder, *map(cache_folder, others)}
+    installed = [SimpleNamespace(name="nvidia-cudnn-cu12", version="9.99")]
+    monkeypatch.setattr("importlib.metadata.distributions", lambda: installed)
+    assert cache_folder() == folder
+    folders.add(cache_folder(H200))
+    assert len(folders) == 5
 
 
-@pytest.mark.parametrize(("gpus", "devices"), [(0, "CPU"), (1, "CPU,GPU"), (2, "CPU")])
-def test_the_programs_of_a_single_gpu_are_kept(
-    folder: Path, gpus: int, devices: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("gpus", "is_one_host", "devices"),
+    [
+        ([], True, "CPU"),
+        ([H200], True, "CPU,GPU"),
+        ([H200, H200], True, "CPU"),
+        ([H200], False, "CPU"),
+        ([H200._replace(is_divided=True)], True, "CPU"),
+    ],
+)
+def test_the_programs_of_one_whole_gpu_are_kept(
+    folder: Path, gpus: list[GpuModel], is_one_host: bool, devices: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(first_calls, "_own", None)
-    gpu = GpuModel("NVIDIA H200", compute_capability=(9, 0), driver="580.1")
-    first_calls.start_keeping_programs([gpu] * gpus)
-    assert first_calls.is_keeping_programs()
+    for name, value in {"_own": None, "_keeps_all": False}.items():
+        monkeypatch.setattr(first_calls, name, value)
+    first_calls.start_keeping_programs(gpus, is_one_host=is_one_host)
     assert os.environ["TF_XLA_FLAGS"].endswith(f"--tf_xla_persistent_cache_device_types={devices}")
-    assert str(cache_folder(gpu) if gpus == 1 else folder) in os.environ["TF_XLA_FLAGS"]
+    assert str(cache_folder(H200) if "GPU" in devices else folder) in os.environ["TF_XLA_FLAGS"]
+    assert first_calls.is_keeping_programs() == (not gpus or "GPU" in devices)

@@ -13,24 +13,45 @@ class Driver:
     class NVMLError(Exception):
         """What NVML raises."""
 
-    NAMES, CAPABILITIES = ("NVIDIA H200", "NVIDIA A100"), ((9, 0), (8, 0))
+    class NVMLError_NotSupported(NVMLError):  # noqa: N801
+        """What NVML raises of a GPU that cannot be divided."""
 
-    def __init__(self, *, fails_at: str = "") -> None:
-        self._fails_at = fails_at
-        self.users = 0
+    NVMLError_FunctionNotFound = NVMLError_NotSupported
+
+    NAMES = ("NVIDIA H200", "NVIDIA A100")
+
+    def __init__(self, *, fails_at: str = "", divided: bool | None = None) -> None:
+        self._fails_at, self._divided = fails_at, divided
+        self.users = self.starts = 0
 
     def nvmlInit(self) -> None:  # noqa: N802 (NVML's names)
         self._answer("init")
+        self.starts += 1
         self.users += 1
 
     def nvmlShutdown(self) -> None:  # noqa: N802
+        self._answer("shutdown")
         self.users -= 1
 
     def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        self._answer("count")
         return len(self.NAMES)
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
         return index
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> int:  # noqa: N802
+        assert uuid == "MIG-1"
+        return 0
+
+    def nvmlDeviceIsMigDeviceHandle(self, _: int) -> int:  # noqa: N802
+        return int(self._divided is not None and self._fails_at == "mode")
+
+    def nvmlDeviceGetMigMode(self, _: int) -> tuple[int, int]:  # noqa: N802
+        if self._divided is None:
+            raise self.NVMLError_NotSupported
+        self._answer("mode")  # of an instance
+        return int(self._divided), int(self._divided)
 
     def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
         return f"GPU-{handle}{handle}"
@@ -38,9 +59,6 @@ class Driver:
     def nvmlDeviceGetName(self, handle: int) -> str:  # noqa: N802
         self._answer("name")
         return self.NAMES[handle]
-
-    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> tuple[int, int]:  # noqa: N802
-        return self.CAPABILITIES[handle]
 
     def nvmlSystemGetDriverVersion(self) -> str:  # noqa: N802
         return "580.159"
@@ -75,14 +93,20 @@ def test_the_models_are_those_of_the_gpus_that_cuda_shows(
     driver = Driver()
     assert [model.name for model in visible_models(driver)] == names
     assert driver.users == 0
+    assert driver.starts == bool(names)  # where CUDA shows none, nobody waits for the driver
 
 
 def test_a_model_has_what_its_programs_depend_on() -> None:
-    assert visible_models(Driver())[0] == GpuModel("NVIDIA H200", compute_capability=(9, 0), driver="580.159")
+    assert visible_models(Driver())[0] == GpuModel("NVIDIA H200", driver="580.159")
 
 
-@pytest.mark.parametrize("fails_at", ["init", "name"])
+def test_a_divided_gpu_and_an_instance_of_it_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [one.is_divided for one in visible_models(Driver(divided=True))] == [True, True]
+    assert [one.is_divided for one in visible_models(Driver(divided=False))] == [False, False]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1")
+    assert [one.is_divided for one in visible_models(Driver(divided=True, fails_at="mode"))] == [True]
+
+
+@pytest.mark.parametrize("fails_at", ["init", "count", "name", "shutdown"])
 def test_without_an_answering_driver_no_gpu_is_known(fails_at: str) -> None:
-    driver = Driver(fails_at=fails_at)
-    assert visible_models(driver) == []
-    assert driver.users == 0
+    assert visible_models(Driver(fails_at=fails_at)) == []

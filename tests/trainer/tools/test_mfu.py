@@ -185,7 +185,7 @@ def test_the_whole_of_it_writes_the_page_of_the_card_that_trains(
 ) -> None:
     answer = SimpleNamespace(returncode=0, stdout=json.dumps(USES))
     monkeypatch.setattr(gpu.subprocess, "run", lambda words, **_: answer)
-    monkeypatch.setattr(gpu, "start_tensorflow", lambda: "tuned")
+    monkeypatch.setattr(gpu, "start_tensorflow", lambda **_: "tuned")
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind: ["the first", "another"])
     monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda one: {"device_name": CARD})
     monkeypatch.setattr(gpu, "_train", lambda data, folder, **_: (summed_up(on_card(96.5)), 96.0))
