@@ -14,8 +14,8 @@ class CostConfig(Config):
     """Seconds that a batch shape and a frame cost on the training machine; they decide the number of shapes.
 
     The defaults are for `model.size: normal` on an NVIDIA H200. Its training program compiled in 200 s; the one of
-    validation was not measured, and is taken to need a fifth of that. Its step of 15,600 padded frames took 75 ms, from one to the next.
-    `make profile` measures both.
+    validation was not measured, and is taken to need a fifth of that. Its step of 15,600 padded frames took 75 ms, from
+    one to the next. `make profile` measures both.
     """
 
     RENAMED: ClassVar[Mapping[str, str]] = {
