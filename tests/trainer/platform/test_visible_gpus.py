@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import pytest
 
 from trainer.platform.visible_gpus import GpuModel, visible_models
@@ -44,8 +46,8 @@ class Driver:
         assert uuid == "MIG-1"
         return 0
 
-    def nvmlDeviceIsMigDeviceHandle(self, _: int) -> int:  # noqa: N802
-        return int(self._divided is not None and self._fails_at == "mode")
+    def nvmlDeviceIsMigDeviceHandle(self, _: int) -> ctypes.c_uint:  # noqa: N802
+        return ctypes.c_uint(self._divided is not None and self._fails_at == "mode")
 
     def nvmlDeviceGetMigMode(self, _: int) -> tuple[int, int]:  # noqa: N802
         if self._divided is None:
