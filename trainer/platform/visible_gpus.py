@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -14,20 +15,18 @@ class GpuModel(NamedTuple):
 
     name: str
     driver: str  # version of NVIDIA's driver
-    is_divided: bool = False  # into instances (MIG), of which CUDA shows one
+    is_divided: bool = False  # MIG divides the GPU into instances, and CUDA shows one of them
 
 
 def visible_models(nvml: Any = pynvml) -> list[GpuModel]:
     """The models of the visible GPUs, in CUDA's order by PCI bus; none without NVIDIA's driver, or if it fails."""
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0].strip() in ("", "-1"):
         return []  # the driver takes seconds to start
-    try:
+    with contextlib.suppress(nvml.NVMLError), contextlib.ExitStack() as stack:
         nvml.nvmlInit()
-        models = [_model(handle, nvml=nvml) for handle in visible_handles(nvml)]
-        nvml.nvmlShutdown()
-    except nvml.NVMLError:
-        return []
-    return models
+        stack.callback(nvml.nvmlShutdown)
+        return [_model(handle, nvml=nvml) for handle in visible_handles(nvml)]
+    return []
 
 
 def visible_handles(nvml: Any) -> Iterator[Any]:

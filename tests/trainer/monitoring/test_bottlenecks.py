@@ -149,7 +149,8 @@ def test_a_gpu_whose_kernels_seldom_run_is_not_called_busy() -> None:
     )
     (told,) = lines(Case(python=0.3, gpus=(gpu(0.9, utilisation=60.0),)))
     assert told.startswith("Python-bound: in 30% ")
-    (told,) = lines(Case(gpus=(gpu(0.9, utilisation=16.0),)), xla=False)
+    (told,) = lines(Case(gpus=(gpu(0.9, utilisation=76.0),)), xla=False)
+    assert told.startswith("launch-bound: in 21% ")
     assert told.endswith("; xla=true")
 
 
