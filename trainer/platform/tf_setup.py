@@ -52,8 +52,10 @@ def start_tensorflow(
         _set_up_compiler(keep_programs=keep_programs, is_one_host=init_devices)
     allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
     with hide_notes():
+        gc.disable()
         import_tensorflow()
-        gc.freeze()  # modules stay: no collection needs to look at them
+        gc.freeze()  # modules stay: no collection needs to look at them, the next one neither
+        gc.enable()
         import tensorflow as tf
 
         from trainer.platform.gpu_support import check_gpu_support

@@ -114,3 +114,16 @@ def test_vectors_are_not_decayed() -> None:
     AdamW(config, steps=10, variables=[matrix, vector]).apply([tf.zeros([2, 2]), tf.zeros([2])], loss=tf.constant(1.0))
     np.testing.assert_allclose(matrix.numpy(), 1 - 0.1 * 0.5, rtol=1e-6)
     np.testing.assert_array_equal(vector.numpy(), 1.0)
+
+
+def test_each_variable_adds_few_operations_to_the_graph_of_an_update(narrow_models: Callable[..., XTTS]) -> None:
+    """Variables of a shape share a function: written out, each adds 40 operations, which take seconds to trace."""
+    variables = narrow_models(4).trainable_variables
+    optimizer = AdamW(OptimizerConfig(ema_decay=0.9), steps=30, variables=variables)
+    given = [tf.TensorSpec(variable.shape) for variable in variables]
+    update = tf.function(lambda found: optimizer.apply(found, loss=tf.constant(1.0)), autograph=False)
+    graph = update.get_concrete_function(given).graph
+    shapes = {(tuple(variable.shape), is_decayed(variable)) for variable in variables}
+    functions = [one.signature.name for one in graph.as_graph_def().library.function]
+    assert len(functions) <= 2 * len(shapes)  # one of the norm and one of the update
+    assert len(graph.get_operations()) < 17 * len(variables) + 100
