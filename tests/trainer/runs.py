@@ -14,8 +14,8 @@ from typing import NamedTuple
 from tests.trainer.processes import begin, build_sample, end, program
 from trainer.platform.program_cache import CHECKSUM
 
-STEPS = 40
-CHECKPOINT_EVERY = 10
+STEPS = 24
+CHECKPOINT_EVERY = 6
 TIMEOUT_S = 3600
 
 OVERRIDES = (
@@ -24,7 +24,7 @@ OVERRIDES = (
     "validate_every=1000",
     f"checkpoint_every={CHECKPOINT_EVERY}",
     "kept_checkpoints=2",
-    "input.buckets=2",
+    "input.buckets=1",  # each shape is half a minute of compiling; test_whole_epochs.py has two
     "input.global_frames_per_batch=800",
     "input.chunk_bytes=1000000",
     "optimizer.warmup_steps=10",

@@ -62,7 +62,8 @@ class BucketPlan(NamedTuple):
 
     def __str__(self) -> str:
         shapes = ", ".join(map(str, self.buckets))
-        return f"{len(self.buckets)} bucket shapes (clips×frames×tokens): {shapes}; padding {self.padding:.1%}"
+        number = f"{len(self.buckets)} bucket shape{'s' if len(self.buckets) > 1 else ''}"
+        return f"{number} (clips×frames×tokens): {shapes}; padding {self.padding:.1%}"
 
     @property
     def coarseness(self) -> list[str]:
