@@ -20,7 +20,7 @@ REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-
 OUT       ?= $(RUN)/speech.wav
 
 comma  := ,
-EXTRAS := preprocess,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
+EXTRAS := preprocess,formats,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
@@ -205,7 +205,7 @@ types: $(READY)  ## mypy
 $(BENCH)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
-	  --editable ".[preprocess,trainer,speech,dev,bench]"
+	  --editable ".[preprocess,formats,trainer,speech,dev,bench]"
 	touch $@
 
 bench: $(BENCH)/.ready  ## run the benchmarks, each beside its floor or its peers: BENCHES=

@@ -13,6 +13,7 @@ import numpy as np
 import soundfile
 import soxr
 
+from preprocess.containers import decode_container, find_demuxer
 from preprocess.mpeg import count_mp3_samples
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
@@ -86,7 +87,7 @@ def _read_audio_file(path: str) -> bytes:
 
 
 def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
-    """Decode wav, flac, mp3, ogg, opus or any other format of libsndfile, and average the channels.
+    """Decode wav, flac, mp3, ogg, opus or any other format of libsndfile or `containers`, and average the channels.
 
     Integer PCM is divided by its full scale (int16 / 32768), as the reference implementations do. The rate comes from
     the file's header. At most `max_duration_s` plus one sample are decoded, whatever length the header states.
@@ -96,7 +97,17 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
     """
     check_truncation(data)
     _check_ogg(data)
-    samples, rate_hz = _decode(data, max_duration_s=max_duration_s)
+    demuxer = find_demuxer(data)
+    if demuxer is None:
+        samples, rate_hz = _decode(data, max_duration_s=max_duration_s)
+    else:
+        samples, rate_hz = decode_container(
+            data,
+            demuxer=demuxer,
+            max_duration_s=max_duration_s,
+            max_bytes=MAX_DECODED_BYTES,
+            max_channels=MAX_CHANNELS,
+        )
     if len(samples) == 0:
         raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
     peak = max(float(samples.max()), -float(samples.min()))  # NaN if the samples hold one
@@ -158,11 +169,13 @@ def _check_header(file: soundfile.SoundFile) -> None:
 
 
 def _check_ogg(data: bytes) -> None:
-    """Raise Rejected for an ogg whose last page is cut off, or is not marked as the end of the stream."""
+    """Raise Rejected for an ogg whose last page is cut off.
+
+    A recorder that is stopped marks no page as the end of the stream; whether one more page was lost cannot be seen.
+    """
     if data[:4] != b"OggS":
         return
     page = data[data.rfind(b"OggS") :]
-    ends = len(page) > 27 and page[5] & 4
-    segments = page[27 : 27 + page[26]] if ends else b""
-    if not ends or len(page) < 27 + len(segments) + sum(segments):
-        raise Rejected(Reason.TRUNCATED_AUDIO, "the ogg stream has no end")
+    segments = page[27 : 27 + page[26]] if len(page) > 27 else b""
+    if not segments or len(segments) < page[26] or len(page) < 27 + len(segments) + sum(segments):
+        raise Rejected(Reason.TRUNCATED_AUDIO, "the last page of the ogg stream is cut off")

@@ -15,6 +15,9 @@ PLAIN_PCM, EXTENSIBLE = 1, 0xFFFE
 # Offset of EXTENSIBLE's subformat, whose first two bytes are the format tag.
 SUBFORMAT = 24
 FULL_SCALE = 32768
+# Sizes in place of one that a program that writes into a pipe does not know: FFmpeg, and SoX, eSpeak and arecord, which
+# round 2 GiB down. No file that is read is as long.
+UNSTATED, UNSTATED_FROM, UNSTATED_TO = 0xFFFF_FFFF, 0x7FFF_EF00, 0x8000_0000
 
 
 class Chunk(NamedTuple):
@@ -38,13 +41,24 @@ def chunks(data: bytes) -> Iterator[Chunk]:
 
 
 def check_truncation(data: bytes) -> None:
-    """Raise Rejected for a wav with fewer samples than its header states; libsndfile reads it as a shorter one."""
+    """Raise Rejected for a wav with fewer samples than its header states; libsndfile reads it as a shorter one.
+
+    A wav that was written into a pipe states no length: it ends with its last whole sample.
+    """
+    frame_bytes = 1
     for chunk in chunks(data):
+        if chunk.name == b"fmt " and chunk.start + 14 <= len(data):
+            (frame_bytes,) = struct.unpack_from("<H", data, chunk.start + 12)
         if chunk.name == b"data":
-            if chunk.size > len(data) - chunk.start:
-                message = f"{len(data) - chunk.start} bytes of samples, its header says {chunk.size}"
-                raise Rejected(Reason.TRUNCATED_AUDIO, message)
+            _check_data(chunk, found=len(data) - chunk.start, frame_bytes=max(frame_bytes, 1))
             return
+
+
+def _check_data(chunk: Chunk, *, found: int, frame_bytes: int) -> None:
+    is_unstated = chunk.size == UNSTATED or UNSTATED_FROM <= chunk.size <= UNSTATED_TO
+    if chunk.size > found and not (is_unstated and found % frame_bytes == 0):
+        stated = "the last sample is not whole" if is_unstated else f"its header says {chunk.size}"
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{found} bytes of samples, {stated}")
 
 
 def check_plain_pcm(data: bytes, *, rate_hz: int, samples: np.ndarray) -> None:

@@ -17,6 +17,7 @@ from shared.dataset import Contract, contract_differences
 from shared.errors import UserError
 
 LIBRARIES = ("numpy", "scipy", "soxr", "soundfile", "tokenizers", "num2words", "regex", "sacremoses", "pyarrow")
+OPTIONAL_LIBRARIES = ("av",)  # which holds FFmpeg
 PROCESSOR = "processor"
 
 MadeBy = Mapping[str, tuple[str, ...]]  # name -> each version that had a part in the dataset
@@ -28,10 +29,18 @@ def made_here() -> dict[str, tuple[str, ...]]:
     versions = {
         "python": platform.python_version(),
         **{name: importlib.metadata.version(name) for name in LIBRARIES},
+        **{name: _version_or_none(name) for name in OPTIONAL_LIBRARIES},
         "libsndfile": soundfile.__libsndfile_version__,
         PROCESSOR: " ".join([platform.machine(), *features]),
     }
     return {name: (versions[name],) for name in sorted(versions)}
+
+
+def _version_or_none(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
 
 
 def merged(older: MadeBy, newer: MadeBy) -> dict[str, tuple[str, ...]]:

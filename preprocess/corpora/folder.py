@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from preprocess.audio_formats import AUDIO_SUFFIXES
 from preprocess.corpora.folders import walk
 from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
-from preprocess.corpora.source import AUDIO_SUFFIXES, SourceConfig, audio_path, corpus_not_found, make_utterance
+from preprocess.corpora.source import SourceConfig, audio_path, corpus_not_found, make_utterance
 from preprocess.utterance import Rejection, Utterance
 
 TEXT_SUFFIXES = (".lab", ".txt")

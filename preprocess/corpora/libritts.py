@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
+from preprocess.audio_formats import AUDIO_SUFFIXES
 from preprocess.corpora.folders import walk
 from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
 from preprocess.corpora.source import (
-    AUDIO_SUFFIXES,
     Language,
     SourceConfig,
     audio_path,

@@ -16,9 +16,6 @@ from shared.config import Config
 from shared.errors import UserError
 from shared.languages import resolve_language
 
-# Suffixes of the audio files that readers look for; libsndfile recognises the format by content.
-AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".opus", ".ogg", ".sph", ".aiff", ".au", ".caf", ".w64")
-
 # 10,000 characters are ten minutes of speech. Utterances are shuffled and must stay small.
 MAX_TEXT_CHARACTERS = 10_000
 MAX_NAME_BYTES = 512

@@ -17,10 +17,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+from preprocess.audio_formats import AUDIO_SUFFIXES
 from preprocess.corpora.folders import is_file, list_folder
 from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
 from preprocess.corpora.source import (
-    AUDIO_SUFFIXES,
     Language,
     SourceConfig,
     audio_path,

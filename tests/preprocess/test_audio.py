@@ -250,6 +250,48 @@ def test_a_recording_that_was_cut_off_is_not_taken_for_a_shorter_one(part: float
     assert rejected(data[: int(part * len(data))]).reason in (Reason.TRUNCATED_AUDIO, Reason.UNREADABLE_AUDIO)
 
 
+@pytest.mark.parametrize("stated", [0xFFFF_FFFF, 0x7FFF_F000, 0x7FFF_FFFF], ids=["FFmpeg", "SoX and eSpeak", "others"])
+def test_a_wav_from_a_pipe_is_whole_if_its_last_sample_is(stated: int) -> None:
+    samples = np.arange(-600, 600, dtype="<i2").reshape(-1, 2)
+    data = wav(samples, claimed_bytes=stated)
+    np.testing.assert_array_equal(decode(data).samples, (samples / np.float32(32768)).mean(axis=1))
+    error = rejected(data[:-1])
+    assert (error.reason, error.message) == (
+        Reason.TRUNCATED_AUDIO,
+        "2399 bytes of samples, the last sample is not whole",
+    )
+    assert rejected(wav(samples, claimed_bytes=0x7FFF_0000)).reason == Reason.TRUNCATED_AUDIO
+
+
+def page_checksum(page: bytes) -> bytes:
+    """Of an ogg page whose checksum is zero (RFC 3533): a CRC of 32 bits, from the highest bit on."""
+    value = 0
+    for byte in page:
+        value ^= byte << 24
+        for _ in range(8):
+            value = (value << 1 ^ 0x04C11DB7 if value & 1 << 31 else value << 1) & 0xFFFF_FFFF
+    return value.to_bytes(4, "little")
+
+
+def test_an_ogg_of_a_recorder_that_marked_no_end_is_whole_if_its_last_page_is() -> None:
+    file = io.BytesIO()
+    soundfile.write(file, np.random.default_rng(7).normal(0, 0.1, RATE_HZ), RATE_HZ, format="OGG", subtype="VORBIS")
+    whole = file.getvalue()
+    start = whole.rfind(b"OggS")
+    assert whole[start + 5] == 4
+    page = bytearray(whole[start:])
+    page[5], page[22:26] = 0, bytes(4)
+    page[22:26] = page_checksum(bytes(page))
+    stopped = whole[:start] + bytes(page)
+    np.testing.assert_array_equal(decode(stopped).samples, decode(whole).samples)
+    for cut in (1, 20, len(page) - 28):
+        error = rejected(stopped[:-cut])
+        assert (error.reason, error.message) == (
+            Reason.TRUNCATED_AUDIO,
+            "the last page of the ogg stream is cut off",
+        )
+
+
 def test_the_mp3s_of_common_voice_whose_headers_count_the_encoders_delay_are_whole(reference: Path) -> None:
     clips = [*(reference / "corpora").glob("common_voice_*/*/clips/*.mp3")]
     assert len(clips) == 88

@@ -9,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from preprocess.audio import resample
+from preprocess.audio_formats import AUDIO_SUFFIXES
 from preprocess.mel import log_mel
 from shared.errors import UserError
 from shared.features import FeatureSpec
 from trainer.speech.reference import read_reference
-
-SUFFIXES = (".wav", ".flac", ".ogg", ".opus", ".mp3")
 
 
 class Recording(NamedTuple):
@@ -33,12 +32,12 @@ def find_recordings(paths: Sequence[Path]) -> list[Path]:
     """
     found = [one for path in paths for one in (_audio_files(path) if path.is_dir() else [path])]
     if not found:
-        raise UserError(f"{', '.join(map(str, paths))}: no file of {', '.join(SUFFIXES)}")
+        raise UserError(f"{', '.join(map(str, paths))}: no file of {', '.join(AUDIO_SUFFIXES)}")
     return found
 
 
 def _audio_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
+    return sorted(path for path in folder.rglob("*") if path.suffix.lower() in AUDIO_SUFFIXES)
 
 
 def read_recordings(paths: Sequence[Path], *, spec: FeatureSpec) -> Iterator[Recording]:

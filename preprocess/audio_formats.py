@@ -1,0 +1,10 @@
+"""Names of audio files. What a file holds is recognised by its first bytes."""
+
+from __future__ import annotations
+
+OF_LIBSNDFILE = (
+    *(".wav", ".flac", ".mp3", ".opus", ".ogg", ".sph", ".aiff", ".au", ".caf", ".w64"),
+    *(".aif", ".aifc", ".oga", ".snd", ".rf64", ".mp2"),
+)
+OF_FFMPEG = (".m4a", ".mp4", ".3gp", ".aac", ".webm", ".weba", ".mka", ".wma", ".amr")
+AUDIO_SUFFIXES = OF_LIBSNDFILE + OF_FFMPEG  # in the order in which the files of one name are preferred

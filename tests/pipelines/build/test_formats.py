@@ -1,0 +1,55 @@
+"""Recordings as telephones and browsers make them give the dataset that the same sound as wav gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from pipelines.trace.command import is_ok, trace
+from shared.dataset import Dataset
+from tests.pipelines import builds
+from tests.preprocess.test_containers import encoded
+
+pytest.importorskip("av")
+
+TEXTS = {"a": "The kettle is singing.", "b": "A letter came today.", "c": "Snow fell in the night."}
+
+
+def make_corpus(root: Path, kinds: dict[str, tuple[str, str, str]]) -> Path:
+    """A folder of three clips, each as one of `kinds`: suffix, container and codec, all without loss."""
+    root.mkdir()
+    wavs = sorted((builds.ENGLISH / "wavs").iterdir())
+    for (name, text), wav in zip(TEXTS.items(), wavs, strict=False):
+        samples, rate_hz = soundfile.read(wav, dtype="int16")
+        suffix, kind, codec = kinds[name]
+        if kind == "wav":
+            (root / f"{name}{suffix}").write_bytes(wav.read_bytes())
+        else:
+            data = encoded(np.asarray(samples), kind=kind, codec=codec, rate_hz=rate_hz)
+            (root / f"{name}{suffix}").write_bytes(data)
+        (root / f"{name}.txt").write_text(text)
+    return root
+
+
+def built(root: Path, *, data: Path) -> Dataset:
+    source = f"sources={{one: {{reader: folder, root: {root}, language: en}}}}"
+    builds.build(data, overrides=[source, "validation_fraction=0", "max_rejected_fraction=0"])
+    return Dataset.open(data)
+
+
+@pytest.mark.slow
+def test_sound_without_loss_in_other_containers_gives_the_mels_of_wavs(tmp_path: Path) -> None:
+    plain = make_corpus(tmp_path / "plain", dict.fromkeys(TEXTS, (".wav", "wav", "")))
+    other = make_corpus(
+        tmp_path / "other",
+        {"a": (".m4a", "ipod", "alac"), "b": (".mka", "matroska", "flac"), "c": (".MP4", "mov", "pcm_s16le")},
+    )
+    expected, found = (built(root, data=tmp_path / f"data-{root.name}") for root in (plain, other))
+    assert sorted(record.utterance_id for record in found.records("train")) == [f"one/{name}" for name in TEXTS]
+    for record in found.records("train"):
+        np.testing.assert_array_equal(record.mel, expected.record(record.utterance_id).mel)
+        (details,) = trace(found, record.utterance_id, reproduce=True)  # from the file to the same mel
+        assert is_ok(details)
