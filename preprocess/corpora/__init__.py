@@ -18,14 +18,17 @@ from preprocess.corpora.aishell3 import AISHELL3
 from preprocess.corpora.cml_tts import CMLTTS
 from preprocess.corpora.common_voice import CommonVoice
 from preprocess.corpora.css10 import CSS10
+from preprocess.corpora.emilia import Emilia
 from preprocess.corpora.folder import Folder
 from preprocess.corpora.jsut import JSUT
 from preprocess.corpora.kaldi import Kaldi
+from preprocess.corpora.lhotse import Lhotse
 from preprocess.corpora.librispeech import LibriSpeech
 from preprocess.corpora.libritts import LibriTTS
 from preprocess.corpora.ljspeech import LJSpeech
 from preprocess.corpora.m_ailabs import MAILabs
 from preprocess.corpora.mls import MLS
+from preprocess.corpora.nemo import NeMo
 from preprocess.corpora.source import SourceConfig
 from preprocess.corpora.table import Table
 from preprocess.corpora.vctk import VCTK
@@ -38,14 +41,17 @@ Source = Annotated[
     | CMLTTS
     | CommonVoice
     | CSS10
+    | Emilia
     | Folder
     | JSUT
     | Kaldi
+    | Lhotse
     | LibriSpeech
     | LibriTTS
     | LJSpeech
     | MAILabs
     | MLS
+    | NeMo
     | Table
     | VCTK,
     pydantic.Field(discriminator="reader"),

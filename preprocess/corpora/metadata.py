@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import zlib
 from collections.abc import Callable, Iterator, Sequence
+from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,26 +43,32 @@ def decode(data: bytes) -> str:
 def read_lines(path: Path) -> Iterator[Line]:
     """Yield the lines that are not blank, counted from 1; split at \\n only, because U+2028 and the like are text.
 
+    A file whose name ends in .gz is unpacked as it is read.
+
     Raises:
-        UserError: the file cannot be opened.
+        UserError: the file cannot be read.
     """
     try:
-        file = path.open("rb")
-    except OSError as error:
-        raise UserError(f"{path}: cannot read the metadata ({error.strerror})") from error
-    with file:
-        number = 0
-        while data := file.readline(MAX_LINE_BYTES):
-            number += 1
-            last = data
-            while len(last) == MAX_LINE_BYTES and not last.endswith(b"\n"):  # the rest of an overlong line
-                last = file.readline(MAX_LINE_BYTES)
-            is_whole = len(data) < MAX_LINE_BYTES
-            if number == 1:
-                data = data.removeprefix(b"\xef\xbb\xbf")
-            data = data.rstrip(b"\r\n")
-            if data.strip() or not is_whole:
-                yield Line(number, data, is_whole)
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            yield from _lines(file)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UserError(f"{path}: cannot read the metadata ({reason})") from error
+
+
+def _lines(file: gzip.GzipFile | BufferedReader) -> Iterator[Line]:
+    number = 0
+    while data := file.readline(MAX_LINE_BYTES):
+        number += 1
+        last = data
+        while len(last) == MAX_LINE_BYTES and not last.endswith(b"\n"):  # the rest of an overlong line
+            last = file.readline(MAX_LINE_BYTES)
+        is_whole = len(data) < MAX_LINE_BYTES
+        if number == 1:
+            data = data.removeprefix(b"\xef\xbb\xbf")
+        data = data.rstrip(b"\r\n")
+        if data.strip() or not is_whole:
+            yield Line(number, data, is_whole)
 
 
 def parse_lines(

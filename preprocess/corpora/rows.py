@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from preprocess.corpora.json_rows import json_object
 from preprocess.corpora.metadata import Line, read_columns, read_lines
 from preprocess.utterance import Reason, Rejected
 
@@ -89,16 +89,6 @@ def read_json_lines(path: Path) -> Iterator[TableRow]:
     """Yield the rows of a JSON lines file: one object per line."""
     for line in read_lines(path):
         try:
-            yield TableRow(line.number, _object(line.text))
+            yield TableRow(line.number, json_object(line.text))
         except Rejected as error:
             yield TableRow(line.number, error)
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Rejected(Reason.BAD_METADATA_ROW, f"not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise Rejected(Reason.BAD_METADATA_ROW, f"wanted a JSON object, not a {type(value).__name__}")
-    return value

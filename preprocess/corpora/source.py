@@ -195,6 +195,20 @@ def without_suffix(path: str) -> str:
     return str(PurePosixPath(path).parent / PurePosixPath(path).stem)
 
 
+def below(root: Path, *, folder: Path, path: str) -> str:
+    """The path of a file relative to `root`, from one that is relative to `folder`, or absolute.
+
+    Raises:
+        Rejected: it is absolute and not below `root`.
+    """
+    if not path.startswith("/"):
+        return (PurePosixPath(folder.relative_to(root).as_posix()) / path).as_posix()
+    for start in (root, root.absolute(), root.resolve()):
+        if PurePosixPath(path).is_relative_to(start.as_posix()):
+            return PurePosixPath(path).relative_to(start.as_posix()).as_posix()
+    raise Rejected(Reason.UNSAFE_PATH, f"{_shown(path)} is not below root; root may be any folder above the recordings")
+
+
 def find_file(candidates: Sequence[Path], *, name: str, reader: str) -> Path:
     """The first candidate that is a file.
 

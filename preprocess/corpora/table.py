@@ -1,7 +1,7 @@
 """Any table with a row for each recording; no layout is needed.
 
 root/
-    <file>                  .csv, .tsv or any other text, .jsonl, .parquet
+    <file>                  .csv, .tsv or any other text, .jsonl, each also as .gz, or .parquet
     <audio>                 the path in the column, relative to root, or to `audio_root`
 
     file: metadata.csv
@@ -75,7 +75,7 @@ class Table(SourceConfig):
                 yield row_rejection(path, root=self.root, name=name, line=row.number, language=language, error=error)
 
     def _rows(self, path: Path) -> Iterator[TableRow]:
-        suffix = path.suffix.lower()
+        suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
         required = list(dict.fromkeys(self.columns.model_dump(exclude_none=True).values()))
         if suffix == ".parquet":
             from preprocess.corpora.parquet_rows import read_parquet  # with pyarrow, which configs load without

@@ -1,0 +1,55 @@
+"""JSON objects of metadata, checked against what a reader needs of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pydantic
+
+from preprocess.corpora.metadata import parse_lines
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+
+Model = TypeVar("Model", bound=pydantic.BaseModel)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object that a text is; raises Rejected if it is none."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Rejected(Reason.BAD_METADATA_ROW, f"wanted a JSON object, not a {type(value).__name__}")
+    return value
+
+
+def parsed(model: type[Model], values: Mapping[str, Any]) -> Model:
+    """The values that a model has; others are ignored.
+
+    Raises:
+        Rejected: a value is missing, or of another type.
+    """
+    try:
+        return model.model_validate(values)
+    except pydantic.ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{place}: {first['msg']}") from error
+
+
+def read_rows(
+    path: Path, *, root: Path, name: str, language: str, parse: Callable[[Mapping[str, Any]], Utterance]
+) -> Iterator[Utterance | Rejection]:
+    """Yield an utterance for each line, a JSON object, or a rejection for a line that `parse` rejects.
+
+    Args:
+        name: of the source.
+        language: of the source, for the rejections; empty if it has none.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    return parse_lines(path, root=root, name=name, language=language, parse=lambda text: parse(json_object(text)))

@@ -1,0 +1,75 @@
+"""A NeMo manifest.
+
+root/
+    manifest.json           a JSON object a line; `file` names another, such as train/manifest.jsonl or .json.gz
+                            {"audio_filepath": …, "text": …, "duration": 3.2, "speaker": 7, "lang": "en"}
+    <audio_filepath>        relative to the manifest's folder, or absolute and below root
+
+`text` names another key, such as normalized_text. A row with an `offset` is a part of a recording, which is not
+supported: it is rejected. An utterance's id is the path of its audio below root, without suffix.
+Language: configured, else `lang`. Speaker: configured, else `speaker`, else the source's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+
+from preprocess.corpora.json_rows import parsed, read_rows
+from preprocess.corpora.source import (
+    SourceConfig,
+    audio_path,
+    below,
+    find_file,
+    make_utterance,
+    row_language,
+    without_suffix,
+)
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+
+
+class _Row(pydantic.BaseModel):
+    """What a row must hold; its text is read by the key that is asked for."""
+
+    audio_filepath: str
+    offset: pydantic.FiniteFloat | None = None
+    speaker: str | int | None = None
+    lang: str | None = None
+
+
+class NeMo(SourceConfig):
+    """Reads a manifest of NeMo: a row for each recording."""
+
+    reader: Literal["nemo"]
+    file: str = "manifest.json"  # the manifest, relative to root
+    text: str = "text"  # the key of the text
+
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        path = find_file([self.root / self.file], name=name, reader=self.reader)
+        yield from read_rows(
+            path,
+            root=self.root,
+            name=name,
+            language=self.language or "",
+            parse=lambda row: self._utterance(row, folder=path.parent, name=name),
+        )
+
+    def _utterance(self, values: Mapping[str, Any], *, folder: Path, name: str) -> Utterance:
+        row = parsed(_Row, values)
+        if row.offset:
+            raise Rejected(Reason.BAD_METADATA_ROW, f"begins at {row.offset:g} s of a recording: cut recordings first")
+        text = values.get(self.text)
+        if not isinstance(text, str):
+            raise Rejected(Reason.BAD_METADATA_ROW, f"no text in {self.text!r}")
+        audio = below(self.root, folder=folder, path=row.audio_filepath)
+        return make_utterance(
+            name,
+            utterance_id=without_suffix(audio),
+            audio_path=audio_path(self.root, audio),
+            text=text,
+            language=self.language or row_language(row.lang or ""),
+            speaker=self.speaker or (name if row.speaker is None else str(row.speaker)),
+        )
