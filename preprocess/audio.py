@@ -108,6 +108,7 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
             max_bytes=MAX_DECODED_BYTES,
             max_channels=MAX_CHANNELS,
         )
+        _check_rate(rate_hz if len(samples) else MIN_RATE_HZ)
     if len(samples) == 0:
         raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
     peak = max(float(samples.max()), -float(samples.min()))  # NaN if the samples hold one
@@ -162,20 +163,27 @@ def _check_whole(samples: int, *, file: soundfile.SoundFile, data: bytes) -> Non
 
 
 def _check_header(file: soundfile.SoundFile) -> None:
-    if not MIN_RATE_HZ <= file.samplerate <= MAX_RATE_HZ:
-        raise Rejected(Reason.UNREADABLE_AUDIO, f"a sample rate of {file.samplerate} Hz")
+    _check_rate(file.samplerate)
     if file.channels > MAX_CHANNELS:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"{file.channels} channels")
+
+
+def _check_rate(rate_hz: int) -> None:
+    if not MIN_RATE_HZ <= rate_hz <= MAX_RATE_HZ:
+        raise Rejected(Reason.UNREADABLE_AUDIO, f"a sample rate of {rate_hz} Hz")
 
 
 def _check_ogg(data: bytes) -> None:
     """Raise Rejected for an ogg whose last page is cut off.
 
-    A recorder that is stopped marks no page as the end of the stream; whether one more page was lost cannot be seen.
+    A recorder that is stopped marks no page as the end of the stream. Then the last page must end the file, and a
+    packet; whether one more page was lost cannot be seen.
     """
     if data[:4] != b"OggS":
         return
     page = data[data.rfind(b"OggS") :]
     segments = page[27 : 27 + page[26]] if len(page) > 27 else b""
-    if not segments or len(segments) < page[26] or len(page) < 27 + len(segments) + sum(segments):
+    size = 27 + len(segments) + sum(segments)
+    is_whole = segments and len(segments) == page[26] and len(page) >= size
+    if not is_whole or (not page[5] & 4 and (len(page) > size or segments[-1] == 255)):
         raise Rejected(Reason.TRUNCATED_AUDIO, "the last page of the ogg stream is cut off")

@@ -6,5 +6,5 @@ OF_LIBSNDFILE = (
     *(".wav", ".flac", ".mp3", ".opus", ".ogg", ".sph", ".aiff", ".au", ".caf", ".w64"),
     *(".aif", ".aifc", ".oga", ".snd", ".rf64", ".mp2"),
 )
-OF_FFMPEG = (".m4a", ".mp4", ".3gp", ".aac", ".webm", ".weba", ".mka", ".wma", ".amr")
-AUDIO_SUFFIXES = OF_LIBSNDFILE + OF_FFMPEG  # in the order in which the files of one name are preferred
+OF_FFMPEG = (".m4a", ".3gp", ".aac", ".webm", ".weba", ".mka", ".wma", ".amr")
+AUDIO_SUFFIXES = OF_LIBSNDFILE + OF_FFMPEG  # not .mp4, which is a film more often

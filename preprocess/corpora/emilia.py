@@ -16,10 +16,9 @@ from typing import Literal
 
 import pydantic
 
-from preprocess.audio_formats import AUDIO_SUFFIXES
 from preprocess.corpora.folders import walk
 from preprocess.corpora.json_rows import json_object, parsed
-from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
+from preprocess.corpora.sidecar import NamedFile, audio_files, files_with_suffix, read_pairs
 from preprocess.corpora.source import SourceConfig, audio_path, corpus_not_found, make_utterance, row_language
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
@@ -38,7 +37,7 @@ class Emilia(SourceConfig):
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         found = False
         for _, files in walk(self.root):
-            audio = files_with_suffix(files, AUDIO_SUFFIXES)
+            audio = audio_files(files)
             found = found or bool(audio)
             yield from read_pairs(
                 audio,

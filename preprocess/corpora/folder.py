@@ -17,7 +17,7 @@ from typing import Literal
 
 from preprocess.audio_formats import AUDIO_SUFFIXES
 from preprocess.corpora.folders import walk
-from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
+from preprocess.corpora.sidecar import NamedFile, audio_files, files_with_suffix, read_pairs
 from preprocess.corpora.source import SourceConfig, audio_path, corpus_not_found, make_utterance
 from preprocess.utterance import Rejection, Utterance
 
@@ -33,7 +33,7 @@ class Folder(SourceConfig):
         language = self.required_language(name=name)
         found = False
         for _, files in walk(self.root):
-            audio = files_with_suffix(files, AUDIO_SUFFIXES)
+            audio = audio_files(files)
             found = found or bool(audio)
             yield from read_pairs(
                 audio,

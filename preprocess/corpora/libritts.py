@@ -14,9 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
-from preprocess.audio_formats import AUDIO_SUFFIXES
 from preprocess.corpora.folders import walk
-from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
+from preprocess.corpora.sidecar import NamedFile, audio_files, files_with_suffix, read_pairs
 from preprocess.corpora.source import (
     Language,
     SourceConfig,
@@ -45,7 +44,7 @@ class LibriTTS(SourceConfig):
                 texts = files_with_suffix(files, [suffix])
                 found = found or bool(texts)
                 yield from read_pairs(
-                    files_with_suffix(files, AUDIO_SUFFIXES),
+                    audio_files(files),
                     texts,
                     root=self.root,
                     name=name,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from preprocess.audio_formats import AUDIO_SUFFIXES, OF_FFMPEG, OF_LIBSNDFILE
 from preprocess.corpora.metadata import decode
 from preprocess.corpora.source import MAX_TEXT_CHARACTERS, row_rejection
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
@@ -29,6 +30,17 @@ def files_with_suffix(entries: Iterable[os.DirEntry[str]], suffixes: Sequence[st
         if suffix and len(entry.name) > len(suffix):
             found.append(NamedFile(entry.name[: -len(suffix)], Path(entry.path)))
     return found
+
+
+def audio_files(entries: Iterable[os.DirEntry[str]]) -> list[NamedFile]:
+    """The recordings among these entries, in their order.
+
+    Where a recording of a telephone lies beside what it was converted to, such as a wav, the telephone's is left out.
+    """
+    kept = list(entries)
+    converted = {stem for stem, _ in files_with_suffix(kept, OF_LIBSNDFILE)}
+    others = {path for stem, path in files_with_suffix(kept, OF_FFMPEG) if stem in converted}
+    return [file for file in files_with_suffix(kept, AUDIO_SUFFIXES) if file.path not in others]
 
 
 def read_pairs(

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from preprocess.audio_formats import AUDIO_SUFFIXES
+from preprocess.audio_formats import OF_LIBSNDFILE
 from preprocess.corpora.folders import is_file, list_folder
 from preprocess.corpora.sidecar import NamedFile, files_with_suffix, read_pairs
 from preprocess.corpora.source import (
@@ -47,7 +47,7 @@ class VCTK(SourceConfig):
         if self.mic == "mic2" and not new.is_dir():
             raise UserError(f"sources.{name}.mic: VCTK 0.80 has mic1 only; expected {new} of VCTK 0.92")
         audio = new if new.is_dir() else old
-        suffixes = [f"_{self.mic}{suffix}" for suffix in AUDIO_SUFFIXES] if new.is_dir() else AUDIO_SUFFIXES
+        suffixes = [f"_{self.mic}{suffix}" for suffix in OF_LIBSNDFILE] if new.is_dir() else OF_LIBSNDFILE
         for speaker in sorted({*_folders(texts), *_folders(audio)}):
             yield from read_pairs(
                 _files(audio / speaker, suffixes),

@@ -284,8 +284,12 @@ def test_an_ogg_of_a_recorder_that_marked_no_end_is_whole_if_its_last_page_is() 
     page[22:26] = page_checksum(bytes(page))
     stopped = whole[:start] + bytes(page)
     np.testing.assert_array_equal(decode(stopped).samples, decode(whole).samples)
-    for cut in (1, 20, len(page) - 28):
-        error = rejected(stopped[:-cut])
+    longer = bytearray(stopped)  # a packet that goes on in a page to come
+    last = start + 26 + page[26]
+    longer += bytes(255 - longer[last])
+    longer[last] = 255
+    for cut in (stopped[:-1], stopped[:-20], stopped[: start + 28], stopped + b"Ogg", bytes(longer)):
+        error = rejected(cut)
         assert (error.reason, error.message) == (
             Reason.TRUNCATED_AUDIO,
             "the last page of the ogg stream is cut off",

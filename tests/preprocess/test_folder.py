@@ -88,3 +88,11 @@ def test_a_name_that_is_not_utf_8_is_rejected_in_words_that_can_be_written_down(
 def test_a_folder_without_audio_is_reported_with_the_suffixes_that_were_looked_for(write: Any, read: Any) -> None:
     with pytest.raises(UserError, match=r"the folder reader looked for .*/\*\*/\*\.wav or .*\.flac"):
         read(write({"a.txt": "text"}), reader="folder", language="deu_Latn")
+
+
+def test_a_telephones_recording_beside_what_it_was_converted_to_is_left_out(write: Any, read: Any) -> None:
+    files = ["a.m4a", "a.wav", "b.webm", "c.3gp", "c.FLAC", "d.amr", "film.mp4"]
+    texts = {f"{name}.txt": "words" for name in "abcd"}
+    root = write({"anna/" + name: content for name, content in {**dict.fromkeys(files, ""), **texts}.items()})
+    found = read(root, reader="folder", language="eng_Latn")
+    assert [Path(one.audio_path).name for one in found] == ["a.wav", "b.webm", "c.FLAC", "d.amr"]

@@ -24,7 +24,7 @@ OVERRIDES = (
     "validate_every=1000",
     f"checkpoint_every={CHECKPOINT_EVERY}",
     "kept_checkpoints=2",
-    "input.buckets=1",  # each shape is half a minute of compiling; test_whole_epochs.py has two
+    "input.buckets=2",
     "input.global_frames_per_batch=800",
     "input.chunk_bytes=1000000",
     "optimizer.warmup_steps=10",
@@ -91,7 +91,7 @@ def _start(data: Path, *, run: Path, cache: Path) -> subprocess.Popen[str]:
 def _copy_in_the_middle(process: subprocess.Popen[str], *, run: Path, to: Path) -> int:
     """Copy the run's folder some steps after a checkpoint; the last step that was logged by then."""
     deadline_s = time.monotonic() + TIMEOUT_S
-    while _logged_steps(run) < 2 * CHECKPOINT_EVERY + 5 and process.poll() is None and time.monotonic() < deadline_s:
+    while _logged_steps(run) < 2 * CHECKPOINT_EVERY + 2 and process.poll() is None and time.monotonic() < deadline_s:
         time.sleep(0.02)
     process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)

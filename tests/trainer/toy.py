@@ -1,6 +1,6 @@
 """Real training runs with a toy model: a linear map of the mel learns to remove noise.
 
-Its step runs op by op: nothing is traced or compiled, so that a run can be disturbed and restarted many times.
+Its step runs op by op and is not compiled, so that a run can be disturbed and restarted many times.
 
     python -m tests.trainer.toy
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -48,8 +47,8 @@ class RngStream:
             rows_alike: draw one row for all rows of a batch, so that each row gets what it would get alone.
             trains: False disables all dropout except the pre-net's, and the dropout of references.
         """
-        first = tf.cast(seed, tf.int64) * MAX_DRAWS
-        self._first, self._draws = tf.stack([first, tf.cast(step, tf.int64) + MAX_STEPS * tf.cast(place, tf.int64)]), 0
+        self._seed, self._draws = tf.cast(seed, tf.int64) * MAX_DRAWS, 0
+        self._step = tf.cast(step, tf.int64) + MAX_STEPS * tf.cast(place, tf.int64)
         self._rows_alike, self.trains = rows_alike, trains
 
     def _shape(self, shape: tf.Tensor | list[int]) -> tf.Tensor | list[int]:
@@ -57,25 +56,18 @@ class RngStream:
             return shape
         return [1, *shape[1:]] if isinstance(shape, list) else tf.concat([[1], shape[1:]], 0)
 
+    def _next_seed(self) -> tf.Tensor:
+        """The seed of the next draw, [2] int64; the generator scrambles it, so neighbours are independent."""
+        self._draws += 1
+        return tf.stack([self._seed + self._draws, self._step])
+
     def normal(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         """Standard normal numbers."""
-        return self._next(_normal, shape)
+        return tf.random.stateless_normal(self._shape(shape), self._next_seed(), alg=ALGORITHM)
 
     def uniform(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
         """Uniform numbers in [0, 1)."""
-        return self._next(_uniform, shape)
-
-    def uniform_uint16(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
-        """Uniform uint16 numbers."""
-        return self._next(_uniform_uint16, shape)
-
-    def _next(self, draw: Any, shape: tf.Tensor | list[int]) -> tf.Tensor:
-        """The next draw; one of a known shape is a call of a function that all draws of the shape share."""
-        self._draws += 1
-        shape = self._shape(shape)
-        if not isinstance(shape, list):
-            return draw.python_function(self._first, self._draws, shape=shape)
-        return draw(self._first, tf.constant(self._draws, tf.int64), shape=tuple(shape))
+        return tf.random.stateless_uniform(self._shape(shape), self._next_seed(), alg=ALGORITHM)
 
     def dropout(self, values: tf.Tensor, *, rate: float, always: bool = False) -> tf.Tensor:
         """Set a share `rate` of the values to zero and scale up the others: in training, or `always`."""
@@ -84,6 +76,15 @@ class RngStream:
         threshold = min(round(rate * UINT16_VALUES), UINT16_VALUES - 1)
         kept = self.uniform_uint16(shape_of(values)) >= tf.constant(threshold, tf.uint16)
         return tf.where(kept, values / (1.0 - rate), tf.zeros_like(values))
+
+    def uniform_uint16(self, shape: tf.Tensor | list[int]) -> tf.Tensor:
+        """Uniform uint16 numbers, two from each number drawn: on a CPU, drawing is the cost of dropout."""
+        shape = self._shape(shape)
+        size = math.prod(shape) if isinstance(shape, list) else tf.reduce_prod(shape)
+        words = tf.random.stateless_uniform(
+            [-(-size // 2)], self._next_seed(), minval=None, maxval=None, dtype=tf.uint32, alg=ALGORITHM
+        )
+        return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
 
     def advanced(self, draws: int) -> RngStream:
         """A copy of this stream, `draws` draws ahead."""
@@ -94,31 +95,6 @@ class RngStream:
     def skip(self, draws: int) -> None:
         """Leave out `draws` draws."""
         self._draws += draws
-
-
-def _seed(first: tf.Tensor, number: tf.Tensor | int) -> tf.Tensor:
-    """The seed of a draw, [2] int64; the generator scrambles it, so neighbours are independent."""
-    return tf.stack([first[0] + number, first[1]])
-
-
-@tf.function(autograph=False)
-def _normal(first: tf.Tensor, number: tf.Tensor | int, *, shape: tuple[int, ...] | tf.Tensor) -> tf.Tensor:
-    return tf.random.stateless_normal(shape, _seed(first, number), alg=ALGORITHM)
-
-
-@tf.function(autograph=False)
-def _uniform(first: tf.Tensor, number: tf.Tensor | int, *, shape: tuple[int, ...] | tf.Tensor) -> tf.Tensor:
-    return tf.random.stateless_uniform(shape, _seed(first, number), alg=ALGORITHM)
-
-
-@tf.function(autograph=False)
-def _uniform_uint16(first: tf.Tensor, number: tf.Tensor | int, *, shape: tuple[int, ...] | tf.Tensor) -> tf.Tensor:
-    """Two from each number drawn: on a CPU, drawing is the cost of dropout."""
-    size = math.prod(shape) if isinstance(shape, tuple) else tf.reduce_prod(shape)
-    words = tf.random.stateless_uniform(
-        [-(-size // 2)], _seed(first, number), minval=None, maxval=None, dtype=tf.uint32, alg=ALGORITHM
-    )
-    return tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], shape)
 
 
 class RngFork:

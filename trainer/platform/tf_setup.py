@@ -52,10 +52,7 @@ def start_tensorflow(
         _set_up_compiler(keep_programs=keep_programs, is_one_host=init_devices)
     allocator = "allocator: unchanged (--plain-malloc)" if plain_malloc else tune_allocator()
     with hide_notes():
-        gc.disable()
-        import_tensorflow()
-        gc.freeze()  # modules stay: no collection needs to look at them, the next one neither
-        gc.enable()
+        _import_tensorflow()
         import tensorflow as tf
 
         from trainer.platform.gpu_support import check_gpu_support
@@ -71,6 +68,18 @@ def start_tensorflow(
             else:
                 tf.config.list_physical_devices()
     return allocator
+
+
+def _import_tensorflow() -> None:
+    """Import it, and spare its modules all collections: they stay."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        import_tensorflow()
+        gc.freeze()
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _set_up_compiler(*, keep_programs: bool, is_one_host: bool) -> None:

@@ -45,7 +45,7 @@ def test_sound_without_loss_in_other_containers_gives_the_mels_of_wavs(tmp_path:
     plain = make_corpus(tmp_path / "plain", dict.fromkeys(TEXTS, (".wav", "wav", "")))
     other = make_corpus(
         tmp_path / "other",
-        {"a": (".m4a", "ipod", "alac"), "b": (".mka", "matroska", "flac"), "c": (".MP4", "mov", "pcm_s16le")},
+        {"a": (".m4a", "ipod", "alac"), "b": (".mka", "matroska", "flac"), "c": (".M4A", "mov", "pcm_s16le")},
     )
     expected, found = (built(root, data=tmp_path / f"data-{root.name}") for root in (plain, other))
     assert sorted(record.utterance_id for record in found.records("train")) == [f"one/{name}" for name in TEXTS]

@@ -116,17 +116,3 @@ def test_neighbours_are_dropped_independently() -> None:
 def test_no_dropout_is_the_same_values() -> None:
     values = tf.random.stateless_normal([10], [1, 2])
     np.testing.assert_array_equal(RngStream(seed=1, step=tf.constant(1)).dropout(values, rate=0.0), values)
-
-
-def test_a_draw_adds_three_operations_to_a_graph_and_draws_of_a_shape_share_a_function() -> None:
-    def draw(step: tf.Tensor, *, count: int) -> list[tf.Tensor]:
-        noise = RngStream(seed=3, step=step)
-        return [noise.uniform_uint16([4, number % 2 + 1]) for number in range(count)]
-
-    graphs = [
-        tf.function(draw, autograph=False).get_concrete_function(tf.TensorSpec([], tf.int64), count=count).graph
-        for count in (2, 10)
-    ]
-    few, many = (len(graph.get_operations()) for graph in graphs)
-    assert many - few == 8 * 3  # the draw's number, the call and its output
-    assert {len(graph.as_graph_def().library.function) for graph in graphs} == {2}

@@ -25,20 +25,20 @@ def test_the_loss_falls(trained: runs.Trained) -> None:
     assert np.mean(losses[-10:]) < 0.75 * np.mean(losses[:10])
 
 
-def test_the_trainer_counts_the_program_of_the_bucket_shape(trained: runs.Trained) -> None:
-    words = "XLA programs: 1 for training, 0 for validation (bucket shapes: 1)"
+def test_the_trainer_counts_one_program_for_each_bucket_shape(trained: runs.Trained) -> None:
+    words = "XLA programs: 2 for training, 0 for validation (bucket shapes: 2)"
     assert words in trained.undisturbed.stderr
 
 
 def test_a_resumed_run_compiles_nothing_that_the_run_before_it_compiled(trained: runs.Trained) -> None:
     before, after = trained.programs
-    assert len(before) == 2  # the shape and the update
+    assert len(before) == 3  # two shapes and the update
     assert after == before
 
 
 def test_a_run_begins_with_its_shapes_and_what_an_epoch_hears(trained: runs.Trained) -> None:
     begun = trained.undisturbed.stderr
-    assert re.search(r"1 bucket shape \(clips×frames×tokens\): \d+×\d+×\d+; padding \d+\.\d%", begun)
+    assert re.search(r"2 bucket shapes \(clips×frames×tokens\): \d+×\d+×\d+, \d+×\d+×\d+; padding \d+\.\d%", begun)
     assert "times that an epoch repeats a record, by language 1.00 to 1.00" in begun
 
 

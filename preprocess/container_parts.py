@@ -1,0 +1,133 @@
+"""The parts of m4a, webm, wma, aac and amr files: whether the last one is whole, and what they make a decoder allocate.
+
+FFmpeg decodes what there is of a file that is cut off, and builds an index of as many samples as the headers state.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from preprocess.utterance import Reason, Rejected
+
+MAX_PARTS = 100_000  # of which a webm with a block for each of 60,000 frames, 20 minutes, has fewer
+MAX_INDEXED = 1 << 22  # samples of an mp4's index, of which FFmpeg makes 36 bytes each; 20 s of 192 kHz have fewer
+
+# RFC 4867: bytes of a frame after its first one, by its type
+_AMR_BYTES = {
+    b"#!AMR\n": (12, 13, 15, 17, 19, 20, 26, 31, 5, 0, 0, 0, 0, 0, 0, 0),
+    b"#!AMR-WB\n": (17, 23, 32, 36, 40, 46, 50, 58, 60, 5, 0, 0, 0, 0, 0, 0),
+}
+_ADTS_BYTES = 7  # ISO/IEC 14496-3: the header of a frame, without a checksum
+_SEGMENT, _CLUSTER = b"\x18\x53\x80\x67", b"\x1f\x43\xb6\x75"  # RFC 8794, RFC 9559
+# a name, flags, of stsz and stz2 a size, a count; a decoy may overlap with it
+_COUNTS = re.compile(rb"(?=(stsz|stz2|trun)....(....)?(....))", re.DOTALL)
+Part = tuple[bytes, int, int]  # name, and where its content starts and ends
+
+
+def check_parts(data: bytes, *, demuxer: str) -> None:
+    """Raise Rejected for a file whose last part is cut off, or which has too many parts or samples."""
+    ends = [end for _, _, end in itertools.islice(_PARTS[demuxer](data), MAX_PARTS + 1)]
+    if len(ends) > MAX_PARTS:
+        raise Rejected(Reason.UNDECODED_LENGTH, f"more than {MAX_PARTS} parts")
+    end = ends[-1] if ends else 0
+    if end > len(data):
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"its last part has {end - len(data)} bytes less than it says")
+    if demuxer == "mov":
+        _check_index(data)
+
+
+def audio_start(data: bytes) -> int:
+    """Where a file begins behind an ID3v2 tag, if it has one."""
+    if data[:3] != b"ID3" or len(data) < 10:
+        return 0
+    size = sum((byte & 0x7F) << shift for byte, shift in zip(data[6:10], (21, 14, 7, 0), strict=True))
+    return 10 + size
+
+
+def is_adts(data: bytes, position: int) -> bool:
+    """Whether a frame of aac begins here."""
+    return data[position : position + 1] == b"\xff" and data[position + 1 : position + 2] in _ADTS_SECOND
+
+
+_ADTS_SECOND = {bytes([byte]) for byte in range(256) if byte & 0xF6 == 0xF0}
+
+
+def _boxes(data: bytes) -> Iterator[Part]:
+    """The boxes of an mp4 (ISO/IEC 14496-12), those within others left out."""
+    position = 0
+    while position + 8 <= len(data):
+        size, name, head = int.from_bytes(data[position : position + 4], "big"), data[position + 4 : position + 8], 8
+        if size == 1:
+            size, head = int.from_bytes(data[position + 8 : position + 16], "big"), 16
+        end = len(data) if size == 0 else position + max(size, head)
+        yield name, position + head, end
+        position = end
+    if position < len(data):
+        yield b"", position, position + 8
+
+
+def _objects(data: bytes) -> Iterator[Part]:
+    """The objects of an asf file, those within others left out."""
+    position = 0
+    while position < len(data):
+        end = position + max(int.from_bytes(data[position + 16 : position + 24], "little"), 24)
+        yield data[position : position + 16], position + 24, end
+        position = end
+
+
+def _elements(data: bytes) -> Iterator[Part]:
+    """The elements of a Matroska file: those of the segment and of its clusters, which need not state their sizes."""
+    position = 0
+    while position < len(data):
+        name, _, start = _number(data, position)
+        _, size, start = _number(data, start)
+        end = start if size is None else start + size
+        yield name, start, end
+        position = start if name in (_SEGMENT, _CLUSTER) and end <= len(data) else end
+
+
+def _number(data: bytes, position: int) -> tuple[bytes, int | None, int]:
+    """A number of variable length: its bytes, its value (None: unknown), and where it ends."""
+    first = data[position] if position < len(data) else 0x80
+    width = 9 - first.bit_length() if first else 8
+    content = data[position : position + width]
+    value = int.from_bytes(content, "big") & (1 << 7 * width) - 1
+    return content, None if value == (1 << 7 * width) - 1 else value, position + width
+
+
+def _amr_frames(data: bytes) -> Iterator[Part]:
+    magic, sizes = next((one for one in _AMR_BYTES.items() if data.startswith(one[0])), (b"", (0,) * 16))
+    position = len(magic)
+    while position < len(data):
+        end = position + 1 + sizes[data[position] >> 3 & 15]
+        yield b"", position, end
+        position = end
+
+
+def _adts_frames(data: bytes) -> Iterator[Part]:
+    position = audio_start(data)
+    while is_adts(data, position) or data[position:] == b"\xff":
+        head = data[position : position + _ADTS_BYTES]
+        whole = len(head) == _ADTS_BYTES
+        size = (head[3] & 3) << 11 | head[4] << 3 | head[5] >> 5 if whole else _ADTS_BYTES
+        end = position + max(size, _ADTS_BYTES)
+        yield b"", position, end
+        position = end
+
+
+_PARTS = {"mov": _boxes, "matroska": _elements, "asf": _objects, "amr": _amr_frames, "aac": _adts_frames}
+
+
+def _check_index(data: bytes) -> None:
+    """Raise Rejected for an mp4 that states more samples than a recording of speech can have."""
+    heads = [data[start:end] for name, start, end in _boxes(data) if name != b"mdat"]
+    if any(b"cmov" in head for head in heads):
+        raise Rejected(Reason.UNREADABLE_AUDIO, "a compressed index")
+    count = 0
+    for match in itertools.chain.from_iterable(map(_COUNTS.finditer, heads)):
+        has_size = match[1] in (b"stsz", b"stz2")
+        count += int.from_bytes(match[3] if has_size else match[2] or match[3], "big")
+        if count > MAX_INDEXED:
+            raise Rejected(Reason.UNDECODED_LENGTH, f"an index of more than {MAX_INDEXED} samples")
