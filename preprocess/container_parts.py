@@ -33,7 +33,7 @@ def check_parts(data: bytes, *, demuxer: str) -> None:
         raise Rejected(Reason.UNDECODED_LENGTH, f"more than {MAX_PARTS} parts")
     end = ends[-1] if ends else 0
     if end > len(data):
-        raise Rejected(Reason.TRUNCATED_AUDIO, f"its last part has {end - len(data)} bytes less than it says")
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{len(data)} bytes, its last part ends at {end}")
     if demuxer == "mov":
         _check_index(data)
 

@@ -11,6 +11,7 @@ import safetensors.numpy
 from shared.dataset import Contract, Dataset
 from shared.errors import UserError
 from shared.features import preset
+from tests.preprocess.test_containers import chirp, encoded
 from trainer.speech import voice
 from trainer.speech.reference import read_reference
 from trainer.speech.voice import FORMAT, Voice, make_voice, read_voice, write_voice
@@ -88,3 +89,15 @@ def test_a_file_larger_than_any_voice_is_not_read(tmp_path: Path, monkeypatch: p
         read_voice(tmp_path / "x.safetensors")
     with pytest.raises(UserError, match="cannot be read"):
         read_voice(tmp_path / "nowhere.safetensors")
+
+
+def test_a_clip_of_a_telephone_is_a_reference(tmp_path: Path) -> None:
+    path = tmp_path / "clip.m4a"
+    data = encoded(chirp(rate_hz=44_100), kind="ipod", codec="aac", rate_hz=44_100)
+    path.write_bytes(data)
+    found = read_reference(path)
+    assert found.signal.rate_hz == 44_100
+    assert found.signal.duration_s == pytest.approx(2.0, abs=0.003)
+    path.write_bytes(data[:-1])
+    with pytest.raises(UserError, match=r"reference .*clip\.m4a: \d+ bytes, its last part ends at \d+; expected a clip"):
+        read_reference(path)
