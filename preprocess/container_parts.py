@@ -125,6 +125,8 @@ def _check_index(data: bytes) -> None:
     heads = [data[start:end] for name, start, end in _boxes(data) if name != b"mdat"]
     if any(b"cmov" in head for head in heads):
         raise Rejected(Reason.UNREADABLE_AUDIO, "a compressed index")
+    if any(b"sidx" in head or b"tfra" in head for head in heads):
+        heads = [data]  # these point at parts of the index, which may lie anywhere
     count = 0
     for match in itertools.chain.from_iterable(map(_COUNTS.finditer, heads)):
         has_size = match[1] in (b"stsz", b"stz2")

@@ -177,6 +177,9 @@ def test_an_index_of_more_samples_than_speech_has_costs_no_memory(decoy: bytes) 
     for made in (lying, data[:first] + box(b"moov", decoy, box(b"stsz", bytes(8), many)) + data[first:]):
         error = rejected(made)
         assert (error.reason, error.message) == (Reason.UNDECODED_LENGTH, "an index of more than 4194304 samples")
+    hidden = data + box(b"mdat", box(b"trun", bytes(4), many))
+    assert decode(hidden).duration_s > 0.4
+    assert rejected(hidden + box(b"sidx", bytes(24))).reason == Reason.UNDECODED_LENGTH
     assert rejected(data[:first] + box(b"moov", box(b"cmov", bytes(90)))).message == "a compressed index"
 
 

@@ -99,5 +99,7 @@ def test_a_clip_of_a_telephone_is_a_reference(tmp_path: Path) -> None:
     assert found.signal.rate_hz == 44_100
     assert found.signal.duration_s == pytest.approx(2.0, abs=0.003)
     path.write_bytes(data[:-1])
-    with pytest.raises(UserError, match=r"reference .*clip\.m4a: \d+ bytes, its last part ends at \d+; expected a clip"):
+    with pytest.raises(
+        UserError, match=r"reference .*clip\.m4a: \d+ bytes, its last part ends at \d+; expected a clip"
+    ):
         read_reference(path)
