@@ -122,7 +122,7 @@ _PARTS = {"mov": _boxes, "matroska": _elements, "asf": _objects, "amr": _amr_fra
 
 def _check_index(data: bytes) -> None:
     """Raise Rejected for an mp4 that states more samples than a recording of speech can have."""
-    heads = [data[start:end] for name, start, end in _boxes(data) if name != b"mdat"]
+    heads = [name + data[start:end] for name, start, end in _boxes(data) if name != b"mdat"]
     if any(b"cmov" in head for head in heads):
         raise Rejected(Reason.UNREADABLE_AUDIO, "a compressed index")
     if any(b"sidx" in head or b"tfra" in head for head in heads):
