@@ -74,6 +74,7 @@ CASES = [
     Case("good_mp3_named_wav", encoded(np.roll(_voice[::-1], 9000), kind="MP3"), WRITTEN),
     Case("good_stereo", encoded(np.roll(_voice, 33000)[:, None] * [1, 1]), WRITTEN),
     Case("good_48_khz", encoded(np.roll(_voice[::-1], 20000), rate_hz=48000), WRITTEN),
+    Case("good_piped", wav(np.roll(_ints, 27000), claimed_bytes=0xFFFFFFFF), WRITTEN),  # as FFmpeg writes into a pipe
     # cut off
     Case("cut_wav_99", cut(encoded(_voice), 0.99), "truncated_audio"),
     Case("cut_wav_half", cut(encoded(_voice), 0.5), "truncated_audio"),
@@ -86,7 +87,8 @@ CASES = [
     Case("claims_1_mhz", wav(_ints, rate_hz=1_000_000), "unreadable_audio"),
     Case("claims_0_hz", wav(_ints, rate_hz=0), "unreadable_audio"),
     Case("claims_4_gb", wav(_ints, claimed_bytes=0xFFFFFFF0), "truncated_audio"),
-    Case("claims_all_ones", wav(_ints, claimed_bytes=0xFFFFFFFF), "truncated_audio"),
+    Case("claims_all_ones_but_one", wav(_ints, claimed_bytes=0xFFFFFFFE), "truncated_audio"),
+    Case("piped_half_a_sample", wav(_ints, claimed_bytes=0xFFFFFFFF)[:-1], "truncated_audio"),
     Case("claims_1000_channels", wav(_ints[:2000], channels=1000), "unreadable_audio"),
     Case("claims_64_g_samples", flac_of_many_samples((1 << 36) - 1), "unreadable_audio"),
     # no signal, or none that can be
