@@ -177,8 +177,8 @@ class AdamW:
     ) -> list[tf.Tensor]:
         """Return a variable, its momentum, its velocity and its average, if there is one, after an update.
 
-        `values` are these before the update. The function is traced once for all variables of a shape, which takes a
-        quarter of the time that one graph of all variables takes.
+        `values` are these before the update. The function is traced once for all variables of a shape, which takes
+        half the time that one graph of all variables takes.
         """
         config, is_finite = self._config, common.is_finite
         weight, first, second, *averages = values
