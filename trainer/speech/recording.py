@@ -32,7 +32,7 @@ def find_recordings(paths: Sequence[Path]) -> list[Path]:
     """
     found = [one for path in paths for one in (_audio_files(path) if path.is_dir() else [path])]
     if not found:
-        raise UserError(f"{', '.join(map(str, paths))}: no file of {', '.join(AUDIO_SUFFIXES)}")
+        raise UserError(f"{', '.join(map(str, paths))}: no audio file, such as .wav, .flac, .mp3 or .m4a")
     return found
 
 

@@ -191,7 +191,7 @@ def test_a_folder_in_the_place_of_the_file(mistake: Callable[..., str], out: str
 
 
 def check_outcome(outcome: Outcome) -> None:
-    """A model of 40 steps may speak implausibly; the exit code says whether it does."""
+    """A model of a few steps may speak implausibly; the exit code says whether it does."""
     assert outcome.code == int("may not be what the text says" in outcome.out), outcome.err
 
 
@@ -296,11 +296,11 @@ def test_the_speech_of_the_python_interface_is_that_of_the_command(
 def test_it_speaks_without_a_reference_and_with_the_requested_checkpoint(
     trained: runs.Trained, speak_command: Callable, tmp_path: Path
 ) -> None:
-    run, out = trained.undisturbed.run, tmp_path / "out.wav"
+    run, out, step = trained.undisturbed.run, tmp_path / "out.wav", runs.STEPS - runs.CHECKPOINT_EVERY
     words = ["say", run, "Hello.", "--language", "eng_Latn", "--seconds", "0.2", "--out", out]
-    outcome = speak_command(*words, "--checkpoint", "30")
+    outcome = speak_command(*words, "--checkpoint", str(step))
     check_outcome(outcome)
-    assert "the checkpoint, of step 30" in outcome.out
+    assert f"the checkpoint, of step {step}" in outcome.out
     assert soundfile.info(out).frames > 0
     outcome = speak_command(*words, "--checkpoint", "77")
     assert outcome.code == 2

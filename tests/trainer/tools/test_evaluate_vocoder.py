@@ -71,7 +71,7 @@ def test_folders_are_searched_for_audio_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["EMPTY", "--features", "hifigan-22k"], "no file of .wav, .flac, .ogg, .opus, .mp3"),
+        (["EMPTY", "--features", "hifigan-22k"], "no audio file, such as .wav, .flac, .mp3 or .m4a"),
         (["nowhere.wav", "--features", "hifigan-22k"], "nowhere.wav: "),
         (["nowhere.wav", "--features", "hifigan-99k"], "hifigan-99k"),
         (["nowhere.wav", "--features", "hifigan-22k", "--vocoder", "none.safetensors"], "none.safetensors: cannot be"),
