@@ -35,7 +35,7 @@ CODECS = (
 )
 PREFERRED = {"amrnb": "libopencore_amrnb"}  # FFmpeg's own decoder does not know the pauses of telephones
 MAX_STREAMS = 8
-MAX_FRAME_SAMPLES = 4096  # of which the last ones may be padding
+MAX_FRAME_SAMPLES = 4096  # in a frame; encoders fill up the last frame with silence
 TICK_S = 0.002  # mp4s round their length to 1/600 s or less
 _FULL_SCALE = {"u8": 128.0, "s16": 2.0**15, "s32": 2.0**31, "flt": 1.0, "dbl": 1.0}
 

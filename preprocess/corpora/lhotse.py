@@ -86,7 +86,7 @@ class Lhotse(SourceConfig):
 
 
 def _check_whole(cut: _Cut) -> None:
-    """Raise Rejected unless the cut is one file of one channel, all of which its one supervision speaks."""
+    """Raise Rejected unless the recording is one file of one channel, and one supervision covers all of it."""
     recording = cut.recording
     if len(cut.supervisions) != 1:
         raise Rejected(Reason.BAD_METADATA_ROW, f"{len(cut.supervisions)} supervisions, expected one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +175,13 @@ def test_a_packed_manifest_that_is_damaged_or_cut_off_is_one_line(write: Any, re
 
 def test_a_packed_line_without_end_costs_no_memory(write: Any, read: Any) -> None:
     bomb = gzip.compress(b" " * (1 << 26) + b"\n" + lines(cut()).encode())
-    found = read(write({"cuts.jsonl.gz": bomb}), reader="lhotse")
+    root = write({"cuts.jsonl.gz": bomb})
+    tracemalloc.start()
+    try:
+        found = read(root, reader="lhotse")
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000  # of the 67 MB
+    finally:
+        tracemalloc.stop()
     assert [isinstance(one, Rejection) for one in found] == [True, False]
     assert "a line of 1048576 bytes or more" in found[0].message
 

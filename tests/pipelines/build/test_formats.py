@@ -13,8 +13,6 @@ from shared.dataset import Dataset
 from tests.pipelines import builds
 from tests.preprocess.test_containers import encoded
 
-pytest.importorskip("av")
-
 TEXTS = {"a": "The kettle is singing.", "b": "A letter came today.", "c": "Snow fell in the night."}
 
 
