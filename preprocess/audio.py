@@ -90,7 +90,8 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
     """Decode wav, flac, mp3, ogg, opus or any other format of libsndfile or `containers`, and average the channels.
 
     Integer PCM is divided by its full scale (int16 / 32768), as the reference implementations do. The rate comes from
-    the file's header. At most `max_duration_s` and one sample, or one frame of `containers`, are decoded, whatever the header states.
+    the file's header. At most `max_duration_s` and one sample, or one frame of `containers`, are decoded, whatever
+    length the header states.
 
     Raises:
         Rejected: the bytes are not audio, are empty, cut off, too long, or hold values that are not finite.
