@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import io
-import os
-import stat
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -23,21 +19,11 @@ MIN_RATE_HZ, MAX_RATE_HZ = 4_000, 384_000
 MAX_CHANNELS = 16
 MAX_DECODED_BYTES = 1 << 28  # of float32 samples: 60 s of 16 channels at 48 kHz are 184 MB
 
-# Network file systems fail for a moment: the errors that are tried again, and the pauses before each attempt.
-TRANSIENT = frozenset(
-    getattr(errno, name)
-    for name in ("EIO", "ESTALE", "ETIMEDOUT", "EAGAIN", "ECONNRESET", "EHOSTDOWN", "EHOSTUNREACH", "ENETUNREACH")
-)
-PAUSES_S = (0.1, 0.5, 2.0)
-
 # Full scale is 1. Floating-point files with int16 values, or damaged ones, are far above; 40 dB above is no recording.
 MAX_PEAK = 100.0
 
 # The length in an mp3's header counts the encoder's delay, which decoding removes.
 MPEG_SLACK_SAMPLES = 1152
-
-# 20 s of 192 kHz stereo float64 are 61 MB; a larger file is not an utterance.
-MAX_FILE_BYTES = 1 << 28
 
 
 class Signal(NamedTuple):
@@ -49,41 +35,6 @@ class Signal(NamedTuple):
     @property
     def duration_s(self) -> float:
         return len(self.samples) / self.rate_hz
-
-
-def read_audio_file(path: str) -> bytes:
-    """Read the bytes of a recording; try again after growing pauses if the disk fails.
-
-    Raises:
-        Rejected: the file is absent, not a regular file, or too large.
-        OSError: the disk failed at every attempt; the utterance itself may be valid.
-    """
-    for pause_s in PAUSES_S:
-        try:
-            return _read_audio_file(path)
-        except OSError as error:
-            if error.errno not in TRANSIENT:
-                raise
-        time.sleep(pause_s)
-    return _read_audio_file(path)
-
-
-def _read_audio_file(path: str) -> bytes:
-    try:
-        # non-blocking, because opening a named pipe would wait for its writer for ever
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            state = os.fstat(file.fileno())
-            if not stat.S_ISREG(state.st_mode):
-                raise Rejected(Reason.MISSING_AUDIO, f"not a regular file: {path}")
-            if state.st_size > MAX_FILE_BYTES:
-                raise Rejected(Reason.UNDECODED_LENGTH, f"over {MAX_FILE_BYTES} bytes: {path}")
-            return file.read(MAX_FILE_BYTES)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
-        raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path}") from error
-    except OSError as error:
-        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO):
-            raise
-        raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path[:80]}…") from error
 
 
 def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
@@ -109,7 +60,7 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
             max_bytes=MAX_DECODED_BYTES,
             max_channels=MAX_CHANNELS,
         )
-        _check_rate(rate_hz if len(samples) else MIN_RATE_HZ)
+        check_rate(rate_hz if len(samples) else MIN_RATE_HZ)
     if len(samples) == 0:
         raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
     peak = max(float(samples.max()), -float(samples.min()))  # NaN if the samples hold one
@@ -132,9 +83,9 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
     """Samples [S, channels] float32 and their rate."""
     try:
         with soundfile.SoundFile(io.BytesIO(data)) as file:
-            _check_header(file)
+            check_header(file)
             limit = int(max_duration_s * file.samplerate) + 1
-            _check_size(min(limit, file.frames), channels=file.channels)
+            check_size(min(limit, file.frames), channels=file.channels)
             samples = file.read(frames=limit, dtype="float32", always_2d=True)
             if len(samples) == limit:
                 raise Rejected(Reason.UNDECODED_LENGTH, f"longer than {max_duration_s} s")
@@ -144,7 +95,7 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
 
 
-def _check_size(samples: int, *, channels: int) -> None:
+def check_size(samples: int, *, channels: int) -> None:
     """Raise Rejected if so many samples of so many channels are more than a recording of speech can need."""
     if samples * channels * 4 > MAX_DECODED_BYTES:
         message = f"{samples} samples of {channels} channels: over {MAX_DECODED_BYTES >> 20} MiB when decoded"
@@ -163,13 +114,15 @@ def _check_whole(samples: int, *, file: soundfile.SoundFile, data: bytes) -> Non
         raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, its frames hold {counted}; {remedy}")
 
 
-def _check_header(file: soundfile.SoundFile) -> None:
-    _check_rate(file.samplerate)
+def check_header(file: soundfile.SoundFile) -> None:
+    """Raise Rejected if the rate or the channels that a file states are not those of speech."""
+    check_rate(file.samplerate)
     if file.channels > MAX_CHANNELS:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"{file.channels} channels")
 
 
-def _check_rate(rate_hz: int) -> None:
+def check_rate(rate_hz: int) -> None:
+    """Raise Rejected if a rate is not that of speech."""
     if not MIN_RATE_HZ <= rate_hz <= MAX_RATE_HZ:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"a sample rate of {rate_hz} Hz")
 

@@ -78,9 +78,9 @@ def decode_container(
     }
     try:
         with av.open(io.BytesIO(data), "r", format=demuxer, options=options, metadata_errors="replace") as container:
-            stream = _only_stream(container)
+            stream = only_stream(container)
             parts, rate_hz = _read(
-                _frames(container, stream),
+                decoded_frames(container, stream),
                 max_duration_s=max_duration_s,
                 max_bytes=max_bytes,
                 max_channels=max_channels,
@@ -95,7 +95,8 @@ def decode_container(
     return samples, rate_hz
 
 
-def _only_stream(container: av.container.InputContainer) -> Any:
+def only_stream(container: av.container.InputContainer) -> Any:
+    """The stream of the sound; raises Rejected unless there is one, of a codec that is read."""
     streams = container.streams.audio
     if len(streams) != 1:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"{len(streams)} audio streams, expected one")
@@ -106,7 +107,7 @@ def _only_stream(container: av.container.InputContainer) -> Any:
     return stream
 
 
-def _frames(container: av.container.InputContainer, stream: Any) -> Iterator[av.AudioFrame]:
+def decoded_frames(container: av.container.InputContainer, stream: Any) -> Iterator[av.AudioFrame]:
     """The decoded frames; raises Rejected at a packet that is cut off."""
     import av
 
@@ -135,7 +136,7 @@ def _read(
             raise Rejected(Reason.UNREADABLE_AUDIO, f"{kind[1]} channels at {kind[0]} Hz")
         if count > max_duration_s * kind[0] + MAX_FRAME_SAMPLES or count * kind[1] * 4 > max_bytes:
             raise Rejected(Reason.UNDECODED_LENGTH, f"longer than {max_duration_s} s")
-        parts.append(_samples(frame, channels=kind[1]))
+        parts.append(frame_samples(frame))
     return parts, found[0]
 
 
@@ -146,11 +147,12 @@ def _without_padding(samples: np.ndarray, *, stated_s: float, rate_hz: int) -> n
     return samples[: math.ceil((stated_s + TICK_S) * rate_hz)]
 
 
-def _samples(frame: av.AudioFrame, *, channels: int) -> np.ndarray:
+def frame_samples(frame: av.AudioFrame) -> np.ndarray:
+    """The samples [S, channels] float32 of a decoded frame."""
     values, kind = frame.to_ndarray(), frame.format.name.removesuffix("p")
     if kind not in _FULL_SCALE:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"samples of the kind {frame.format.name}, which are not read")
-    rows = values.T if frame.format.is_planar else values.reshape(-1, channels)
+    rows = values.T if frame.format.is_planar else values.reshape(-1, frame.layout.nb_channels)
     if kind == "u8":
         rows = rows.astype(np.float32) - 128.0
     return np.ascontiguousarray(rows / np.float32(_FULL_SCALE[kind]), np.float32)

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from preprocess.audio import PAUSES_S, TRANSIENT, decode_audio, read_audio_file, resample
+from preprocess.audio import decode_audio, resample
+from preprocess.audio_file import PAUSES_S, TRANSIENT, read_audio_file
 from preprocess.mel import log_mel, moments
+from preprocess.parts import split_part
 from preprocess.processing import process
 from preprocess.quality import Quality, measure_quality
 from preprocess.text import prepare_text, spoken_characters
@@ -91,7 +93,7 @@ class Preparation:
         try:
             sentence = self.read_text(utterance.text, language=utterance.language)
             stage = "audio"
-            recording = self.read_audio(read_audio_file(utterance.audio_path))
+            recording = self.read_audio(self._read_file(utterance.audio_path))
         except Rejected as error:
             return rejection(utterance, stage=stage, reason=error.reason, message=error.message)
         except OSError as error:
@@ -118,6 +120,12 @@ class Preparation:
             raise Rejected(Reason.EMPTY_TEXT, "nothing is left of the text after its preparation")
         unknown = self.tokenizer.unknown_characters(prepared.text) if UNKNOWN_ID in tokens else ""
         return Sentence(prepared.text, tokens, unknown, prepared.unread_numbers)
+
+    def _read_file(self, path: str) -> bytes:
+        if self.mel_dtype == NO_MEL and split_part(path) is not None:
+            message = f"a part of a recording; with mel_dtype={NO_MEL} the trainer reads whole wavs"
+            raise Rejected(Reason.NOT_PLAIN_WAV, message)
+        return read_audio_file(path)
 
     def read_audio(self, data: bytes) -> Recording:
         """Decode and measure the bytes of an audio file; raises Rejected if they give no mel."""

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from pipelines.build.staging import Staging
 from preprocess import isolated
-from preprocess.audio import read_audio_file
+from preprocess.audio_file import read_audio_file
 from preprocess.record import Preparation, PreparedUtterance, rejection
 from preprocess.utterance import CRASH_STAGE, Reason, Rejected, Rejection, Utterance
 from shared.layout import Layout

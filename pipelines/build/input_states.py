@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterable
-from pathlib import Path
 
 from pipelines.build.listing import Element
+from preprocess.parts import recording_of
 from preprocess.utterance import Utterance
-from shared.files import file_sha256
 
 STATE_BYTES = 16
 
@@ -22,7 +20,7 @@ def input_state(element: Element) -> bytes:
     """
     if isinstance(element, Utterance):
         facts = (element.id, element.audio_path, element.text, element.language, element.speaker)
-        document = "\0".join((*facts, _file_state(element.audio_path)))
+        document = "\0".join((*facts, _file_state(recording_of(element.audio_path))))
     else:
         document = repr(element)
     return hashlib.blake2b(document.encode(errors="backslashreplace"), digest_size=STATE_BYTES).digest()
@@ -34,16 +32,6 @@ def _file_state(path: str) -> str:
     except (OSError, ValueError) as error:  # ValueError: a path that can be no file's
         return type(error).__name__
     return f"{state.st_size} {state.st_mtime_ns} {os.access(path, os.R_OK)}"  # chmod leaves a file's time as it is
-
-
-def recording_sha256(path: str) -> tuple[str, str]:
-    """(sha256, "") of a file, or ("", reason) if it cannot be read."""
-    try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):  # reading a device or a pipe may never end
-            return "", "no regular file"
-        return file_sha256(Path(path)), ""
-    except (OSError, ValueError) as error:  # ValueError: not a valid path, e.g. with a null byte
-        return "", getattr(error, "strerror", None) or str(error)
 
 
 class InputSum:

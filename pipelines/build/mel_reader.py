@@ -10,7 +10,8 @@ import numpy as np
 from pipelines.build.shard_records import RecordSources, StoredRecord, stored_records
 from pipelines.build.staging import FILE, Staging
 from pipelines.config import BuildConfig
-from preprocess.audio import decode_audio, read_audio_file, resample
+from preprocess.audio import decode_audio, resample
+from preprocess.audio_file import read_audio_file
 from preprocess.mel import log_mel
 from preprocess.utterance import Rejected
 from shared.features import preset

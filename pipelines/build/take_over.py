@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines.build.build_cache import CachedShard, read_cache_of
-from pipelines.build.input_states import recording_sha256
 from pipelines.build.older_shards import OlderRow, OlderShard, interrupted_shard, is_intact, published_shard
 from pipelines.build.staging import STATE, Staging
+from preprocess.audio_file import recording_sha256
 from preprocess.utterance import Rejection, Utterance
 from shared.dataset import ShardInfo
 from shared.layout import SPLITS, Layout, ShardName

@@ -12,7 +12,8 @@ from pipelines.config import MAX_DECODE_S
 from pipelines.html.axes import Tick, round_step
 from pipelines.html.media import audio_data_uri
 from pipelines.storage.record_reader import decode_mel, read_record_of
-from preprocess.audio import Signal, decode_audio, read_audio_file, resample
+from preprocess.audio import Signal, decode_audio, resample
+from preprocess.audio_file import read_audio_file
 from preprocess.mel import log_mel
 from preprocess.processing import process
 from preprocess.utterance import Rejected

@@ -19,7 +19,6 @@ import apache_beam as beam
 from pipelines.build.crash_guard import noted_in, shard_guard
 from pipelines.build.disk_errors import translate_disk_errors
 from pipelines.build.incremental import ReusePolicy, preparation_fingerprint
-from pipelines.build.input_states import recording_sha256
 from pipelines.build.job import BuildJob
 from pipelines.build.listing import Listing
 from pipelines.build.preparation import create_contract, create_preparation
@@ -36,6 +35,7 @@ from pipelines.execution.runners import choose_workers, new_job_name, run_graph
 from pipelines.repair.shard_diff import ShardDifference, diff_shard
 from pipelines.validation.dataset_files import check_dataset_files
 from pipelines.validation.integrity import check_contract, damaged_files, published_config
+from preprocess.audio_file import recording_sha256
 from preprocess.utterance import FILTER_STAGE, Reason, Rejection, Utterance
 from shared.dataset import Dataset
 from shared.errors import UserError

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pipelines.tables.columns import load_table
 from pipelines.tables.load import FILTERED, KEPT, load_utterances
 from pipelines.trace.suggestions import suggest_ids
+from preprocess.parts import recording_of
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.hashing import shard_of
@@ -56,16 +57,18 @@ def _may_hold(stem: ShardName, utterance_id: str) -> bool:
 
 
 def rows_of_audio(dataset: Dataset, path: str) -> Iterator[Row]:
-    """The rows of everything that was made from an audio file, by its absolute path."""
+    """The rows of everything that was made from an audio file or a part of it, by its absolute path."""
     expected, name = _absolute(path), Path(path).name
     for shard in dataset.info.shards if name else []:
         files = (dataset.layout.manifest(shard.name), dataset.layout.rejected(shard.name))
         paths = [load_table(file, columns=("audio_path",))["audio_path"] for file in files]
-        if not any(pc.any(pc.ends_with(column, name)).as_py() for column in paths):
+        if not any(pc.any(pc.match_substring(column, name)).as_py() for column in paths):
             continue
         rows = load_utterances(dataset, shard_names=[shard.name])
-        likely = rows.filter(pc.ends_with(rows["audio_path"], name)).to_pylist()
-        yield from (row for row in likely if _absolute(row["audio_path"]) == expected)
+        likely = rows.filter(pc.match_substring(rows["audio_path"], name)).to_pylist()
+        for row in likely:
+            if expected in (_absolute(row["audio_path"]), _absolute(recording_of(row["audio_path"]))):
+                yield row
 
 
 def _absolute(path: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ import pydantic
 from pipelines.storage.record_reader import decode_mel, read_record_of
 from pipelines.tables.load import KEPT, WITH_RECORD
 from pipelines.trace.lookup import Row
+from preprocess.audio_file import recording_sha256
 from preprocess.checks import ALL_BOUNDS
+from preprocess.parts import recording_of
 from preprocess.utterance import Reason
 from shared.dataset import Contract, Dataset, DatasetInfo
-from shared.files import file_sha256
 from shared.layout import ShardName
 from shared.records import decode, mel_rows
 from shared.storage_path import StoragePath
@@ -143,19 +143,12 @@ def _checked(path: StoragePath, *, row: Row, contract: Contract) -> bytes:
 
 def _audio(row: Row) -> AudioFileState:
     then, path = row["audio_sha256"], row["audio_path"]
-    now = None
-    try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):  # a device or a pipe might never end
-            return AudioFileState(
-                path=path, recorded_sha256=then, current_sha256=None, state="cannot be read (no regular file)"
-            )
-        now = file_sha256(Path(path))
+    now, fault = recording_sha256(path)
+    if fault:
+        state = f"cannot be read ({fault})" if Path(recording_of(path)).exists() else MISSING
+    else:
         state = UNCHANGED if now == then else CHANGED if then else "there"
-    except FileNotFoundError:
-        state = MISSING
-    except (OSError, ValueError) as error:  # ValueError: a path that can be no file's
-        state = f"cannot be read ({getattr(error, 'strerror', None) or error})"
-    return AudioFileState(path=path, recorded_sha256=then, current_sha256=now, state=state)
+    return AudioFileState(path=path, recorded_sha256=then, current_sha256=now or None, state=state)
 
 
 def _pieces(payload: bytes, *, dataset: Dataset) -> list[tuple[int, str]]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipelines.build.input_states import recording_sha256
 from pipelines.storage.file_states import state_of
+from preprocess.audio_file import recording_sha256
 from shared.errors import cwd_hint
 
 COLUMNS = ("audio_path", "audio_sha256", "utterance_id")

@@ -31,6 +31,7 @@ from preprocess.corpora.mls import MLS
 from preprocess.corpora.nemo import NeMo
 from preprocess.corpora.source import SourceConfig
 from preprocess.corpora.table import Table
+from preprocess.corpora.transcripts import Transcripts
 from preprocess.corpora.vctk import VCTK
 from preprocess.utterance import Reason, Rejection, Utterance
 from shared.errors import UserError, cwd_hint
@@ -53,6 +54,7 @@ Source = Annotated[
     | MLS
     | NeMo
     | Table
+    | Transcripts
     | VCTK,
     pydantic.Field(discriminator="reader"),
 ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pydantic
 
-from preprocess.corpora.metadata import parse_lines
+from preprocess.corpora.metadata import read_lines
+from preprocess.corpora.source import row_rejection
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
 Model = TypeVar("Model", bound=pydantic.BaseModel)
@@ -41,15 +42,30 @@ def parsed(model: type[Model], values: Mapping[str, Any]) -> Model:
 
 
 def read_rows(
-    path: Path, *, root: Path, name: str, language: str, parse: Callable[[Mapping[str, Any]], Utterance]
+    path: Path,
+    *,
+    root: Path,
+    name: str,
+    language: str,
+    parse: Callable[[Mapping[str, Any]], Iterable[Utterance | Rejected]],
 ) -> Iterator[Utterance | Rejection]:
-    """Yield an utterance for each line, a JSON object, or a rejection for a line that `parse` rejects.
+    """Yield the utterances of each line, a JSON object, and a rejection of what `parse` rejects.
 
     Args:
         name: of the source.
         language: of the source, for the rejections; empty if it has none.
+        parse: yields the utterances of a row, and Rejected in the place of one; or raises it, for all of the row.
 
     Raises:
         UserError: the file cannot be read.
     """
-    return parse_lines(path, root=root, name=name, language=language, parse=lambda text: parse(json_object(text)))
+    for line in read_lines(path):
+        try:
+            found = [*parse(json_object(line.text))]
+        except Rejected as error:
+            found = [error]
+        for one in found:
+            if isinstance(one, Rejected):
+                yield row_rejection(path, root=root, name=name, line=line.number, language=language, error=one)
+            else:
+                yield one

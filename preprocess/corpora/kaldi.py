@@ -2,12 +2,13 @@
 
 root/
     wav.scp         id path             relative to root, or absolute; a command (`sox … |`) is never run
+    segments        id recording start end      where it is there: the ids of wav.scp are those of recordings
     text            id text
     utt2spk         id speaker          not needed where the speaker is configured
     utt2lang        id language         not needed where the language is configured
 
 The files must be sorted by id (LC_ALL=C sort), as Kaldi requires, because they are read side by side;
-a row out of order is rejected. Directories with `segments` are not supported.
+a row out of order is rejected. Times are in seconds; an end of -1 is that of the recording.
 Language: configured, else utt2lang. Speaker: configured, else utt2spk.
 """
 
@@ -20,9 +21,21 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from preprocess.corpora.metadata import Line, decode, read_lines
-from preprocess.corpora.source import SourceConfig, audio_path, find_file, make_utterance, row_language, row_rejection
+from preprocess.corpora.source import (
+    SourceConfig,
+    audio_path,
+    find_file,
+    make_utterance,
+    row_language,
+    row_rejection,
+    seconds,
+    shown,
+)
+from preprocess.parts import part_path
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
-from shared.errors import UserError
+
+WAV_SCP, SEGMENTS = "wav.scp", "segments"
+TO_THE_END = -1.0
 
 
 class Entry(NamedTuple):
@@ -40,7 +53,17 @@ class Kaldi(SourceConfig):
     reader: Literal["kaldi"]
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
-        files = [_entries(path) for path in self._paths(name=name)]
+        recordings: dict[bytes, Entry] | None = None
+        paths = self._paths(name=name)
+        if (self.root / SEGMENTS).exists():
+            recordings = {}
+            for entry in _entries(paths.pop(0)):
+                if entry.error:
+                    yield self._rejection(entry, name=name, error=entry.error)
+                else:
+                    recordings[entry.key] = entry
+            paths.append(self.root / SEGMENTS)
+        files = [_entries(path) for path in paths]
         for _, group in itertools.groupby(heapq.merge(*files, key=lambda entry: entry.key), lambda entry: entry.key):
             entries: dict[str, Entry] = {}
             for entry in group:
@@ -51,14 +74,12 @@ class Kaldi(SourceConfig):
             if not entries:
                 continue
             try:
-                yield self._utterance(entries, name=name)
+                yield self._utterance(entries, recordings=recordings, name=name)
             except Rejected as error:
                 yield self._rejection(next(iter(entries.values())), name=name, error=error)
 
     def _paths(self, *, name: str) -> list[Path]:
-        if (self.root / "segments").exists():
-            raise UserError(f"sources.{name}: {self.root / 'segments'}: segments of recordings are not supported")
-        required = ["wav.scp", "text"]
+        required = [WAV_SCP, "text"]
         if self.speaker is None:
             required.append("utt2spk")
         if self.language is None:
@@ -71,17 +92,43 @@ class Kaldi(SourceConfig):
             entry.path, root=self.root, name=name, line=entry.line.number, language=language, error=error
         )
 
-    def _utterance(self, entries: Mapping[str, Entry], *, name: str) -> Utterance:
-        recording = _value(entries, "wav.scp", absent=Reason.MISSING_AUDIO)
-        if recording.startswith("|") or recording.endswith("|"):
-            raise Rejected(Reason.UNSAFE_PATH, "wav.scp has a command here, which is never run; wanted a path")
+    def _utterance(
+        self, entries: Mapping[str, Entry], *, recordings: Mapping[bytes, Entry] | None, name: str
+    ) -> Utterance:
+        if recordings is None:
+            audio = self._recording(entries)
+        else:
+            audio = self._segment(_value(entries, SEGMENTS, absent=Reason.MISSING_AUDIO), recordings=recordings)
         return make_utterance(
             name,
-            utterance_id=decode(entries["wav.scp"].key),
-            audio_path=audio_path(self.root, recording, may_be_absolute=True),
+            utterance_id=decode(next(iter(entries.values())).key),
+            audio_path=audio,
             text=_value(entries, "text", absent=Reason.EMPTY_TEXT),
             language=self.language or row_language(_value(entries, "utt2lang", absent=Reason.UNKNOWN_LANGUAGE)),
             speaker=self.speaker or _value(entries, "utt2spk", absent=Reason.BAD_METADATA_ROW),
+        )
+
+    def _recording(self, entries: Mapping[str, Entry]) -> str:
+        """The path of a recording; raises Rejected if there is none in the corpus."""
+        recording = _value(entries, WAV_SCP, absent=Reason.MISSING_AUDIO)
+        if recording.startswith("|") or recording.endswith("|"):
+            raise Rejected(Reason.UNSAFE_PATH, f"{WAV_SCP} has a command here, which is never run; wanted a path")
+        return audio_path(self.root, recording, may_be_absolute=True)
+
+    def _segment(self, value: str, *, recordings: Mapping[bytes, Entry]) -> str:
+        """The path of a part of a recording, from what stands behind its id in `segments`."""
+        fields = value.split()
+        if len(fields) != 3:
+            raise Rejected(Reason.BAD_METADATA_ROW, f"{SEGMENTS}: {len(fields)} fields after the id, expected 3")
+        recording, start, end = fields
+        entry = recordings.get(recording.encode())
+        if entry is None:
+            raise Rejected(Reason.MISSING_AUDIO, f"no recording {shown(recording)} in {WAV_SCP}")
+        end_s = seconds(end, what="end")
+        return part_path(
+            self._recording({WAV_SCP: entry}),
+            start_s=seconds(start, what="start"),
+            end_s=None if end_s == TO_THE_END else end_s,
         )
 
 

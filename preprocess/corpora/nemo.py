@@ -5,8 +5,9 @@ root/
                             {"audio_filepath": …, "text": …, "duration": 3.2, "speaker": 7, "lang": "en"}
     <audio_filepath>        relative to the manifest's folder, or absolute and below root
 
-`text` names another key, such as normalized_text. A row with an `offset` is a part of a recording, which is not
-supported: it is rejected. An utterance's id is the path of its audio below root, without suffix.
+`text` names another key, such as normalized_text. A row with an `offset` is the part of its recording that begins there
+and lasts `duration`, both in seconds. An utterance's id is the path of its audio below root, without suffix; that of a
+part ends in the milliseconds where it begins and ends.
 Language: configured, else `lang`. Speaker: configured, else `speaker`, else the source's name.
 """
 
@@ -28,6 +29,7 @@ from preprocess.corpora.source import (
     row_language,
     without_suffix,
 )
+from preprocess.parts import part_id, part_path
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
 
@@ -36,12 +38,13 @@ class _Row(pydantic.BaseModel):
 
     audio_filepath: str
     offset: pydantic.FiniteFloat | None = None
+    duration: pydantic.FiniteFloat | None = None
     speaker: str | int | None = None
     lang: str | None = None
 
 
 class NeMo(SourceConfig):
-    """Reads a manifest of NeMo: a row for each recording."""
+    """Reads a manifest of NeMo: a row for each recording, or part of one."""
 
     reader: Literal["nemo"]
     file: str = "manifest.json"  # the manifest, relative to root
@@ -54,21 +57,26 @@ class NeMo(SourceConfig):
             root=self.root,
             name=name,
             language=self.language or "",
-            parse=lambda row: self._utterance(row, folder=path.parent, name=name),
+            parse=lambda row: [self._utterance(row, folder=path.parent, name=name)],
         )
 
     def _utterance(self, values: Mapping[str, Any], *, folder: Path, name: str) -> Utterance:
         row = parsed(_Row, values)
-        if row.offset:
-            raise Rejected(Reason.BAD_METADATA_ROW, f"begins at {row.offset:g} s of a recording: cut recordings first")
         text = values.get(self.text)
         if not isinstance(text, str):
             raise Rejected(Reason.BAD_METADATA_ROW, f"no text in {self.text!r}")
         audio = below(self.root, folder=folder, path=row.audio_filepath)
+        utterance_id, path = without_suffix(audio), audio_path(self.root, audio)
+        if row.offset is not None:
+            if row.duration is None:
+                raise Rejected(Reason.BAD_METADATA_ROW, "an offset without a duration")
+            end_s = row.offset + row.duration
+            path = part_path(path, start_s=row.offset, end_s=end_s)
+            utterance_id = part_id(utterance_id, start_s=row.offset, end_s=end_s)
         return make_utterance(
             name,
-            utterance_id=without_suffix(audio),
-            audio_path=audio_path(self.root, audio),
+            utterance_id=utterance_id,
+            audio_path=path,
             text=text,
             language=self.language or row_language(row.lang or ""),
             speaker=self.speaker or (name if row.speaker is None else str(row.speaker)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from typing import Annotated, ClassVar
 
 import pydantic
 
+from preprocess.parts import split_part
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.config import Config
 from shared.errors import UserError
@@ -95,6 +97,18 @@ class SourceConfig(Config):
             ) from error
 
 
+def seconds(value: str | float, *, what: str) -> float:
+    """A time of the metadata.
+
+    Raises:
+        Rejected: the value is not a number.
+    """
+    try:
+        return math.nan if "_" in str(value) else float(value)
+    except (ValueError, OverflowError) as error:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"its {what} is {shown(str(value))}, expected seconds") from error
+
+
 def row_language(name: str) -> str:
     """The FLORES-200 code of the language that a row names.
 
@@ -103,7 +117,7 @@ def row_language(name: str) -> str:
     """
     code = _code_of(name.strip()) if len(name) <= MAX_LANGUAGE_CHARACTERS else None
     if code is None:
-        raise Rejected(Reason.UNKNOWN_LANGUAGE, f"unknown language {_shown(name)}")
+        raise Rejected(Reason.UNKNOWN_LANGUAGE, f"unknown language {shown(name)}")
     return code
 
 
@@ -145,10 +159,11 @@ def _check_name(value: str, *, what: str) -> None:
     if len(value.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
         raise Rejected(Reason.BAD_METADATA_ROW, f"the {what} is longer than {MAX_NAME_BYTES} bytes")
     if value.startswith("/") or ".." in value.split("/") or _UNPRINTABLE.search(value):
-        raise Rejected(Reason.UNSAFE_PATH, f"the {what} {_shown(value)} leads out of the corpus or is not printable")
+        raise Rejected(Reason.UNSAFE_PATH, f"the {what} {shown(value)} leads out of the corpus or is not printable")
 
 
-def _shown(value: str) -> str:
+def shown(value: str) -> str:
+    """A value of the metadata as a message shows it: printable, and only the beginning of a long one."""
     return repr(value if len(value) <= MAX_SHOWN_CHARACTERS else f"{value[:MAX_SHOWN_CHARACTERS]}…")
 
 
@@ -184,9 +199,11 @@ def _checked_path(root: Path, parts: tuple[str, ...], *, may_be_absolute: bool) 
     if len(str(relative).encode(errors="surrogatepass")) > MAX_PATH_BYTES:
         raise Rejected(Reason.BAD_METADATA_ROW, f"a path longer than {MAX_PATH_BYTES} bytes")
     if ".." in relative.parts or (relative.is_absolute() and not may_be_absolute):
-        raise Rejected(Reason.UNSAFE_PATH, f"{_shown(str(relative))} leads out of the corpus")
+        raise Rejected(Reason.UNSAFE_PATH, f"{shown(str(relative))} leads out of the corpus")
     if _UNPRINTABLE.search(str(relative)):
-        raise Rejected(Reason.UNSAFE_PATH, f"{_shown(str(relative))} is not printable")
+        raise Rejected(Reason.UNSAFE_PATH, f"{shown(str(relative))} is not printable")
+    if split_part(str(relative)) is not None:
+        raise Rejected(Reason.UNSAFE_PATH, f"{shown(str(relative))} ends as the path of a part of a recording does")
     return str(root / relative)
 
 
@@ -206,7 +223,7 @@ def below(root: Path, *, folder: Path, path: str) -> str:
     for start in (root, root.absolute(), root.resolve()):
         if PurePosixPath(path).is_relative_to(start.as_posix()):
             return PurePosixPath(path).relative_to(start.as_posix()).as_posix()
-    raise Rejected(Reason.UNSAFE_PATH, f"{_shown(path)} is not below root; root may be any folder above the recordings")
+    raise Rejected(Reason.UNSAFE_PATH, f"{shown(path)} is not below root; root may be any folder above the recordings")
 
 
 def find_file(candidates: Sequence[Path], *, name: str, reader: str) -> Path:

@@ -1,4 +1,4 @@
-"""Any table with a row for each recording; no layout is needed.
+"""Any table with a row for each recording, or for each part of one; no layout is needed.
 
 root/
     <file>                  .csv, .tsv or any other text, .jsonl, each also as .gz, or .parquet
@@ -6,8 +6,10 @@ root/
 
     file: metadata.csv
     columns: {audio: audio_file, text: transcription, speaker: speaker_name}    also id and language
+    columns: {audio: recording, text: text, start: start, end: end}             or start and duration
 
-Without `id` it is the audio's path without its suffix. `header: false` names the columns 1, 2, …;
+A row with `start` is the part of its recording between these seconds. Without `id` it is the audio's path without its
+suffix; that of a part ends in the milliseconds where it begins and ends. `header: false` names the columns 1, 2, …;
 `suffix: .wav` is added to every path. `separator` is a tab in .tsv and else a comma; where it is a
 comma, fields are quoted as in CSV (RFC 4180), else a quote is text, unless `quoted` is set.
 Language: configured, else from its column. Speaker: configured, else from its column, else the source's name.
@@ -17,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import pydantic
 
@@ -29,8 +31,10 @@ from preprocess.corpora.source import (
     make_utterance,
     row_language,
     row_rejection,
+    seconds,
     without_suffix,
 )
+from preprocess.parts import part_id, part_path
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.config import Config
 
@@ -46,6 +50,15 @@ class Columns(Config):
     id: Column | None = None  # its id; null: the path without suffix
     speaker: Column | None = None  # its speaker; null: the source's name
     language: Column | None = None  # its language; null: the source's
+    start: Column | None = None  # seconds at which it begins in its recording; null: rows are whole recordings
+    end: Column | None = None  # seconds at which it ends; null: `duration` tells
+    duration: Column | None = None  # its seconds; null: `end` tells
+
+    @pydantic.model_validator(mode="after")
+    def _check_times(self) -> Self:
+        if (self.start is None) != (self.end is None and self.duration is None) or (self.end and self.duration):
+            raise ValueError("parts of recordings need start and end, or start and duration")
+        return self
 
 
 class Table(SourceConfig):
@@ -92,14 +105,30 @@ class Table(SourceConfig):
     def _utterance(self, cells: Mapping[str, Any], *, name: str, language: str) -> Utterance:
         columns = self.columns
         audio = f"{_cell(cells, columns.audio)}{self.suffix}"
+        utterance_id, path = without_suffix(audio), audio_path(self.root / self.audio_root, audio)
+        if columns.start is not None:
+            start_s, end_s = self._times(cells, start=columns.start)
+            utterance_id = part_id(utterance_id, start_s=start_s, end_s=end_s)
+            path = part_path(path, start_s=start_s, end_s=end_s)
         return make_utterance(
             name,
-            utterance_id=_cell(cells, columns.id) if columns.id else without_suffix(audio),
-            audio_path=audio_path(self.root / self.audio_root, audio),
+            utterance_id=_cell(cells, columns.id) if columns.id else utterance_id,
+            audio_path=path,
             text=_cell(cells, columns.text),
             language=language or row_language(_cell(cells, columns.language or "")),
             speaker=self.speaker or (_cell(cells, columns.speaker) if columns.speaker else name),
         )
+
+    def _times(self, cells: Mapping[str, Any], *, start: str) -> tuple[float, float]:
+        """Where a part begins and ends, in seconds; raises Rejected if a cell is not a number."""
+        start_s = _seconds(cells, start)
+        end, duration = self.columns.end, self.columns.duration
+        return start_s, _seconds(cells, end) if end is not None else start_s + _seconds(cells, duration or "")
+
+
+def _seconds(cells: Mapping[str, Any], column: str) -> float:
+    value = cells.get(column)
+    return seconds(value if isinstance(value, float) else _cell(cells, column), what=repr(column))
 
 
 def _cell(cells: Mapping[str, Any], column: str) -> str:

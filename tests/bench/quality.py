@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from preprocess import quality
-from preprocess.audio import Signal, decode_audio, read_audio_file
+from preprocess.audio import Signal, decode_audio
+from preprocess.audio_file import read_audio_file
 from preprocess.mel import log_mel
 from shared.features import preset
 from tests.bench.corpus import make_corpus

@@ -14,7 +14,8 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preprocess.audio import Signal, decode_audio, read_audio_file, resample
+from preprocess.audio import Signal, decode_audio, resample
+from preprocess.audio_file import read_audio_file
 from preprocess.mpeg import count_mp3_samples
 from preprocess.utterance import Reason, Rejected
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +84,38 @@ def test_byte_order_marks_and_windows_line_ends_are_no_text(write: Any, utteranc
     assert [(one.id, one.text) for one in utterances(root, reader="kaldi")] == [("x/a", "EINS  ZWEI"), ("x/b", "DREI")]
 
 
-def test_segments_are_refused(write: Any, read: Callable[..., object]) -> None:
-    with pytest.raises(UserError, match=r"/segments: segments of recordings are not supported"):
-        read(write(GOOD | {"segments": "a rec 0 1\n"}), reader="kaldi")
+SEGMENTED = GOOD | {"wav.scp": "r1 wav/r1.flac\nr2 /disk/r2.flac\n", "segments": "a r1 12.5 17.25\nb r2 0 -1\n"}
+
+
+def test_segments_are_parts_of_the_recordings_of_wav_scp(write: Any, utterances: Any) -> None:
+    root = write(SEGMENTED)
+    assert [(one.id, one.audio_path, one.text, one.speaker) for one in utterances(root, reader="kaldi")] == [
+        ("x/a", f"{root}/wav/r1.flac#t=12.5,17.25", "EINS  ZWEI", "x/anna"),
+        ("x/b", "/disk/r2.flac#t=0", "DREI", "x/bert"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "message"),
+    [
+        ({"segments": "a r3 1 2\nb r2 0 -1\n"}, Reason.MISSING_AUDIO, "no recording 'r3' in wav.scp"),
+        ({"segments": "b r2 0 -1\n"}, Reason.MISSING_AUDIO, "no such id in segments"),
+        ({"segments": "a r1 2 1\nb r2 0 -1\n"}, Reason.BAD_METADATA_ROW, "from 2 s to 1 s: no part of a recording"),
+        ({"segments": "a r1 0 -2\nb r2 0 -1\n"}, Reason.BAD_METADATA_ROW, "no part of a recording"),
+        ({"segments": "a r1 zero 1\nb r2 0 -1\n"}, Reason.BAD_METADATA_ROW, "its start is 'zero', expected seconds"),
+        ({"segments": "a r1 1_0 20\nb r2 0 -1\n"}, Reason.BAD_METADATA_ROW, "no part of a recording"),
+        ({"segments": "a r1 0 1 A\nb r2 0 -1\n"}, Reason.BAD_METADATA_ROW, "4 fields after the id, expected 3"),
+        ({"wav.scp": "r1 sox a |\nr2 /disk/r2.flac\n"}, Reason.UNSAFE_PATH, "a command here, which is never run"),
+        ({"wav.scp": "r1 ../a.wav\nr2 /disk/r2.flac\n"}, Reason.UNSAFE_PATH, "leads out of the corpus"),
+        ({"wav.scp": "r1 a.wav#t=1,2\nr2 /disk/r2.flac\n"}, Reason.UNSAFE_PATH, "as the path of a part"),
+    ],
+)
+def test_a_segment_without_its_part_of_a_recording_is_rejected_and_the_next_is_read(
+    changes: dict[str, str], reason: Reason, message: str, write: Any, read: Any
+) -> None:
+    bad, good = read(write(SEGMENTED | changes), reader="kaldi")
+    assert (bad.reason, good.id) == (reason, "x/b")
+    assert message in bad.message
 
 
 def test_utt2spk_and_utt2lang_are_not_needed_where_both_are_configured(write: Any, utterances: Any) -> None:

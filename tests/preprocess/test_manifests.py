@@ -1,4 +1,4 @@
-"""Manifests of NeMo and lhotse, and Emilia's JSON files: read, and rows that cannot be taken whole rejected."""
+"""Manifests of NeMo and lhotse, and Emilia's JSON files: read, whole recordings and parts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_nemo_manifest_is_read(write: Any, utterances: Any) -> None:
         {
             "train/m.json": lines(
                 nemo(speaker=7, lang="de"),
-                nemo(audio_filepath="b.flac", speaker="x", lang="en-US", offset=0),
+                nemo(audio_filepath="b.flac", speaker="x", lang="en-US", offset=12.25),
             )
         }
     )
@@ -78,7 +78,11 @@ def test_a_nemo_manifest_is_read(write: Any, utterances: Any) -> None:
             speaker="x/7",
         ),
         Utterance(
-            id="x/train/b", audio_path=f"{root}/train/b.flac", text="one two", language="eng_Latn", speaker="x/x"
+            id="x/train/b-0012250-0014750",
+            audio_path=f"{root}/train/b.flac#t=12.25,14.75",
+            text="one two",
+            language="eng_Latn",
+            speaker="x/x",
         ),
     ]
 
@@ -105,7 +109,9 @@ def test_another_key_of_a_nemo_manifest_has_the_text(write: Any, read: Any) -> N
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (lines(nemo(offset=3.5)), "begins at 3.5 s of a recording: cut recordings first"),
+        (lines(nemo(offset=-3.5)), "from -3.5 s to -1 s: no part of a recording"),
+        (lines(nemo(offset=3.5, duration=0)), "begins and ends at 3.5 s: no part of a recording"),
+        (lines(nemo(offset=3.5, duration=None)), "an offset without a duration"),
         (lines(nemo(offset="x")), "offset: Input should be a valid number"),
         (lines(nemo(offset=float("nan"))), "offset: Input should be a finite number"),
         (lines({"text": "one"}), "audio_filepath: Field required"),
@@ -143,12 +149,12 @@ def absolute(path: Path) -> dict[str, Any]:
     ("changes", "reason", "message"),
     [
         ({"type": "MixedCut"}, Reason.BAD_METADATA_ROW, "a cut of the type 'MixedCut', not MonoCut"),
-        ({"start": 1.0}, Reason.BAD_METADATA_ROW, "speaks 1.00 to 3.50 s of a recording of 2.50 s"),
-        ({"recording__duration": 9.0}, Reason.BAD_METADATA_ROW, "speaks 0.00 to 2.50 s of a recording of 9.00 s"),
-        ({"supervisions__0__start": 0.5}, Reason.BAD_METADATA_ROW, "speaks 0.50 to 3.00 s"),
-        ({"supervisions__0__duration": 2.0}, Reason.BAD_METADATA_ROW, "speaks 0.00 to 2.00 s"),
+        ({"supervisions__0__start": 0.5}, Reason.BAD_METADATA_ROW, "speaks 0.50 to 3.00 s of a cut of 2.50 s"),
+        ({"supervisions__0__start": -0.5}, Reason.BAD_METADATA_ROW, "speaks -0.50 to 2.00 s of a cut of 2.50 s"),
+        ({"duration": 2.0}, Reason.BAD_METADATA_ROW, "speaks 0.00 to 2.50 s of a cut of 2.00 s"),
+        ({"start": -1.0, "recording__duration": 9.0}, Reason.BAD_METADATA_ROW, "no part of a recording"),
         ({"duration": float("nan")}, Reason.BAD_METADATA_ROW, "duration: Input should be a finite number"),
-        ({"supervisions": []}, Reason.BAD_METADATA_ROW, "0 supervisions, expected one"),
+        ({"supervisions": []}, Reason.BAD_METADATA_ROW, "no supervision says what is spoken"),
         ({"recording__sources__0__type": "command"}, Reason.BAD_METADATA_ROW, "not one file of one channel"),
         ({"recording__sources__0__channels": [0, 1]}, Reason.BAD_METADATA_ROW, "not one file of one channel"),
         ({"recording__transforms": [{"name": "Speed"}]}, Reason.BAD_METADATA_ROW, "its recording is transformed"),
@@ -158,12 +164,42 @@ def absolute(path: Path) -> dict[str, Any]:
         ({"supervisions__0__language": "Klingon"}, Reason.UNKNOWN_LANGUAGE, "unknown language 'Klingon'"),
     ],
 )
-def test_a_cut_that_is_not_a_whole_recording_is_rejected(
+def test_a_cut_that_cannot_be_taken_as_it_is_is_rejected(
     changes: dict[str, Any], reason: Reason, message: str, write: Any, read: Any
 ) -> None:
     bad, good = read(write({"cuts.jsonl.gz": gzip.compress(lines(cut(**changes), cut(1)).encode())}), reader="lhotse")
     assert (bad.reason, good.id) == (reason, "x/c-1")
     assert message in bad.message
+
+
+def test_a_supervision_that_covers_a_part_of_its_recording_is_cut_out(write: Any, utterances: Any) -> None:
+    whole = cut(0, supervisions__0__start=0.1, supervisions__0__duration=2.35)
+    part = cut(1, start=10.0, supervisions__0__start=0.25, supervisions__0__duration=2.0, recording__duration=60.0)
+    many = cut(2, duration=60.0, recording__duration=60.0)
+    many["supervisions"] = [
+        {**many["supervisions"][0], "id": f"u-{start}", "start": start} for start in (0.0, 4.5, 9.0)
+    ]
+    found = utterances(write({"cuts.jsonl.gz": gzip.compress(lines(whole, part, many).encode())}), reader="lhotse")
+    assert [(one.id, Path(one.audio_path).name) for one in found] == [
+        ("x/c-0", "0.wav"),
+        ("x/c-1", "1.wav#t=10.25,12.25"),
+        ("x/u-0.0", "2.wav#t=0,2.5"),
+        ("x/u-4.5", "2.wav#t=4.5,7"),
+        ("x/u-9.0", "2.wav#t=9,11.5"),
+    ]
+
+
+def test_one_bad_supervision_of_a_cut_takes_no_other_with_it(write: Any, read: Any) -> None:
+    many = cut(0, duration=60.0, recording__duration=60.0)
+    languages = ("German", "Klingon", "English")
+    many["supervisions"] = [{**many["supervisions"][0], "id": one, "language": one} for one in languages]
+    first, bad, last = read(write({"cuts.jsonl": lines(many)}), reader="lhotse", file="cuts.jsonl")
+    assert (first.id, bad.reason, bad.id, last.id) == (
+        "x/German",
+        Reason.UNKNOWN_LANGUAGE,
+        "x/cuts.jsonl:1",
+        "x/English",
+    )
 
 
 def test_a_packed_manifest_that_is_damaged_or_cut_off_is_one_line(write: Any, read: Any) -> None:

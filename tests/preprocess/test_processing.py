@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preprocess.audio import Signal, decode_audio, read_audio_file, resample
+from preprocess.audio import Signal, decode_audio, resample
+from preprocess.audio_file import read_audio_file
 from preprocess.processing import process
 from shared.processing import Processing
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preprocess.audio import Signal, decode_audio, read_audio_file
+from preprocess.audio import Signal, decode_audio
+from preprocess.audio_file import read_audio_file
 from preprocess.mel import log_mel
 from preprocess.quality import (
     HASH_BITS,

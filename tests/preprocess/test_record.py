@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from preprocess.audio import MAX_FILE_BYTES
+from preprocess.audio_file import MAX_FILE_BYTES
 from preprocess.corpora import read_corpus
 from preprocess.corpora.ljspeech import LJSpeech
 from preprocess.record import Preparation, PreparedUtterance, rejection
@@ -49,6 +49,15 @@ def preparation_with(tokenizer: Tokenizer, *, decode_limit_s: float = 20.0) -> P
         processing=Processing(),
         decode_limit_s=decode_limit_s,
     )
+
+
+def test_a_part_of_a_recording_has_no_place_in_a_dataset_without_mels(prepare: Preparation) -> None:
+    part = utterance_of(f"{CLIP}#t=0.2,1.2")
+    assert isinstance(prepare(part), PreparedUtterance)
+    refused = dataclasses.replace(prepare, mel_dtype="none")(part)
+    assert isinstance(refused, Rejection)
+    assert (refused.stage, refused.reason) == ("audio", Reason.NOT_PLAIN_WAV)
+    assert refused.message == "a part of a recording; with mel_dtype=none the trainer reads whole wavs"
 
 
 def utterance_of(audio_path: Path | str, *, text: str = "The kettle is singing again.") -> Utterance:

@@ -180,3 +180,31 @@ def test_a_damaged_parquet_file_is_refused_and_a_bad_cell_rejected(write: Any, r
     pq.write_table(pa.table({"p": [{"bytes": b""}], "t": ["text"]}), root / "t.parquet")
     with pytest.raises(UserError, match=r"column p is struct<.*>; expected text"):
         read(root, **options)
+
+
+TIMES = [
+    {"audio": "a.flac", "text": "one", "start": 1.5, "end": 3, "duration": "1.5"},
+    {"audio": "b.mp3", "text": "two"},
+]
+
+
+@pytest.mark.parametrize("last", ["end", "duration"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_rows_with_times_are_parts_of_their_recordings(kind: str, last: str, write: Any, read: Any) -> None:
+    rows = [{key: row.get(key, "") for key in TIMES[0]} for row in TIMES]
+    if kind == "jsonl":
+        content = "".join(f"{json.dumps(row)}\n" for row in rows)
+    else:
+        content = "".join(",".join(map(str, row)) + "\n" for row in (list(rows[0]), *(row.values() for row in rows)))
+    root = write({f"t.{kind}": content})
+    columns = {"audio": "audio", "text": "text", "start": "start", last: last}
+    good, bad = read(root, reader="table", file=f"t.{kind}", columns=columns, language="eng_Latn")
+    assert (good.id, good.audio_path) == ("x/a-0001500-0003000", f"{root}/a.flac#t=1.5,3")
+    assert bad.reason == Reason.BAD_METADATA_ROW
+    assert bad.message.endswith("its 'start' is '', expected seconds")
+
+
+@pytest.mark.parametrize("columns", [{"start": "s"}, {"end": "e"}, {"start": "s", "end": "e", "duration": "d"}])
+def test_times_that_do_not_tell_a_part_are_refused(columns: dict[str, str], write: Any, read: Any) -> None:
+    with pytest.raises(ValueError, match="parts of recordings need start and end, or start and duration"):
+        read(write({}), reader="table", file="t.csv", columns={"audio": "a", "text": "t", **columns}, language="en")

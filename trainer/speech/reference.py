@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import soundfile
 
-from preprocess.audio import Signal, decode_audio, read_audio_file
+from preprocess.audio import Signal, decode_audio
+from preprocess.audio_file import read_audio_file
 from preprocess.utterance import Rejected
 from shared.errors import UserError
 from trainer.config.speech_bounds import MAX_REFERENCE_S, MAX_REFERENCE_VALUES, MIN_REFERENCE_DB, MIN_REFERENCE_S

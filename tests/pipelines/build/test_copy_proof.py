@@ -11,7 +11,8 @@ import pytest
 import soxr
 
 from pipelines.build.copy_proof import are_copies, correlation
-from preprocess.audio import decode_audio, read_audio_file
+from preprocess.audio import decode_audio
+from preprocess.audio_file import read_audio_file
 from preprocess.mel import log_mel
 from shared.features import PRESETS, preset
 from tests.preprocess.copies import as_mp3, through

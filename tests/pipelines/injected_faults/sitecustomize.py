@@ -60,27 +60,37 @@ def _fail(data: bytes, *, faults: dict[bytes, Callable[[str], None]], path: str 
             fail(path)
 
 
-def _break_audio(audio: Any) -> None:
-    read, decode = audio._read_audio_file, audio.decode_audio
-    audio.PAUSES_S = (0.01, 0.01, 0.01)
+def _break_reading(audio_file: Any) -> None:
+    read = audio_file._read_audio_file
+    audio_file.PAUSES_S = (0.01, 0.01, 0.01)
 
     def read_or_fail(path: str) -> bytes:
         data: bytes = read(path)
         _fail(data, faults=READING_FAULTS, path=path)
         return data
 
+    audio_file._read_audio_file = read_or_fail
+
+
+def _break_decoding(audio: Any) -> None:
+    decode = audio.decode_audio
+
     def decode_or_fail(data: bytes, **options: float) -> Any:
         _fail(data, faults=DECODING_FAULTS)
         return decode(data, **options)
 
-    audio._read_audio_file, audio.decode_audio = read_or_fail, decode_or_fail
+    audio.decode_audio = decode_or_fail
 
 
 def _shorten_the_limit(isolated: Any) -> None:
     isolated.MAX_PREPARATION_S = LIMIT_S
 
 
-CHANGES = {"preprocess.audio": _break_audio, "preprocess.isolated": _shorten_the_limit}
+CHANGES = {
+    "preprocess.audio_file": _break_reading,
+    "preprocess.audio": _break_decoding,
+    "preprocess.isolated": _shorten_the_limit,
+}
 if _IS_ALONE:  # the second one is the program itself
     del CHANGES["preprocess.isolated"]
 change_on_import(CHANGES)

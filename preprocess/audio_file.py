@@ -1,0 +1,88 @@
+"""Reads the files of recordings, whole or in part; tries again where a network file system fails for a moment."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import io
+import os
+import stat
+import time
+from pathlib import Path
+
+from preprocess.audio_parts import read_part
+from preprocess.parts import split_part
+from preprocess.utterance import Reason, Rejected
+from shared.files import file_sha256
+
+# Network file systems fail for a moment: the errors that are tried again, and the pauses before each attempt.
+TRANSIENT = frozenset(
+    getattr(errno, name)
+    for name in ("EIO", "ESTALE", "ETIMEDOUT", "EAGAIN", "ECONNRESET", "EHOSTDOWN", "EHOSTUNREACH", "ENETUNREACH")
+)
+PAUSES_S = (0.1, 0.5, 2.0)
+
+# 20 s of 192 kHz stereo float64 are 61 MB; a larger file is not an utterance.
+MAX_FILE_BYTES = 1 << 28
+
+
+def read_audio_file(path: str) -> bytes:
+    """Read a recording; try again after growing pauses if the disk fails.
+
+    Args:
+        path: of a file, or of a part of it (`preprocess.parts`), however long the file is.
+
+    Returns:
+        The bytes of the file; of a part those of a wav that holds its samples.
+
+    Raises:
+        Rejected: the file is absent, not a regular file, or too large; or it does not hold the part.
+        OSError: the disk failed at every attempt; the utterance itself may be valid.
+    """
+    for pause_s in PAUSES_S:
+        try:
+            return _read_audio_file(path)
+        except OSError as error:
+            if error.errno not in TRANSIENT:
+                raise
+        time.sleep(pause_s)
+    return _read_audio_file(path)
+
+
+def _read_audio_file(path: str) -> bytes:
+    part = split_part(path)
+    with _open(path if part is None else part.path) as file:
+        if part is not None:
+            return read_part(file, start_s=part.start_s, end_s=part.end_s)
+        if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
+            raise Rejected(Reason.UNDECODED_LENGTH, f"over {MAX_FILE_BYTES} bytes: {path}")
+        with open(file.fileno(), "rb", closefd=False) as buffered:  # `FileIO.read` may return less than there is
+            return buffered.read(MAX_FILE_BYTES)
+
+
+def _open(path: str) -> io.FileIO:
+    """Open a regular file; without waiting, because opening a named pipe would wait for its writer for ever."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError) as error:
+        raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path}") from error
+    except OSError as error:
+        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO):
+            raise
+        raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path[:80]}…") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Rejected(Reason.MISSING_AUDIO, f"not a regular file: {path}")
+    return io.FileIO(descriptor)
+
+
+def recording_sha256(path: str) -> tuple[str, str]:
+    """(sha256, "") of a recording, or of the wav of a part of it; ("", reason) if it cannot be read."""
+    try:
+        if split_part(path) is not None:
+            return hashlib.sha256(read_audio_file(path)).hexdigest(), ""
+        if not stat.S_ISREG(Path(path).stat().st_mode):  # reading a device or a pipe may never end
+            return "", "no regular file"
+        return file_sha256(Path(path)), ""
+    except (OSError, ValueError, Rejected) as error:  # ValueError: not a valid path, e.g. with a null byte
+        return "", getattr(error, "strerror", None) or str(error)

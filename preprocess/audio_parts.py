@@ -1,0 +1,130 @@
+"""Reads a part of a long recording: libsndfile goes to its first sample, and nothing before it is decoded.
+
+Of mp3, FFmpeg reads parts: libsndfile does not come to the same samples as from the start (errors up to 0.05 of full
+scale), and prints a line for each part. Of formats that only `containers` reads, no part can be read.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any
+
+import numpy as np
+import soundfile
+
+from preprocess.audio import MAX_DECODED_BYTES, check_header, check_size
+from preprocess.containers import find_demuxer
+from preprocess.mp3_parts import read_mp3_part
+from preprocess.utterance import Reason, Rejected
+
+HEAD_BYTES = 1 << 16  # enough for `find_demuxer`
+MAX_OVERSHOOT_S = 0.1  # alignments round; a part that ends so far behind its recording ends with it
+FLOAT_WAV = 3  # the tag of IEEE floating point in a wav
+
+
+class WatchedFile(io.RawIOBase):
+    """A file that keeps the error of a read that fails: libsndfile and FFmpeg take such a read for the end."""
+
+    def __init__(self, file: io.RawIOBase):
+        self._file = file
+        self.error: OSError | None = None
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            return self._file.readinto(buffer) or 0
+        except OSError as error:
+            self.error = error
+            return 0
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+
+def read_part(file: io.RawIOBase, *, start_s: float, end_s: float | None) -> bytes:
+    """Read the samples from the one nearest to `start_s` up to the one before that nearest to `end_s`.
+
+    Returns:
+        A wav of float32 samples, at the rate and with the channels of the recording.
+
+    Raises:
+        Rejected: the file is no audio, or is damaged, or does not hold the part.
+        OSError: the disk failed.
+    """
+    watched = WatchedFile(file)
+    try:
+        samples, rate_hz = _read(watched, start_s=start_s, end_s=end_s)
+    except soundfile.LibsndfileError as error:
+        raise watched.error or Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
+    except Rejected:
+        if watched.error is not None:
+            raise watched.error from None
+        raise
+    if watched.error is not None:
+        raise watched.error
+    return _wav(samples, rate_hz=rate_hz)
+
+
+def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np.ndarray, int]:
+    """Samples [S, channels] float32 and their rate."""
+    demuxer = find_demuxer(file.read(HEAD_BYTES) or b"")
+    if demuxer is not None:
+        remedy = "make a FLAC of it: ffmpeg -i RECORDING RECORDING.flac"
+        raise Rejected(Reason.UNREADABLE_AUDIO, f"no part of a recording in the format {demuxer} can be read; {remedy}")
+    file.seek(0)
+    with soundfile.SoundFile(file) as sound:
+        check_header(sound)
+        rate_hz = sound.samplerate
+        start, stop = round(start_s * rate_hz), None if end_s is None else round(end_s * rate_hz)
+        if sound.format not in ("MP3", "MPEG"):
+            return _read_sound(sound, start=start, stop=stop), rate_hz
+    file.seek(0)
+    return _read_mp3(file, start=start, stop=stop, rate_hz=rate_hz), rate_hz
+
+
+def _read_sound(sound: soundfile.SoundFile, *, start: int, stop: int | None) -> np.ndarray:
+    stop = sound.frames if stop is None else _within(stop, frames=sound.frames, rate_hz=sound.samplerate)
+    if start >= stop:
+        raise Rejected(Reason.EMPTY_AUDIO, f"no sample of the recording, which has {sound.frames}")
+    check_size(stop - start, channels=sound.channels)
+    sound.seek(start)
+    samples: np.ndarray = sound.read(frames=stop - start, dtype="float32", always_2d=True)
+    if len(samples) < stop - start:
+        message = f"{len(samples)} samples of a part of {stop - start}: the recording is cut off or damaged"
+        raise Rejected(Reason.TRUNCATED_AUDIO, message)
+    return samples
+
+
+def _read_mp3(file: WatchedFile, *, start: int, stop: int | None, rate_hz: int) -> np.ndarray:
+    if stop is not None and start >= stop:
+        raise Rejected(Reason.EMPTY_AUDIO, "no sample of the recording")
+    samples = read_mp3_part(file, start=start, stop=stop, rate_hz=rate_hz, max_values=MAX_DECODED_BYTES // 4)
+    if stop is not None:
+        _within(stop, frames=start + len(samples), rate_hz=rate_hz)
+    return samples
+
+
+def _within(stop: int, *, frames: int, rate_hz: int) -> int:
+    """The end of a part, at most that of its recording; raises Rejected if the recording ends too early."""
+    if stop - frames > MAX_OVERSHOOT_S * rate_hz:
+        message = f"the part ends at {stop / rate_hz:.3f} s, the recording at {frames / rate_hz:.3f} s"
+        raise Rejected(Reason.TRUNCATED_AUDIO, message)
+    return min(stop, frames)
+
+
+def _wav(samples: np.ndarray, *, rate_hz: int) -> bytes:
+    """A wav of float32 samples [S, channels]; libsndfile's own would hold the time of day."""
+    data = np.ascontiguousarray(samples, "<f4").tobytes()
+    channels = samples.shape[1]
+    kind = struct.pack("<HHIIHH", FLOAT_WAV, channels, rate_hz, rate_hz * channels * 4, channels * 4, 32)
+    chunks = b"WAVEfmt " + struct.pack("<I", len(kind)) + kind + b"data" + struct.pack("<I", len(data))
+    return b"RIFF" + struct.pack("<I", len(chunks) + len(data)) + chunks + data

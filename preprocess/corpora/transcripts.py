@@ -1,0 +1,126 @@
+"""Long recordings, each with a file of times and texts beside it: subtitles, labels, or a TextGrid.
+
+root/
+    <any folders>/
+        <name>.flac             or another audio format, suffix in upper or lower case
+        <name>.srt or .vtt      subtitles
+        <name>.txt              labels of Audacity: start<tab>end<tab>text
+        <name>.TextGrid         of Praat, as the Montreal Forced Aligner writes it; `tier: words` names the tier
+
+An utterance is the part of its recording between two times, cut to the sample; its id is the path of the recording,
+and the milliseconds where it begins and ends. Intervals of a TextGrid without text are pauses and are left out.
+A recording with several such files, or with none, is rejected; `suffix: .srt` reads one kind only. Files are UTF-8;
+a TextGrid may be UTF-16.
+A text without times must be aligned first, for example by the Montreal Forced Aligner or WhisperX.
+Language: configured. Speaker: configured, else the source's name.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from preprocess.audio_formats import AUDIO_SUFFIXES
+from preprocess.corpora.cues import CUE_READERS, Cue
+from preprocess.corpora.folders import walk
+from preprocess.corpora.metadata import decode
+from preprocess.corpora.sidecar import NamedFile, audio_files, files_with_suffix
+from preprocess.corpora.source import SourceConfig, audio_path, corpus_not_found, make_utterance, row_rejection
+from preprocess.parts import part_id, part_path
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from shared.errors import UserError
+
+MAX_TRANSCRIPT_BYTES = 1 << 24  # a day of speech takes 2 MB, as words in a TextGrid 10 MB
+
+
+class Transcripts(SourceConfig):
+    """Reads a folder of recordings with times and texts: every recording below root."""
+
+    reader: Literal["transcripts"]
+    suffix: Literal[".srt", ".vtt", ".txt", ".TextGrid"] | None = None  # of the files of times; null: any of them
+    tier: str | None = None  # of TextGrids; null: the only one
+
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        language = self.required_language(name=name)
+        suffixes = tuple(CUE_READERS) if self.suffix is None else (self.suffix.lower(),)
+        found = False
+        for _, files in walk(self.root):
+            audio, transcripts = audio_files(files), files_with_suffix(files, suffixes)
+            found = found or bool(audio)
+            for file in audio:
+                beside = [path for stem, path in transcripts if stem == file.stem]
+                yield from self._cut(file, beside, name=name, language=language)
+            stems = {stem for stem, _ in audio}
+            absent = Rejected(Reason.MISSING_AUDIO, "no recording of these times and texts")
+            for path in (path for stem, path in transcripts if stem not in stems):
+                yield row_rejection(path, root=self.root, name=name, language=language, error=absent)
+        if not found:
+            raise corpus_not_found(
+                [self.root / "**" / f"*{suffix}" for suffix in AUDIO_SUFFIXES], name=name, reader=self.reader
+            )
+
+    def _cut(
+        self, file: NamedFile, transcripts: Sequence[Path], *, name: str, language: str
+    ) -> Iterator[Utterance | Rejection]:
+        path = file.path
+        try:
+            path = _only(transcripts)
+            found = [*CUE_READERS[path.suffix.lower()](_read_lines(path), tier=self.tier)]
+        except Rejected as error:
+            yield row_rejection(path, root=self.root, name=name, language=language, error=error)
+            return
+        for number, cue in found:
+            try:
+                yield self._utterance(file, cue, name=name, language=language)
+            except Rejected as error:
+                yield row_rejection(path, root=self.root, name=name, line=number, language=language, error=error)
+
+    def _utterance(self, file: NamedFile, cue: Cue | Rejected, *, name: str, language: str) -> Utterance:
+        if isinstance(cue, Rejected):
+            raise cue
+        recording = (file.path.parent.relative_to(self.root) / file.stem).as_posix()
+        path = audio_path(file.path.parent, file.path.name)
+        return make_utterance(
+            name,
+            utterance_id=part_id(recording, start_s=cue.start_s, end_s=cue.end_s),
+            audio_path=part_path(path, start_s=cue.start_s, end_s=cue.end_s),
+            text=cue.text,
+            language=language,
+            speaker=self.speaker or name,
+        )
+
+
+def _only(transcripts: Sequence[Path]) -> Path:
+    """The file of times and texts; raises Rejected if there is none, or if there are several."""
+    if not transcripts:
+        raise Rejected(Reason.EMPTY_TEXT, "no file with the times and texts of this recording")
+    if len(transcripts) > 1:
+        names = ", ".join(path.name for path in transcripts)
+        raise Rejected(Reason.BAD_METADATA_ROW, f"several files of times and texts: {names}; name one kind as `suffix`")
+    return transcripts[0]
+
+
+def _read_lines(path: Path) -> list[str]:
+    """The lines of a file of times and texts.
+
+    Raises:
+        Rejected: the file is too large, or is neither UTF-8 nor UTF-16.
+        UserError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_TRANSCRIPT_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{path}: cannot read the times and texts ({error.strerror})") from error
+    if len(data) > MAX_TRANSCRIPT_BYTES:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"over {MAX_TRANSCRIPT_BYTES} bytes of times and texts")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        try:
+            text = data.decode("utf-16")
+        except UnicodeDecodeError as error:
+            raise Rejected(Reason.BAD_METADATA_ROW, f"not UTF-16: {error.reason}") from error
+    else:
+        text = decode(data.removeprefix(codecs.BOM_UTF8))
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
