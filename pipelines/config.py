@@ -71,7 +71,8 @@ class BuildConfig(Config):
 def config_document(config: BuildConfig) -> bytes:
     """The config as YAML with all defaults, but without settings that do not change the dataset."""
     values = config.model_dump(mode="json", exclude={"workers"})
-    for source in values["sources"].values():  # a config without licences gives the bytes of before there were any
-        if source["license"] is None:
-            del source["license"]
+    for source in values["sources"].values():  # without them, the bytes are those of before there were any
+        for name in ("license", "include", "exclude"):
+            if source[name] is None:
+                del source[name]
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True).encode()

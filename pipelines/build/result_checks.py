@@ -11,7 +11,7 @@ from shared.errors import UserError
 from shared.storage_path import StoragePath
 
 # without a rejection that counts as a failure, the caps of the config rejected everything
-EXCLUDED = "max_utterances or max_hours excludes all"
+EXCLUDED = "a limit or a list of the config (max_utterances, max_hours, include, exclude) excludes all"
 
 
 # One bad clip of twelve is no sign of a broken language; fewer utterances count among all only.

@@ -53,7 +53,7 @@ class ShardPlan(NamedTuple):
 
 
 def is_selected(element: Element) -> bool:
-    """False for rows that `max_utterances` excludes."""
+    """False for rows that the config leaves out."""
     return isinstance(element, Utterance) or element.reason != Reason.NOT_SELECTED
 
 
@@ -74,7 +74,7 @@ def plan_shards(
 ) -> ShardPlan:
     """List every source once and divide each split into shards of about `utterances_per_shard`.
 
-    Rows that `max_utterances` excludes are assigned to shards, but do not count towards the number of shards.
+    Rows that the config leaves out are assigned to shards, but do not count towards the number of shards.
 
     Args:
         listing: takes every element up.

@@ -163,7 +163,7 @@ def _rejected(reasons: Sequence[ReasonTotals], *, read: int) -> Aspect:
     fraction = count / max(read, 1)
     most = ", ".join(f"{row.utterances:,} {row.reason.replace('_', ' ')}" for row in errors[:3])
     others = sum(row.utterances for row in reasons) - count
-    excluded = f"; {others:,} more exceed max_utterances or max_hours" if others else ""
+    excluded = f"; the config leaves out {others:,} more" if others else ""
     title = f"{format_percent(fraction)} of the utterances were rejected" if count else "No utterance was rejected"
     detail = f"{count:,} of {read:,}" + f": {most}" * bool(most) + excluded
     return Aspect(OK if fraction <= FEW_REJECTED else WARNING, title, detail)

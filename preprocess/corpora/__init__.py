@@ -6,7 +6,6 @@ expects. Readers read metadata only, never audio, and stream it: a corpus of any
 
 from __future__ import annotations
 
-import heapq
 import sys
 import typing
 from collections.abc import Iterator
@@ -29,13 +28,13 @@ from preprocess.corpora.ljspeech import LJSpeech
 from preprocess.corpora.m_ailabs import MAILabs
 from preprocess.corpora.mls import MLS
 from preprocess.corpora.nemo import NeMo
+from preprocess.corpora.selection import select
 from preprocess.corpora.source import SourceConfig
 from preprocess.corpora.table import Table
 from preprocess.corpora.transcripts import Transcripts
 from preprocess.corpora.vctk import VCTK
-from preprocess.utterance import Reason, Rejection, Utterance
+from preprocess.utterance import Rejection, Utterance
 from shared.errors import UserError, cwd_hint
-from shared.hashing import sort_key
 
 Source = Annotated[
     AISHELL3
@@ -74,39 +73,9 @@ def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Reje
     """Read a configured source: its utterances, and rejections of its invalid rows.
 
     Raises:
-        UserError: the corpus is not found at its root.
+        UserError: the corpus is not found at its root, or a list of ids cannot be read.
     """
     if not source.root.is_dir():
         message = f"sources.{name}.root: no such directory {source.root}{cwd_hint(source.root)}"
         raise UserError(f"{message}; expected the folder of the corpus")
-    elements = source.utterances(name=name)
-    return elements if source.max_utterances is None else _first_by_hash(elements, count=source.max_utterances)
-
-
-def _first_by_hash(elements: Iterator[Utterance | Rejection], *, count: int) -> Iterator[Utterance | Rejection]:
-    """The first `count` utterances in the order of their hashes, and rejections of all others.
-
-    Memory holds the selected utterances only. One that a later utterance replaces is rejected at that moment.
-    """
-    heap: list[tuple[int, str, Utterance]] = []  # largest hash first: the first one to be replaced
-    for element in elements:
-        if isinstance(element, Rejection):
-            yield element
-            continue
-        entry = (-sort_key(element.id)[0], repr(element), element)  # ids can repeat
-        if len(heap) < count:
-            heapq.heappush(heap, entry)
-        else:
-            yield _not_selected(heapq.heappushpop(heap, entry)[2], count=count)
-    yield from (utterance for _, _, utterance in heap)
-
-
-def _not_selected(utterance: Utterance, *, count: int) -> Rejection:
-    return Rejection(
-        id=utterance.id,
-        audio_path=utterance.audio_path,
-        language=utterance.language,
-        stage="corpus",
-        reason=Reason.NOT_SELECTED,
-        message=f"not among the {count} that max_utterances chose by hash",
-    )
+    return select(source.utterances(name=name), source=source, name=name)

@@ -59,6 +59,8 @@ class SourceConfig(Config):
     # of the corpus, such as CC-BY-4.0 (SPDX) or "public domain"; the descriptions of the dataset state it
     license: str | None = pydantic.Field(None, pattern=f"^{LICENSE.pattern}$")
     weight: float = pydantic.Field(1.0, gt=0, le=100)  # how often an epoch of training uses each utterance
+    include: Path | None = None  # a text file with an id a line: only these utterances are taken
+    exclude: Path | None = None  # the same: these utterances are not taken
     max_utterances: int | None = pydantic.Field(None, ge=1)  # number of utterances, chosen by hash before decoding
     max_hours: float | None = pydantic.Field(None, gt=0)  # hours of utterances that pass the checks, chosen by hash
     max_hours_per_speaker: float | None = pydantic.Field(None, gt=0)  # the same for each speaker

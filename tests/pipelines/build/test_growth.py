@@ -94,6 +94,16 @@ def test_of_a_corpus_that_grows_only_the_new_clips_are_prepared(corpus: Corpus) 
 
 
 @pytest.mark.slow
+def test_clips_that_a_list_leaves_out_cost_no_others_and_come_back_alone(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_text("ljspeech/N3\tclicks\nN7\n")
+    words = f"sources.ljspeech.exclude={tmp_path}/bad.txt"
+    assert corpus.build(words) == set()
+    corpus.check_is_that_of_a_build_from_nothing(words)
+    assert corpus.build() == {"N3", "N7"}
+    corpus.check_is_that_of_a_build_from_nothing()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("per_shard", [1, 3, 24])
 def test_another_number_of_shards_takes_all_records_over(corpus: Corpus, per_shard: int) -> None:
     before, words = shards(corpus.data), f"utterances_per_shard={per_shard}"
