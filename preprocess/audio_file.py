@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from preprocess.audio_parts import read_part
-from preprocess.parts import split_part
+from preprocess.parts import names_a_file, recording_of, split_member, split_part
 from preprocess.utterance import Reason, Rejected
 from shared.files import file_sha256
 
@@ -30,10 +30,10 @@ def read_audio_file(path: str) -> bytes:
     """Read a recording; try again after growing pauses if the disk fails.
 
     Args:
-        path: of a file, or of a part of it (`preprocess.parts`), however long the file is.
+        path: of a file, or of a part or a member of it (`preprocess.parts`), however long the file is.
 
     Returns:
-        The bytes of the file; of a part those of a wav that holds its samples.
+        The bytes of the file or of the member; of a part those of a wav that holds its samples.
 
     Raises:
         Rejected: the file is absent, not a regular file, or too large; or it does not hold the part.
@@ -50,14 +50,21 @@ def read_audio_file(path: str) -> bytes:
 
 
 def _read_audio_file(path: str) -> bytes:
-    part = split_part(path)
-    with _open(path if part is None else part.path) as file:
+    part, member = split_part(path), split_member(path)
+    with _open(recording_of(path)) as file:
         if part is not None:
             return read_part(file, start_s=part.start_s, end_s=part.end_s)
-        if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
+        size = os.fstat(file.fileno()).st_size if member is None else member.size_bytes
+        if size > MAX_FILE_BYTES:
             raise Rejected(Reason.UNDECODED_LENGTH, f"over {MAX_FILE_BYTES} bytes: {path}")
         with open(file.fileno(), "rb", closefd=False) as buffered:  # `FileIO.read` may return less than there is
-            return buffered.read(MAX_FILE_BYTES)
+            if member is None:
+                return buffered.read(MAX_FILE_BYTES)
+            buffered.seek(member.start)
+            data = buffered.read(size)
+    if len(data) < size:
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{len(data)} of {size} bytes: the archive is cut off: {path}")
+    return data
 
 
 def _open(path: str) -> io.FileIO:
@@ -77,9 +84,9 @@ def _open(path: str) -> io.FileIO:
 
 
 def recording_sha256(path: str) -> tuple[str, str]:
-    """(sha256, "") of a recording, or of the wav of a part of it; ("", reason) if it cannot be read."""
+    """(sha256, "") of what `read_audio_file` reads; ("", reason) if it cannot be read."""
     try:
-        if split_part(path) is not None:
+        if not names_a_file(path):
             return hashlib.sha256(read_audio_file(path)).hexdigest(), ""
         if not stat.S_ISREG(Path(path).stat().st_mode):  # reading a device or a pipe may never end
             return "", "no regular file"

@@ -1,7 +1,9 @@
-"""Parts of recordings: a path with the seconds of a part, as in `talk.flac#t=12.5,17.25`.
+"""Paths of recordings that are not files of their own: parts of recordings, and members of archives.
 
-The form is that of W3C Media Fragments URI 1.0 (section 4.2.1, "Normal Play Time"). Without an end, as in
-`talk.flac#t=12.5`, the part reaches to the end of the recording.
+`talk.flac#t=12.5,17.25` is the part between two times, in seconds: the form is that of W3C Media Fragments URI 1.0
+(section 4.2.1, "Normal Play Time"). Without an end, as in `talk.flac#t=12.5`, it reaches to the end of the recording.
+`shard-0001.tar#bytes=1536-206335` are the bytes of a file between two places, both included, as in a header `Range` of
+HTTP (RFC 9110, section 14.1.2): those of a member of an archive that is not compressed.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ MAX_RECORDING_S = 1e6  # eleven days
 _MARK = "#t="
 _DECIMALS = 9  # a nanosecond: a sample of 384 kHz takes 2,600
 _PART = re.compile(r"(?P<path>.+)#t=(?P<start>\d+(\.\d+)?)(,(?P<end>\d+(\.\d+)?))?", re.ASCII | re.DOTALL)
+_BYTES_MARK = "#bytes="
+_MEMBER = re.compile(r"(?P<path>.+)#bytes=(?P<first>\d{1,18})-(?P<last>\d{1,18})", re.ASCII | re.DOTALL)
 
 
 class Part(NamedTuple):
@@ -49,10 +53,36 @@ def split_part(path: str) -> Part | None:
     return Part(match["path"], float(match["start"]), None if end is None else float(end))
 
 
+class Member(NamedTuple):
+    """A member of an archive."""
+
+    path: str  # of the archive
+    start: int  # its first byte
+    size_bytes: int
+
+
+def member_path(path: str, *, start: int, size_bytes: int) -> str:
+    """The path of a member of an archive."""
+    return f"{path}{_BYTES_MARK}{start}-{start + size_bytes - 1}"
+
+
+def split_member(path: str) -> Member | None:
+    """The member that a path names; None if it names none."""
+    if _BYTES_MARK not in path or (match := _MEMBER.fullmatch(path)) is None:
+        return None
+    first, last = int(match["first"]), int(match["last"])
+    return Member(match["path"], first, last - first + 1) if first <= last else None
+
+
+def names_a_file(path: str) -> bool:
+    """Whether a path names a whole file, neither a part nor a member of one."""
+    return split_part(path) is None and split_member(path) is None
+
+
 def recording_of(path: str) -> str:
-    """The path of the file that holds a recording or a part of it."""
-    part = split_part(path)
-    return path if part is None else part.path
+    """The path of the file that holds a recording, a part of it, or the archive with it."""
+    inside = split_part(path) or split_member(path)
+    return path if inside is None else inside.path
 
 
 def part_id(recording_id: str, *, start_s: float, end_s: float | None) -> str:

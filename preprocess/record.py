@@ -11,7 +11,7 @@ import numpy as np
 from preprocess.audio import decode_audio, resample
 from preprocess.audio_file import PAUSES_S, TRANSIENT, read_audio_file
 from preprocess.mel import log_mel, moments
-from preprocess.parts import split_part
+from preprocess.parts import names_a_file
 from preprocess.processing import process
 from preprocess.quality import Quality, measure_quality
 from preprocess.text import prepare_text, spoken_characters
@@ -122,8 +122,8 @@ class Preparation:
         return Sentence(prepared.text, tokens, unknown, prepared.unread_numbers)
 
     def _read_file(self, path: str) -> bytes:
-        if self.mel_dtype == NO_MEL and split_part(path) is not None:
-            message = f"a part of a recording; with mel_dtype={NO_MEL} the trainer reads whole wavs"
+        if self.mel_dtype == NO_MEL and not names_a_file(path):
+            message = f"a part of a file; with mel_dtype={NO_MEL} the trainer reads files that are whole wavs"
             raise Rejected(Reason.NOT_PLAIN_WAV, message)
         return read_audio_file(path)
 

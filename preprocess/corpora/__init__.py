@@ -33,6 +33,7 @@ from preprocess.corpora.source import SourceConfig
 from preprocess.corpora.table import Table
 from preprocess.corpora.transcripts import Transcripts
 from preprocess.corpora.vctk import VCTK
+from preprocess.corpora.webdataset import WebDataset
 from preprocess.utterance import Rejection, Utterance
 from shared.errors import UserError, cwd_hint
 
@@ -54,7 +55,8 @@ Source = Annotated[
     | NeMo
     | Table
     | Transcripts
-    | VCTK,
+    | VCTK
+    | WebDataset,
     pydantic.Field(discriminator="reader"),
 ]
 

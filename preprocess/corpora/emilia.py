@@ -1,4 +1,4 @@
-"""Emilia, unpacked, or any folder whose recordings have a JSON file each.
+"""Emilia, unpacked, or any folder whose recordings have a JSON file each. `webdataset` reads its tars.
 
 root/
     <any folders>/

@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 
 import pydantic
 
-from preprocess.parts import split_part
+from preprocess.parts import names_a_file
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.config import Config
 from shared.errors import UserError
@@ -204,8 +204,8 @@ def _checked_path(root: Path, parts: tuple[str, ...], *, may_be_absolute: bool) 
         raise Rejected(Reason.UNSAFE_PATH, f"{shown(str(relative))} leads out of the corpus")
     if _UNPRINTABLE.search(str(relative)):
         raise Rejected(Reason.UNSAFE_PATH, f"{shown(str(relative))} is not printable")
-    if split_part(str(relative)) is not None:
-        raise Rejected(Reason.UNSAFE_PATH, f"{shown(str(relative))} ends as the path of a part of a recording does")
+    if not names_a_file(str(relative)):
+        raise Rejected(Reason.UNSAFE_PATH, f"{shown(str(relative))} ends as the path of a part of a file does")
     return str(root / relative)
 
 

@@ -57,7 +57,7 @@ def test_a_part_of_a_recording_has_no_place_in_a_dataset_without_mels(prepare: P
     refused = dataclasses.replace(prepare, mel_dtype="none")(part)
     assert isinstance(refused, Rejection)
     assert (refused.stage, refused.reason) == ("audio", Reason.NOT_PLAIN_WAV)
-    assert refused.message == "a part of a recording; with mel_dtype=none the trainer reads whole wavs"
+    assert refused.message == "a part of a file; with mel_dtype=none the trainer reads files that are whole wavs"
 
 
 def utterance_of(audio_path: Path | str, *, text: str = "The kettle is singing again.") -> Utterance:

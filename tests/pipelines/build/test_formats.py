@@ -1,7 +1,8 @@
-"""Recordings as telephones and browsers make them give the dataset that the same sound as wav gives."""
+"""Recordings in other containers and in archives give the dataset that the same sound as wav gives."""
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +33,8 @@ def make_corpus(root: Path, kinds: dict[str, tuple[str, str, str]]) -> Path:
     return root
 
 
-def built(root: Path, *, data: Path) -> Dataset:
-    source = f"sources={{one: {{reader: folder, root: {root}, language: en}}}}"
+def built(root: Path, *, data: Path, reader: str = "folder") -> Dataset:
+    source = f"sources={{one: {{reader: {reader}, root: {root}, language: en, speaker: anna}}}}"
     builds.build(data, overrides=[source, "validation_fraction=0", "max_rejected_fraction=0"])
     return Dataset.open(data)
 
@@ -46,6 +47,24 @@ def test_sound_without_loss_in_other_containers_gives_the_mels_of_wavs(tmp_path:
         {"a": (".m4a", "ipod", "alac"), "b": (".mka", "matroska", "flac"), "c": (".M4A", "mov", "pcm_s16le")},
     )
     expected, found = (built(root, data=tmp_path / f"data-{root.name}") for root in (plain, other))
+    check_is_the_same(found, expected)
+
+
+@pytest.mark.slow
+def test_recordings_in_tars_give_the_mels_of_the_files(tmp_path: Path) -> None:
+    plain, tars = make_corpus(tmp_path / "plain", dict.fromkeys(TEXTS, (".wav", "wav", ""))), tmp_path / "tars"
+    tars.mkdir()
+    for number, names in enumerate(("a", "bc")):
+        with tarfile.open(tars / f"part-{number}.tar", "w") as archive:
+            for path in sorted(path for path in plain.iterdir() if path.stem in names):
+                archive.add(path, arcname=path.name)
+    expected = built(plain, data=tmp_path / "data-plain")
+    found = built(tars, data=tmp_path / "data-tars", reader="webdataset")
+    check_is_the_same(found, expected)
+    assert len(trace(found, str(tars / "part-1.tar"), reproduce=False)) == 2
+
+
+def check_is_the_same(found: Dataset, expected: Dataset) -> None:
     assert sorted(record.utterance_id for record in found.records("train")) == [f"one/{name}" for name in TEXTS]
     for record in found.records("train"):
         np.testing.assert_array_equal(record.mel, expected.record(record.utterance_id).mel)

@@ -1,0 +1,182 @@
+"""Tars in the layout of WebDataset, in which Emilia and others are published.
+
+root/
+    <any folders>/
+        <name>.tar              not compressed; `files` names some of them, such as EN/*.tar
+            <key>.mp3           or another audio format
+            <key>.txt           the text, or:
+            <key>.json          {"text": …, "speaker": …, "language": …}; `text`, `speaker` name other keys
+
+The members of one key lie one after the other; a key is the name up to the first dot. An utterance's id is its key.
+Recordings are read where they lie: nothing is unpacked. Links and sparse members are rejected.
+Language: configured, else from the JSON. Speaker: configured, else from the JSON, else the source's name.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+import tarfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Literal, NamedTuple
+
+from preprocess.audio_formats import AUDIO_SUFFIXES
+from preprocess.corpora.folders import walk
+from preprocess.corpora.json_rows import json_object
+from preprocess.corpora.metadata import decode
+from preprocess.corpora.source import (
+    MAX_TEXT_CHARACTERS,
+    SourceConfig,
+    audio_path,
+    corpus_not_found,
+    make_utterance,
+    row_language,
+    row_rejection,
+)
+from preprocess.parts import member_path
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from shared.errors import UserError
+
+MAX_TEXT_BYTES = 4 * MAX_TEXT_CHARACTERS
+MAX_JSON_BYTES = 1 << 20
+MAX_HEADER_BYTES = 1 << 16  # of a long name and the like
+
+
+class TarMember(NamedTuple):
+    """A file in a tar, and its suffix in lower case: what stands behind the first dot of its name."""
+
+    info: tarfile.TarInfo
+    suffix: str
+
+
+class WebDataset(SourceConfig):
+    """Reads tars of WebDataset: every key with a recording."""
+
+    reader: Literal["webdataset"]
+    files: str = "*.tar"  # the tars, relative to root; a * stands for folders too
+    text: str = "text"  # the key of the text in the JSON
+    speaker_key: str = "speaker"  # the key of the speaker in the JSON
+
+    def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
+        found = False
+        for path in _matching(self.root, self.files):
+            found = True
+            yield from self._read(path, name=name)
+        if not found:
+            raise corpus_not_found([self.root / self.files], name=name, reader=self.reader)
+
+    def _read(self, path: Path, *, name: str) -> Iterator[Utterance | Rejection]:
+        language = self.language or ""
+        try:
+            with path.open("rb") as opened:
+                file = BoundedFile(opened)
+                for key, members in itertools.groupby(_members(file, path=path), lambda one: _key(one.info.name)):
+                    try:
+                        yield self._utterance(key, [*members], file=opened, path=path, name=name)
+                    except Rejected as error:
+                        yield row_rejection(path / key, root=self.root, name=name, language=language, error=error)
+        except (tarfile.TarError, EOFError, ValueError) as error:
+            damaged = Rejected(Reason.BAD_METADATA_ROW, f"no tar, or damaged or cut off: {error}")
+            yield row_rejection(path, root=self.root, name=name, language=language, error=damaged)
+        except OSError as error:
+            raise UserError(f"{path}: cannot read the tar ({error.strerror})") from error
+
+    def _utterance(
+        self, key: str, members: Sequence[TarMember], *, file: IO[bytes], path: Path, name: str
+    ) -> Utterance:
+        audio = [one for one in members if f".{one.suffix.rpartition('.')[2]}" in AUDIO_SUFFIXES]
+        if len(audio) != 1:
+            reason = Reason.BAD_METADATA_ROW if audio else Reason.MISSING_AUDIO
+            raise Rejected(reason, f"{len(audio)} recordings among {', '.join(one.suffix for one in members)[:200]}")
+        info = audio[0].info
+        if not info.isreg() or info.issparse():
+            raise Rejected(Reason.UNSAFE_PATH, "the recording is no plain member of the tar")
+        if info.size == 0:
+            raise Rejected(Reason.EMPTY_AUDIO, "the recording has no bytes")
+        said = _sidecar(members, file=file)
+        return make_utterance(
+            name,
+            utterance_id=key,
+            audio_path=member_path(audio_path(path.parent, path.name), start=info.offset_data, size_bytes=info.size),
+            text=_value(said, self.text),
+            language=self.language or row_language(_value(said, "language")),
+            speaker=self.speaker or _value(said, self.speaker_key) or name,
+        )
+
+
+def _matching(root: Path, pattern: str) -> Iterator[Path]:
+    for folder, entries in walk(root):
+        for entry in entries:
+            path = folder / entry.name
+            if fnmatch.fnmatchcase(path.relative_to(root).as_posix(), pattern):
+                yield path
+
+
+class BoundedFile:
+    """A file of which no more than a header is read at once: a tar may state a name of gigabytes."""
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= MAX_HEADER_BYTES:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return self._file.read(size)
+
+
+def _members(file: BoundedFile, *, path: Path) -> Iterator[TarMember]:
+    """The members of a tar, in their order.
+
+    Raises:
+        tarfile.TarError: it is no tar, or damaged, or its end is missing.
+    """
+    with tarfile.open(path, "r:", fileobj=file) as tar:  # type: ignore[call-overload]
+        count = 0
+        while (info := tar.next()) is not None:
+            count += 1
+            tar.members.clear()
+            if not info.isdir():
+                yield TarMember(info, PurePosixPath(info.name).name.partition(".")[2].lower())
+        file.seek(tar.offset)
+        if any(file.read(tarfile.BLOCKSIZE)) or file.tell() < tar.offset + tarfile.BLOCKSIZE:
+            raise tarfile.ReadError("its end is missing")
+        if count == 0:
+            raise tarfile.ReadError("it has no members")
+
+
+def _key(member: str) -> str:
+    """The name of a member up to the first dot of its last part."""
+    path = PurePosixPath(member)
+    return (path.parent / path.name.partition(".")[0]).as_posix()
+
+
+def _sidecar(members: Sequence[TarMember], *, file: IO[bytes]) -> dict[str, Any]:
+    """What the JSON and the text of a key say; the text of a .txt goes first."""
+    said: dict[str, Any] = {}
+    for member in members:
+        if member.suffix == "json":
+            said = json_object(decode(_content(member, file=file, max_bytes=MAX_JSON_BYTES))) | said
+    for member in members:
+        if member.suffix == "txt":
+            said["text"] = decode(_content(member, file=file, max_bytes=MAX_TEXT_BYTES)).strip()
+    return said
+
+
+def _content(member: TarMember, *, file: IO[bytes], max_bytes: int) -> bytes:
+    if member.info.size > max_bytes or not member.info.isreg():
+        message = f"the {member.suffix} has over {max_bytes} bytes, or is no plain file"
+        raise Rejected(Reason.TEXT_TOO_LONG, message)
+    file.seek(member.info.offset_data)
+    return file.read(member.info.size)
+
+
+def _value(said: dict[str, Any], key: str) -> str:
+    """A value as text, empty where there is none; raises Rejected if it is neither text nor a whole number."""
+    value = said.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{key!r} is a {type(value).__name__}, expected text")
+    return str(value)
