@@ -1,7 +1,8 @@
-"""Reads a part of a long recording: libsndfile goes to its first sample, and nothing before it is decoded.
+"""Reads a part of a long recording: from its first sample on, and nothing long before it is decoded.
 
-Of mp3, FFmpeg reads parts: libsndfile does not come to the same samples as from the start (errors up to 0.05 of full
-scale), and prints a line for each part. Of formats that only `containers` reads, no part can be read.
+libsndfile reads parts of its formats except mp3, of which it does not come to the same samples as from the start
+(errors up to 0.05 of full scale), and prints a line for each part. FFmpeg reads parts of mp3, m4a and mp4. Of the other
+formats that only `containers` reads, no part can be read: their times do not tell samples.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from preprocess.audio import MAX_DECODED_BYTES, check_header, check_size
+from preprocess.audio import MAX_DECODED_BYTES, check_header, check_rate, check_size
+from preprocess.container_parts import check_parts
 from preprocess.containers import find_demuxer
-from preprocess.mp3_parts import read_mp3_part
+from preprocess.ffmpeg_parts import read_ffmpeg_part
 from preprocess.utterance import Reason, Rejected
 
 HEAD_BYTES = 1 << 16  # enough for `find_demuxer`
 MAX_OVERSHOOT_S = 0.1  # alignments round; a part that ends so far behind its recording ends with it
+MAX_MP4_BYTES = 1 << 28  # ten hours at 64 kbit/s; it is held in memory
+REMEDY = "make a FLAC of it: ffmpeg -i RECORDING RECORDING.flac"
 FLOAT_WAV = 3  # the tag of IEEE floating point in a wav
 
 
@@ -77,39 +81,53 @@ def read_part(file: io.RawIOBase, *, start_s: float, end_s: float | None) -> byt
 def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np.ndarray, int]:
     """Samples [S, channels] float32 and their rate."""
     demuxer = find_demuxer(file.read(HEAD_BYTES) or b"")
-    if demuxer is not None:
-        remedy = "make a FLAC of it: ffmpeg -i RECORDING RECORDING.flac"
-        raise Rejected(Reason.UNREADABLE_AUDIO, f"no part of a recording in the format {demuxer} can be read; {remedy}")
     file.seek(0)
+    if demuxer == "mov":
+        return _read_by_ffmpeg(io.BytesIO(_checked(file)), demuxer=demuxer, start_s=start_s, end_s=end_s)
+    if demuxer is not None:
+        message = f"no part of a recording in the format {demuxer} can be read; {REMEDY}"
+        raise Rejected(Reason.UNREADABLE_AUDIO, message)
     with soundfile.SoundFile(file) as sound:
         check_header(sound)
-        rate_hz = sound.samplerate
-        start, stop = round(start_s * rate_hz), None if end_s is None else round(end_s * rate_hz)
         if sound.format not in ("MP3", "MPEG"):
-            return _read_sound(sound, start=start, stop=stop), rate_hz
+            return _read_sound(sound, start_s=start_s, end_s=end_s), sound.samplerate
     file.seek(0)
-    return _read_mp3(file, start=start, stop=stop, rate_hz=rate_hz), rate_hz
+    return _read_by_ffmpeg(file, demuxer="mp3", start_s=start_s, end_s=end_s)
 
 
-def _read_sound(sound: soundfile.SoundFile, *, start: int, stop: int | None) -> np.ndarray:
-    stop = sound.frames if stop is None else _within(stop, frames=sound.frames, rate_hz=sound.samplerate)
+def _checked(file: WatchedFile) -> bytes:
+    """An mp4 whose boxes are as they should be; FFmpeg would believe them all."""
+    data = bytearray()
+    while chunk := file.read(MAX_MP4_BYTES >> 8):
+        data += chunk
+        if len(data) > MAX_MP4_BYTES:
+            raise Rejected(Reason.UNDECODED_LENGTH, f"an mp4 of over {MAX_MP4_BYTES} bytes; {REMEDY}")
+    check_parts(bytes(data), demuxer="mov")
+    return bytes(data)
+
+
+def _read_by_ffmpeg(file: io.IOBase, *, demuxer: str, start_s: float, end_s: float | None) -> tuple[np.ndarray, int]:
+    samples, rate_hz = read_ffmpeg_part(
+        file, demuxer=demuxer, start_s=start_s, end_s=end_s, max_values=MAX_DECODED_BYTES // 4
+    )
+    check_rate(rate_hz)
+    if end_s is not None:
+        _within(round(end_s * rate_hz), frames=round(start_s * rate_hz) + len(samples), rate_hz=rate_hz)
+    return samples, rate_hz
+
+
+def _read_sound(sound: soundfile.SoundFile, *, start_s: float, end_s: float | None) -> np.ndarray:
+    rate_hz, frames = sound.samplerate, sound.frames
+    start = round(start_s * rate_hz)
+    stop = frames if end_s is None else _within(round(end_s * rate_hz), frames=frames, rate_hz=rate_hz)
     if start >= stop:
-        raise Rejected(Reason.EMPTY_AUDIO, f"no sample of the recording, which has {sound.frames}")
+        raise Rejected(Reason.EMPTY_AUDIO, f"no sample of the recording, which has {frames}")
     check_size(stop - start, channels=sound.channels)
     sound.seek(start)
     samples: np.ndarray = sound.read(frames=stop - start, dtype="float32", always_2d=True)
     if len(samples) < stop - start:
         message = f"{len(samples)} samples of a part of {stop - start}: the recording is cut off or damaged"
         raise Rejected(Reason.TRUNCATED_AUDIO, message)
-    return samples
-
-
-def _read_mp3(file: WatchedFile, *, start: int, stop: int | None, rate_hz: int) -> np.ndarray:
-    if stop is not None and start >= stop:
-        raise Rejected(Reason.EMPTY_AUDIO, "no sample of the recording")
-    samples = read_mp3_part(file, start=start, stop=stop, rate_hz=rate_hz, max_values=MAX_DECODED_BYTES // 4)
-    if stop is not None:
-        _within(stop, frames=start + len(samples), rate_hz=rate_hz)
     return samples
 
 

@@ -70,12 +70,7 @@ def decode_container(
         message = f"{_CALLED[demuxer]}: libsndfile does not read it; FFmpeg does: pip install 'myxtts[formats]'"
         raise Rejected(Reason.UNREADABLE_AUDIO, message) from None
     check_parts(data, demuxer=demuxer)
-    options = {
-        "format_whitelist": demuxer if demuxer != "mov" else "mov,mp4,m4a,3gp,3g2,mj2",
-        "codec_whitelist": ",".join(CODECS),
-        "protocol_whitelist": "none",
-        "max_streams": str(MAX_STREAMS),
-    }
+    options = demuxer_options(demuxer)
     try:
         with av.open(io.BytesIO(data), "r", format=demuxer, options=options, metadata_errors="replace") as container:
             stream = only_stream(container)
@@ -93,6 +88,16 @@ def decode_container(
     if len(samples) > max_duration_s * rate_hz + 1:
         raise Rejected(Reason.UNDECODED_LENGTH, f"longer than {max_duration_s} s")
     return samples, rate_hz
+
+
+def demuxer_options(demuxer: str) -> dict[str, str]:
+    """Options of FFmpeg that leave it one demuxer, the decoders of `CODECS`, and no other file."""
+    return {
+        "format_whitelist": demuxer if demuxer != "mov" else "mov,mp4,m4a,3gp,3g2,mj2",
+        "codec_whitelist": ",".join(CODECS),
+        "protocol_whitelist": "none",
+        "max_streams": str(MAX_STREAMS),
+    }
 
 
 def only_stream(container: av.container.InputContainer) -> Any:
@@ -144,7 +149,12 @@ def _without_padding(samples: np.ndarray, *, stated_s: float, rate_hz: int) -> n
     """The samples up to the length that an mp4 states, if what follows is no more than a frame."""
     if math.isinf(stated_s) or len(samples) - stated_s * rate_hz > MAX_FRAME_SAMPLES:
         return samples
-    return samples[: math.ceil((stated_s + TICK_S) * rate_hz)]
+    return samples[: stated_samples(stated_s, rate_hz=rate_hz)]
+
+
+def stated_samples(stated_s: float, *, rate_hz: int) -> int:
+    """The samples up to the length that an mp4 states; those that follow in the last frame fill it up."""
+    return math.ceil((stated_s + TICK_S) * rate_hz)
 
 
 def frame_samples(frame: av.AudioFrame) -> np.ndarray:
