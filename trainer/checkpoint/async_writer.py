@@ -6,7 +6,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from shared.errors import UserError
-from trainer.checkpoint.checkpoint import NamedVariables, Progress, Snapshot, copy_to_host, write_checkpoint
+from trainer.checkpoint.checkpoint import (
+    NamedVariables,
+    Progress,
+    Snapshot,
+    checkpoint_path,
+    copy_to_host,
+    mark_best,
+    write_checkpoint,
+)
 
 
 class AsyncCheckpointWriter:
@@ -15,7 +23,7 @@ class AsyncCheckpointWriter:
     def __init__(self, run: Path, *, contract: str, max_to_keep: int):
         self._run, self._contract, self._max_to_keep = run, contract, max_to_keep
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="checkpoint")
-        self._pending: Future[Path] | None = None
+        self._pending: list[Future[object]] = []
 
     def __enter__(self) -> AsyncCheckpointWriter:
         return self
@@ -44,11 +52,15 @@ class AsyncCheckpointWriter:
         self.wait()
         snapshot = Snapshot(copy_to_host(variables), progress, self._contract)
         max_to_keep = self._max_to_keep if prune else None
-        self._pending = self._thread.submit(write_checkpoint, self._run, snapshot, max_to_keep=max_to_keep)
+        self._pending.append(self._thread.submit(write_checkpoint, self._run, snapshot, max_to_keep=max_to_keep))
+
+    def mark_best(self, step: int) -> None:
+        """Give the checkpoint of a step, once it is written, the second name of the best; does not wait."""
+        self._pending.append(self._thread.submit(mark_best, checkpoint_path(self._run, step=step)))
 
     def raise_write_error(self) -> None:
         """Raise UserError if the last checkpoint could not be written; does not wait."""
-        if self._pending is not None and self._pending.done():
+        if all(one.done() for one in self._pending):
             self.wait()
 
     def wait(self) -> None:
@@ -57,6 +69,6 @@ class AsyncCheckpointWriter:
         Raises:
             UserError: the checkpoint could not be written.
         """
-        pending, self._pending = self._pending, None
-        if pending is not None:
-            pending.result()
+        pending, self._pending = self._pending, []
+        for one in pending:
+            one.result()

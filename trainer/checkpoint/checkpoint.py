@@ -94,6 +94,11 @@ def copy_to_host(variables: NamedVariables) -> dict[str, np.ndarray]:
     return {name: np.asarray(variable) for name, variable in variables.items()}
 
 
+def checkpoint_path(run: Path, *, step: int) -> Path:
+    """The file of a step's checkpoint."""
+    return run / "checkpoints" / f"step-{step:08d}.safetensors"
+
+
 def list_checkpoints(run: Path) -> list[CheckpointFile]:
     """Return the checkpoints of a run, oldest first."""
     folder = run / "checkpoints"
@@ -192,7 +197,7 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, max_to_keep: int | None) 
         UserError: the disk is full or fails; the last `max_to_keep` before this one are intact.
     """
     folder = run / "checkpoints"
-    path = folder / f"step-{snapshot.progress.step:08d}.safetensors"
+    path = checkpoint_path(run, step=snapshot.progress.step)
     metadata = {
         "progress": _progress_json(snapshot.progress),
         "contract": snapshot.contract,

@@ -172,6 +172,10 @@ class RunState:
         variables = named_variables(self._model, self._optimizer)
         self._writer.save(variables, progress=self.progress, prune=self.skipped_in_row == 0)
 
+    def mark_best(self) -> None:
+        """Mark the checkpoint that was saved last as the best, once it is written."""
+        self._writer.mark_best(self.progress.step)
+
     def raise_write_error(self) -> None:
         """Raise UserError if the last checkpoint could not be written; does not wait."""
         self._writer.raise_write_error()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 from pathlib import Path
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -25,6 +26,16 @@ from trainer.training.incidents import IncidentLog
 from trainer.training.recovery import Recovery, TooManySkippedSteps
 from trainer.training.signals import Interrupted, SignalHandler
 from trainer.training.validation import Validation
+
+
+class ValidationResult(NamedTuple):
+    """What follows from a validation."""
+
+    is_best: bool  # its score is the lowest so far
+    has_changed_rate: bool  # it found a plateau
+
+
+NOT_VALIDATED = ValidationResult(is_best=False, has_changed_rate=False)
 
 
 class TrainLoop:
@@ -162,12 +173,25 @@ class TrainLoop:
         if save_first:
             self._state.mark_validation_pending()
             self._save()
-        is_best = validate and self._validate()
-        save_due = is_best or self._state.is_over or checkpoint_due
+        result = self._validate() if validate else NOT_VALIDATED
+        save_due = result.is_best or self._state.is_over or checkpoint_due
         received = self._sync_stop(validated=validate, save_due=save_due)
-        if (received or save_due) and not (save_first and self._state.progress.validation_pending):
-            self._save()
+        if not save_first:
+            if received or save_due:
+                self._save()
+        elif not self._state.progress.validation_pending:
+            self._save_validated(result, is_last=received is not None or self.is_done)
         self._stop_if(received)
+
+    def _save_validated(self, result: ValidationResult, *, is_last: bool) -> None:
+        """Save what a validation found about the checkpoint from before it.
+
+        The same weights are not written twice: a session that continues from this checkpoint validates it again.
+        """
+        if is_last or result.has_changed_rate:
+            self._save()
+        elif result.is_best:
+            self._state.mark_best()
 
     def _save(self) -> None:
         with self._timer.exclude("checkpoint"):
@@ -180,11 +204,8 @@ class TrainLoop:
             self._logger.log(notice)
         self.last_loss = metrics["loss"]
 
-    def _validate(self) -> bool:
-        """Validate, and return True if the score is the lowest so far.
-
-        The validation stays pending until its loss is known: a signal may interrupt it.
-        """
+    def _validate(self) -> ValidationResult:
+        """Validate; the validation stays pending until its loss is known: a signal may interrupt it."""
         state, step, data = self._state, self._state.progress.step, self._components.data
         state.mark_validation_pending()
         programs = self._validation.programs
@@ -199,11 +220,12 @@ class TrainLoop:
                 should_stop=lambda: self._signals.received is not None,
             )
         if loss is None and self._signals.received:
-            return False
-        if loss is not None and (action := state.update_plateau(loss)):
+            return NOT_VALIDATED
+        action = None if loss is None else state.update_plateau(loss)
+        if action is not None:
             self._incidents.add("plateau", step=step, action=action.kind, reason=action.reason)
             self._logger.log(f"step {step}: {action.reason}")
-        return state.record_validation(score)
+        return ValidationResult(is_best=state.record_validation(score), has_changed_rate=action is not None)
 
     def _sync_stop(self, *, validated: bool, save_due: bool) -> signal.Signals | None:
         """Return the signal that any host received; a checkpoint that is due is saved even if another host is gone."""

@@ -79,7 +79,7 @@ def test_a_full_disk_is_reported_at_the_next_step(disk: Disk, tmp_path: Path) ->
         saver.save(state(), progress=progress(1))
         saver.raise_write_error()
         disk.may_write.set()
-        wait_for(lambda: saver._pending is not None and saver._pending.done())
+        wait_for(lambda: all(one.done() for one in saver._pending))
         with pytest.raises(UserError, match="step 1 cannot be written"):
             saver.raise_write_error()
 

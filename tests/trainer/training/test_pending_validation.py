@@ -10,14 +10,19 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
+import safetensors.numpy
 import tensorflow as tf
 
 from tests.commands import Outcome
 from tests.trainer import toy
 from tests.trainer.toy import EvalStep
-from trainer.checkpoint.checkpoint import find_checkpoint, list_checkpoints
+from trainer.checkpoint import async_writer
+from trainer.checkpoint.checkpoint import Snapshot, find_checkpoint, list_checkpoints
+from trainer.checkpoint.run_state import RunState
 
 SETTINGS = (
     *("steps=4", "log_every=1", "validate_every=2", "checkpoint_every=2", "synthesis_eval.clips=0"),
@@ -137,3 +142,51 @@ def test_a_kill_during_a_validation_loses_no_step_if_a_checkpoint_was_due(
     assert outcome.code == 0, outcome.err
     assert "step 4, the pending validation is done" in outcome.out
     assert steps(tmp_path) == {"train": [1, 2, 3, 4], "validation": [2, 4]}
+
+
+@pytest.mark.slow
+def test_a_validated_checkpoint_is_written_once_and_becomes_the_best_by_a_second_name(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, write = list[int](), async_writer.write_checkpoint
+
+    def counted(run: Path, snapshot: Snapshot, **options: Any) -> Path:
+        written.append(snapshot.progress.step)
+        return write(run, snapshot, **options)
+
+    monkeypatch.setattr(async_writer, "write_checkpoint", counted)
+    settings = ("steps=7", "optimizer.learning_rate=0.01", "kept_checkpoints=9")
+    assert train(*settings).code == 0
+    assert written == [0, 2, 4, 6, 7, 7]  # the last step is validated, and saved as done
+    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    losses = {row["step"]: row["loss"] for row in rows if row["kind"] == "validation"}
+    best = min(losses, key=losses.__getitem__)
+    assert find_checkpoint(tmp_path, "best").step == best
+    names = {one.step: one.path for one in list_checkpoints(tmp_path)}
+    assert (tmp_path / "checkpoints" / "best.safetensors").samefile(names[best])
+
+
+@pytest.mark.slow
+def test_a_kill_after_a_validation_repeats_it_and_ends_as_if_undisturbed(
+    train: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert train().code == 0
+    whole = tmp_path.rename(tmp_path.with_name("whole"))
+    advance = RunState.advance
+
+    def fail(self: RunState, step: int, **options: Any) -> None:
+        if step == 3:
+            raise SystemError("as a kill")
+        advance(self, step, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunState, "advance", fail)
+        with pytest.raises(SystemError):
+            train()
+    assert list_checkpoints(tmp_path)[-1].step == 2
+    assert train().code == 0
+    assert steps(tmp_path)["validation"] == [2, 4]  # rows of a step that is repeated are replaced
+    for name in ("step-00000004", "best"):
+        ends = [safetensors.numpy.load_file(run / "checkpoints" / f"{name}.safetensors") for run in (whole, tmp_path)]
+        for variable, value in ends[0].items():
+            np.testing.assert_array_equal(ends[1][variable], value)
