@@ -48,7 +48,7 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
         Rejected: the bytes are not audio, are empty, cut off, too long, or hold values that are not finite.
     """
     check_truncation(data)
-    _check_ogg(data)
+    check_ogg(data)
     demuxer = find_demuxer(data)
     if demuxer is None:
         samples, rate_hz = _decode(data, max_duration_s=max_duration_s)
@@ -127,7 +127,7 @@ def check_rate(rate_hz: int) -> None:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"a sample rate of {rate_hz} Hz")
 
 
-def _check_ogg(data: bytes) -> None:
+def check_ogg(data: bytes) -> None:
     """Raise Rejected for an ogg whose last page is cut off.
 
     A recorder that is stopped marks no page as the end of the stream. Then the last page must end the file, and a

@@ -86,10 +86,36 @@ def _open(path: str) -> io.FileIO:
 def recording_sha256(path: str) -> tuple[str, str]:
     """(sha256, "") of what `read_audio_file` reads; ("", reason) if it cannot be read."""
     try:
-        if not names_a_file(path):
-            return hashlib.sha256(read_audio_file(path)).hexdigest(), ""
-        if not stat.S_ISREG(Path(path).stat().st_mode):  # reading a device or a pipe may never end
-            return "", "no regular file"
-        return file_sha256(Path(path)), ""
-    except (OSError, ValueError, Rejected) as error:  # ValueError: not a valid path, e.g. with a null byte
-        return "", getattr(error, "strerror", None) or str(error)
+        return hash_recording(path), ""
+    except (OSError, ValueError, Rejected) as error:
+        return "", read_fault(error)
+
+
+def hash_recording(path: str) -> str:
+    """The sha256 of what `read_audio_file` reads; a file may be of any size.
+
+    Raises:
+        OSError: the file is absent, or the disk failed.
+        ValueError: the path is not a valid one, e.g. with a null byte.
+        Rejected: it is no regular file, or does not hold the part.
+    """
+    if not stat.S_ISREG(Path(recording_of(path)).stat().st_mode):  # reading a device or a pipe may never end
+        raise Rejected(Reason.MISSING_AUDIO, "no regular file")
+    return file_sha256(Path(path)) if names_a_file(path) else hashlib.sha256(read_audio_file(path)).hexdigest()
+
+
+def read_fault(error: Exception) -> str:
+    """Why a recording cannot be read, in a few words."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def read_through(path: str) -> None:
+    """Read the bytes of a recording or of the file that holds the part, without decoding them.
+
+    Raises:
+        Rejected: the file is absent or not a regular file.
+        OSError: the disk failed.
+    """
+    with _open(recording_of(path)) as file:
+        while file.read(1 << 20):
+            pass

@@ -17,7 +17,9 @@ from preprocess.utterance import Reason, Rejected
 MAX_RECORDING_S = 1e6  # eleven days
 _MARK = "#t="
 _DECIMALS = 9  # a nanosecond: a sample of 384 kHz takes 2,600
-_PART = re.compile(r"(?P<path>.+)#t=(?P<start>\d+(\.\d+)?)(,(?P<end>\d+(\.\d+)?))?", re.ASCII | re.DOTALL)
+_PART = re.compile(
+    r"(?P<path>.+)#t=(?P<start>\d{1,7}(\.\d{1,9})?)(,(?P<end>\d{1,7}(\.\d{1,9})?))?", re.ASCII | re.DOTALL
+)
 _BYTES_MARK = "#bytes="
 _MEMBER = re.compile(r"(?P<path>.+)#bytes=(?P<first>\d{1,18})-(?P<last>\d{1,18})", re.ASCII | re.DOTALL)
 
@@ -39,7 +41,7 @@ def part_path(path: str, *, start_s: float, end_s: float | None) -> str:
     last_s = start_s if end_s is None else end_s
     if not (math.isfinite(start_s) and math.isfinite(last_s) and 0 <= start_s <= last_s <= MAX_RECORDING_S):
         raise Rejected(Reason.BAD_METADATA_ROW, f"from {start_s:g} s to {last_s:g} s: no part of a recording")
-    start, end = (f"{value:.{_DECIMALS}f}".rstrip("0").rstrip(".") for value in (start_s, last_s))
+    start, end = (f"{value + 0.0:.{_DECIMALS}f}".rstrip("0").rstrip(".") for value in (start_s, last_s))  # no -0
     if end_s is not None and start == end:
         raise Rejected(Reason.BAD_METADATA_ROW, f"begins and ends at {start} s: no part of a recording")
     return f"{path}{_MARK}{start}" + ("" if end_s is None else f",{end}")

@@ -16,14 +16,14 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from pipelines.build.staging import Staging
 from preprocess import isolated
-from preprocess.audio_file import read_audio_file
+from preprocess.audio_file import read_through, recording_sha256
 from preprocess.record import Preparation, PreparedUtterance, rejection
 from preprocess.utterance import CRASH_STAGE, Reason, Rejected, Rejection, Utterance
 from shared.layout import Layout
@@ -82,10 +82,23 @@ class CrashGuard:
             if message is not None:
                 reason = Reason.UNREADABLE_AUDIO
                 return rejection(utterance, stage=CRASH_STAGE, reason=reason, message=message)
+        with self._noted(utterance):
+            return self._prepare(utterance)
+
+    def sha256(self, utterance: Utterance) -> str:
+        """The sha256 of a recording, for which a part is decoded; empty if it cannot be read or ended a process."""
+        if self._crashes[utterance.id]:
+            return ""
+        with self._noted(utterance):
+            return recording_sha256(utterance.audio_path)[0]
+
+    @contextlib.contextmanager
+    def _noted(self, utterance: Utterance) -> Iterator[None]:
+        """Note the id while the recording is decoded."""
         self._note(json.dumps(utterance.id))
         self._began = utterance
         try:
-            prepared = self._prepare(utterance)
+            yield
         except MemoryError:
             raise  # the note stays: the next attempt isolates this utterance
         except BaseException:
@@ -94,13 +107,12 @@ class CrashGuard:
         finally:
             self._began = None
         self._note("")
-        return prepared
 
     def _can_be_read(self, utterance: Utterance) -> bool:
         """Whether the disk reads the recording; if it hangs, this process ends, and the recording is not to blame."""
         self._began = utterance
         try:
-            read_audio_file(utterance.audio_path)
+            read_through(utterance.audio_path)
         except (OSError, Rejected):
             return False
         finally:

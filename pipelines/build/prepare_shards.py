@@ -111,7 +111,7 @@ class PrepareShard(beam.DoFn):
                 inputs=self._inputs(one.state for one in listed),
                 staging=self._staging,
                 prepare=prepare,
-                older=self._older.for_shard(shard_name),
+                older=self._older.for_shard(shard_name, sha256=guard.sha256),
                 progress=progress,
             )
 

@@ -6,13 +6,12 @@ or moved is found by its id, and taken over if its text and speaker and the sha2
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines.build.build_cache import CachedShard, read_cache_of
 from pipelines.build.older_shards import OlderRow, OlderShard, interrupted_shard, is_intact, published_shard
 from pipelines.build.staging import STATE, Staging
-from preprocess.audio_file import recording_sha256
 from preprocess.utterance import Rejection, Utterance
 from shared.dataset import ShardInfo
 from shared.layout import SPLITS, Layout, ShardName
@@ -27,9 +26,17 @@ class Candidates:
     Args:
         shards: the shards, and whether each is of the new shard's split.
         published: the published shard of the same name, if there is one and its files are intact.
+        sha256: returns that of an utterance's recording, empty if there is none.
     """
 
-    def __init__(self, shards: Sequence[tuple[OlderShard, bool]] = (), *, published: CachedShard | None = None):
+    def __init__(
+        self,
+        shards: Sequence[tuple[OlderShard, bool]] = (),
+        *,
+        published: CachedShard | None = None,
+        sha256: Callable[[Utterance], str] = lambda _: "",
+    ):
+        self._sha256 = sha256
         self._shards = [shard for shard, _ in shards]
         self._of_split = [shard for shard, is_of_split in shards if is_of_split]
         self.published = published
@@ -47,7 +54,7 @@ class Candidates:
                 row = found.table.slice(found.row, 1).to_pylist()[0]
                 before = (row["original_text"], row["language"], row["speaker"])
                 now = (utterance.text, utterance.language, utterance.speaker)
-                if before == now and recording_sha256(utterance.audio_path)[0] == row["audio_sha256"]:
+                if before == now and self._sha256(utterance) == row["audio_sha256"]:
                     yield row | {"audio_path": utterance.audio_path, STATE: state}
 
 
@@ -67,8 +74,12 @@ class OlderUtterances:
         names = map(ShardName.parse, shards)
         self._counts = {(name.source, name.split): name.shards for name in names}
 
-    def for_shard(self, shard_name: str) -> Candidates:
-        """The shards of the same source whose interval of the hash overlaps that of this shard."""
+    def for_shard(self, shard_name: str, *, sha256: Callable[[Utterance], str]) -> Candidates:
+        """The shards of the same source whose interval of the hash overlaps that of this shard.
+
+        Args:
+            sha256: returns that of an utterance's recording, empty if there is none.
+        """
         own = ShardName.parse(shard_name)
         found: list[tuple[OlderShard, bool]] = []
         staged = (interrupted_shard(shard_name, staging=one, data=self._data) for one in self._interrupted)
@@ -77,7 +88,7 @@ class OlderUtterances:
             for name in self._overlapping(own, split=split):
                 if (cached := self._cached(name)) is not None:
                     found.append((published_shard(cached, data=self._data), split == own.split))
-        return Candidates(found, published=self._cached(shard_name))
+        return Candidates(found, published=self._cached(shard_name), sha256=sha256)
 
     def _overlapping(self, own: ShardName, *, split: str) -> Iterator[str]:
         count = self._counts.get((own.source, split), 0)

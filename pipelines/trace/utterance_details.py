@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import Any
 
 import pydantic
@@ -11,10 +10,9 @@ import pydantic
 from pipelines.storage.record_reader import decode_mel, read_record_of
 from pipelines.tables.load import KEPT, WITH_RECORD
 from pipelines.trace.lookup import Row
-from preprocess.audio_file import recording_sha256
+from preprocess.audio_file import hash_recording, read_fault
 from preprocess.checks import ALL_BOUNDS
-from preprocess.parts import recording_of
-from preprocess.utterance import Reason
+from preprocess.utterance import Reason, Rejected
 from shared.dataset import Contract, Dataset, DatasetInfo
 from shared.layout import ShardName
 from shared.records import decode, mel_rows
@@ -100,7 +98,7 @@ def read_utterance_details(dataset: Dataset, row: Row) -> tuple[UtteranceDetails
         message=row["message"],
         threshold=threshold_of(row["reason"], info=info, source=stem.source, language=row["language"]),
         record=record,
-        audio=_audio(row),
+        audio=audio_state(row),
         original_text=row["original_text"],
         text=row["text"],
         tokens=_pieces(payload, dataset=dataset) if payload else [],
@@ -141,14 +139,18 @@ def _checked(path: StoragePath, *, row: Row, contract: Contract) -> bytes:
     return payload
 
 
-def _audio(row: Row) -> AudioFileState:
+def audio_state(row: Row) -> AudioFileState:
+    """The state of the audio file of a row."""
     then, path = row["audio_sha256"], row["audio_path"]
-    now, fault = recording_sha256(path)
-    if fault:
-        state = f"cannot be read ({fault})" if Path(recording_of(path)).exists() else MISSING
-    else:
+    now = None
+    try:
+        now = hash_recording(path)
         state = UNCHANGED if now == then else CHANGED if then else "there"
-    return AudioFileState(path=path, recorded_sha256=then, current_sha256=now or None, state=state)
+    except FileNotFoundError:
+        state = MISSING
+    except (OSError, ValueError, Rejected) as error:
+        state = f"cannot be read ({read_fault(error)})"
+    return AudioFileState(path=path, recorded_sha256=then, current_sha256=now, state=state)
 
 
 def _pieces(payload: bytes, *, dataset: Dataset) -> list[tuple[int, str]]:

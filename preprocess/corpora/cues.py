@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -12,10 +11,14 @@ from preprocess.corpora.source import seconds, shown
 from preprocess.corpora.textgrid import interval_tiers
 from preprocess.utterance import Reason, Rejected
 
-_TIME = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2}(?:[.,]\d{1,9})?)"
+_TIME = r"(?:(\d{1,4}):)?([0-5]?\d):([0-5]?\d(?:[.,]\d{1,9})?)"
 _TIMES = re.compile(rf"\s*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t].*)?", re.ASCII)
-_MARKUP = re.compile(r"<[^<>]*>|\{\\[^{}]*\}")  # of vtt and srt, and of SubStation, which srt files borrow
-_VTT_BLOCKS = ("WEBVTT", "NOTE", "STYLE", "REGION")
+# tags of vtt and srt, vtt's times within a text, the readings of ruby, and what srt borrows from SubStation
+_MARKUP = re.compile(
+    r"<rt\b[^<>]*>[^<>]*</rt>|</?(?:b|c|font|i|lang|rt|ruby|s|span|u|v)(?:[ .][^<>]*)?>|<[\d:.]+>|\{\\[^{}]*\}",
+    re.IGNORECASE,
+)
+_VTT_BLOCKS = ("NOTE", "STYLE", "REGION")
 
 
 class Cue(NamedTuple):
@@ -30,24 +33,65 @@ Found = tuple[int, Cue | Rejected]  # with the number of the line
 
 
 def read_subtitles(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Found]:
-    """The cues of an srt or vtt: blocks between blank lines, of a line of times and lines of text.
+    """The cues of an srt or vtt: each is a line of times, and the lines of text up to an empty line or the next cue.
 
-    A line before that of the times is the number or the name of the cue. Blocks of a vtt that are no cues are skipped.
+    The line before the times is the number or the name of the cue. A cue after whose text something else follows is
+    rejected, because that is the rest of its text, or a cue whose times are damaged.
     """
-    numbered = enumerate(lines, start=1)
-    for is_block, group in itertools.groupby(numbered, lambda one: bool(one[1].strip())):
-        block = [*group]
-        if is_block and block[0][1].split(maxsplit=1)[0] not in _VTT_BLOCKS:
-            yield block[0][0], _subtitle([line for _, line in block])
+    is_vtt = bool(lines) and lines[0].startswith("WEBVTT")
+    begins = [number for number, line in enumerate(lines) if _TIMES.fullmatch(line)]
+    ends = [*begins[1:], len(lines)] if begins else []
+    first = _without_name(lines[: begins[0] if begins else len(lines)], is_first=True, is_last=not begins)
+    if stray := _stray(first[first.index("") :] if is_vtt and "" in first else [] if is_vtt else first, is_vtt=is_vtt):
+        yield 1, _no_times(stray)
+    for begin, end in zip(begins, ends, strict=True):
+        said = _without_name(lines[begin + 1 : end], is_first=False, is_last=end == len(lines))
+        yield begin + 1, _cue(lines[begin], said, is_vtt=is_vtt)
 
 
-def _subtitle(block: Sequence[str]) -> Cue | Rejected:
-    for place, line in enumerate(block[:2]):
-        if (match := _TIMES.fullmatch(line)) is not None:
-            start, end = _clock(match.groups()[:3]), _clock(match.groups()[3:])
-            text = html.unescape(_MARKUP.sub("", " ".join(map(str.strip, block[place + 1 :]))))
-            return Cue(start, end, text.strip())
-    return Rejected(Reason.BAD_METADATA_ROW, f"no times such as 00:01:02,500 --> 00:01:04,000 in {shown(block[0])}")
+def _without_name(lines: Sequence[str], *, is_first: bool, is_last: bool) -> Sequence[str]:
+    """The lines in front of a line of times without the last one, if that is the number or the name of the cue.
+
+    Args:
+        is_first: no cue is before them.
+        is_last: no cue follows.
+    """
+    if is_last or not lines or not lines[-1].strip():
+        return lines
+    is_name = lines[-1].strip().isdecimal() or lines[-2:-1] == [""] or (is_first and len(lines) == 1)
+    return lines[:-1] if is_name else lines
+
+
+def _stray(lines: Sequence[str], *, is_vtt: bool) -> list[str]:
+    """The first lines between empty ones that hold something, but neither a comment nor a style of a vtt."""
+    block = list[str]()
+    for line in (*lines, ""):
+        if line:
+            block.append(line)
+            continue
+        words = " ".join(block).split()
+        if words and not (is_vtt and words[0] in _VTT_BLOCKS):
+            return block
+        block = []
+    return []
+
+
+def _cue(times: str, lines: Sequence[str], *, is_vtt: bool) -> Cue | Rejected:
+    end = next((place for place, line in enumerate(lines) if not line), len(lines))
+    if stray := _stray(lines[end:], is_vtt=is_vtt):
+        return _no_times(stray)
+    match = _TIMES.fullmatch(times)
+    assert match is not None
+    try:
+        text = html.unescape(_MARKUP.sub("", " ".join(map(str.strip, lines[:end]))))
+    except ValueError as error:  # the number of a character has thousands of digits
+        return Rejected(Reason.BAD_METADATA_ROW, f"an entity that is no character: {error}")
+    return Cue(_clock(match.groups()[:3]), _clock(match.groups()[3:]), text.strip())
+
+
+def _no_times(lines: Sequence[str]) -> Rejected:
+    found = shown(" ".join(line.strip() for line in lines[:3]))
+    return Rejected(Reason.BAD_METADATA_ROW, f"no times such as 00:01:02,500 --> 00:01:04,000 in {found}")
 
 
 def _clock(fields: Sequence[str | None]) -> float:
@@ -84,15 +128,14 @@ def read_textgrid(lines: Sequence[str], *, tier: str | None = None) -> Iterator[
     tiers = interval_tiers("\n".join(lines))
     names = [name for name, _ in tiers]
     if tier is None and len(tiers) != 1:
-        raise Rejected(
-            Reason.BAD_METADATA_ROW, f"{len(tiers)} tiers of intervals, of which `tier` names one: {_listed(names)}"
-        )
+        message = f"{len(tiers)} tiers of intervals, of which `tier` names one: {_listed(names)}"
+        raise Rejected(Reason.BAD_METADATA_ROW, message)
     chosen = [intervals for name, intervals in tiers if tier in (None, name)]
     if len(chosen) != 1:
         raise Rejected(Reason.BAD_METADATA_ROW, f"{len(chosen)} tiers are called {tier!r}; there are {_listed(names)}")
-    for start_s, end_s, text in chosen[0]:
-        if text.strip():
-            yield 1, Cue(start_s, end_s, text.strip())
+    for one in chosen[0]:
+        if one.text.strip():
+            yield one.line, Cue(one.start_s, one.end_s, one.text.strip())
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ class _Recording(pydantic.BaseModel):
 
 
 class _Supervision(pydantic.BaseModel):
-    id: str
+    id: str = ""
     start: pydantic.FiniteFloat
     duration: pydantic.FiniteFloat
     text: str

@@ -6,8 +6,8 @@ root/
     <audio_filepath>        relative to the manifest's folder, or absolute and below root
 
 `text` names another key, such as normalized_text. A row with an `offset` is the part of its recording that begins there
-and lasts `duration`, both in seconds. An utterance's id is the path of its audio below root, without suffix; that of a
-part ends in the milliseconds where it begins and ends.
+and lasts `duration`, both in seconds, also where it is 0. An utterance's id is the path of its audio below root,
+without suffix; that of a part ends in the milliseconds where it begins and ends.
 Language: configured, else `lang`. Speaker: configured, else `speaker`, else the source's name.
 """
 
@@ -27,6 +27,7 @@ from preprocess.corpora.source import (
     find_file,
     make_utterance,
     row_language,
+    seconds,
     without_suffix,
 )
 from preprocess.parts import part_id, part_path
@@ -38,7 +39,7 @@ class _Row(pydantic.BaseModel):
 
     audio_filepath: str
     offset: pydantic.FiniteFloat | None = None
-    duration: pydantic.FiniteFloat | None = None
+    duration: Any = None  # read where there is an offset
     speaker: str | int | None = None
     lang: str | None = None
 
@@ -67,10 +68,8 @@ class NeMo(SourceConfig):
             raise Rejected(Reason.BAD_METADATA_ROW, f"no text in {self.text!r}")
         audio = below(self.root, folder=folder, path=row.audio_filepath)
         utterance_id, path = without_suffix(audio), audio_path(self.root, audio)
-        if row.offset is not None:
-            if row.duration is None:
-                raise Rejected(Reason.BAD_METADATA_ROW, "an offset without a duration")
-            end_s = row.offset + row.duration
+        if row.offset or (row.offset is not None and row.duration is not None):
+            end_s = None if row.duration is None else row.offset + seconds(row.duration, what="duration")
             path = part_path(path, start_s=row.offset, end_s=end_s)
             utterance_id = part_id(utterance_id, start_s=row.offset, end_s=end_s)
         return make_utterance(

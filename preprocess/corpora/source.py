@@ -99,15 +99,15 @@ class SourceConfig(Config):
             ) from error
 
 
-def seconds(value: str | float, *, what: str) -> float:
+def seconds(value: object, *, what: str) -> float:
     """A time of the metadata.
 
     Raises:
         Rejected: the value is not a number.
     """
     try:
-        return math.nan if "_" in str(value) else float(value)
-    except (ValueError, OverflowError) as error:
+        return math.nan if "_" in str(value) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError) as error:
         raise Rejected(Reason.BAD_METADATA_ROW, f"its {what} is {shown(str(value))}, expected seconds") from error
 
 

@@ -108,8 +108,8 @@ class Table(SourceConfig):
         utterance_id, path = without_suffix(audio), audio_path(self.root / self.audio_root, audio)
         if columns.start is not None:
             start_s, end_s = self._times(cells, start=columns.start)
-            utterance_id = part_id(utterance_id, start_s=start_s, end_s=end_s)
             path = part_path(path, start_s=start_s, end_s=end_s)
+            utterance_id = part_id(utterance_id, start_s=start_s, end_s=end_s)
         return make_utterance(
             name,
             utterance_id=_cell(cells, columns.id) if columns.id else utterance_id,
@@ -141,6 +141,8 @@ def _cell(cells: Mapping[str, Any], column: str) -> str:
         found = ", ".join(cells)[:200] or "none"
         raise Rejected(Reason.BAD_METADATA_ROW, f"no column {column!r}; there are {found}")
     value = cells[column]
-    if value is None or isinstance(value, bool) or not isinstance(value, str | int):
+    if value is None:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is empty")
+    if isinstance(value, bool) or not isinstance(value, str | int):
         raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {type(value).__name__}, wanted text")
     return str(value)

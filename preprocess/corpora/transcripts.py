@@ -5,13 +5,14 @@ root/
         <name>.flac             or another audio format, suffix in upper or lower case
         <name>.srt or .vtt      subtitles
         <name>.txt              labels of Audacity: start<tab>end<tab>text
-        <name>.TextGrid         of Praat, as the Montreal Forced Aligner writes it; `tier: words` names the tier
+        <name>.TextGrid         of Praat; `tier: sentences` names the tier
 
 An utterance is the part of its recording between two times, cut to the sample; its id is the path of the recording,
 and the milliseconds where it begins and ends. Intervals of a TextGrid without text are pauses and are left out.
 A recording with several such files, or with none, is rejected; `suffix: .srt` reads one kind only. Files are UTF-8;
 a TextGrid may be UTF-16.
-A text without times must be aligned first, for example by the Montreal Forced Aligner or WhisperX.
+Each label or interval must be a sentence or a phrase: single words, as aligners write them, are too short to train on.
+A text without times must be aligned first, for example by WhisperX, which writes subtitles.
 Language: configured. Speaker: configured, else the source's name.
 """
 
@@ -49,9 +50,11 @@ class Transcripts(SourceConfig):
         for _, files in walk(self.root):
             audio, transcripts = audio_files(files), files_with_suffix(files, suffixes)
             found = found or bool(audio)
+            beside: dict[str, list[Path]] = {}
+            for stem, path in transcripts:
+                beside.setdefault(stem, []).append(path)
             for file in audio:
-                beside = [path for stem, path in transcripts if stem == file.stem]
-                yield from self._cut(file, beside, name=name, language=language)
+                yield from self._cut(file, beside.get(file.stem, []), name=name, language=language)
             stems = {stem for stem, _ in audio}
             absent = Rejected(Reason.MISSING_AUDIO, "no recording of these times and texts")
             for path in (path for stem, path in transcripts if stem not in stems):
@@ -64,28 +67,34 @@ class Transcripts(SourceConfig):
     def _cut(
         self, file: NamedFile, transcripts: Sequence[Path], *, name: str, language: str
     ) -> Iterator[Utterance | Rejection]:
-        path = file.path
+        path, recording = file.path, str(file.path)
         try:
             path = _only(transcripts)
-            found = [*CUE_READERS[path.suffix.lower()](_read_lines(path), tier=self.tier)]
+            for number, cue in CUE_READERS[path.suffix.lower()](_read_lines(path), tier=self.tier):
+                try:
+                    yield self._utterance(file, cue, name=name, language=language)
+                except Rejected as error:
+                    yield row_rejection(
+                        path,
+                        root=self.root,
+                        name=name,
+                        line=number,
+                        language=language,
+                        error=error,
+                        audio_path=recording,
+                    )
         except Rejected as error:
-            yield row_rejection(path, root=self.root, name=name, language=language, error=error)
-            return
-        for number, cue in found:
-            try:
-                yield self._utterance(file, cue, name=name, language=language)
-            except Rejected as error:
-                yield row_rejection(path, root=self.root, name=name, line=number, language=language, error=error)
+            yield row_rejection(path, root=self.root, name=name, language=language, error=error, audio_path=recording)
 
     def _utterance(self, file: NamedFile, cue: Cue | Rejected, *, name: str, language: str) -> Utterance:
         if isinstance(cue, Rejected):
             raise cue
         recording = (file.path.parent.relative_to(self.root) / file.stem).as_posix()
-        path = audio_path(file.path.parent, file.path.name)
+        path = part_path(audio_path(file.path.parent, file.path.name), start_s=cue.start_s, end_s=cue.end_s)
         return make_utterance(
             name,
             utterance_id=part_id(recording, start_s=cue.start_s, end_s=cue.end_s),
-            audio_path=part_path(path, start_s=cue.start_s, end_s=cue.end_s),
+            audio_path=path,
             text=cue.text,
             language=language,
             speaker=self.speaker or name,

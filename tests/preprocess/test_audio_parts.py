@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import resource
@@ -15,6 +16,7 @@ import av
 import numpy as np
 import pytest
 import soundfile
+import soxr
 
 from preprocess.audio import decode_audio
 from preprocess.audio_file import MAX_FILE_BYTES, read_audio_file, recording_sha256
@@ -47,7 +49,6 @@ EXACT = {
     "wav law": {"format": "WAV", "subtype": "ULAW"},
     "flac": {"subtype": "PCM_16"},
     "vorbis": {"format": "OGG", "subtype": "VORBIS"},
-    "opus": {"format": "OGG", "subtype": "OPUS"},
     "aiff": {"subtype": "PCM_16"},
     "w64": {"format": "W64", "subtype": "PCM_16"},
     "caf": {"format": "CAF", "subtype": "PCM_16"},
@@ -66,6 +67,26 @@ def test_a_part_has_the_very_samples_of_the_whole(kind: str, channels: int, tmp_
         stop = len(whole) if end_s is None else round(end_s * RATE_HZ)
         assert rate_hz == RATE_HZ
         np.testing.assert_array_equal(samples, whole[round(start_s * RATE_HZ) : stop])
+
+
+@pytest.mark.parametrize("rate_hz", [16_000, 24_000])
+def test_a_part_of_opus_has_nearly_the_samples_of_the_whole_and_the_same_every_time(
+    rate_hz: int, tmp_path: Path
+) -> None:
+    """Of speech at few bits a second, of which the decoder carries a state along."""
+    wavs = sorted((Path(__file__).parents[1] / "corpora/english/wavs").iterdir())[:8]
+    clips = [soundfile.read(wav, dtype="float32") for wav in wavs]
+    speech = np.concatenate([soxr.resample(clip, own_hz, rate_hz) for clip, own_hz in clips])
+    path = tmp_path / "long.opus"
+    soundfile.write(path, speech, rate_hz, format="OGG", subtype="OPUS", compression_level=0.9)
+    whole, _ = soundfile.read(path, dtype="float32", always_2d=True)
+    last_s = len(whole) / rate_hz - 1.5
+    for start_s in np.random.default_rng(1).uniform(0, last_s, 20).round(4).tolist():
+        samples, _ = part_of(path, start_s=start_s, end_s=start_s + 1)
+        again, _ = part_of(path, start_s=start_s, end_s=start_s + 1)
+        np.testing.assert_array_equal(samples, again)
+        expected = whole[round(start_s * rate_hz) : round((start_s + 1) * rate_hz)]
+        assert np.abs(samples - expected).max() < 0.01
 
 
 def random_parts(count: int) -> list[tuple[float, float]]:
@@ -226,6 +247,86 @@ def test_what_is_no_sound_or_of_another_format_is_rejected(tmp_path: Path) -> No
     reason, message = reason_of(tmp_path / "a.mka", "0,1")
     assert reason == Reason.UNREADABLE_AUDIO
     assert message.endswith("make a FLAC of it: ffmpeg -i RECORDING RECORDING.flac")
+
+
+@pytest.mark.parametrize(
+    ("format", "subtype"),
+    [("WAV", "GSM610"), ("WAV", "G721_32"), ("XI", "DPCM_16"), ("WAV", "NMS_ADPCM_32")],
+)
+def test_formats_in_which_no_sample_can_be_found_are_rejected_with_the_remedy(
+    format: str, subtype: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if subtype not in soundfile.available_subtypes(format):
+        pytest.skip("this libsndfile does not write it")
+    path = tmp_path / "a.wav"
+    soundfile.write(path, speechlike(rate_hz=8000)[:, 0], 8000, format=format, subtype=subtype)
+    capfd.readouterr()
+    reason, message = reason_of(path, "0,1")
+    assert reason == Reason.UNREADABLE_AUDIO
+    assert message.endswith("can be read; make a FLAC of it: ffmpeg -i RECORDING RECORDING.flac")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_mp3_inside_of_a_wav_has_no_parts(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    data = mp3(speechlike(), rate_hz=RATE_HZ, mode="CONSTANT")
+    kind = struct.pack("<HHIIHHHHIHHH", 0x55, 1, RATE_HZ, 3000, 1, 0, 12, 1, 2, 216, 1, 0)  # MPEGLAYER3WAVEFORMAT
+    fact = struct.pack("<I", LENGTH_S * RATE_HZ)
+    chunks = ((b"fmt ", kind), (b"fact", fact), (b"data", data + bytes(len(data) % 2)))
+    body = b"WAVE" + b"".join(name + struct.pack("<I", len(content)) + content for name, content in chunks)
+    (tmp_path / "a.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
+    assert soundfile.info(str(tmp_path / "a.wav")).subtype == "MPEG_LAYER_III"
+    capfd.readouterr()
+    assert "WAV with MPEG_LAYER_III can be read" in reason_of(tmp_path / "a.wav", "1,2")[1]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_flac_that_does_not_state_its_length_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "a.flac"
+    soundfile.write(path, speechlike(), RATE_HZ)
+    data = bytearray(path.read_bytes())
+    data[21] &= 0xF0  # the total of STREAMINFO: 36 bits
+    data[22:26] = bytes(4)
+    path.write_bytes(data)
+    assert reason_of(path, "1,2")[1].startswith("the recording does not state its length")
+
+
+@pytest.mark.parametrize("suffix", ["wav", "ogg", "flac"])
+def test_the_rest_of_a_recording_that_is_cut_off_is_rejected(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a.{suffix}"
+    soundfile.write(path, speechlike(), RATE_HZ)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 2 // 3])
+    assert reason_of(path, "3")[0] in (Reason.TRUNCATED_AUDIO, Reason.UNREADABLE_AUDIO)
+
+
+def test_a_place_that_no_file_has_is_told_in_no_traceback(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, speechlike(), RATE_HZ, format="RF64")
+    data = bytearray(path.read_bytes())
+    place = data.index(b"ds64") + 8
+    struct.pack_into("<QQQ", data, place, 1 << 50, 1 << 50, 1 << 48)
+    path.write_bytes(data)
+    with contextlib.suppress(Rejected):
+        read_audio_file(f"{path}#t=1,2")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_mp3_whose_rate_or_channels_change_is_rejected(tmp_path: Path) -> None:
+    first, second, third = (
+        mp3(speechlike(channels, rate_hz=rate_hz), rate_hz=rate_hz, mode="CONSTANT", has_length=False)
+        for channels, rate_hz in ((1, 16_000), (1, 44_100), (2, 16_000))
+    )
+    for name, other in (("rate", second), ("channels", third)):
+        path = tmp_path / f"{name}.mp3"
+        path.write_bytes(first + other)
+        assert len(part_of(path, start_s=1, end_s=2)[0]) == RATE_HZ
+        with pytest.raises(Rejected):
+            part_of(path, start_s=19.5, end_s=21)
+
+
+def test_a_recording_at_a_rate_of_no_speech_has_no_parts(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", speechlike()[:, 0], 2000)
+    assert reason_of(tmp_path / "a.wav", "1,2") == (Reason.UNREADABLE_AUDIO, "a sample rate of 2000 Hz")
 
 
 def test_without_ffmpeg_a_part_of_an_mp3_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,19 @@ def test_a_nemo_manifest_is_read(write: Any, utterances: Any) -> None:
     ]
 
 
+def test_rows_of_a_nemo_manifest_are_whole_without_an_offset_or_a_length(write: Any, utterances: Any) -> None:
+    rows = (
+        nemo(duration="odd"),
+        nemo(offset=None),
+        nemo(offset=0, duration=None),
+        nemo(offset=0),
+        nemo(offset=4, duration=None),
+    )
+    found = utterances(write({"manifest.json": lines(*rows)}), reader="nemo", language="eng_Latn")
+    assert [Path(one.audio_path).name for one in found] == ["a.wav", "a.wav", "a.wav", "a.wav#t=0,2.5", "a.wav#t=4"]
+    assert found[-1].id == "x/wav/a-0004000-end"
+
+
 def test_a_path_of_a_nemo_manifest_may_be_absolute_below_root_alone(write: Any, read: Any, tmp_path: Path) -> None:
     paths = [f"{tmp_path}/wav/a.wav", "/elsewhere/a.wav", f"{tmp_path}-2/a.wav", f"{tmp_path}/../a.wav", "../a.wav"]
     root = write({"manifest.json": lines(*(nemo(audio_filepath=path) for path in paths))})
@@ -111,7 +124,7 @@ def test_another_key_of_a_nemo_manifest_has_the_text(write: Any, read: Any) -> N
     [
         (lines(nemo(offset=-3.5)), "from -3.5 s to -1 s: no part of a recording"),
         (lines(nemo(offset=3.5, duration=0)), "begins and ends at 3.5 s: no part of a recording"),
-        (lines(nemo(offset=3.5, duration=None)), "an offset without a duration"),
+        (lines(nemo(offset=3.5, duration="3 s")), "its duration is '3 s', expected seconds"),
         (lines(nemo(offset="x")), "offset: Input should be a valid number"),
         (lines(nemo(offset=float("nan"))), "offset: Input should be a finite number"),
         (lines({"text": "one"}), "audio_filepath: Field required"),
@@ -174,6 +187,7 @@ def test_a_cut_that_cannot_be_taken_as_it_is_is_rejected(
 
 def test_a_supervision_that_covers_a_part_of_its_recording_is_cut_out(write: Any, utterances: Any) -> None:
     whole = cut(0, supervisions__0__start=0.1, supervisions__0__duration=2.35)
+    del whole["supervisions"][0]["id"]
     part = cut(1, start=10.0, supervisions__0__start=0.25, supervisions__0__duration=2.0, recording__duration=60.0)
     many = cut(2, duration=60.0, recording__duration=60.0)
     many["supervisions"] = [
@@ -187,6 +201,17 @@ def test_a_supervision_that_covers_a_part_of_its_recording_is_cut_out(write: Any
         ("x/u-4.5", "2.wav#t=4.5,7"),
         ("x/u-9.0", "2.wav#t=9,11.5"),
     ]
+
+
+def test_times_of_cuts_may_be_rounded_and_a_long_supervision_leaves_room_for_others(
+    write: Any, utterances: Any
+) -> None:
+    rounded = cut(0, start=-0.0005, recording__duration=60.0)
+    two = cut(1, duration=60.0, recording__duration=60.0)
+    (said,) = two["supervisions"]
+    two["supervisions"] = [{**said, "id": "all", "duration": 60.0}, {**said, "id": "part"}]
+    found = utterances(write({"cuts.jsonl": lines(rounded, two)}), reader="lhotse", file="cuts.jsonl")
+    assert [Path(one.audio_path).name for one in found] == ["0.wav#t=0,2.4995", "1.wav#t=0,60", "1.wav#t=0,2.5"]
 
 
 def test_one_bad_supervision_of_a_cut_takes_no_other_with_it(write: Any, read: Any) -> None:

@@ -31,12 +31,13 @@ def test_a_part_is_split_into_the_path_and_the_times_that_it_was_made_of(
 def test_the_form_is_that_of_media_fragments() -> None:
     assert part_path("a/b.flac", start_s=12.5, end_s=17.25) == "a/b.flac#t=12.5,17.25"
     assert part_path("a/b.flac", start_s=0, end_s=20) == "a/b.flac#t=0,20"
+    assert part_path("a/b.flac", start_s=-0.0, end_s=20) == "a/b.flac#t=0,20"
     assert part_path("a/b.flac", start_s=100, end_s=None) == "a/b.flac#t=100"
     assert recording_of("a/b.flac#t=12.5,17.25") == recording_of("a/b.flac") == "a/b.flac"
 
 
 @pytest.mark.parametrize(
-    "path", ["a.wav", "a#t=1,2.wav", "a.wav#t=", "a.wav#t=1,", "a.wav#t=-1,2", "#t=1,2", "a#t=1e3"]
+    "path", ["a.wav", "a#t=1,2.wav", "a.wav#t=", "a.wav#t=1,", "a.wav#t=-1,2", "#t=1,2", "a#t=1e3", "a#t=12345678"]
 )
 def test_other_paths_are_those_of_whole_recordings(path: str) -> None:
     assert split_part(path) is None

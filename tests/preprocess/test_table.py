@@ -110,7 +110,7 @@ def test_a_missing_key_of_json_is_named_row_by_row(write: Any, read: Any) -> Non
     first, absent, null, last = read(root, reader="table", file="t.jsonl", columns=columns, language="eng_Latn")
     assert (first.speaker, last.text) == ("x/7", "one")
     assert absent.message == f"{root}/t.jsonl line 2: no column 'words'; there are path"
-    assert null.message == f"{root}/t.jsonl line 3: 'words' is a NoneType, wanted text"
+    assert null.message == f"{root}/t.jsonl line 3: 'words' is empty"
 
 
 @pytest.mark.parametrize(

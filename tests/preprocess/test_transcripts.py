@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import time
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ STYLE
 ::cue { color: white }
 
 NOTE
-00:00.000 --> 00:01.000 is no cue
+This is no cue.
 
 intro
 00:01.000 --> 00:03.500 align:start
@@ -138,7 +139,9 @@ def test_a_cue_that_cannot_be_read_is_rejected_with_its_line_and_the_others_are_
         "x/b.txt:3",
         "x/b-0006000-0007000",
     ]
-    assert found[0].message.endswith("no times such as 00:01:02,500 --> 00:01:04,000 in '1'")
+    shown = "'1 00:00:01,000 -> 00:00:03,500 <i>Hello</i> there,'"
+    assert found[0].message.endswith(f"no times such as 00:01:02,500 --> 00:01:04,000 in {shown}")
+    assert {one.audio_path for one in found[:1] + found[2:5]} == {f"{root}/a.wav", f"{root}/b.wav"}
     assert found[2].message.endswith("its start is 'x', expected seconds")
     assert found[3].message.endswith("begins and ends at 3 s: no part of a recording")
     assert found[4].message.endswith("1 fields, wanted start<tab>end<tab>text")
@@ -154,8 +157,13 @@ def test_a_cue_that_cannot_be_read_is_rejected_with_its_line_and_the_others_are_
         (textgrid(GRID)[:-30].encode(), "the TextGrid is cut off"),
         (textgrid(GRID).replace("size = 1", "size = 1e12").encode(), "the TextGrid states 1e+12 tiers or intervals"),
         (textgrid(("SoundTier", "x", [])).encode(), "a tier of the class 'SoundTier'"),
-        (textgrid(GRID).replace("xmin = 1\n", 'xmin = "1"\n').encode(), "has '1' where a number must be"),
+        (textgrid(GRID).replace("xmin = 1\n", 'xmin = "1"\n').encode(), "has '1' in line 20, where a number must be"),
         (textgrid(GRID).replace('"words"', "words").encode(), "where a text must be"),
+        (
+            textgrid(GRID).replace("size = 4", "size = 3").encode(),
+            "has more than the tiers and intervals that it states",
+        ),
+        (textgrid(GRID).encode("utf-16-le"), "in UTF-8 or with the mark of UTF-16"),
         (bytes(1 << 25), "over 16777216 bytes of times and texts"),
     ],
 )
@@ -179,6 +187,72 @@ def test_quotes_without_end_take_no_time() -> None:
     with pytest.raises(Rejected):
         interval_tiers('"' + '""' * 1_000_000 + " 1" * 1_000_000)
     assert time.process_time() - start_s < 10
+
+
+TWO = "00:00:01,000 --> 00:00:02,000\nHello.\n"
+NEXT = "00:00:03,000 --> 00:00:04,000\nBye.\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        (f"1\n{TWO}2\n{NEXT}", ["Hello.", "Bye."]),  # nothing between two cues
+        (f"1\n{TWO} \n2\n{NEXT}", ["Hello.", "Bye."]),
+        (f"{TWO}{NEXT}", ["Hello.", "Bye."]),
+        (f"1\n{TWO}\n\n\n2\n{NEXT}\n\n", ["Hello.", "Bye."]),
+        (f"1\n{TWO}1984\n\n2\n{NEXT}", ["Hello. 1984", "Bye."]),
+        (f"1\n{TWO}\nmore of it\n\n2\n{NEXT}", [None, "Bye."]),  # the rest of a text, or damaged times
+        (f"1\n{TWO}\n2\n00:00:03:000 --> 00:00:04:000\nBye.\n\n3\n{NEXT}", [None, "Bye."]),
+        (f"1\n{TWO.replace('Hello.', '5 < 6 and 7 > 3')}", ["5 < 6 and 7 > 3"]),
+        (f"1\n{TWO.replace('Hello.', '<font color=red>Hel</font>lo. <c.x>b</c>')}", ["Hello. b"]),
+        (f"1\n{TWO.replace('Hello.', '&#' + '9' * 5000 + ';')}2\n{NEXT}", [None, "Bye."]),
+        (f"1\n{TWO.replace('00:00:01', '00:75:61')}", [None]),
+        (f"WEBVTT\n{TWO}\nNOTE of\nours\n\nSTYLE guide\n{NEXT}", ["Hello.", "Bye."]),
+        (f"WEBVTT\n\nREGION\nid:x\n\n{TWO}\n{NEXT}", ["Hello.", "Bye."]),
+        (f"WEBVTT\n\n00:00:01 -> 00:00:02\nlost\n\n{NEXT}", [None, "Bye."]),
+        (f"NOTE\n{TWO}\nNOTE\nmore\n", [None]),  # srt has no comments
+        (f"WEBVTT\n\n{TWO.replace('Hello.', ' ' + chr(10) + 'hello<00:00:00.400><c> and</c>')}", ["hello and"]),
+        (f"WEBVTT\n\n{TWO.replace('Hello.', '<ruby>漢<rt>kan</rt></ruby>')}", ["漢"]),
+    ],
+)
+def test_no_text_of_a_subtitle_is_lost_or_joined_in_silence(
+    content: str, texts: list[str | None], write: Any, read: Any
+) -> None:
+    found = read(write({"a.wav": b"", "a.srt": content}), **OPTIONS)
+    assert [one.text if isinstance(one, Utterance) else None for one in found] == texts
+
+
+@pytest.mark.parametrize("times", ["nan\tinf", "0\tinf", "1e999\t2e999", "-1\t2", "x\t2"])
+def test_times_that_are_no_numbers_are_rejected(times: str, write: Any, read: Any) -> None:
+    (bad,) = read(write({"a.wav": b"", "a.txt": f"{times}\tx\n"}), **OPTIONS)
+    assert bad.reason == Reason.BAD_METADATA_ROW
+
+
+def test_comments_of_a_textgrid_say_nothing(write: Any, utterances: Any) -> None:
+    grid = textgrid(GRID).replace("xmin = 0\n", '! made by 3 "people"\nxmin = 0\n', 1)
+    assert [one.text for one in utterances(write({"a.wav": b"", "a.TextGrid": grid}), **OPTIONS)] == TEXTS
+
+
+def test_a_rejected_interval_has_the_line_of_its_text(write: Any, read: Any) -> None:
+    grid = textgrid(("IntervalTier", "words", [(0, 1, "one"), (3, 2, "two")]))
+    _, bad = read(write({"a.wav": b"", "a.TextGrid": grid}), **OPTIONS)
+    assert grid.splitlines()[int(bad.id.rpartition(":")[2]) - 1].strip() == 'text = "two"'
+
+
+def test_a_folder_of_thousands_of_recordings_is_listed_in_no_time(write: Any, utterances: Any) -> None:
+    root = write({f"{number}.{suffix}": TWO for number in range(2000) for suffix in ("wav", "srt")})
+    start_s = time.process_time()
+    assert len(utterances(root, **OPTIONS)) == 2000
+    assert time.process_time() - start_s < 10
+
+
+def test_a_long_text_of_a_textgrid_takes_no_more_memory_than_it_is_long(write: Any, read: Any) -> None:
+    tracemalloc.start()
+    try:
+        read(write({"a.wav": b"", "a.TextGrid": '"' + "a" * 10_000_000}), **OPTIONS)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_folder_without_recordings_is_no_corpus(write: Any, read: Any) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
+import hashlib
 import json
 import random
 import shutil
@@ -18,7 +20,7 @@ from pipelines.build.crash_guard import CrashGuard, noted_in
 from pipelines.build.preparation import create_preparation
 from pipelines.build.staging import Staging
 from pipelines.execution.flink.cluster import Cluster
-from preprocess import isolated
+from preprocess import audio_file, isolated
 from preprocess.record import Preparation, PreparedUtterance
 from preprocess.utterance import CRASH_STAGE, Rejection, Utterance
 from tests.pipelines import builds, clusters, faulty
@@ -156,6 +158,38 @@ def test_what_ended_a_process_is_isolated_and_after_a_second_process_rejected(
     assert (refused.stage, refused.message) == (CRASH_STAGE, "2 processes ended while they prepared it")
     assert prepared.stage == "audio"
     assert not list(staging.preparing_folder.iterdir())
+
+
+def test_a_part_that_ended_a_process_is_not_decoded_in_another_one(
+    staging: Staging, utterance: Utterance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decode(*_: object, **__: object) -> None:
+        raise AssertionError("decoded in this process")
+
+    part = dataclasses.replace(utterance, audio_path=f"{utterance.audio_path}#t=0,1")
+    monkeypatch.setattr(isolated, "isolated_failure", lambda one, prepare: "its decoder was ended by SIGSEGV")
+    monkeypatch.setattr(audio_file, "read_part", decode)
+    with guard(Prepare(staging), staging=staging, crashed={part.id: 1}) as guarded:
+        refused = guarded(part)
+        assert guarded.sha256(part) == ""
+    assert (refused.stage, refused.message) == (CRASH_STAGE, "its decoder was ended by SIGSEGV")
+
+
+def test_an_utterance_is_noted_while_the_sum_of_its_recording_is_taken(
+    staging: Staging, utterance: Utterance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = []
+
+    def read(*_: object, **__: object) -> bytes:
+        noted.append(noted_in([staging]))
+        return b"sound"
+
+    part = dataclasses.replace(utterance, audio_path=f"{utterance.audio_path}#t=0,1")
+    monkeypatch.setattr(audio_file, "read_part", read)
+    with guard(Prepare(staging), staging=staging) as guarded:
+        assert guarded.sha256(part) == hashlib.sha256(b"sound").hexdigest()
+        assert noted_in([staging]) == {}
+    assert noted == [{part.id: 1}]
 
 
 def test_builds_that_repeat_a_note_count_it_once(tmp_path: Path) -> None:

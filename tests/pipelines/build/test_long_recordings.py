@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -70,16 +69,52 @@ def test_parts_of_a_recording_give_the_mels_of_their_clips_and_are_not_prepared_
     (one,) = trace(found, details[0].audio.path, reproduce=False)
     assert one.utterance_id == details[0].utterance_id
 
-    calls = list[Any]()
-    monkeypatch.setattr("preprocess.record.decode_audio", lambda data, **_: calls.append(data))
+    lengths = count_decoded(monkeypatch)
     before = builds.content(tmp_path / "found")
     os.utime(long / "talk.flac", (1, 1))
     build("transcripts", root=long, data=tmp_path / "found")
-    assert calls == []
+    assert lengths == []
     assert {name for name, data in builds.content(tmp_path / "found").items() if before[name] != data} <= {
         "dataset.json",
         "_SUCCESS",
     }
+
+
+@pytest.mark.slow
+def test_of_a_recording_that_is_written_anew_only_parts_with_other_samples_are_prepared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long, _ = make_corpora(tmp_path)
+    before = {
+        one.utterance_id: one.mel for one in build("transcripts", root=long, data=tmp_path / "data").records("train")
+    }
+    samples, rate_hz = soundfile.read(long / "talk.flac", dtype="int16")
+    start_s = float((long / "talk.txt").read_text().splitlines()[2].split("\t")[0])
+    samples[int((start_s + 0.3) * rate_hz) :][: rate_hz // 10] //= 2
+    soundfile.write(long / "talk.flac", samples, rate_hz)
+    lengths = count_decoded(monkeypatch)
+    after = {
+        one.utterance_id: one.mel for one in build("transcripts", root=long, data=tmp_path / "data").records("train")
+    }
+    assert len(lengths) == 1
+    changed = {name for name, mel in after.items() if not np.array_equal(mel, before[name])}
+    assert [name.startswith(f"one/talk-{round(start_s * 1000):07d}-") for name in changed] == [True]
+
+
+def mels_of(dataset: Dataset) -> dict[str, np.ndarray]:
+    return {record.utterance_id: record.mel for record in dataset.records("train")}
+
+
+def count_decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lengths in bytes of the recordings that are decoded to be prepared from now on."""
+    lengths = list[int]()
+
+    def decode(data: bytes, **options: float) -> Signal:
+        lengths.append(len(data))
+        return decode_audio(data, **options)
+
+    monkeypatch.setattr("preprocess.record.decode_audio", decode)
+    return lengths
 
 
 @pytest.mark.slow
@@ -90,13 +125,7 @@ def test_one_time_that_changes_prepares_one_part_again(tmp_path: Path, monkeypat
     first, *others = labels.read_text().splitlines(keepends=True)
     start, end, text = first.split("\t")
     labels.write_text("".join([f"{start}\t{float(end) - 0.2:.6f}\t{text}", *others]))
-    lengths = list[int]()
-
-    def decode(data: bytes, **options: float) -> Signal:
-        lengths.append(len(data))
-        return decode_audio(data, **options)
-
-    monkeypatch.setattr("preprocess.record.decode_audio", decode)
+    lengths = count_decoded(monkeypatch)
     changed = build("transcripts", root=long, data=tmp_path / "data")
     assert len(lengths) == 1
     kept = {record.utterance_id: len(record.mel) for record in changed.records("train")}

@@ -23,6 +23,7 @@ from pipelines.build.build_dataset import build_dataset
 from pipelines.trace.command import trace
 from pipelines.trace.spectrogram import BAND_PIXELS, MARGINS, draw_spectrogram, frame_pixels, range_of
 from pipelines.trace.suggestions import suggest_ids
+from pipelines.trace.utterance_details import audio_state
 from pipelines.validation.validate import validate_dataset
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -271,6 +272,22 @@ def test_a_publication_that_was_killed_is_finished_before_anything_is_read(moved
     words = [builds.COMMAND, "trace", "ljspeech/C00004", "--data", moved]
     assert subprocess.run(words, capture_output=True, timeout=120).returncode == 0
     assert not Layout(moved).journal.exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "state"),
+    [
+        ("/absent/a.wav", "missing"),
+        ("/absent/a.flac#t=1,2", "missing"),
+        ("/" + "x" * 300, "cannot be read (File name too long)"),
+        (f"{__file__}/a.wav", "cannot be read (Not a directory)"),
+        ("a\0.wav", "cannot be read (embedded null byte)"),
+        (f"{__file__}#t=1,2", "cannot be read (libsndfile: Format not recognised.)"),
+    ],
+)
+def test_an_audio_path_that_cannot_be_read_says_why(path: str, state: str) -> None:
+    found = audio_state({"audio_path": path, "audio_sha256": "0"})
+    assert (found.state, found.current_sha256) == (state, None)
 
 
 @pytest.mark.slow
