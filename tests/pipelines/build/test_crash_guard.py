@@ -221,7 +221,9 @@ def test_a_build_in_one_process_ends_by_the_fault_and_the_next_one_rejects_it(fa
 def test_a_build_by_two_workers_names_what_they_were_preparing_and_the_next_one_isolates_it(tmp_path: Path) -> None:
     faults = {"C00001": "segfault", "C00004": "eio", "C00005": "estale-twice"}
     corpus = faulty.make_corpus(tmp_path / "corpus", faults)
-    first, second = faulty.build_to_the_end(corpus, tmp_path / "data", "workers=2", "utterances_per_shard=8")
+    ended = faulty.build_to_the_end(corpus, tmp_path / "data", "workers=2", "utterances_per_shard=8")
+    assert len(ended) == 2, [one.stderr for one in ended]
+    first, second = ended
     assert first.returncode == 70
     *bar, last = first.stderr.splitlines()
     assert len(bar) <= 1
