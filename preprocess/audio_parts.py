@@ -27,7 +27,7 @@ from preprocess.wav import check_truncation
 MAX_MP3_FRAME_BYTES = 1 << 12
 HEAD_BYTES = 1 << 16  # enough for `find_demuxer`
 MAX_OVERSHOOT_S = 0.1  # alignments round; a part that ends so far behind its recording ends with it
-MAX_MP4_BYTES = MAX_WHOLE_BYTES = 1 << 28  # ten hours at 64 kbit/s; it is held in memory
+MAX_HELD_BYTES = 1 << 28  # of an mp4, or where a part has no end: ten hours at 64 kbit/s
 MAX_FRAMES = 1 << 40
 OPUS_LEAD_S = 4.0  # its decoder for speech predicts from what was before; at few bits it never forgets all of it
 # the beginnings of subtypes in which libsndfile does not seek, or not exactly; mp3 in a wav is one of them
@@ -97,37 +97,28 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
     demuxer = find_demuxer(file.read(HEAD_BYTES) or b"")
     file.seek(0)
     if demuxer == "mov":
-        return _read_by_ffmpeg(io.BytesIO(_checked(file)), demuxer=demuxer, start_s=start_s, end_s=end_s)
+        data = _content(file, advice=REMEDY)
+        check_parts(data, demuxer=demuxer)  # FFmpeg would believe all that they state
+        return _read_by_ffmpeg(io.BytesIO(data), demuxer=demuxer, start_s=start_s, end_s=end_s)
     if demuxer is not None:
         raise _unread(demuxer)
     if is_mp3(file):
         return _read_by_ffmpeg(file, demuxer="mp3", start_s=start_s, end_s=end_s)
+    if end_s is None:
+        data = _content(file, advice="state where the part ends")
+        check_truncation(data)
+        check_ogg(data)
     with soundfile.SoundFile(file) as sound:
         check_header(sound)
         if not sound.seekable() or sound.subtype.startswith(UNSEEKABLE):
             raise _unread(f"{sound.format} with {sound.subtype}")
         if sound.frames > MAX_FRAMES:
             raise Rejected(Reason.UNDECODED_LENGTH, f"the recording does not state its length; {REMEDY}")
-        if end_s is None:
-            _check_whole(file)
         return _read_sound(sound, start_s=start_s, end_s=end_s), sound.samplerate
 
 
 def _unread(kind: str) -> Rejected:
     return Rejected(Reason.UNREADABLE_AUDIO, f"no part of a recording in the format {kind} can be read; {REMEDY}")
-
-
-def _check_whole(file: WatchedFile) -> None:
-    """Raise Rejected if a recording of which all is asked for is cut off, or is too large to tell."""
-    place, size = file.tell(), file.seek(0, io.SEEK_END)
-    if size > MAX_WHOLE_BYTES:
-        message = f"a part without an end of a recording of over {MAX_WHOLE_BYTES} bytes: state its end"
-        raise Rejected(Reason.UNDECODED_LENGTH, message)
-    file.seek(0)
-    data = io.BufferedReader(file).read()
-    check_truncation(data)
-    check_ogg(data)
-    file.seek(place)
 
 
 def is_mp3(file: WatchedFile) -> bool:
@@ -138,14 +129,14 @@ def is_mp3(file: WatchedFile) -> bool:
     return found
 
 
-def _checked(file: WatchedFile) -> bytes:
-    """An mp4 whose boxes are as they should be; FFmpeg would believe them all."""
+def _content(file: WatchedFile, *, advice: str) -> bytes:
+    """All bytes of a file, which is then again at its start; raises Rejected if they are too many to be held."""
     data = bytearray()
-    while chunk := file.read(MAX_MP4_BYTES >> 8):
+    while chunk := file.read(MAX_HELD_BYTES >> 8):
         data += chunk
-        if len(data) > MAX_MP4_BYTES:
-            raise Rejected(Reason.UNDECODED_LENGTH, f"an mp4 of over {MAX_MP4_BYTES} bytes; {REMEDY}")
-    check_parts(bytes(data), demuxer="mov")
+        if len(data) > MAX_HELD_BYTES:
+            raise Rejected(Reason.UNDECODED_LENGTH, f"over {MAX_HELD_BYTES} bytes; {advice}")
+    file.seek(0)
     return bytes(data)
 
 
