@@ -1,4 +1,4 @@
-"""Files of times and texts: subtitles (srt, vtt), labels of Audacity, and TextGrids of Praat."""
+"""Files of times and texts: subtitles (srt, vtt), labels of Audacity, TextGrids of Praat, and CTMs."""
 
 from __future__ import annotations
 
@@ -116,6 +116,23 @@ def _label(line: str) -> Cue | Rejected:
         return error
 
 
+def read_ctm(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Found]:
+    """The words of a CTM: recording, channel, start, duration, word, perhaps a confidence; ;; begins a comment."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip() and not line.startswith(";;"):
+            yield number, _word(line.split())
+
+
+def _word(fields: Sequence[str]) -> Cue | Rejected:
+    if not 5 <= len(fields) <= 6:
+        return Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, wanted recording channel start duration word")
+    try:
+        start_s = seconds(fields[2], what="start")
+        return Cue(start_s, start_s + seconds(fields[3], what="duration"), fields[4])
+    except Rejected as error:
+        return error
+
+
 def read_textgrid(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Found]:
     """The intervals of a TextGrid that have a text.
 
@@ -147,4 +164,5 @@ CUE_READERS: dict[str, Callable[..., Iterator[Found]]] = {
     ".vtt": read_subtitles,
     ".textgrid": read_textgrid,
     ".txt": read_labels,
+    ".ctm": read_ctm,
 }

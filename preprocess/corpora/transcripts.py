@@ -1,18 +1,20 @@
-"""Long recordings, each with a file of times and texts beside it: subtitles, labels, or a TextGrid.
+"""Long recordings, each with a file of times and texts beside it: subtitles, labels, a TextGrid or a CTM.
 
 root/
     <any folders>/
         <name>.flac             or another audio format, suffix in upper or lower case
         <name>.srt or .vtt      subtitles
         <name>.txt              labels of Audacity: start<tab>end<tab>text
-        <name>.TextGrid         of Praat; `tier: sentences` names the tier
+        <name>.TextGrid         of Praat and the Montreal Forced Aligner; `tier: words` names the tier
+        <name>.ctm              words: recording, channel, start, duration, word
 
 An utterance is the part of its recording between two times, cut to the sample; its id is the path of the recording,
 and the milliseconds where it begins and ends. Intervals of a TextGrid without text are pauses and are left out.
 A recording with several such files, or with none, is rejected; `suffix: .srt` reads one kind only. Files are UTF-8;
 a TextGrid may be UTF-16.
-Each label or interval must be a sentence or a phrase: single words, as aligners write them, are too short to train on.
-A text without times must be aligned first, for example by WhisperX, which writes subtitles.
+`join_s: 12` joins what aligners give word by word into parts of at most 12 seconds: a part ends at a pause of more
+than a second, at a word that the aligner did not know, and else at the longest pause of its second half.
+A text without times must be aligned first, for example by the Montreal Forced Aligner or WhisperX.
 Language: configured. Speaker: configured, else the source's name.
 """
 
@@ -23,9 +25,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
+import pydantic
+
 from preprocess.audio_formats import AUDIO_SUFFIXES
 from preprocess.corpora.cues import CUE_READERS, Cue
 from preprocess.corpora.folders import walk
+from preprocess.corpora.joined_cues import join_cues
 from preprocess.corpora.metadata import decode
 from preprocess.corpora.sidecar import NamedFile, audio_files, files_with_suffix
 from preprocess.corpora.source import SourceConfig, audio_path, corpus_not_found, make_utterance, row_rejection
@@ -40,8 +45,9 @@ class Transcripts(SourceConfig):
     """Reads a folder of recordings with times and texts: every recording below root."""
 
     reader: Literal["transcripts"]
-    suffix: Literal[".srt", ".vtt", ".txt", ".TextGrid"] | None = None  # of the files of times; null: any of them
+    suffix: Literal[".srt", ".vtt", ".txt", ".TextGrid", ".ctm"] | None = None  # of the files of times; null: any
     tier: str | None = None  # of TextGrids; null: the only one
+    join_s: float | None = pydantic.Field(None, gt=0, le=600)  # join words into parts of this many seconds; null: none
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         language = self.required_language(name=name)
@@ -70,7 +76,8 @@ class Transcripts(SourceConfig):
         path, recording = file.path, str(file.path)
         try:
             path = _only(transcripts)
-            for number, cue in CUE_READERS[path.suffix.lower()](_read_lines(path), tier=self.tier):
+            found = CUE_READERS[path.suffix.lower()](_read_lines(path), tier=self.tier)
+            for number, cue in found if self.join_s is None else join_cues([*found], max_s=self.join_s):
                 try:
                     yield self._utterance(file, cue, name=name, language=language)
                 except Rejected as error:
