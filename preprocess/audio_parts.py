@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from preprocess.audio import MAX_DECODED_BYTES, check_header, check_ogg, check_rate, check_size
+from preprocess.audio import MAX_DECODED_BYTES, MPEG_SLACK_SAMPLES, check_header, check_ogg, check_rate, check_size
 from preprocess.container_parts import check_parts
 from preprocess.containers import find_demuxer
 from preprocess.ffmpeg_parts import read_ffmpeg_part
-from preprocess.mpeg import audio_offset, is_mp3_frame
+from preprocess.mpeg import audio_offset, count_mp3_samples, is_mp3_frame
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
 
@@ -102,12 +102,13 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
         return _read_by_ffmpeg(io.BytesIO(data), demuxer=demuxer, start_s=start_s, end_s=end_s)
     if demuxer is not None:
         raise _unread(demuxer)
+    rest = _content(file, advice="state where the part ends") if end_s is None else b""
     if is_mp3(file):
-        return _read_by_ffmpeg(file, demuxer="mp3", start_s=start_s, end_s=end_s)
-    if end_s is None:
-        data = _content(file, advice="state where the part ends")
-        check_truncation(data)
-        check_ogg(data)
+        samples, rate_hz = _read_by_ffmpeg(file, demuxer="mp3", start_s=start_s, end_s=end_s)
+        _check_mp3(rest, samples=round(start_s * rate_hz) + len(samples))
+        return samples, rate_hz
+    check_truncation(rest)
+    check_ogg(rest)
     with soundfile.SoundFile(file) as sound:
         check_header(sound)
         if not sound.seekable() or sound.subtype.startswith(UNSEEKABLE):
@@ -127,6 +128,16 @@ def is_mp3(file: WatchedFile) -> bool:
     found = is_mp3_frame(file.read(MAX_MP3_FRAME_BYTES) or b"")
     file.seek(0)
     return found
+
+
+def _check_mp3(data: bytes, *, samples: int) -> None:
+    """Raise Rejected if an mp3, of which all is asked for, has or states more samples than were found."""
+    counted = count_mp3_samples(data)
+    if counted is None and data:
+        with soundfile.SoundFile(io.BytesIO(data)) as sound:
+            counted = sound.frames
+    if counted is not None and samples < counted - 2 * MPEG_SLACK_SAMPLES:
+        raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, expected {counted}: the recording is cut off")
 
 
 def _content(file: WatchedFile, *, advice: str) -> bytes:

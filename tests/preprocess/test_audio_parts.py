@@ -290,7 +290,7 @@ def test_a_flac_that_does_not_state_its_length_is_rejected(tmp_path: Path) -> No
     assert reason_of(path, "1,2")[1].startswith("the recording does not state its length")
 
 
-@pytest.mark.parametrize("suffix", ["wav", "ogg", "flac"])
+@pytest.mark.parametrize("suffix", ["wav", "ogg", "flac", "mp3"])
 def test_the_rest_of_a_recording_that_is_cut_off_is_rejected(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.{suffix}"
     soundfile.write(path, speechlike(), RATE_HZ)
