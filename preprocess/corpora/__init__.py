@@ -33,6 +33,7 @@ from preprocess.corpora.source import SourceConfig
 from preprocess.corpora.table import Table
 from preprocess.corpora.transcripts import Transcripts
 from preprocess.corpora.vctk import VCTK
+from preprocess.corpora.vivos import VIVOS
 from preprocess.corpora.webdataset import WebDataset
 from preprocess.utterance import Rejection, Utterance
 from shared.errors import UserError, cwd_hint
@@ -56,6 +57,7 @@ Source = Annotated[
     | Table
     | Transcripts
     | VCTK
+    | VIVOS
     | WebDataset,
     pydantic.Field(discriminator="reader"),
 ]

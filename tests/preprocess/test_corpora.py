@@ -41,6 +41,7 @@ ROWS = {
     "ljspeech": Rows("metadata.csv", b"%s|raw|%s"),
     "m_ailabs": Rows("by_book/female/anna/book/metadata.csv", b"%s|raw|%s"),
     "mls": Rows("train/transcripts.txt", b"%s_2_3\t%s"),
+    "vivos": Rows("train/prompts.txt", b"%s_1 %s"),
     "table": Rows("t.csv", b'"%s","%s"', b"p,t\n", {"file": "t.csv", "columns": {"audio": "p", "text": "t"}}),
 }
 Write = Callable[[dict[str, bytes]], Path]

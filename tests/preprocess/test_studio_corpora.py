@@ -1,4 +1,4 @@
-"""Corpora of read sentences: VCTK, JSUT, AISHELL-3."""
+"""Corpora of read sentences: VCTK, JSUT, AISHELL-3, VIVOS."""
 
 from __future__ import annotations
 
@@ -111,3 +111,24 @@ def test_aishell3_without_a_pinyin_for_each_character_is_rejected(content: str, 
         Reason.BAD_METADATA_ROW,
         True,
     )
+
+
+def test_vivos_is_read(write: Any, read: Any) -> None:
+    root = write(
+        {
+            "train/prompts.txt": "VIVOSSPK01_R001 KHÁCH SẠN\nVIVOSSPK02_R002\nno id\n../x_1 TEXT\n",
+            "test/prompts.txt": "VIVOSDEV01_R003 HAI BA\n",
+        }
+    )
+    first, silent, bad, unsafe, last = read(root, reader="vivos")
+    assert first == Utterance(
+        id="x/VIVOSSPK01_R001",
+        audio_path=f"{root}/train/waves/VIVOSSPK01/VIVOSSPK01_R001.wav",
+        text="KHÁCH SẠN",
+        language="vie_Latn",
+        speaker="x/VIVOSSPK01",
+    )
+    assert silent.text == ""  # rejected when it is prepared
+    assert (bad.reason, unsafe.reason) == (Reason.BAD_METADATA_ROW, Reason.UNSAFE_PATH)
+    assert last.audio_path == f"{root}/test/waves/VIVOSDEV01/VIVOSDEV01_R003.wav"
+    assert [one.id for one in read(root, reader="vivos", splits=["test"])] == ["x/VIVOSDEV01_R003"]
