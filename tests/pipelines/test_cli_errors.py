@@ -22,7 +22,10 @@ def corpus(tmp_path: Path) -> Path:
 
 OVERRIDES = [
     ("colour=red", "colour: unknown key; known here: checks, "),
-    ("sources.ljspeech.colour=red", "sources.ljspeech.colour: unknown key; known here: audio, exclude, include, language, "),
+    (
+        "sources.ljspeech.colour=red",
+        "sources.ljspeech.colour: unknown key; known here: audio, exclude, ",
+    ),
     ("checks.colour=red", "checks.colour: unknown key; known here: characters_per_second_deviations, "),
     ("sources.ljspeech.root=none/such", "sources.ljspeech.root: no such directory none/such"),
     ("sources.ljspeech.language=inglish", "sources.ljspeech.language: "),

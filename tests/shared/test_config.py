@@ -105,7 +105,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_and_the_known_ones(
     [
         (
             "sources.lj.speakr=x",
-            "sources.lj.speakr: unknown key; did you mean sources.lj.speaker? known here: speaker, audio, exclude, include, language, ",
+            "sources.lj.speakr: unknown key; did you mean sources.lj.speaker? known here: speaker, audio, exclude, ",
         ),
         ("checks.min=1", "checks.min: unknown key; known here: characters_per_second_deviations, "),
         (
