@@ -77,9 +77,11 @@ def _open(path: str) -> io.FileIO:
         if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO):
             raise
         raise Rejected(Reason.MISSING_AUDIO, f"{error.strerror}: {path[:80]}…") from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
         os.close(descriptor)
-        raise Rejected(Reason.MISSING_AUDIO, f"not a regular file: {path}")
+        found = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "not a regular file"
+        raise Rejected(Reason.MISSING_AUDIO, f"{found}: {path}")
     return io.FileIO(descriptor)
 
 

@@ -226,7 +226,7 @@ def test_a_part_that_the_recording_does_not_hold_is_rejected(suffix: str, tmp_pa
     assert reason_of(path, "21,22")[0] in (Reason.TRUNCATED_AUDIO, Reason.EMPTY_AUDIO)
     assert reason_of(path, "3,3.00001")[0] == Reason.EMPTY_AUDIO
     assert reason_of(tmp_path / "absent.flac", "1,2")[0] == Reason.MISSING_AUDIO
-    assert reason_of(tmp_path, "1,2") == (Reason.MISSING_AUDIO, f"not a regular file: {tmp_path}")
+    assert reason_of(tmp_path, "1,2") == (Reason.MISSING_AUDIO, f"Is a directory: {tmp_path}")
 
 
 def test_a_part_in_front_of_the_damage_is_read_and_one_behind_it_is_not(tmp_path: Path) -> None:
