@@ -75,4 +75,8 @@ def config_document(config: BuildConfig) -> bytes:
         for name in ("license", "include", "exclude"):
             if source[name] is None:
                 del source[name]
+        columns = source.get("columns", {})
+        for name in ("start", "end", "duration"):
+            if columns.get(name, "") is None:
+                del columns[name]
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True).encode()

@@ -18,6 +18,7 @@ _MARKUP = re.compile(
     r"<rt\b[^<>]*>[^<>]*</rt>|</?(?:b|c|font|i|lang|rt|ruby|s|span|u|v)(?:[ .][^<>]*)?>|<[\d:.]+>|\{\\[^{}]*\}",
     re.IGNORECASE,
 )
+ARROW = "-->"  # in a text it is the rest of damaged times
 _VTT_BLOCKS = ("NOTE", "STYLE", "REGION")
 
 
@@ -40,26 +41,28 @@ def read_subtitles(lines: Sequence[str], *, tier: str | None = None) -> Iterator
     """
     is_vtt = bool(lines) and lines[0].startswith("WEBVTT")
     begins = [number for number, line in enumerate(lines) if _TIMES.fullmatch(line)]
-    ends = [*begins[1:], len(lines)] if begins else []
-    first = _without_name(lines[: begins[0] if begins else len(lines)], is_first=True, is_last=not begins)
-    if stray := _stray(first[first.index("") :] if is_vtt and "" in first else [] if is_vtt else first, is_vtt=is_vtt):
+    first = lines[: begins[0] if begins else len(lines)]
+    is_numbered = bool(first) and first[-1].strip().isdecimal()
+
+    def without_name(said: Sequence[str]) -> Sequence[str]:
+        """The lines in front of a line of times without the last one, if that is the number or name of its cue."""
+        is_number = is_numbered and said and said[-1].strip().isdecimal()
+        is_name = is_vtt and said and said[-1].strip() and said[-2:-1] == [""]
+        return said[:-1] if is_number or is_name else said
+
+    yield from _preamble(without_name(first) if begins else first, is_vtt=is_vtt)
+    for begin, end in zip(begins, [*begins[1:], len(lines)] if begins else [], strict=True):
+        said = lines[begin + 1 : end]
+        yield begin + 1, _cue(lines[begin], said if end == len(lines) else without_name(said), is_vtt=is_vtt)
+
+
+def _preamble(lines: Sequence[str], *, is_vtt: bool) -> Iterator[Found]:
+    """A rejection if there is more in front of the first cue than the header of a vtt, comments and styles."""
+    header = lines[: lines.index("") if "" in lines else len(lines)] if is_vtt else []
+    if damaged := [line for line in header if ARROW in line]:
+        yield 1, _no_times(damaged)
+    elif stray := _stray(lines[len(header) :], is_vtt=is_vtt):
         yield 1, _no_times(stray)
-    for begin, end in zip(begins, ends, strict=True):
-        said = _without_name(lines[begin + 1 : end], is_first=False, is_last=end == len(lines))
-        yield begin + 1, _cue(lines[begin], said, is_vtt=is_vtt)
-
-
-def _without_name(lines: Sequence[str], *, is_first: bool, is_last: bool) -> Sequence[str]:
-    """The lines in front of a line of times without the last one, if that is the number or the name of the cue.
-
-    Args:
-        is_first: no cue is before them.
-        is_last: no cue follows.
-    """
-    if is_last or not lines or not lines[-1].strip():
-        return lines
-    is_name = lines[-1].strip().isdecimal() or lines[-2:-1] == [""] or (is_first and len(lines) == 1)
-    return lines[:-1] if is_name else lines
 
 
 def _stray(lines: Sequence[str], *, is_vtt: bool) -> list[str]:
@@ -78,7 +81,7 @@ def _stray(lines: Sequence[str], *, is_vtt: bool) -> list[str]:
 
 def _cue(times: str, lines: Sequence[str], *, is_vtt: bool) -> Cue | Rejected:
     end = next((place for place, line in enumerate(lines) if not line), len(lines))
-    if stray := _stray(lines[end:], is_vtt=is_vtt):
+    if stray := [line for line in lines[:end] if ARROW in line] or _stray(lines[end:], is_vtt=is_vtt):
         return _no_times(stray)
     match = _TIMES.fullmatch(times)
     assert match is not None
@@ -117,10 +120,17 @@ def _label(line: str) -> Cue | Rejected:
 
 
 def read_ctm(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Found]:
-    """The words of a CTM: recording, channel, start, duration, word, perhaps a confidence; ;; begins a comment."""
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and not line.startswith(";;"):
-            yield number, _word(line.split())
+    """The words of a CTM: recording, channel, start, duration, word, perhaps a confidence; ;; begins a comment.
+
+    Raises:
+        Rejected: there are words of several recordings or channels.
+    """
+    words = [(number, line.split()) for number, line in enumerate(lines, start=1) if not line.startswith(";;")]
+    spoken = {tuple(fields[:2]) for _, fields in words if fields}
+    if len(spoken) > 1:
+        names = ", ".join(sorted(" ".join(one) for one in spoken)[:3])
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{len(spoken)} recordings or channels in one CTM: {shown(names)}")
+    yield from ((number, _word(fields)) for number, fields in words if fields)
 
 
 def _word(fields: Sequence[str]) -> Cue | Rejected:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from preprocess.corpora.cues import Cue, Found
 from preprocess.utterance import Reason, Rejected
 
 MAX_PAUSE_S = 1.0  # within a part
+TICK_S = 0.02  # by which aligners round
 EDGE_S = 0.1  # of a pause, that a part keeps before its first and after its last word
 UNKNOWN_WORDS = frozenset({"<unk>", "[unk]", "spn"})  # for words that an aligner did not know
 
@@ -32,7 +32,13 @@ def join_cues(found: Sequence[Found], *, max_s: float) -> Iterator[Found]:
 
 
 def _checked(found: Sequence[Found]) -> Iterator[Found]:
+    latest_s = 0.0
     for number, cue in found:
+        if isinstance(cue, Cue) and cue.start_s < latest_s - TICK_S:
+            message = f"begins at {cue.start_s:g} s, before what is before it ends, at {latest_s:g} s"
+            yield number, Rejected(Reason.BAD_METADATA_ROW, message)
+            continue
+        latest_s = max(latest_s, cue.end_s) if isinstance(cue, Cue) else latest_s
         if isinstance(cue, Cue) and cue.text.lower() in UNKNOWN_WORDS:
             yield number, Rejected(Reason.BAD_METADATA_ROW, f"the aligner did not know a word at {cue.start_s:g} s")
         elif isinstance(cue, Cue) and not cue.start_s < cue.end_s:
@@ -71,9 +77,9 @@ def _window(found: Sequence[Found], begin: int, end: int, *, max_s: float) -> li
 
 
 def _pause_s(found: Sequence[Found], place: int) -> float:
-    """The pause in front of the cue at a place, or after the last one; 0 beside what has no times."""
+    """The pause in front of the cue at a place; 0 after the last one, and beside what has no times."""
     last = found[place - 1][1] if place > 0 else Cue(0.0, 0.0, "")
-    cue = found[place][1] if place < len(found) else Cue(math.inf, math.inf, "")
+    cue = found[place][1] if place < len(found) else last  # the recording may end there
     return max(0.0, cue.start_s - last.end_s) if isinstance(last, Cue) and isinstance(cue, Cue) else 0.0
 
 

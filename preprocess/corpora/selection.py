@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from preprocess.corpora.metadata import read_lines
@@ -24,12 +24,13 @@ def select(
     Raises:
         UserError: a list of ids cannot be read.
     """
-    if source.include is not None:
-        included = IdList(source.include, source=source, name=name)
-        elements = _listed(elements, included, is_wanted=True, message=f"not in {source.include} (include)")
-    if source.exclude is not None:
-        excluded = IdList(source.exclude, source=source, name=name)
-        elements = _listed(elements, excluded, is_wanted=False, message=f"in {source.exclude} (exclude)")
+    lists = [
+        IdList(path, source=source, name=name, is_wanted=is_wanted)
+        for path, is_wanted in ((source.include, True), (source.exclude, False))
+        if path is not None
+    ]
+    if lists:
+        elements = _listed(elements, lists)
     return elements if source.max_utterances is None else _first_by_hash(elements, count=source.max_utterances)
 
 
@@ -38,10 +39,12 @@ class IdList:
 
     Args:
         name: of the source; an id may begin with it, as in the tables and pages of a dataset.
+        is_wanted: the ids are the only ones that are taken; otherwise they are not taken.
     """
 
-    def __init__(self, path: Path, *, source: SourceConfig, name: str):
-        self._path, self._source, self._name = path, source, name
+    def __init__(self, path: Path, *, source: SourceConfig, name: str, is_wanted: bool):
+        self._path, self._source, self._name, self._is_wanted = path, source, name, is_wanted
+        self.message = f"not in {path} (include)" if is_wanted else f"in {path} (exclude)"
         self._lines: dict[str, int] = {}
         for line in read_lines(path):
             try:
@@ -50,13 +53,13 @@ class IdList:
                 raise UserError(f"{path}, line {line.number}: {error.message}; expected an id") from error
         self._missing = dict(self._lines)
 
-    def take(self, utterance_id: str) -> bool:
-        """Whether the list has an id."""
+    def takes(self, utterance_id: str) -> bool:
+        """Whether an utterance is taken; its id is then known to be in the corpus."""
         for one in (utterance_id, utterance_id.removeprefix(f"{self._name}/")):
             if one in self._lines:
                 self._missing.pop(one, None)
-                return True
-        return False
+                return self._is_wanted
+        return not self._is_wanted
 
     def rejections(self) -> Iterator[Rejection]:
         """A rejection for each id that was not asked for."""
@@ -71,15 +74,15 @@ class IdList:
             )
 
 
-def _listed(
-    elements: Iterator[Utterance | Rejection], ids: IdList, *, is_wanted: bool, message: str
-) -> Iterator[Utterance | Rejection]:
+def _listed(elements: Iterator[Utterance | Rejection], lists: Sequence[IdList]) -> Iterator[Utterance | Rejection]:
     for element in elements:
-        if isinstance(element, Rejection) or ids.take(element.id) == is_wanted:
+        if isinstance(element, Rejection):
             yield element
-        else:
-            yield _not_selected(element, message)
-    yield from ids.rejections()
+            continue
+        refusing = [ids for ids in lists if not ids.takes(element.id)]  # each list is asked, to know its ids
+        yield _not_selected(element, refusing[0].message) if refusing else element
+    for ids in lists:
+        yield from ids.rejections()
 
 
 def _first_by_hash(elements: Iterator[Utterance | Rejection], *, count: int) -> Iterator[Utterance | Rejection]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from preprocess.utterance import Reason, Rejected
 
 _VALUE = re.compile(
-    r'"(?P<text>[^"]*(?:""[^"]*)*)"|(?<!\S)(?P<number>[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)(?!\S)|<\w+>|(?<!\S)!.*'
+    r'"(?P<text>[^"]*(?:""[^"]*)*)"|(?<!\S)(?P<number>[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)(?!\S)|<\w+>|(?<!\S)!.*'
 )
 _INTERVALS, _POINTS = "IntervalTier", "TextTier"
 

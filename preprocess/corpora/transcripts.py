@@ -77,7 +77,9 @@ class Transcripts(SourceConfig):
         try:
             path = _only(transcripts)
             found = CUE_READERS[path.suffix.lower()](_read_lines(path), tier=self.tier)
+            is_empty = True
             for number, cue in found if self.join_s is None else join_cues([*found], max_s=self.join_s):
+                is_empty = False
                 try:
                     yield self._utterance(file, cue, name=name, language=language)
                 except Rejected as error:
@@ -90,6 +92,8 @@ class Transcripts(SourceConfig):
                         error=error,
                         audio_path=recording,
                     )
+            if is_empty:
+                raise Rejected(Reason.EMPTY_TEXT, "no text between two times")
         except Rejected as error:
             yield row_rejection(path, root=self.root, name=name, language=language, error=error, audio_path=recording)
 

@@ -14,7 +14,9 @@ Language: configured, else from the JSON. Speaker: configured, else from the JSO
 
 from __future__ import annotations
 
+import codecs
 import fnmatch
+import io
 import itertools
 import tarfile
 from collections.abc import Iterator, Sequence
@@ -33,6 +35,7 @@ from preprocess.corpora.source import (
     make_utterance,
     row_language,
     row_rejection,
+    without_suffix,
 )
 from preprocess.parts import member_path
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
@@ -40,6 +43,7 @@ from shared.errors import UserError
 
 MAX_TEXT_BYTES = 4 * MAX_TEXT_CHARACTERS
 MAX_JSON_BYTES = 1 << 20
+MAX_MEMBERS = 64  # of one key
 MAX_HEADER_BYTES = 1 << 16  # of a long name and the like
 
 
@@ -57,6 +61,7 @@ class WebDataset(SourceConfig):
     files: str = "*.tar"  # the tars, relative to root; a * stands for folders too
     text: str = "text"  # the key of the text in the JSON
     speaker_key: str = "speaker"  # the key of the speaker in the JSON
+    tar_in_id: bool = False  # ids begin with the path of the tar, for tars whose keys begin anew in each
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         found = False
@@ -73,9 +78,11 @@ class WebDataset(SourceConfig):
                 file = BoundedFile(opened)
                 for key, members in itertools.groupby(_members(file, path=path), lambda one: _key(one.info.name)):
                     try:
-                        yield self._utterance(key, [*members], file=opened, path=path, name=name)
+                        held = [*itertools.islice(members, MAX_MEMBERS)]
+                        yield self._utterance(key, held, file=opened, path=path, name=name)
                     except Rejected as error:
                         yield row_rejection(path / key, root=self.root, name=name, language=language, error=error)
+                _check_end(file)
         except (tarfile.TarError, EOFError, ValueError) as error:
             damaged = Rejected(Reason.BAD_METADATA_ROW, f"no tar, or damaged or cut off: {error}")
             yield row_rejection(path, root=self.root, name=name, language=language, error=damaged)
@@ -85,6 +92,8 @@ class WebDataset(SourceConfig):
     def _utterance(
         self, key: str, members: Sequence[TarMember], *, file: IO[bytes], path: Path, name: str
     ) -> Utterance:
+        if len(members) == MAX_MEMBERS:
+            raise Rejected(Reason.BAD_METADATA_ROW, f"{MAX_MEMBERS} members or more")
         audio = [one for one in members if f".{one.suffix.rpartition('.')[2]}" in AUDIO_SUFFIXES]
         if len(audio) != 1:
             reason = Reason.BAD_METADATA_ROW if audio else Reason.MISSING_AUDIO
@@ -94,12 +103,12 @@ class WebDataset(SourceConfig):
             raise Rejected(Reason.UNSAFE_PATH, "the recording is no plain member of the tar")
         if info.size == 0:
             raise Rejected(Reason.EMPTY_AUDIO, "the recording has no bytes")
-        said = _sidecar(members, file=file)
+        text, said = _read_sidecars(members, file=file)
         return make_utterance(
             name,
-            utterance_id=key,
+            utterance_id=f"{without_suffix(path.relative_to(self.root).as_posix())}/{key}" if self.tar_in_id else key,
             audio_path=member_path(audio_path(path.parent, path.name), start=info.offset_data, size_bytes=info.size),
-            text=_value(said, self.text),
+            text=_value(said, self.text) if text is None else text,
             language=self.language or row_language(_value(said, "language")),
             speaker=self.speaker or _value(said, self.speaker_key) or name,
         )
@@ -119,6 +128,7 @@ class BoundedFile:
     def __init__(self, file: IO[bytes]):
         self._file = file
         self.seek, self.tell = file.seek, file.tell
+        self.end = 0  # of the last member, once it is known
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= MAX_HEADER_BYTES:
@@ -132,18 +142,31 @@ def _members(file: BoundedFile, *, path: Path) -> Iterator[TarMember]:
     Raises:
         tarfile.TarError: it is no tar, or damaged, or its end is missing.
     """
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
     with tarfile.open(path, "r:", fileobj=file) as tar:  # type: ignore[call-overload]
-        count = 0
         while (info := tar.next()) is not None:
-            count += 1
+            if info.size < 0 or tar.offset <= info.offset or tar.offset > size:  # tarfile would read one again for ever
+                raise tarfile.ReadError(f"a member of {info.size} bytes")
             tar.members.clear()
-            if not info.isdir():
-                yield TarMember(info, PurePosixPath(info.name).name.partition(".")[2].lower())
-        file.seek(tar.offset)
-        if any(file.read(tarfile.BLOCKSIZE)) or file.tell() < tar.offset + tarfile.BLOCKSIZE:
-            raise tarfile.ReadError("its end is missing")
-        if count == 0:
-            raise tarfile.ReadError("it has no members")
+            name = PurePosixPath(info.name).name
+            if not info.isdir() and not name.startswith("."):  # macOS adds files to files
+                yield TarMember(info, name.partition(".")[2].lower())
+        file.end = tar.offset
+
+
+def _check_end(file: BoundedFile) -> None:
+    """Raise ReadError if there are no members, or unless zeros alone follow them, at least a block of them."""
+    if file.end == 0:
+        raise tarfile.ReadError("it has no members")
+    file.seek(file.end)
+    found = 0
+    while block := file.read(MAX_HEADER_BYTES):
+        found += len(block)
+        if any(block):
+            raise tarfile.ReadError("more follows after its end")
+    if found < tarfile.BLOCKSIZE:
+        raise tarfile.ReadError("its end is missing")
 
 
 def _key(member: str) -> str:
@@ -152,24 +175,24 @@ def _key(member: str) -> str:
     return (path.parent / path.name.partition(".")[0]).as_posix()
 
 
-def _sidecar(members: Sequence[TarMember], *, file: IO[bytes]) -> dict[str, Any]:
-    """What the JSON and the text of a key say; the text of a .txt goes first."""
-    said: dict[str, Any] = {}
+def _read_sidecars(members: Sequence[TarMember], *, file: IO[bytes]) -> tuple[str | None, dict[str, Any]]:
+    """The text of a .txt, None if there is none, and the object of a .json, empty if there is none."""
+    text, said = None, dict[str, Any]()
     for member in members:
         if member.suffix == "json":
-            said = json_object(decode(_content(member, file=file, max_bytes=MAX_JSON_BYTES))) | said
-    for member in members:
-        if member.suffix == "txt":
-            said["text"] = decode(_content(member, file=file, max_bytes=MAX_TEXT_BYTES)).strip()
-    return said
+            said = json_object(_content(member, file=file, max_bytes=MAX_JSON_BYTES))
+        elif member.suffix == "txt":
+            text = _content(member, file=file, max_bytes=MAX_TEXT_BYTES).strip()
+    return text, said
 
 
-def _content(member: TarMember, *, file: IO[bytes], max_bytes: int) -> bytes:
-    if member.info.size > max_bytes or not member.info.isreg():
-        message = f"the {member.suffix} has over {max_bytes} bytes, or is no plain file"
-        raise Rejected(Reason.TEXT_TOO_LONG, message)
+def _content(member: TarMember, *, file: IO[bytes], max_bytes: int) -> str:
+    if not member.info.isreg():
+        raise Rejected(Reason.UNSAFE_PATH, f"the {member.suffix} is no plain member of the tar")
+    if member.info.size > max_bytes:
+        raise Rejected(Reason.TEXT_TOO_LONG, f"the {member.suffix} has over {max_bytes} bytes")
     file.seek(member.info.offset_data)
-    return file.read(member.info.size)
+    return decode(file.read(member.info.size).removeprefix(codecs.BOM_UTF8))
 
 
 def _value(said: dict[str, Any], key: str) -> str:

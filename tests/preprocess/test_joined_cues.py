@@ -66,19 +66,37 @@ def test_no_part_goes_over_a_word_that_is_not_known(text: str) -> None:
     ]
     assert isinstance(found[1][1], Rejected)
     assert found[1][1].message == "the aligner did not know a word at 1 s"
-    assert [(cue.start_s, cue.end_s) for _, cue in found if isinstance(cue, Cue)] == [(0, 1), (2, 3), (3, 4.1)]
+    assert [(cue.start_s, cue.end_s) for _, cue in found if isinstance(cue, Cue)] == [(0, 1), (2, 3), (3, 4)]
 
 
 def test_a_part_reaches_to_the_middle_of_a_short_pause() -> None:
     cues = [(1, Cue(0.06, 1, "a")), (2, Cue(1.1, 1.5, "<unk>")), (3, Cue(1.75, 2, "b"))]
     parts = [cue for _, cue in join_cues(cues, max_s=9) if isinstance(cue, Cue)]
-    assert [(round(part.start_s, 6), round(part.end_s, 6)) for part in parts] == [(0.03, 1.05), (1.65, 2.1)]
+    assert [(round(part.start_s, 6), round(part.end_s, 6)) for part in parts] == [(0.03, 1.05), (1.65, 2)]
 
 
 def test_a_day_of_words_without_a_pause_is_divided_in_no_time() -> None:
     start_s = time.process_time()
     assert len(list(join_cues(timed([(0.0, 0.3)] * 200_000), max_s=12))) > 4000
     assert time.process_time() - start_s < 10
+
+
+def test_words_that_overlap_give_no_part_with_half_a_word() -> None:
+    cues = [(1, Cue(0, 5, "a")), (2, Cue(1, 2, "b")), (3, Cue(4, 4.5, "c")), (4, Cue(4.99, 6, "d"))]
+    found = [cue.text if isinstance(cue, Cue) else cue.message for _, cue in join_cues(cues, max_s=12)]
+    assert found == [
+        "a",
+        "begins at 1 s, before what is before it ends, at 5 s",
+        "begins at 4 s, before what is before it ends, at 5 s",
+        "d",
+    ]
+
+
+def test_a_ctm_of_several_recordings_or_channels_is_rejected(write: Any, read: Any) -> None:
+    for other in ("talk 2 2.0 0.5 b", "walk 1 2.0 0.5 b"):
+        root = write({"talk.flac": b"", "talk.ctm": f"talk 1 1.0 0.5 a\n{other}\n"})
+        (bad,) = read(root, reader="transcripts", language="en", join_s=10)
+        assert "2 recordings or channels in one CTM: 'talk 1, " in bad.message
 
 
 CTM = """;; made by an aligner
@@ -94,7 +112,7 @@ def test_words_of_a_ctm_become_parts(write: Any, read: Any) -> None:
     root = write({"talk.flac": b"", "talk.ctm": CTM})
     found = read(root, reader="transcripts", language="en", join_s=10)
     assert [one.text for one in found if isinstance(one, Utterance)] == ["hello there", "good morning"]
-    assert [one.id for one in found] == ["x/talk-0000400-0001200", "x/talk.ctm:4", "x/talk-0004000-0005100"]
+    assert [one.id for one in found] == ["x/talk-0000400-0001200", "x/talk.ctm:4", "x/talk-0004000-0005000"]
     assert [one.message.rpartition(": ")[2] for one in found if isinstance(one, Rejection)] == [
         "its start is 'x', expected seconds"
     ]

@@ -33,6 +33,13 @@ def test_a_list_takes_or_leaves_out_its_ids_and_tells_those_that_the_corpus_lack
     assert bad[-1].message.endswith(f"ids.txt line 4: the corpus has no utterance '{prefix}7'")
 
 
+def test_both_lists_know_each_id_of_the_corpus(write: Any, read: Any) -> None:
+    root = write({"metadata.csv": METADATA, "in.txt": "1\n2\n", "out.txt": "2\n3\n"})
+    found = read(root, reader="ljspeech", language="en", include=root / "in.txt", exclude=root / "out.txt")
+    assert [one.id for one in found if isinstance(one, Utterance)] == ["x/1"]
+    assert {one.reason for one in found if isinstance(one, Rejection)} == {Reason.NOT_SELECTED}
+
+
 def test_a_number_is_chosen_among_the_listed(write: Any, read: Any) -> None:
     root = write({"metadata.csv": METADATA, "ids.txt": "1\n2\n3\n"})
     found = read(root, reader="ljspeech", language="en", include=root / "ids.txt", max_utterances=2)

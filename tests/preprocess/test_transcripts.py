@@ -210,7 +210,13 @@ NEXT = "00:00:03,000 --> 00:00:04,000\nBye.\n"
         (f"WEBVTT\n{TWO}\nNOTE of\nours\n\nSTYLE guide\n{NEXT}", ["Hello.", "Bye."]),
         (f"WEBVTT\n\nREGION\nid:x\n\n{TWO}\n{NEXT}", ["Hello.", "Bye."]),
         (f"WEBVTT\n\n00:00:01 -> 00:00:02\nlost\n\n{NEXT}", [None, "Bye."]),
-        (f"NOTE\n{TWO}\nNOTE\nmore\n", [None]),  # srt has no comments
+        (f"NOTE\n{TWO}\nNOTE\nmore\n", [None, None]),  # srt has no comments
+        (f"1\n{TWO}2\n00:00:03;000 --> 00:00:04\nlost\n3\n{NEXT}", [None, "Bye."]),
+        (f"1\n{TWO}\nline two\n{NEXT}", [None, "Bye."]),  # srt has no names
+        (f"{TWO.replace('Hello.', '1984')}{NEXT}", ["1984", "Bye."]),  # these cues have no numbers
+        (f"WEBVTT\n00:01.00O --> 00:02.000\nlost\n\n{NEXT}", [None, "Bye."]),
+        ("WEBVTT\nhello\nworld\n", [None]),
+        ("", [None]),
         (f"WEBVTT\n\n{TWO.replace('Hello.', ' ' + chr(10) + 'hello<00:00:00.400><c> and</c>')}", ["hello and"]),
         (f"WEBVTT\n\n{TWO.replace('Hello.', '<ruby>漢<rt>kan</rt></ruby>')}", ["漢"]),
     ],

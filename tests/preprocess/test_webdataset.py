@@ -62,6 +62,7 @@ def test_files_and_keys_are_chosen(write: Any, utterances: Any) -> None:
     [
         ([("a.txt", "A.")], Reason.MISSING_AUDIO, "0 recordings among txt"),
         ([("a.l.wav", b"1"), ("a.r.wav", b"1"), ("a.txt", "A.")], Reason.BAD_METADATA_ROW, "2 recordings among l.wav"),
+        ([(f"a.{number}.txt", "A.") for number in range(1000)], Reason.BAD_METADATA_ROW, "64 members or more"),
         ([("a.wav", b""), ("a.txt", "A.")], Reason.EMPTY_AUDIO, "the recording has no bytes"),
         ([("a.wav", b"1"), ("a.json", "{")], Reason.BAD_METADATA_ROW, "not JSON"),
         ([("a.wav", b"1"), ("a.json", "[" * 100_000)], Reason.BAD_METADATA_ROW, "not JSON"),
@@ -111,6 +112,52 @@ def test_a_recording_behind_the_end_of_its_tar_is_cut_off(tmp_path: Path) -> Non
     with pytest.raises(Rejected, match="40 of 50 bytes: the archive is cut off"):
         read_audio_file(f"{tmp_path}/a.tar#bytes=60-109")
     assert read_audio_file(f"{tmp_path}/a.tar#bytes=60-99") == bytes(40)
+
+
+def with_size(data: bytes, *, name: str, size: int) -> bytes:
+    """The tar with another size in the header of a member, in base 256 as GNU writes large ones."""
+    place = data.index(name.encode())
+    header = bytearray(data[place : place + tarfile.BLOCKSIZE])
+    header[124:136] = tarfile.itn(size, 12, tarfile.GNU_FORMAT)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return data[:place] + bytes(header) + data[place + tarfile.BLOCKSIZE :]
+
+
+@pytest.mark.parametrize("size", [-512, -1024, -1, 1 << 40, 1 << 62])
+def test_a_size_that_no_member_has_ends_the_reading_of_its_tar(size: int, write: Any, read: Any) -> None:
+    data = tar([("a.wav", b"1"), ("a.txt", "A."), ("b.wav", b"1"), ("b.txt", "B.")])
+    for name in ("a.txt", "b.txt"):
+        *good, bad = read(write({"a.tar": with_size(data, name=name, size=size)}), **OPTIONS, language="en")
+        assert (bad.reason, bad.id) == (Reason.BAD_METADATA_ROW, "x/a.tar")
+        assert len(good) <= 1
+
+
+def test_what_follows_the_end_of_a_tar_is_told(write: Any, read: Any) -> None:
+    one, two = (tar([(f"{name}.wav", b"1"), (f"{name}.txt", "T.")]) for name in "ab")
+    good, bad = read(write({"a.tar": one + two}), **OPTIONS, language="en")
+    assert (good.id, bad.id) == ("x/a", "x/a.tar")
+    assert bad.message.endswith("more follows after its end")
+
+
+def test_files_that_macos_adds_are_no_samples(write: Any, utterances: Any) -> None:
+    names = ("._a.wav", "a.wav", "._a.txt", "a.txt", ".DS_Store", "sub/._b.wav", "sub/b.wav", "sub/b.txt")
+    found = utterances(write({"a.tar": tar((name, b"1") for name in names)}), **OPTIONS, language="en")
+    assert [(one.id, one.text) for one in found] == [("x/a", "1"), ("x/sub/b", "1")]
+
+
+def test_a_text_file_goes_before_any_key_and_may_have_a_mark(write: Any, utterances: Any) -> None:
+    said = "\ufeff" + json.dumps({"transcript": "raw"})
+    members = [("a.wav", b"1"), ("a.json", said), ("a.txt", "\ufeffclean"), ("b.wav", b"1"), ("b.json", said)]
+    found = utterances(write({"a.tar": tar(members)}), **OPTIONS, language="en", text="transcript")
+    assert [one.text for one in found] == ["clean", "raw"]
+
+
+def test_keys_that_begin_anew_in_each_tar_are_told_apart(write: Any, utterances: Any) -> None:
+    data = tar([("000.wav", b"1"), ("000.txt", "T.")])
+    root = write({"EN/a.tar": data, "EN/b.tar": data})
+    found = utterances(root, **OPTIONS, language="en", tar_in_id=True)
+    assert [one.id for one in found] == ["x/EN/a/000", "x/EN/b/000"]
 
 
 @pytest.mark.parametrize("data", [b"", b"no tar", bytes(1 << 16), b"\x1f\x8b" + bytes(1000)])

@@ -176,6 +176,7 @@ def mark_best(path: Path) -> None:
     """
     try:
         link_file(path, path.with_name(_BEST))
+        fsync_path(path.parent)
     except OSError as error:
         raise UserError(
             f"{path.with_name(_BEST)}: cannot be written ({error.strerror}); free disk space and run again"

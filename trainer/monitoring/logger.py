@@ -60,11 +60,11 @@ class RunLogger:
         """Show that a step is done."""
         self._terminal.advance(step)
 
-    def rewind(self, step: int) -> None:
-        """Drop the rows of all later steps."""
+    def rewind(self, step: int, *, owes_validation: bool) -> None:
+        """Drop the rows of all later steps, and of this step's validation if it will be repeated."""
         self._file.close()
         with _translate_disk_errors(self._path):
-            _drop_after(self._path, step=step, owes_validation=False)
+            _drop_after(self._path, step=step, owes_validation=owes_validation)
             self._file = _open_rows(self._path)
         with _translate_disk_errors(self._events):
             _purge_after(self._writer, step=step)

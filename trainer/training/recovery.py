@@ -87,7 +87,8 @@ class Recovery:
 
     def _rewind(self) -> None:
         self._skipped = SkippedStepTracker(self._state.skipped_in_row)
-        self._logger.rewind(self._state.progress.step)
+        progress = self._state.progress
+        self._logger.rewind(progress.step, owes_validation=progress.validation_pending)
 
     def roll_back(self) -> None:
         """Restore the last checkpoint from before the skipped steps, and lower the learning rate.

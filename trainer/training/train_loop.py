@@ -186,9 +186,11 @@ class TrainLoop:
     def _save_validated(self, result: ValidationResult, *, is_last: bool) -> None:
         """Save what a validation found about the checkpoint from before it.
 
-        The same weights are not written twice: a session that continues from this checkpoint validates it again.
+        The same weights are not written twice: a session that continues from this checkpoint validates it again. A
+        measure of speech may not be taken again, and is saved with a best checkpoint.
         """
-        if is_last or result.has_changed_rate:
+        is_of_speech = self._config.synthesis_eval.best_by != "loss"
+        if is_last or result.has_changed_rate or (result.is_best and is_of_speech):
             self._save()
         elif result.is_best:
             self._state.mark_best()

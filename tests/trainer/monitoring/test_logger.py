@@ -63,7 +63,7 @@ def test_steps_that_are_rewound_and_repeated_are_shown_once_in_rows_and_in_tenso
     with RunLogger(tmp_path, step=0, steps=100, validate_every=100) as monitor:
         for step in range(1, 11):
             monitor.log_metrics("train", step=step, values={"loss": 1.0})
-        monitor.rewind(5)
+        monitor.rewind(5, owes_validation=False)
         for step in range(6, 9):
             monitor.log_metrics("train", step=step, values={"loss": 2.0})
     wanted = [*((step, 1.0) for step in range(1, 6)), *((step, 2.0) for step in range(6, 9))]
@@ -77,9 +77,19 @@ def test_a_validation_that_is_rewound_is_gone_from_tensorboard_before_the_next_o
     with RunLogger(tmp_path, step=0, steps=100, validate_every=5) as monitor:
         for step in (5, 10):
             monitor.log_metrics("validation", step=step, values={"loss": float(step)})
-        monitor.rewind(5)
+        monitor.rewind(5, owes_validation=False)
     # the server passes over starts of sessions: it drops later steps when their tag has an earlier one again
     assert shown_by_accumulator(tmp_path / "tensorboard")["validation/loss"] == [(5, 5.0)]
+
+
+def test_a_validation_that_is_repeated_after_going_back_is_logged_once(tmp_path: Path) -> None:
+    with RunLogger(tmp_path, step=0, steps=100, validate_every=5) as monitor:
+        for step in (5, 10):
+            monitor.log_metrics("validation", step=step, values={"loss": 1.0})
+        monitor.rewind(5, owes_validation=True)
+        monitor.log_metrics("validation", step=5, values={"loss": 2.0})
+    rows = map(json.loads, (tmp_path / "metrics.jsonl").read_text().splitlines())
+    assert [(row["step"], row["loss"]) for row in rows] == [(5, 2.0)]
 
 
 def test_a_pending_validation_is_logged_once_if_a_kill_came_after_its_row(tmp_path: Path) -> None:
