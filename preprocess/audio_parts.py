@@ -1,9 +1,10 @@
 """Reads a part of a long recording: from its first sample on, and nothing long before it is decoded.
 
-libsndfile reads parts of its formats except mp3, of which it does not come to the same samples as from the start
-(errors up to 0.05 of full scale), and prints a line for each part. FFmpeg reads parts of mp3, m4a and mp4. Of the other
-formats that only `containers` reads, no part can be read: their times do not tell samples. Parts have the samples of a
-decoding of all of the recording; those of Opus at few bits a second differ from these by up to 0.005 of full scale.
+libsndfile reads parts of its formats, except mp3: after a seek in an mp3, libsndfile gives other samples than after
+decoding from the start (errors up to 0.05 of full scale), and prints a line. FFmpeg reads parts of mp3, m4a and mp4. No
+part is read of the other formats that only `containers` reads: the times in such a file do not tell samples. A part has
+the samples of a decoding of the whole recording; a part of Opus at few bits a second differs by up to 0.005 of full
+scale.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
     if demuxer is not None:
         raise _unread(demuxer)
     rest = _content(file, advice="state where the part ends") if end_s is None else b""
-    if is_mp3(file):
+    if _is_mp3(file):
         samples, rate_hz = _read_by_ffmpeg(file, demuxer="mp3", start_s=start_s, end_s=end_s)
         _check_mp3(rest, samples=round(start_s * rate_hz) + len(samples))
         return samples, rate_hz
@@ -122,7 +123,7 @@ def _unread(kind: str) -> Rejected:
     return Rejected(Reason.UNREADABLE_AUDIO, f"no part of a recording in the format {kind} can be read; {REMEDY}")
 
 
-def is_mp3(file: WatchedFile) -> bool:
+def _is_mp3(file: WatchedFile) -> bool:
     """Whether a file begins with a frame of mp3, after its tag; the file is then again at its start."""
     file.seek(audio_offset(file.read(HEAD_BYTES) or b""))
     found = is_mp3_frame(file.read(MAX_MP3_FRAME_BYTES) or b"")
@@ -131,7 +132,7 @@ def is_mp3(file: WatchedFile) -> bool:
 
 
 def _check_mp3(data: bytes, *, samples: int) -> None:
-    """Raise Rejected if an mp3, of which all is asked for, has or states more samples than were found."""
+    """Raise Rejected if an mp3 has or states more samples than were decoded; empty data are not checked."""
     counted = count_mp3_samples(data)
     if counted is None and data:
         with soundfile.SoundFile(io.BytesIO(data)) as sound:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from preprocess.corpora.source import seconds, shown
@@ -33,7 +33,7 @@ class Cue(NamedTuple):
 Found = tuple[int, Cue | Rejected]  # with the number of the line
 
 
-def read_subtitles(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Found]:
+def read_subtitles(lines: Sequence[str]) -> Iterator[Found]:
     """The cues of an srt or vtt: each is a line of times, and the lines of text up to an empty line or the next cue.
 
     The line before the times is the number or the name of the cue. A cue after whose text something else follows is
@@ -102,7 +102,7 @@ def _clock(fields: Sequence[str | None]) -> float:
     return int(hours or 0) * 3600 + int(minutes or 0) * 60 + float((rest or "0").replace(",", "."))
 
 
-def read_labels(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Found]:
+def read_labels(lines: Sequence[str]) -> Iterator[Found]:
     """The labels of Audacity: start, end and text, with tabs between them; lines of frequencies are skipped."""
     for number, line in enumerate(lines, start=1):
         if line.strip() and not line.startswith("\\"):
@@ -112,14 +112,14 @@ def read_labels(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Fo
 def _label(line: str) -> Cue | Rejected:
     fields = line.split("\t", maxsplit=2)
     if len(fields) != 3:
-        return Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, wanted start<tab>end<tab>text")
+        return Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, expected start<tab>end<tab>text")
     try:
         return Cue(seconds(fields[0], what="start"), seconds(fields[1], what="end"), fields[2].strip())
     except Rejected as error:
         return error
 
 
-def read_ctm(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Found]:
+def read_ctm(lines: Sequence[str]) -> Iterator[Found]:
     """The words of a CTM: recording, channel, start, duration, word, perhaps a confidence; ;; begins a comment.
 
     Raises:
@@ -135,7 +135,9 @@ def read_ctm(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Found
 
 def _word(fields: Sequence[str]) -> Cue | Rejected:
     if not 5 <= len(fields) <= 6:
-        return Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, wanted recording channel start duration word")
+        return Rejected(
+            Reason.BAD_METADATA_ROW, f"{len(fields)} fields, expected recording channel start duration word"
+        )
     try:
         start_s = seconds(fields[2], what="start")
         return Cue(start_s, start_s + seconds(fields[3], what="duration"), fields[4])
@@ -143,7 +145,7 @@ def _word(fields: Sequence[str]) -> Cue | Rejected:
         return error
 
 
-def read_textgrid(lines: Sequence[str], *, tier: str | None = None) -> Iterator[Found]:
+def read_textgrid(lines: Sequence[str], *, tier: str | None) -> Iterator[Found]:
     """The intervals of a TextGrid that have a text.
 
     Args:
@@ -155,7 +157,7 @@ def read_textgrid(lines: Sequence[str], *, tier: str | None = None) -> Iterator[
     tiers = interval_tiers("\n".join(lines))
     names = [name for name, _ in tiers]
     if tier is None and len(tiers) != 1:
-        message = f"{len(tiers)} tiers of intervals, of which `tier` names one: {_listed(names)}"
+        message = f"{len(tiers)} tiers of intervals, and `tier` names none of them: {_listed(names)}"
         raise Rejected(Reason.BAD_METADATA_ROW, message)
     chosen = [intervals for name, intervals in tiers if tier in (None, name)]
     if len(chosen) != 1:
@@ -169,10 +171,19 @@ def _listed(names: Sequence[str]) -> str:
     return shown(", ".join(names) or "none")
 
 
-CUE_READERS: dict[str, Callable[..., Iterator[Found]]] = {
-    ".srt": read_subtitles,
-    ".vtt": read_subtitles,
-    ".textgrid": read_textgrid,
-    ".txt": read_labels,
-    ".ctm": read_ctm,
-}
+_READERS = {".srt": read_subtitles, ".vtt": read_subtitles, ".txt": read_labels, ".ctm": read_ctm}
+TEXTGRID = ".textgrid"
+CUE_SUFFIXES = (*_READERS, TEXTGRID)
+
+
+def read_cues(lines: Sequence[str], *, suffix: str, tier: str | None = None) -> Iterator[Found]:
+    """The cues of a file, each with the number of its line; Rejected stands in the place of a cue that is none.
+
+    Args:
+        suffix: of the file, one of `CUE_SUFFIXES`.
+        tier: of a TextGrid: the name of the tier; None: its only one with intervals.
+
+    Raises:
+        Rejected: nothing in the file can be used.
+    """
+    return read_textgrid(lines, tier=tier) if suffix == TEXTGRID else _READERS[suffix](lines)

@@ -28,7 +28,7 @@ from typing import Literal
 import pydantic
 
 from preprocess.audio_formats import AUDIO_SUFFIXES
-from preprocess.corpora.cues import CUE_READERS, Cue
+from preprocess.corpora.cues import CUE_SUFFIXES, Cue, read_cues
 from preprocess.corpora.folders import walk
 from preprocess.corpora.joined_cues import join_cues
 from preprocess.corpora.metadata import decode
@@ -51,7 +51,7 @@ class Transcripts(SourceConfig):
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
         language = self.required_language(name=name)
-        suffixes = tuple(CUE_READERS) if self.suffix is None else (self.suffix.lower(),)
+        suffixes = CUE_SUFFIXES if self.suffix is None else (self.suffix.lower(),)
         found = False
         for _, files in walk(self.root):
             audio, transcripts = audio_files(files), files_with_suffix(files, suffixes)
@@ -73,29 +73,28 @@ class Transcripts(SourceConfig):
     def _cut(
         self, file: NamedFile, transcripts: Sequence[Path], *, name: str, language: str
     ) -> Iterator[Utterance | Rejection]:
-        path, recording = file.path, str(file.path)
+        path = file.path
+
+        def rejected(error: Rejected, *, line: int | None = None) -> Rejection:
+            recording = str(file.path)
+            return row_rejection(
+                path, root=self.root, name=name, language=language, error=error, line=line, audio_path=recording
+            )
+
         try:
             path = _only(transcripts)
-            found = CUE_READERS[path.suffix.lower()](_read_lines(path), tier=self.tier)
+            found = read_cues(_read_lines(path), suffix=path.suffix.lower(), tier=self.tier)
             is_empty = True
             for number, cue in found if self.join_s is None else join_cues([*found], max_s=self.join_s):
                 is_empty = False
                 try:
                     yield self._utterance(file, cue, name=name, language=language)
                 except Rejected as error:
-                    yield row_rejection(
-                        path,
-                        root=self.root,
-                        name=name,
-                        line=number,
-                        language=language,
-                        error=error,
-                        audio_path=recording,
-                    )
+                    yield rejected(error, line=number)
             if is_empty:
                 raise Rejected(Reason.EMPTY_TEXT, "no text between two times")
         except Rejected as error:
-            yield row_rejection(path, root=self.root, name=name, language=language, error=error, audio_path=recording)
+            yield rejected(error)
 
     def _utterance(self, file: NamedFile, cue: Cue | Rejected, *, name: str, language: str) -> Utterance:
         if isinstance(cue, Rejected):

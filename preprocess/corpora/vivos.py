@@ -39,7 +39,7 @@ class VIVOS(SourceConfig):
             clip, _, text = line.strip().partition(" ")
             speaker, separator, _ = clip.partition("_")
             if not separator:
-                raise Rejected(Reason.BAD_METADATA_ROW, "wanted <speaker>_<number>, a blank, and the text")
+                raise Rejected(Reason.BAD_METADATA_ROW, "expected <speaker>_<number>, a blank, and the text")
             return make_utterance(
                 name,
                 utterance_id=clip,

@@ -27,8 +27,8 @@ from preprocess.audio_formats import AUDIO_SUFFIXES
 from preprocess.corpora.folders import walk
 from preprocess.corpora.json_rows import json_object
 from preprocess.corpora.metadata import decode
+from preprocess.corpora.sidecar import MAX_TEXT_BYTES
 from preprocess.corpora.source import (
-    MAX_TEXT_CHARACTERS,
     SourceConfig,
     audio_path,
     corpus_not_found,
@@ -41,7 +41,6 @@ from preprocess.parts import member_path
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.errors import UserError
 
-MAX_TEXT_BYTES = 4 * MAX_TEXT_CHARACTERS
 MAX_JSON_BYTES = 1 << 20
 MAX_MEMBERS = 64  # of one key
 MAX_HEADER_BYTES = 1 << 16  # of a long name and the like

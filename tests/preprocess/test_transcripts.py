@@ -104,7 +104,7 @@ def test_a_tier_is_named_where_there_are_several(write: Any, read: Any, utteranc
     grid = textgrid(GRID, ("IntervalTier", "phones", [(0, 1, "a")]), ("TextTier", "notes", [(3, 'say ""x""')]))
     root = write({"a.wav": b"", "a.TextGrid": grid})
     (bad,) = read(root, **OPTIONS)
-    assert bad.message.endswith("2 tiers of intervals, of which `tier` names one: 'words, phones'")
+    assert bad.message.endswith("2 tiers of intervals, and `tier` names none of them: 'words, phones'")
     assert [one.text for one in utterances(root, **OPTIONS, tier="words")] == TEXTS
     (bad,) = read(root, **OPTIONS, tier="notes")
     assert bad.message.endswith("0 tiers are called 'notes'; there are 'words, phones'")
@@ -144,7 +144,7 @@ def test_a_cue_that_cannot_be_read_is_rejected_with_its_line_and_the_others_are_
     assert {one.audio_path for one in found[:1] + found[2:5]} == {f"{root}/a.wav", f"{root}/b.wav"}
     assert found[2].message.endswith("its start is 'x', expected seconds")
     assert found[3].message.endswith("begins and ends at 3 s: no part of a recording")
-    assert found[4].message.endswith("1 fields, wanted start<tab>end<tab>text")
+    assert found[4].message.endswith("1 fields, expected start<tab>end<tab>text")
 
 
 @pytest.mark.parametrize(
