@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from preprocess.audio_parts import read_part
-from preprocess.parts import names_a_file, recording_of, split_member, split_part
+from preprocess.parts import names_a_file, recording_of, split_cell, split_member, split_part
 from preprocess.utterance import Reason, Rejected
 from shared.files import file_sha256
 
@@ -30,13 +30,13 @@ def read_audio_file(path: str) -> bytes:
     """Read a recording; try again after growing pauses if the disk fails.
 
     Args:
-        path: of a file, or of a part or a member of it (`preprocess.parts`), however long the file is.
+        path: of a file, or of something inside it (`preprocess.parts`), however long the file is.
 
     Returns:
-        The bytes of the file or of the member; of a part those of a wav that holds its samples.
+        The bytes of the file, the member or the cell; of a part those of a wav that holds its samples.
 
     Raises:
-        Rejected: the file is absent, not a regular file, or too large; or it does not hold the part.
+        Rejected: the file is absent, not a regular file, or too large; or it does not hold what the path names.
         OSError: the disk failed at every attempt; the utterance itself may be valid.
     """
     for pause_s in PAUSES_S:
@@ -50,10 +50,14 @@ def read_audio_file(path: str) -> bytes:
 
 
 def _read_audio_file(path: str) -> bytes:
-    part, member = split_part(path), split_member(path)
     with _open(recording_of(path)) as file:
-        if part is not None:
+        if part := split_part(path):
             return read_part(file, start_s=part.start_s, end_s=part.end_s)
+        if cell := split_cell(path):
+            from preprocess.parquet_cell import read_parquet_cell  # with pyarrow, which other recordings do without
+
+            return read_parquet_cell(file, row=cell.row, column=cell.column, max_bytes=MAX_FILE_BYTES)
+        member = split_member(path)
         size = os.fstat(file.fileno()).st_size if member is None else member.size_bytes
         if size > MAX_FILE_BYTES:
             raise Rejected(Reason.UNDECODED_LENGTH, f"over {MAX_FILE_BYTES} bytes: {path}")
@@ -99,7 +103,7 @@ def hash_recording(path: str) -> str:
     Raises:
         OSError: the file is absent, or the disk failed.
         ValueError: the path is not a valid one, e.g. with a null byte.
-        Rejected: it is no regular file, or does not hold the part.
+        Rejected: it is no regular file, or does not hold what the path names.
     """
     if not stat.S_ISREG(Path(recording_of(path)).stat().st_mode):  # reading a device or a pipe may never end
         raise Rejected(Reason.MISSING_AUDIO, "no regular file")
@@ -112,7 +116,7 @@ def read_fault(error: Exception) -> str:
 
 
 def read_through(path: str) -> None:
-    """Read the bytes of a recording or of the file that holds the part, without decoding them.
+    """Read the bytes of a recording, or of the file that it lies in, without decoding them.
 
     Raises:
         Rejected: the file is absent or not a regular file.

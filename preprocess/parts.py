@@ -1,9 +1,10 @@
-"""Paths of recordings that are not files of their own: parts of recordings, and members of archives.
+"""Paths of recordings that are not files of their own: parts of recordings, members of archives, cells of tables.
 
 `talk.flac#t=12.5,17.25` is the part between two times, in seconds: the form is that of W3C Media Fragments URI 1.0
 (section 4.2.1, "Normal Play Time"). Without an end, as in `talk.flac#t=12.5`, it reaches to the end of the recording.
 `shard-0001.tar#bytes=1536-206335` are the bytes of a file between two places, both included, as in a header `Range` of
 HTTP (RFC 9110, section 14.1.2): those of a member of an archive that is not compressed.
+`train-0001.parquet#cell=17,2` is what a table holds in its 17th row and second column, as in RFC 7111 (section 2.3).
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _PART = re.compile(
 )
 _BYTES_MARK = "#bytes="
 _MEMBER = re.compile(r"(?P<path>.+)#bytes=(?P<first>\d{1,18})-(?P<last>\d{1,18})", re.ASCII | re.DOTALL)
+_CELL_MARK = "#cell="
+_CELL = re.compile(r"(?P<path>.+)#cell=(?P<row>[1-9]\d{0,17}),(?P<column>[1-9]\d{0,5})", re.ASCII | re.DOTALL)
 
 
 class Part(NamedTuple):
@@ -76,14 +79,34 @@ def split_member(path: str) -> Member | None:
     return Member(match["path"], first, last - first + 1) if first <= last else None
 
 
+class Cell(NamedTuple):
+    """A cell of a table."""
+
+    path: str  # of the table
+    row: int  # from 1
+    column: int  # from 1
+
+
+def cell_path(path: str, *, row: int, column: int) -> str:
+    """The path of a cell of a table; rows and columns are counted from 1."""
+    return f"{path}{_CELL_MARK}{row},{column}"
+
+
+def split_cell(path: str) -> Cell | None:
+    """The cell that a path names; None if it names none."""
+    if _CELL_MARK not in path or (match := _CELL.fullmatch(path)) is None:
+        return None
+    return Cell(match["path"], int(match["row"]), int(match["column"]))
+
+
 def names_a_file(path: str) -> bool:
-    """Whether a path names a whole file, neither a part nor a member of one."""
-    return split_part(path) is None and split_member(path) is None
+    """Whether a path names a whole file, and nothing inside one."""
+    return recording_of(path) == path
 
 
 def recording_of(path: str) -> str:
-    """The path of the file that holds a recording, a part of it, or the archive with it."""
-    inside = split_part(path) or split_member(path)
+    """The path of the file that holds a recording, a part of it, or the archive or table with it."""
+    inside = split_part(path) or split_member(path) or split_cell(path)
     return path if inside is None else inside.path
 
 

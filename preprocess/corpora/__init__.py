@@ -28,6 +28,7 @@ from preprocess.corpora.ljspeech import LJSpeech
 from preprocess.corpora.m_ailabs import MAILabs
 from preprocess.corpora.mls import MLS
 from preprocess.corpora.nemo import NeMo
+from preprocess.corpora.parquet import Parquet
 from preprocess.corpora.selection import select
 from preprocess.corpora.source import SourceConfig
 from preprocess.corpora.table import Table
@@ -54,6 +55,7 @@ Source = Annotated[
     | MAILabs
     | MLS
     | NeMo
+    | Parquet
     | Table
     | Transcripts
     | VCTK

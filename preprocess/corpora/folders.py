@@ -42,6 +42,23 @@ def walk(root: Path) -> Iterator[tuple[Path, list[os.DirEntry[str]]]]:
         yield folder, [entry for entry in entries if is_file(entry)]
 
 
+def find_below(root: Path, pattern: str, *, name: str, reader: str) -> Iterator[Path]:
+    """Yield the files below `root` whose path matches a pattern in which a * stands for folders too.
+
+    Raises:
+        UserError: no file matches.
+    """
+    found = False
+    for folder, entries in walk(root):
+        for entry in entries:
+            path = folder / entry.name
+            if fnmatch.fnmatchcase(path.relative_to(root).as_posix(), pattern):
+                found = True
+                yield path
+    if not found:
+        raise corpus_not_found([root / pattern], name=name, reader=reader)
+
+
 def find_files(root: Path, *patterns: str, name: str, reader: str) -> Iterator[Path]:
     """Yield the files below `root` that match a pattern such as `*/transcripts.txt`, ordered by name in each folder.
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from preprocess.corpora.rows import TableRow
+from preprocess.parquet_cell import HELD_IN, recording_field
 from preprocess.utterance import Reason, Rejected
 from shared.errors import UserError
 
@@ -23,19 +24,68 @@ def read_parquet(path: Path, *, required: Sequence[str]) -> Iterator[TableRow]:
     Raises:
         UserError: a required column is missing, or the file is damaged.
     """
+    _schema(path, required=required)
+    return _read(path, columns=required)
+
+
+def read_recording_rows(path: Path, *, audio: str, required: Sequence[str]) -> tuple[int, Iterator[TableRow]]:
+    """The rows of a Parquet file that holds recordings; the recordings themselves are not read.
+
+    Args:
+        path: of the file.
+        audio: the column of the recordings: bytes, or structs with a field `bytes`.
+        required: the other columns that are read.
+
+    Returns:
+        The number of the column of the recordings, from 1; and the rows, in which that column has what else is in its
+        structs: their field `path`, if there is one.
+
+    Raises:
+        UserError: a column is missing or of another kind, or the file is damaged.
+    """
+    schema = _schema(path, required=required, present=[audio])
+    number = schema.names.index(audio)
+    kind = schema.field(number).type
+    if recording_field(kind) is None:
+        raise UserError(
+            f"{path}: column {audio} is {str(kind)[:80]}; expected the bytes of recordings, or structs with a field "
+            f"{HELD_IN}; the reader of a table with paths of recordings is `table`"
+        )
+    named = [f"{audio}.path"] if pa.types.is_struct(kind) and pa.field("path", pa.string()) in list(kind) else []
+    return number + 1, _read(path, columns=[*required, *named])
+
+
+def _read(path: Path, *, columns: Sequence[str]) -> Iterator[TableRow]:
     try:
         with pq.ParquetFile(path) as file:
-            _check_columns(path, file.schema_arrow, required=required)
             numbers = itertools.count(1)
-            for batch in file.iter_batches(ROWS_PER_BATCH, columns=list(required)):
+            for batch in file.iter_batches(ROWS_PER_BATCH, columns=list(columns)):
                 yield from (TableRow(next(numbers), _cells(batch, index)) for index in range(batch.num_rows))
-    except (pa.ArrowException, OSError) as error:
-        raise UserError(f"{path}: damaged, or no Parquet file: {' '.join(str(error).split())}") from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    return UserError(f"{path}: damaged, or no Parquet file: {' '.join(str(error).split())}")
+
+
+def _schema(path: Path, *, required: Sequence[str], present: Sequence[str] = ()) -> pa.Schema:
+    """The columns of a file.
+
+    Raises:
+        UserError: one of these is missing, or a required one can hold no text; or the file is damaged.
+    """
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+    if missing := [column for column in (*required, *present) if column not in schema.names]:
+        raise UserError(f"{path}: no column {', '.join(missing)}; it has {', '.join(schema.names)}")
+    _check_columns(path, schema, required=required)
+    return schema
 
 
 def _check_columns(path: Path, schema: pa.Schema, *, required: Sequence[str]) -> None:
-    if missing := [column for column in required if column not in schema.names]:
-        raise UserError(f"{path}: no column {', '.join(missing)}; it has {', '.join(schema.names)}")
     for column in required:
         kind = schema.field(column).type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):

@@ -6,11 +6,16 @@ import csv
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import pydantic
 
 from preprocess.corpora.json_rows import json_object
 from preprocess.corpora.metadata import Line, read_columns, read_lines
 from preprocess.utterance import Reason, Rejected
+
+# The name of a column, or without a header its number.
+Column = Annotated[str, pydantic.BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 
 
 class TableRow(NamedTuple):
@@ -18,6 +23,23 @@ class TableRow(NamedTuple):
 
     number: int  # of its line, or of the row in Parquet, from 1
     cells: Mapping[str, Any] | Rejected
+
+
+def cell_text(cells: Mapping[str, Any], column: str) -> str:
+    """A cell as text; whole numbers, such as ids and speakers, are converted.
+
+    Raises:
+        Rejected: the cell is absent, or neither text nor a whole number.
+    """
+    if column not in cells:
+        found = ", ".join(cells)[:200] or "none"
+        raise Rejected(Reason.BAD_METADATA_ROW, f"no column {column!r}; there are {found}")
+    value = cells[column]
+    if value is None:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is empty")
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {type(value).__name__}, wanted text")
+    return str(value)
 
 
 def read_separated(

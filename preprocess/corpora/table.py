@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import pydantic
 
-from preprocess.corpora.rows import TableRow, read_json_lines, read_separated
+from preprocess.corpora.rows import Column, TableRow, cell_text, read_json_lines, read_separated
 from preprocess.corpora.source import (
     SourceConfig,
     audio_path,
@@ -35,11 +35,8 @@ from preprocess.corpora.source import (
     without_suffix,
 )
 from preprocess.parts import part_id, part_path
-from preprocess.utterance import Reason, Rejected, Rejection, Utterance
+from preprocess.utterance import Rejected, Rejection, Utterance
 from shared.config import Config
-
-# A name, or without a header a number.
-Column = Annotated[str, pydantic.BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 
 
 class Columns(Config):
@@ -104,7 +101,7 @@ class Table(SourceConfig):
 
     def _utterance(self, cells: Mapping[str, Any], *, name: str, language: str) -> Utterance:
         columns = self.columns
-        audio = f"{_cell(cells, columns.audio)}{self.suffix}"
+        audio = f"{cell_text(cells, columns.audio)}{self.suffix}"
         utterance_id, path = without_suffix(audio), audio_path(self.root / self.audio_root, audio)
         if columns.start is not None:
             start_s, end_s = self._times(cells, start=columns.start)
@@ -112,11 +109,11 @@ class Table(SourceConfig):
             utterance_id = part_id(utterance_id, start_s=start_s, end_s=end_s)
         return make_utterance(
             name,
-            utterance_id=_cell(cells, columns.id) if columns.id else utterance_id,
+            utterance_id=cell_text(cells, columns.id) if columns.id else utterance_id,
             audio_path=path,
-            text=_cell(cells, columns.text),
-            language=language or row_language(_cell(cells, columns.language or "")),
-            speaker=self.speaker or (_cell(cells, columns.speaker) if columns.speaker else name),
+            text=cell_text(cells, columns.text),
+            language=language or row_language(cell_text(cells, columns.language or "")),
+            speaker=self.speaker or (cell_text(cells, columns.speaker) if columns.speaker else name),
         )
 
     def _times(self, cells: Mapping[str, Any], *, start: str) -> tuple[float, float]:
@@ -128,21 +125,4 @@ class Table(SourceConfig):
 
 def _seconds(cells: Mapping[str, Any], column: str) -> float:
     value = cells.get(column)
-    return seconds(value if isinstance(value, float) else _cell(cells, column), what=repr(column))
-
-
-def _cell(cells: Mapping[str, Any], column: str) -> str:
-    """A cell as text; whole numbers, such as ids and speakers, are converted.
-
-    Raises:
-        Rejected: the cell is absent, or neither text nor a whole number.
-    """
-    if column not in cells:
-        found = ", ".join(cells)[:200] or "none"
-        raise Rejected(Reason.BAD_METADATA_ROW, f"no column {column!r}; there are {found}")
-    value = cells[column]
-    if value is None:
-        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is empty")
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {type(value).__name__}, wanted text")
-    return str(value)
+    return seconds(value if isinstance(value, float) else cell_text(cells, column), what=repr(column))

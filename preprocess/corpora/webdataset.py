@@ -15,7 +15,6 @@ Language: configured, else from the JSON. Speaker: configured, else from the JSO
 from __future__ import annotations
 
 import codecs
-import fnmatch
 import io
 import itertools
 import tarfile
@@ -24,14 +23,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Literal, NamedTuple
 
 from preprocess.audio_formats import AUDIO_SUFFIXES
-from preprocess.corpora.folders import walk
+from preprocess.corpora.folders import find_below
 from preprocess.corpora.json_rows import json_object
 from preprocess.corpora.metadata import decode
 from preprocess.corpora.sidecar import MAX_TEXT_BYTES
 from preprocess.corpora.source import (
     SourceConfig,
     audio_path,
-    corpus_not_found,
     make_utterance,
     row_language,
     row_rejection,
@@ -63,12 +61,8 @@ class WebDataset(SourceConfig):
     tar_in_id: bool = False  # ids begin with the path of the tar, for tars whose keys begin anew in each
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
-        found = False
-        for path in _matching(self.root, self.files):
-            found = True
+        for path in find_below(self.root, self.files, name=name, reader=self.reader):
             yield from self._read(path, name=name)
-        if not found:
-            raise corpus_not_found([self.root / self.files], name=name, reader=self.reader)
 
     def _read(self, path: Path, *, name: str) -> Iterator[Utterance | Rejection]:
         language = self.language or ""
@@ -111,14 +105,6 @@ class WebDataset(SourceConfig):
             language=self.language or row_language(_value(said, "language")),
             speaker=self.speaker or _value(said, self.speaker_key) or name,
         )
-
-
-def _matching(root: Path, pattern: str) -> Iterator[Path]:
-    for folder, entries in walk(root):
-        for entry in entries:
-            path = folder / entry.name
-            if fnmatch.fnmatchcase(path.relative_to(root).as_posix(), pattern):
-                yield path
 
 
 class BoundedFile:

@@ -154,7 +154,7 @@ def test_a_configured_speaker_and_language_replace_the_readers_own(rows: Any) ->
 @pytest.mark.parametrize("reader", sorted(READERS))
 def test_a_wrong_root_is_reported_with_the_files_that_were_looked_for(reader: str, write: Write, read: Any) -> None:
     root = write({"readme.md": b"another folder"})
-    options = ROWS[reader].options if reader in ROWS else {}
+    options = ROWS[reader].options if reader in ROWS else {"columns": {"text": "t"}} if reader == "parquet" else {}
     with pytest.raises(UserError, match=rf"sources\.lj: the {reader} reader looked for {root}/.*is root right\?"):
         read(root, reader=reader, language="eng_Latn", name="lj", **options)
     with pytest.raises(UserError, match=r"sources\.lj\.root: no such directory .*/absent; expected the folder"):
@@ -168,9 +168,10 @@ def test_a_folder_in_the_place_of_its_metadata_is_not_read(reader: str, write: W
         read(root, reader=reader, language="eng_Latn")
 
 
-@pytest.mark.parametrize("reader", ["cml_tts", "css10", "folder", "ljspeech", "mls", "table"])
+@pytest.mark.parametrize("reader", ["cml_tts", "css10", "folder", "ljspeech", "mls", "parquet", "table"])
 def test_a_corpus_whose_language_cannot_be_inferred_needs_it_configured(reader: str, write: Write, read: Any) -> None:
-    dialect = ROWS.get(reader, Rows("a.wav", b""))
+    options = {"columns": {"text": "t"}} if reader == "parquet" else {}
+    dialect = ROWS.get(reader, Rows("a.wav", b"", options=options))
     root = write({dialect.file: dialect.header})
     with pytest.raises(UserError, match=rf"sources\.lj\.language: missing; the {reader} reader cannot infer it"):
         read(root, reader=reader, name="lj", **dialect.options)

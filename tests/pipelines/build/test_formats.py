@@ -6,6 +6,8 @@ import tarfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import soundfile
 
@@ -62,6 +64,22 @@ def test_recordings_in_tars_give_the_mels_of_the_files(tmp_path: Path) -> None:
     found = built(tars, data=tmp_path / "data-tars", reader="webdataset")
     check_is_the_same(found, expected)
     assert len(trace(found, str(tars / "part-1.tar"), reproduce=False)) == 2
+
+
+@pytest.mark.slow
+def test_recordings_in_parquet_give_the_mels_of_the_files(tmp_path: Path) -> None:
+    plain, tables = make_corpus(tmp_path / "plain", dict.fromkeys(TEXTS, (".wav", "wav", ""))), tmp_path / "tables"
+    tables.mkdir()
+    rows = [
+        {"audio": {"bytes": (plain / f"{name}.wav").read_bytes(), "path": f"{name}.wav"}, "text": text}
+        for name, text in TEXTS.items()
+    ]
+    for number, chosen in enumerate((rows[:1], rows[1:])):
+        pq.write_table(pa.Table.from_pylist(chosen), tables / f"train-{number}.parquet")
+    expected = built(plain, data=tmp_path / "data-plain")
+    found = built(tables, data=tmp_path / "data-tables", reader="parquet, columns: {text: text}")
+    check_is_the_same(found, expected)
+    assert len(trace(found, str(tables / "train-1.parquet"), reproduce=False)) == 2
 
 
 def check_is_the_same(found: Dataset, expected: Dataset) -> None:
