@@ -47,18 +47,35 @@ def convert(file: Path, config: Path | None, out: Path, licence: str | None) -> 
 @click.option("--features", required=True, help="The preset of the mels, such as hifigan-22k.")
 @click.option("--vocoder", "paths", type=_file, multiple=True, help="A vocoder file; several are compared.")
 @click.option("--out", type=_file, help="A .jsonl file for the figures of each clip.")
-def evaluate(clips: tuple[Path, ...], features: str, paths: tuple[Path, ...], out: Path | None) -> None:
+@click.option(
+    "--listener",
+    "listener_name",
+    default="none",
+    show_default=True,
+    help="What writes down the words of the sounds and of the recordings: as in `myxtts-speak evaluate`.",
+)
+@click.option("--language", default="en", show_default=True, help="Language that the listener hears.")
+def evaluate(
+    clips: tuple[Path, ...],
+    features: str,
+    paths: tuple[Path, ...],
+    out: Path | None,
+    listener_name: str,
+    language: str,
+) -> None:
     """Send CLIPS through vocoders and Griffin-Lim, and compare the sounds with the recordings (copy-synthesis).
 
     CLIPS are recordings that the vocoders were not trained on, or folders of them.
     """
     from trainer.evaluation.packages import check_packages
 
-    check_packages("librosa", "soxr")
+    check_packages("librosa", "soxr", "jiwer")
     from shared.features import preset
+    from trainer.evaluation.listeners import transcriber
     from trainer.speech.recording import find_recordings, read_recordings
 
     spec, found = preset(features), find_recordings(clips)
+    transcribe = transcriber(listener_name, language=language, rate_hz=spec.sample_rate_hz)
     start_tensorflow(gpus="as needed")
     from rich.console import Console
     from rich.progress import track
@@ -69,7 +86,8 @@ def evaluate(clips: tuple[Path, ...], features: str, paths: tuple[Path, ...], ou
 
     with translate_errors():
         vocoders = open_vocoders(paths, spec=spec)
-        measured = measure_vocoders(read_recordings(found, spec=spec), vocoders=vocoders, spec=spec)
+        recordings = read_recordings(found, spec=spec)
+        measured = measure_vocoders(recordings, vocoders=vocoders, spec=spec, transcribe=transcribe)
         shown = track(measured, "clips", total=len(found) * len(vocoders), console=Console(stderr=True), transient=True)
         rows = [one.row() for one in shown]
     if out is not None:

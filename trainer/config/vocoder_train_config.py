@@ -72,6 +72,7 @@ class VocoderTrainConfig(Config):
     batch_size: int = pydantic.Field(16, ge=1, le=4096)  # segments
     validation_clips: int = pydantic.Field(8, ge=1, le=1000)  # whole clips of the validation split
     steps: int = pydantic.Field(1_000_000, ge=1)  # length of the run
+    pretrain_mel_steps: int = pydantic.Field(0, ge=0)  # first steps with the mel loss alone, without discriminators
     log_every: int = pydantic.Field(50, ge=1)  # interval of logged metrics
     validate_every: int = pydantic.Field(1_000, ge=1)  # interval of validations
     checkpoint_every: int = pydantic.Field(1_000, ge=1)  # interval of checkpoints

@@ -9,6 +9,8 @@ transformers:MODEL         a speech recognition model by name or folder, where t
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +18,7 @@ import numpy as np
 import soxr
 
 from shared.errors import UserError
-from shared.languages import iso_639_1
+from shared.languages import iso_639_1, resolve_language
 from trainer.evaluation.packages import check_packages
 
 RATE_HZ = 16_000
@@ -57,6 +59,20 @@ def open_listener(name: str) -> Listener | None:
         return opened(model)
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         raise UserError(f"listener {name}: {_first_line(error)}") from error
+
+
+def transcriber(name: str, *, language: str, rate_hz: int) -> Callable[[np.ndarray], str] | None:
+    """A function that writes down the words of a signal [S] in one language; None if the listener is `none`.
+
+    Raises:
+        UserError: as of `open_listener`; or the listener does not know the language, or there is no such language.
+    """
+    code, listener = resolve_language(language), open_listener(name)
+    if listener is None:
+        return None
+    if not listener.hears(code):
+        raise UserError(f"listener {name}: does not know {language}")
+    return functools.partial(listener.transcribe, rate_hz=rate_hz, language=code)
 
 
 def _first_line(error: Exception) -> str:

@@ -16,13 +16,14 @@ import numpy as np
 from rich.table import Table
 
 from shared.features import FeatureSpec
+from trainer.evaluation.text_errors import plain_words, text_errors
 from trainer.evaluation.vocoder_measures import VocoderMeasures, compare_with_recording
 from trainer.speech.griffin_lim import griffin_lim
 from trainer.speech.recording import Recording, mel_of
 from trainer.vocoder.vocoder import Vocoder
 
 GRIFFIN_LIM = "griffin-lim"
-REAL_TIME_FACTOR = "real_time_factor"
+REAL_TIME_FACTOR, MISHEARD = "real_time_factor", "misheard"
 # the rows of the table: measure, name, digits, unit
 ROWS: tuple[tuple[str, str, int, str], ...] = (
     ("pesq", "PESQ, wide band", 2, ""),
@@ -33,10 +34,12 @@ ROWS: tuple[tuple[str, str, int, str], ...] = (
     ("f0_rms_cents", "pitch: RMS difference", 1, "cents"),
     ("voicing_error", "voicing errors", 3, ""),
     ("periodicity_rms", "periodicity: RMS difference", 3, ""),
+    (MISHEARD, "words heard otherwise than in the recording", 1, "%"),
     (REAL_TIME_FACTOR, "real-time factor", 3, ""),
 )
 
 Vocode = Callable[[np.ndarray], np.ndarray]
+Transcribe = Callable[[np.ndarray], str]  # the words of a signal [S]
 
 
 class Measured(NamedTuple):
@@ -45,11 +48,12 @@ class Measured(NamedTuple):
     vocoder: str
     clip: str
     measures: VocoderMeasures
+    misheard: float  # words of the recording that are heard otherwise, in percent; nan: not measured
     real_time_factor: float  # seconds taken over seconds of sound
 
     def row(self) -> dict[str, Any]:
         """The figures of a line of JSON; None: not measured."""
-        figures = {**self.measures._asdict(), REAL_TIME_FACTOR: self.real_time_factor}
+        figures = {**self.measures._asdict(), MISHEARD: self.misheard, REAL_TIME_FACTOR: self.real_time_factor}
         numbers = {name: None if math.isnan(value) else value for name, value in figures.items()}
         return {"vocoder": self.vocoder, "clip": self.clip, **numbers}
 
@@ -65,18 +69,39 @@ def open_vocoders(paths: Sequence[Path], *, spec: FeatureSpec) -> dict[str, Voco
 
 
 def measure_vocoders(
-    recordings: Iterable[Recording], *, vocoders: Mapping[str, Vocode], spec: FeatureSpec
+    recordings: Iterable[Recording],
+    *,
+    vocoders: Mapping[str, Vocode],
+    spec: FeatureSpec,
+    transcribe: Transcribe | None = None,
 ) -> Iterator[Measured]:
-    """Send recordings through vocoders, and compare each sound with its recording; yields clip by clip."""
+    """Send recordings through vocoders, and compare each sound with its recording; yields clip by clip.
+
+    Args:
+        recordings: the recordings, with their mels.
+        vocoders: the vocoders by name.
+        spec: of the mels.
+        transcribe: writes down words, which are compared too; None: they are not.
+    """
     for vocode in vocoders.values():
         vocode(np.full([1, spec.n_mels], spec.log_silence, np.float32))  # the first call traces
     for recording in recordings:
+        said = transcribe(recording.samples) if transcribe else ""
         for name, vocode in vocoders.items():
             started_s = time.perf_counter()
             samples = vocode(recording.mel)
             taken_s = time.perf_counter() - started_s
             measures = _compare(samples, recording, spec=spec)
-            yield Measured(name, str(recording.path), measures, taken_s * spec.sample_rate_hz / len(samples))
+            misheard = _misheard(transcribe(samples), said=said) if transcribe else math.nan
+            yield Measured(name, str(recording.path), measures, misheard, taken_s * spec.sample_rate_hz / len(samples))
+
+
+def _misheard(heard: str, *, said: str) -> float:
+    """Word errors against what was heard in the recording, in percent; nan if that was nothing."""
+    if not plain_words(said):
+        return math.nan
+    errors = text_errors(heard, said=said)
+    return 100.0 * errors.word_errors / errors.words
 
 
 def _compare(samples: np.ndarray, recording: Recording, *, spec: FeatureSpec) -> VocoderMeasures:

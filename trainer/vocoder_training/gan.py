@@ -46,7 +46,8 @@ class GanOptimizer:
     def __init__(self, config: VocoderTrainConfig, *, gan: Gan):
         without_average = config.optimizer.model_copy(update={"ema_decay": 0.0})
         self.generator = AdamW(config.optimizer, steps=config.steps, variables=gan.generator.trainable_variables)
-        self.discriminators = AdamW(without_average, steps=config.steps, variables=gan.discriminator_variables)
+        steps = max(1, config.steps - config.pretrain_mel_steps)
+        self.discriminators = AdamW(without_average, steps=steps, variables=gan.discriminator_variables)
 
     def state(self) -> dict[str, keras.Variable]:
         """The variables that a checkpoint needs besides the weights, by name."""

@@ -84,6 +84,11 @@ class GanLosses:
     def of_discriminators(self, real: Sequence[Judgement], fake: Sequence[Judgement]) -> tf.Tensor:
         return discriminator_loss(real, fake, kind=self._config.adversarial)
 
+    def of_mels(self, samples: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The mel loss of signals [B, S] as the only term, and `loss`, weighted as in `of_generator`."""
+        mel = self._mel(samples, recording)
+        return {"loss": self._config.mel_weight * mel, "mel": mel}
+
     def of_generator(
         self, samples: tf.Tensor, recording: tf.Tensor, *, real: Sequence[Judgement], fake: Sequence[Judgement]
     ) -> dict[str, tf.Tensor]:

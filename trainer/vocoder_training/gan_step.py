@@ -1,5 +1,7 @@
 """The training step of a vocoder, one program: an update of the discriminators, then one of the generator.
 
+First steps may do without discriminators: these are another program, which updates the generator by the mel loss alone.
+
 mel ─ generator ─► samples ─┬─ discriminators, beside the recording ─► their loss ─► their update
                             └─ updated discriminators, mel loss ─► the generator's loss ─► its update
 """
@@ -18,18 +20,32 @@ class GanStep:
 
     def __init__(self, gan: Gan, optimizer: GanOptimizer, *, losses: GanLosses, xla: bool):
         self._gan, self._optimizer, self._losses = gan, optimizer, losses
-        self._program = tf.function(self._step, jit_compile=xla or None, autograph=False)
-        self._first_calls = FirstCalls("training of a vocoder")
+        self._programs = {
+            "vocoder": tf.function(self._step, jit_compile=xla or None, autograph=False),
+            "generator by mels": tf.function(self._mel_step, jit_compile=xla or None, autograph=False),
+        }
+        self._first_calls = {name: FirstCalls(f"training of a {name}") for name in self._programs}
 
-    def __call__(self, segments: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        """Update both, and return the loss, its terms and the optimizers' figures."""
-        with self._first_calls.of(segments["mel"].shape):
-            return self._program(segments["mel"], segments["samples"])
+    def __call__(self, segments: dict[str, tf.Tensor], *, with_discriminators: bool = True) -> dict[str, tf.Tensor]:
+        """Update both, or the generator alone by the mel loss.
+
+        Returns:
+            The loss, its terms and the optimizers' figures.
+        """
+        name = "vocoder" if with_discriminators else "generator by mels"
+        with self._first_calls[name].of(segments["mel"].shape):
+            return self._programs[name](segments["mel"], segments["samples"])
 
     @property
     def programs(self) -> int:
         """Number of compiled programs so far."""
-        return self._program.experimental_get_tracing_count()
+        return sum(one.experimental_get_tracing_count() for one in self._programs.values())
+
+    def _mel_step(self, mel: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
+        with tf.GradientTape() as tape:
+            samples = tf.ensure_shape(self._gan.generator.call(mel), recording.shape)
+            terms = self._losses.of_mels(samples, recording)
+        return terms | self._update_generator(tape, terms["loss"])
 
     def _step(self, mel: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
         generator, discriminators = self._gan.generator, self._gan.discriminators
@@ -38,9 +54,11 @@ class GanStep:
             figures = self._update_discriminators(tf.stop_gradient(samples), recording)
             real, fake = ([one.call(signal) for one in discriminators] for signal in (recording, samples))
             terms = self._losses.of_generator(samples, recording, real=real, fake=fake)
-        weights = [one.value for one in generator.trainable_variables]
-        applied = self._optimizer.generator.apply(tape.gradient(terms["loss"], weights), loss=terms["loss"])
-        return terms | figures | applied
+        return terms | figures | self._update_generator(tape, terms["loss"])
+
+    def _update_generator(self, tape: tf.GradientTape, loss: tf.Tensor) -> dict[str, tf.Tensor]:
+        weights = [one.value for one in self._gan.generator.trainable_variables]
+        return self._optimizer.generator.apply(tape.gradient(loss, weights), loss=loss)
 
     def _update_discriminators(self, samples: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
         with tf.GradientTape() as tape:

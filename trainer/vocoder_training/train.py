@@ -144,12 +144,12 @@ class _Trainer:
         ):
             state.raise_write_error()
             programs = self._step.programs
-            values = self._step(segments)
+            values = self._step(segments, with_discriminators=step > config.pretrain_mel_steps)
             session.timer.record_step(counts, compiled=self._step.programs > programs)
             means.record(values)
             state.advance(step, position=self._stream.position(step))
             logger.advance(step)
-            if config.is_due(step, config.log_every):
+            if config.is_due(step, config.log_every) or step == config.pretrain_mel_steps:
                 logger.log_metrics("train", step=step, values=means.take() | session.metrics())
                 self._check_skipped(step)
             if signals.received or config.is_due(step, config.validate_every, config.checkpoint_every):

@@ -48,6 +48,23 @@ def test_a_vocoder_that_gives_the_recording_back_is_at_no_distance() -> None:
     row = found.row()
     assert (row["spectral_convergence"], row["mel_distance_db"], row["voicing_error"]) == (0.0, 0.0, 0.0)
     assert 0 < row["real_time_factor"] < 1
+    assert row["misheard"] is None
+
+
+def test_words_are_compared_with_those_heard_in_the_recording() -> None:
+    (recording,) = read_recordings([CLIPS / "EN001-0001.wav"], spec=SPEC)
+    vocoders = {"perfect": lambda mel: recording.samples, "silent": lambda mel: np.zeros(len(mel) * 256, np.float32)}
+
+    def words(samples: np.ndarray) -> str:
+        return "One, two three four." if np.abs(samples).max() > 0 else "two three for"
+
+    perfect, silent = measure_vocoders([recording], vocoders=vocoders, spec=SPEC, transcribe=words)
+    assert (perfect.misheard, silent.misheard) == (0.0, 50.0)
+    assert mean_figures([silent.row()])["silent"]["misheard"] == 50.0
+    (unheard,) = measure_vocoders(
+        [recording], vocoders={"any": vocoders["perfect"]}, spec=SPEC, transcribe=lambda _: ""
+    )
+    assert unheard.row()["misheard"] is None
 
 
 def test_recordings_are_resampled_and_their_mels_are_those_of_datasets(tmp_path: Path) -> None:
@@ -75,11 +92,16 @@ def test_folders_are_searched_for_audio_files(tmp_path: Path) -> None:
         (["nowhere.wav", "--features", "hifigan-22k"], "nowhere.wav: "),
         (["nowhere.wav", "--features", "hifigan-99k"], "hifigan-99k"),
         (["nowhere.wav", "--features", "hifigan-22k", "--vocoder", "none.safetensors"], "none.safetensors: cannot be"),
+        (["A", "--features", "hifigan-22k", "--listener", "me"], "listener 'me': expected none, pocketsphinx[:MODEL]"),
+        (
+            ["A", "--features", "hifigan-22k", "--listener", "pocketsphinx", "--language", "de"],
+            "listener pocketsphinx: does not know de",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(command: Callable, tmp_path: Path, words: list[str], expected: str) -> None:
     (tmp_path / "empty").mkdir()
-    given = [str(tmp_path / "empty") if word == "EMPTY" else word for word in words]
+    given = [{"EMPTY": str(tmp_path / "empty"), "A": str(CLIPS / "EN001-0001.wav")}.get(word, word) for word in words]
     outcome = command("vocoder", "evaluate", *given)
     assert outcome.code == 2
     assert outcome.err.splitlines()[-1].startswith("error: ")

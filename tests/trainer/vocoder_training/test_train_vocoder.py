@@ -37,7 +37,11 @@ from trainer.vocoder_training.train import MAX_SKIPPED
 
 CONFIG = "configs/vocoder_sample.yaml"
 STEPS, KILLED = 24, 15  # logged losses, with those of validations
-OVERRIDES = (f"steps={STEPS}", "log_every=1", "validate_every=8", "checkpoint_every=5", "xla=false")
+PRETRAINED = 6  # steps before the discriminators'
+OVERRIDES = (
+    *(f"steps={STEPS}", f"pretrain_mel_steps={PRETRAINED}", "log_every=1"),
+    *("validate_every=8", "checkpoint_every=5", "xla=false"),
+)
 ENVIRONMENT = {"COLUMNS": "200"}
 
 pytestmark = pytest.mark.slow
@@ -80,8 +84,9 @@ def test_it_learns_from_validation_to_validation(finished: Path) -> None:
     assert found[-1] < found[0] - 0.3
     steps = rows(finished, kind="train")
     assert [row["step"] for row in steps] == list(range(1, STEPS + 1))
+    assert all({"adversarial", "feature", "discriminators"}.isdisjoint(row) for row in steps[:PRETRAINED])
     assert {"loss", "mel", "adversarial", "feature", "discriminators", "learning_rate", "stall"} <= steps[-1].keys()
-    assert sum(row["skipped"] + row["discriminators_skipped"] for row in steps) == 0
+    assert sum(row["skipped"] + row.get("discriminators_skipped", 0) for row in steps) == 0
     assert steps[-1]["mel"] < steps[0]["mel"]
 
 
@@ -257,14 +262,32 @@ def test_steps_that_stay_non_finite_end_the_run_in_one_line(
     )
 
 
-def test_a_compiled_step_is_the_step_of_the_graph() -> None:
-    spec = preset("hifigan-22k")
+def random_segments() -> dict[str, np.ndarray]:
     random = np.random.default_rng(0)
-    segments = {
+    return {
         "mel": random.normal(-4.0, 2.0, (2, 16, 80)).astype(np.float32),
         "samples": (0.1 * random.normal(size=(2, 16 * 256))).astype(np.float32),
     }
-    found = []
+
+
+def test_steps_without_discriminators_leave_them_as_they_are_and_follow_the_mel_loss() -> None:
+    config, spec, segments = load_config(CONFIG, of=VocoderTrainConfig), preset("hifigan-22k"), random_segments()
+    gan = Gan(config, spec=spec)
+    losses = GanLosses(config.loss, spec=spec)
+    step = GanStep(gan, GanOptimizer(config, gan=gan), losses=losses, xla=False)
+    before = [one.numpy() for one in gan.discriminator_variables]
+    expected = losses._mel(gan.generator.call(segments["mel"]), segments["samples"])
+    found = step(segments, with_discriminators=False)
+    assert float(found["mel"]) == pytest.approx(float(expected), rel=1e-5)
+    assert float(found["loss"]) == pytest.approx(config.loss.mel_weight * float(expected), rel=1e-5)
+    later = [float(step(segments, with_discriminators=False)["mel"]) for _ in range(20)]
+    assert later[-1] < 0.95 * float(expected)
+    for old, one in zip(before, gan.discriminator_variables, strict=True):
+        np.testing.assert_array_equal(one, old)
+
+
+def test_a_compiled_step_is_the_step_of_the_graph() -> None:
+    spec, segments, found = preset("hifigan-22k"), random_segments(), []
     for xla in (False, True):
         config = load_config(CONFIG, of=VocoderTrainConfig)
         keras.utils.set_random_seed(1)
