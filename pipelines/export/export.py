@@ -2,6 +2,7 @@
 
 OUT/export.json     the format, the contract and its fingerprint, and a digest of each shard that was exported
 OUT/<shard>.…       one file per shard, see `formats`
+OUT/metadata.jsonl  of some formats: the rows of all shards
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ import pydantic
 from pipelines.export.formats import FORMATS, Utterances
 from shared.dataset import Contract, Dataset, MelStatistics, Sha256, ShardInfo
 from shared.errors import UserError
-from shared.files import bytes_sha256, remove_temporary_files, temporary_files_of, write_json
+from shared.files import bytes_sha256, new_file, remove_temporary_files, temporary_files_of, write_json
 from shared.layout import SHARD_NAME
 
-STATE = "export.json"
+STATE, TABLE = "export.json", "metadata.jsonl"
 ShardKey = Annotated[str, pydantic.Field(pattern=f"^(?:{SHARD_NAME.pattern})$")]  # it becomes the name of a file
 
 
@@ -53,7 +54,7 @@ def export_dataset(
     if format_ not in FORMATS:
         raise UserError(f"unknown format {format_!r}; expected one of {', '.join(FORMATS)}")
     info = dataset.info
-    if not info.contract.stores_mels:
+    if FORMATS[format_].has_mels and not info.contract.stores_mels:
         raise UserError(f"{dataset.layout.root}: mel_dtype is none: there are no mels to export; build with float16")
     state = ExportInfo(format=format_, fingerprint=info.fingerprint, contract=info.contract, mel=info.mel)
     state.shards = _exported(out, state=state)  # from here on, the folder is known to be an export
@@ -70,7 +71,16 @@ def export_dataset(
         _export_shard(dataset, shard, path=out / f"{shard.name}{FORMATS[format_].suffix}", format_=format_)
         state.shards[shard.name] = _digest(shard)
         _save(state, out=out)
+    if FORMATS[format_].has_table:
+        _write_table(out, names=listed, suffix=FORMATS[format_].suffix)
     return len(missing)
+
+
+def _write_table(out: Path, *, names: Iterable[str], suffix: str) -> None:
+    """Write the rows of all shards into one file."""
+    with new_file(out / TABLE) as table:
+        for name in names:
+            table.write((out / f"{name}{suffix}").read_bytes())
 
 
 def _digest(shard: ShardInfo) -> Sha256:
@@ -118,7 +128,7 @@ def _remove_others(out: Path, *, names: Container[str]) -> None:
 
 def _export_shard(dataset: Dataset, shard: ShardInfo, *, path: Path, format_: str) -> None:
     try:
-        FORMATS[format_].write(path, _utterances(dataset, shard))
+        FORMATS[format_].write(path, _utterances(dataset, shard), dataset.info.contract)
     except (ValueError, KeyError, pa.ArrowException) as error:
         remedy = f"`make validate DATA={dataset.layout.root}` says more"
         raise UserError(f"{dataset.layout.shard(shard.name)}: {error}; {remedy}") from error

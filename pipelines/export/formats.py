@@ -3,6 +3,8 @@
 npy          SHARD/000042.npy: the mel [F, M] of record 42; SHARD.jsonl: the rows
 webdataset   SHARD.tar: SHARD-000042.json, the row, and SHARD-000042.mel.npy (github.com/webdataset/webdataset)
 parquet      SHARD.parquet: the rows, with a column `mel` of F lists of M numbers
+wav          SHARD/000042.wav: the recording of record 42 as its mel was computed from it; SHARD.jsonl: the rows, with a
+             column `audio`, the file relative to OUT; metadata.jsonl: the rows of all shards
 
 A row has the columns of the manifest, but for the record's place in its shard, and `token_ids`.
 """
@@ -22,6 +24,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipelines.export.recordings import processed_wav
+from shared.dataset import Contract
 from shared.files import new_file, write_bytes
 from shared.records import Record
 from shared.tables import MANIFEST
@@ -37,8 +41,10 @@ class Format(NamedTuple):
     """A format: the suffix of the file that a shard becomes, and its writer."""
 
     suffix: str
-    write: Callable[[Path, Utterances], None]
+    write: Callable[[Path, Utterances, Contract], None]
     has_folder: bool = False  # beside the file, of the same name
+    has_table: bool = False  # the rows of all shards in one file
+    has_mels: bool = True
 
 
 def _row(columns: dict[str, Any], record: Record) -> dict[str, Any]:
@@ -55,18 +61,33 @@ def _json(row: dict[str, Any]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode()
 
 
-def _write_npy(path: Path, utterances: Utterances) -> None:
+def _new_folder(path: Path) -> Path:
+    """The folder beside a shard's file, empty."""
     folder = path.with_suffix("")
     if folder.is_dir():  # of an export that was interrupted
         shutil.rmtree(folder)
     folder.mkdir()
+    return folder
+
+
+def _write_npy(path: Path, utterances: Utterances, _: Contract) -> None:
+    folder = _new_folder(path)
     with new_file(path) as rows:
         for index, (columns, record) in enumerate(utterances):
             write_bytes(folder / f"{index:06d}.npy", _npy(record.mel))
             rows.write(_json(_row(columns, record)) + b"\n")
 
 
-def _write_webdataset(path: Path, utterances: Utterances) -> None:
+def _write_wav(path: Path, utterances: Utterances, contract: Contract) -> None:
+    folder = _new_folder(path)
+    with new_file(path) as rows:
+        for index, (columns, record) in enumerate(utterances):
+            name = f"{index:06d}.wav"
+            write_bytes(folder / name, processed_wav(columns, contract=contract))
+            rows.write(_json({"audio": f"{folder.name}/{name}", **_row(columns, record)}) + b"\n")
+
+
+def _write_webdataset(path: Path, utterances: Utterances, _: Contract) -> None:
     with new_file(path) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
         for index, (columns, record) in enumerate(utterances):
             key = f"{path.stem}-{index:06d}"
@@ -80,7 +101,7 @@ def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
     tar.addfile(member, io.BytesIO(content))
 
 
-def _write_parquet(path: Path, utterances: Utterances) -> None:
+def _write_parquet(path: Path, utterances: Utterances, _: Contract) -> None:
     with new_file(path) as file:
         _write_row_groups(file, iter(utterances))
 
@@ -113,4 +134,5 @@ FORMATS = {
     "npy": Format(".jsonl", _write_npy, has_folder=True),
     "webdataset": Format(".tar", _write_webdataset),
     "parquet": Format(".parquet", _write_parquet),
+    "wav": Format(".jsonl", _write_wav, has_folder=True, has_table=True, has_mels=False),
 }

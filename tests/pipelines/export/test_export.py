@@ -12,24 +12,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import soundfile
 import webdataset
 from datasets import load_dataset
 
 from pipelines.export.export import export_dataset
 from pipelines.export.formats import COLUMNS, FORMATS
+from preprocess.mel import log_mel
 from shared.dataset import Dataset, ShardInfo
 from shared.errors import UserError
+from shared.features import FeatureSpec
 from shared.files import temporary_path
 from tests.pipelines import builds
 
 Row = dict[str, Any]
+WORDS = ["utterances_per_shard=8", "validation_fraction=0.2"]
+SPLITS = ("train", "validation")
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     """The sample corpus in several shards; read-only."""
-    words = ["utterances_per_shard=8", "validation_fraction=0.2"]
-    return Dataset.open(builds.build(tmp_path_factory.mktemp("sample") / "data", overrides=words))
+    return Dataset.open(builds.build(tmp_path_factory.mktemp("sample") / "data", overrides=WORDS))
 
 
 def read_npy(out: Path, shard: str) -> Iterator[tuple[Row, np.ndarray]]:
@@ -80,7 +84,7 @@ def test_every_row_and_mel_is_that_of_the_dataset(dataset: Dataset, tmp_path: Pa
     assert state["shards"].keys() == {shard.name for shard in dataset.info.shards}
 
 
-@pytest.mark.parametrize("format_", READERS)
+@pytest.mark.parametrize("format_", FORMATS)
 def test_an_interrupted_export_continues(dataset: Dataset, tmp_path: Path, format_: str) -> None:
     def interrupted(shards: list[ShardInfo]) -> Iterator[ShardInfo]:
         yield from shards[:2]
@@ -98,7 +102,7 @@ def test_an_interrupted_export_continues(dataset: Dataset, tmp_path: Path, forma
     assert export_dataset(dataset, out=out, format_=format_) == 0
 
 
-@pytest.mark.parametrize("format_", READERS)
+@pytest.mark.parametrize("format_", FORMATS)
 def test_shards_that_the_dataset_no_longer_has_go(dataset: Dataset, tmp_path: Path, format_: str) -> None:
     export_dataset(dataset, out=tmp_path / "out", format_=format_)
     (tmp_path / "out" / "english-train-00000-of-00777").mkdir()  # of an export that was killed
@@ -108,6 +112,74 @@ def test_shards_that_the_dataset_no_longer_has_go(dataset: Dataset, tmp_path: Pa
     export_dataset(other, out=tmp_path / "out", format_=format_)
     export_dataset(other, out=tmp_path / "from_nothing", format_=format_)
     assert content(tmp_path / "out") == content(tmp_path / "from_nothing")
+
+
+def test_a_wav_is_the_recording_that_its_mel_was_computed_from(dataset: Dataset, tmp_path: Path) -> None:
+    """As it is where the recording has the mels' rate and is not processed."""
+    export_dataset(dataset, out=tmp_path / "out", format_="wav")
+    rows = [json.loads(line) for line in (tmp_path / "out" / "metadata.jsonl").open(encoding="utf-8")]
+    assert len(rows) == sum(shard.records for shard in dataset.info.shards)
+    as_they_are = [row for row in rows if row["audio_rate_hz"] == 22050]
+    assert len(as_they_are) > 10
+    for row in as_they_are:
+        samples, rate_hz = soundfile.read(tmp_path / "out" / row["audio"], dtype="int16")
+        np.testing.assert_array_equal(samples, soundfile.read(row["audio_path"], dtype="int16")[0])
+        assert (rate_hz, soundfile.info(tmp_path / "out" / row["audio"]).subtype) == (22050, "PCM_16")
+
+
+def test_wavs_are_resampled_and_processed_as_for_the_mels(tmp_path: Path) -> None:
+    words = [*WORDS, "features=vocos-24k", "processing={trim_db: 40, max_peak: 0.5}"]
+    dataset = Dataset.open(builds.build(tmp_path / "data", overrides=words))
+    export_dataset(dataset, out=tmp_path / "out", format_="wav")
+    for row in map(json.loads, (tmp_path / "out" / "metadata.jsonl").open(encoding="utf-8")):
+        samples, rate_hz = soundfile.read(tmp_path / "out" / row["audio"], dtype="float32")
+        assert rate_hz == 24000
+        check_mel(samples, expected=dataset.record(row["utterance_id"]).mel, spec=dataset.info.contract.features)
+
+
+def check_mel(samples: np.ndarray, *, expected: np.ndarray, spec: FeatureSpec) -> None:
+    """The mel of samples that were rounded to 16 bits is nearly the one of the samples before, but in silence."""
+    mel = log_mel(samples, spec=spec)
+    assert mel.shape == expected.shape
+    loud = expected > np.float16(-6.0)
+    assert np.abs(mel[loud] - expected[loud]).mean() < 0.01
+
+
+def test_exported_recordings_build_the_dataset_again(dataset: Dataset, tmp_path: Path) -> None:
+    """Also without mels, as for a vocoder, where nothing but 16-bit wavs at the mels' rate is taken."""
+    export_dataset(dataset, out=tmp_path / "out", format_="wav")
+    columns = "{audio: audio, text: original_text, id: utterance_id, speaker: speaker, language: language}"
+    source = f"{{reader: table, root: {tmp_path / 'out'}, file: metadata.jsonl, columns: {columns}}}"
+    for mel_dtype in ("float16", "none"):
+        words = [f"sources={{again: {source}}}", f"mel_dtype={mel_dtype}", "validation_fraction=0"]
+        again = Dataset.open(builds.build(tmp_path / mel_dtype, overrides=words))
+        found = {record.utterance_id.removeprefix("again/"): record for record in again.records("train")}
+        expected = {record.utterance_id: record for split in SPLITS for record in dataset.records(split)}
+        assert found.keys() == expected.keys()
+        for name, record in found.items():
+            assert record.tokens == expected[name].tokens
+            assert record.frames == expected[name].frames
+    assert export_dataset(again, out=tmp_path / "none-out", format_="wav") > 0
+    copied, original = (content(tmp_path / name) for name in ("none-out", "out"))
+    assert sorted(data for path, data in copied.items() if path.endswith(".wav")) == sorted(
+        data for path, data in original.items() if path.endswith(".wav")
+    )
+
+
+def test_a_recording_that_changed_or_is_gone_is_named(tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    wav = shutil.copy(next((builds.ENGLISH / "wavs").glob("*.wav")), tmp_path / "corpus/a.wav")
+    (tmp_path / "corpus/a.txt").write_text("Yes.")
+    words = [f"sources={{one: {{reader: folder, root: {tmp_path / 'corpus'}, language: en}}}}", "validation_fraction=0"]
+    dataset = Dataset.open(builds.build(tmp_path / "data", overrides=[*words, "max_rejected_fraction=0"]))
+    samples, rate_hz = soundfile.read(wav, dtype="int16")
+    soundfile.write(wav, samples // 2, rate_hz)
+    with pytest.raises(UserError, match=r"a\.wav: is not what it was when the dataset was built; `make validate"):
+        export_dataset(dataset, out=tmp_path / "out", format_="wav")
+    Path(wav).unlink()
+    with pytest.raises(UserError, match=r"a\.wav: No such file or directory"):
+        export_dataset(dataset, out=tmp_path / "out", format_="wav")
+    assert not list((tmp_path / "out").rglob("*.wav"))
 
 
 def test_hugging_face_reads_the_tables_as_they_are(dataset: Dataset, tmp_path: Path) -> None:
@@ -133,7 +205,7 @@ def test_an_export_in_another_format_and_a_damaged_one_are_refused(dataset: Data
     (tmp_path / "export.json").write_text("[" * 100_000)
     with pytest.raises(UserError, match=r"export\.json: not that of an export"):
         export_dataset(dataset, out=tmp_path, format_="webdataset")
-    with pytest.raises(UserError, match="unknown format 'zip'; expected one of npy, webdataset, parquet"):
+    with pytest.raises(UserError, match="unknown format 'zip'; expected one of npy, webdataset, parquet, wav"):
         export_dataset(dataset, out=tmp_path, format_="zip")
 
 

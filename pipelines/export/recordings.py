@@ -1,0 +1,48 @@
+"""Reads the recordings of a dataset again, as its mels were computed from them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import wave
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pipelines.config import MAX_DECODE_S
+from preprocess.audio import decode_audio, resample
+from preprocess.audio_file import read_audio_file
+from preprocess.processing import process
+from preprocess.utterance import Rejected
+from shared.dataset import Contract
+
+FULL_SCALE = 32768
+
+
+def processed_wav(row: Mapping[str, Any], *, contract: Contract) -> bytes:
+    """The recording of a row of the manifest as a wav: 16 bits, one channel, resampled and processed.
+
+    Raises:
+        ValueError: the recording cannot be read, or is not the one that the dataset was built from.
+    """
+    path = row["audio_path"]
+    try:
+        data = read_audio_file(path)
+        if hashlib.sha256(data).hexdigest() != row["audio_sha256"]:
+            raise ValueError(f"{path}: is not what it was when the dataset was built")
+        decoded = decode_audio(data, max_duration_s=MAX_DECODE_S)
+    except Rejected as error:
+        raise ValueError(f"{path}: {error.message}") from error
+    rate_hz = contract.features.sample_rate_hz
+    return _wav(process(resample(decoded, rate_hz=rate_hz), steps=contract.processing).samples, rate_hz=rate_hz)
+
+
+def _wav(samples: np.ndarray, *, rate_hz: int) -> bytes:
+    content = io.BytesIO()
+    with wave.open(content, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate_hz)
+        file.writeframes(np.clip(np.rint(samples * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype("<i2").tobytes())
+    return content.getvalue()
