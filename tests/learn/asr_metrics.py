@@ -1,7 +1,9 @@
-"""Word error rates of mels: Griffin-Lim, then speech recognition under the grammar and under a model of English."""
+"""Word error rates of mels: a vocoder, then speech recognition under the grammar and under a model of English."""
 
 from __future__ import annotations
 
+import functools
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +14,7 @@ from tests.learn.grammar import jsgf
 from tests.learn.metrics import pitch_hz, word_error_rate
 from trainer.evaluation.listeners import PocketsphinxListener
 from trainer.speech.griffin_lim import griffin_lim
+from trainer.vocoder.vocoder import Vocoder
 
 
 class AsrMetrics(NamedTuple):
@@ -25,14 +28,16 @@ class AsrMetrics(NamedTuple):
 class MelTranscriber:
     """Turns mels into sound and recognizes its words."""
 
-    def __init__(self, spec: FeatureSpec):
+    def __init__(self, spec: FeatureSpec, *, vocoder: Path | None = None):
+        """Without a vocoder file, Griffin-Lim makes the sounds."""
         self._spec = spec
+        self._vocode = Vocoder.load(vocoder, spec=spec) if vocoder else functools.partial(griffin_lim, spec=spec)
         self._strict, self._free = PocketsphinxListener(grammar=jsgf()), PocketsphinxListener()
 
     def evaluate(self, mels: list[np.ndarray], clips: list[Clip]) -> AsrMetrics:
         """Compare the words of mels [F, M] with the texts of the clips."""
         rate, said = self._spec.sample_rate_hz, [clip.text for clip in clips]
-        sounds = [griffin_lim(mel, spec=self._spec) for mel in mels]
+        sounds = [self._vocode(mel) for mel in mels]
         strict, free = (
             word_error_rate([listener.transcribe(sound, rate_hz=rate) for sound in sounds], said)
             for listener in (self._strict, self._free)

@@ -1,7 +1,8 @@
 """Check whether a run has learnt to speak: `python -m tests.learn.check RUN DATA`; writes RUN/learn_check.json.
 
-The model speaks sentences in both voices, each with a reference clip that was not in training. Griffin-Lim turns the
-mels into sound, and pocketsphinx recognizes the words. Exit 0: every bound is met, 1: one is missed, 2: a usage error.
+The model speaks sentences in both voices, each with a reference clip that was not in training. Griffin-Lim or a vocoder
+turns the mels into sound, and pocketsphinx recognizes the words. Exit 0: every bound is met, 1: one is missed, 2: a
+usage error.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from trainer.platform.tf_setup import start_tensorflow
 @click.option(
     "--clips", type=click.IntRange(min=2), default=48, show_default=True, help="Training clips to synthesize."
 )
-def main(run: Path, data: Path, step: int | None, clips: int) -> None:
+@click.option(
+    "--vocoder",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A vocoder file that turns mels into sound in the place of Griffin-Lim.",
+)
+def main(run: Path, data: Path, step: int | None, clips: int, vocoder: Path | None) -> None:
     """Check a RUN that was trained on DATA."""
     start_tensorflow()
     import json
@@ -37,7 +43,7 @@ def main(run: Path, data: Path, step: int | None, clips: int) -> None:
     from tests.learn.results import as_document, results_table
 
     try:
-        examined, lines = measure_run(run, dataset=Dataset.open(data), step=step, trained_clips=clips)
+        examined, lines = measure_run(run, dataset=Dataset.open(data), step=step, trained_clips=clips, vocoder=vocoder)
     except UserError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(2)

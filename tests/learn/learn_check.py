@@ -21,8 +21,10 @@ WORD_ERRORS = {"training": 0.02, "unseen": 0.20}
 NO_REFERENCE = "unseen, no voice asked for"
 
 
-def measure_run(run: Path, *, dataset: Dataset, step: int | None, trained_clips: int) -> tuple[int, list[Measurement]]:
-    """The step of the checkpoint, and every measurement.
+def measure_run(
+    run: Path, *, dataset: Dataset, step: int | None, trained_clips: int, vocoder: Path | None = None
+) -> tuple[int, list[Measurement]]:
+    """The step of the checkpoint, and every measurement; words and pitch are heard through the vocoder.
 
     Raises:
         UserError: the run has no such checkpoint, or the data are not those of the learn check.
@@ -35,7 +37,8 @@ def measure_run(run: Path, *, dataset: Dataset, step: int | None, trained_clips:
     groups = {"training": _spread(read_clips(dataset, split="train"), count=trained_clips), "unseen": unseen}
     asked = {name: [Prompt(clip, _reference(clip, unseen)) for clip in clips] for name, clips in groups.items()}
     speaker, untrained = (RunSynthesizer(run, dataset=dataset, step=one) for one in (step, 0))
-    transcriber, voices = MelTranscriber(dataset.info.contract.features), VoiceClassifier(unseen, speaker=speaker)
+    transcriber = MelTranscriber(dataset.info.contract.features, vocoder=vocoder)
+    voices = VoiceClassifier(unseen, speaker=speaker)
     lines: list[Measurement] = []
     for name, questions in asked.items():
         clips, spoken = groups[name], speaker.synthesize(questions)
@@ -105,9 +108,9 @@ def _share(right: list[bool] | np.ndarray) -> float:
 def _of_words(name: str, heard: AsrMetrics, copied: AsrMetrics) -> list[Measurement]:
     return [
         Measurement(name, "word errors under the grammar", heard.grammar_errors, "≤", WORD_ERRORS[name]),
-        Measurement(name, "  of the recordings through Griffin-Lim", copied.grammar_errors),
+        Measurement(name, "  of the recordings' mels", copied.grammar_errors),
         Measurement(name, "word errors with a model of English", heard.english_errors),
-        Measurement(name, "  of the recordings through Griffin-Lim", copied.english_errors),
+        Measurement(name, "  of the recordings' mels", copied.english_errors),
     ]
 
 

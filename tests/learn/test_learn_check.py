@@ -77,7 +77,7 @@ class Examined:
             patch.setattr(
                 learn_check, "RunSynthesizer", lambda run, *, dataset, step: _Synthesizer(self, way=way, step=step)
             )
-            patch.setattr(learn_check, "MelTranscriber", lambda spec: _Transcriber(self))
+            patch.setattr(learn_check, "MelTranscriber", lambda spec, vocoder: _Transcriber(self))
             _, self.lines = learn_check.measure_run(
                 Path("run"), dataset=Dataset.open(data), step=None, trained_clips=trained_clips
             )
