@@ -80,9 +80,22 @@ class Section(NamedTuple):
 
 
 def sections(
-    model: type[pydantic.BaseModel], *, key: str = "", title: str = "Top level", without: type | None = None
+    model: type[pydantic.BaseModel],
+    *,
+    key: str = "",
+    title: str = "Top level",
+    kind_of: str = "",
+    without: type | None = None,
 ) -> Iterator[Section]:
-    """The section of a model, then those nested in it; `without` is a base class whose fields are left out."""
+    """The section of a model, then those nested in it.
+
+    Args:
+        model: the class of the section.
+        key: its place in the config.
+        title: its heading.
+        kind_of: what the headings of nested sections add, where the section is one of several kinds.
+        without: a base class whose fields are left out.
+    """
     prefix = f"{key}." if key else ""
     inherited = getattr(without, "model_fields", {})
     fields = {name: field for name, field in model.model_fields.items() if name not in inherited}
@@ -96,11 +109,11 @@ def sections(
         inner = f"{prefix}{name}" + (".NAME" if is_mapping else "")
         base = _common_base(kinds)
         if base is not None:
-            yield from sections(base, key=inner, title=f"`{inner}`")
+            yield from sections(base, key=inner, title=f"`{inner}`{kind_of}", kind_of=kind_of)
         for kind in kinds:
             tag = _tag(kind) if len(kinds) > 1 else None
-            heading = f"`{inner}`" + (f", `{tag[0]}: {tag[1]}`" if tag else "")
-            yield from sections(kind, key=inner, title=heading, without=base)
+            added = kind_of + (f", `{tag[0]}: {tag[1]}`" if tag else "")
+            yield from sections(kind, key=inner, title=f"`{inner}`{added}", kind_of=added, without=base)
 
 
 def _common_base(kinds: list[type[pydantic.BaseModel]]) -> type[pydantic.BaseModel] | None:
