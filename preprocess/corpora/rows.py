@@ -38,7 +38,7 @@ def cell_text(cells: Mapping[str, Any], column: str) -> str:
     if value is None:
         raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is empty")
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {type(value).__name__}, wanted text")
+        raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {type(value).__name__}, expected text")
     return str(value)
 
 
