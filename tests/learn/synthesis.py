@@ -13,7 +13,8 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from tests.learn.clips import Clip
-from trainer.checkpoint.checkpoint import CheckpointFile, list_checkpoints, load_checkpoint
+from trainer.checkpoint.checkpoint import load_checkpoint
+from trainer.checkpoint.checkpoint_files import CheckpointFile, list_checkpoints
 from trainer.checkpoint.run_dir import build_model, read_run_info
 from trainer.data.reference_length import ReferenceLength
 from trainer.model.reference_crop import loudest_part

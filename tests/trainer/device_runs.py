@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.trainer.processes import begin, build_sample, end
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 
 STEPS = 6
 RESUMED = 2  # the step after which two devices go on

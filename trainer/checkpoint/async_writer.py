@@ -6,15 +6,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from shared.errors import UserError
-from trainer.checkpoint.checkpoint import (
-    NamedVariables,
-    Progress,
-    Snapshot,
-    checkpoint_path,
-    copy_to_host,
-    mark_best,
-    write_checkpoint,
-)
+from trainer.checkpoint.checkpoint import NamedVariables, Progress, Snapshot, copy_to_host, write_checkpoint
+from trainer.checkpoint.checkpoint_files import checkpoint_path, mark_best
 
 
 class AsyncCheckpointWriter:

@@ -3,7 +3,6 @@
     RUN/run.json                                  config, dataset contract and vocabulary of the weights
     RUN/vocab.json                                the dataset's compact vocabulary
     RUN/checkpoints/step-00000200.safetensors     weights, optimizer, step, position in the data, contract
-    RUN/checkpoints/best.safetensors              a second name of the one with the lowest score
 
 safetensors instead of pickle: loading an untrusted checkpoint cannot run code.
 """
@@ -13,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,30 +23,25 @@ import safetensors
 
 from shared.errors import UserError
 from shared.files import fsync_path, link_file, new_file
+from trainer.checkpoint.checkpoint_files import (
+    CheckpointFile,
+    best_checkpoint_path,
+    checkpoint_path,
+    list_checkpoints,
+    remove_surplus,
+)
 from trainer.data.position import Position
 from trainer.optim.adamw import AdamW
 from trainer.optim.ema import average_name
 from trainer.optim.loss_scale import LossScale
 from trainer.optim.plateau import PlateauState
 
-_NAME = re.compile(r"step-(\d{8})\.safetensors")
-_BEST = "best.safetensors"
 FROM_PREVIOUS = "remove it to resume from the previous one"
 
 # safetensors' names of numpy dtypes
 _DTYPES = {"float32": "F32", "float16": "F16", "int64": "I64", "int32": "I32", "uint32": "U32", "bool": "BOOL"}
 
 NamedVariables = Mapping[str, keras.Variable]
-
-
-class CheckpointFile(NamedTuple):
-    """A checkpoint on disk."""
-
-    step: int
-    path: Path
-
-    def __str__(self) -> str:
-        return f"the {'best checkpoint' if self.path.name == _BEST else 'checkpoint'}, of step {self.step}"
 
 
 class Progress(NamedTuple):
@@ -94,24 +87,6 @@ def copy_to_host(variables: NamedVariables) -> dict[str, np.ndarray]:
     return {name: np.asarray(variable) for name, variable in variables.items()}
 
 
-def checkpoint_path(run: Path, *, step: int) -> Path:
-    """The file of a step's checkpoint."""
-    return run / "checkpoints" / f"step-{step:08d}.safetensors"
-
-
-def list_checkpoints(run: Path) -> list[CheckpointFile]:
-    """Return the checkpoints of a run, oldest first."""
-    folder = run / "checkpoints"
-    found = ((_NAME.fullmatch(path.name), path) for path in folder.iterdir()) if folder.is_dir() else ()
-    return sorted(CheckpointFile(int(match[1]), path) for match, path in found if match)
-
-
-def remove_leftovers(run: Path) -> None:
-    """Remove the temporary files of a process that was killed while saving."""
-    for path in (run / "checkpoints").glob(".*.tmp"):
-        path.unlink(missing_ok=True)
-
-
 def find_checkpoint(run: Path, name: str | None) -> CheckpointFile:
     """Find a checkpoint for synthesis or evaluation.
 
@@ -121,7 +96,7 @@ def find_checkpoint(run: Path, name: str | None) -> CheckpointFile:
     Raises:
         UserError: there is no such checkpoint.
     """
-    saved, best = list_checkpoints(run), run / "checkpoints" / _BEST
+    saved, best = list_checkpoints(run), best_checkpoint_path(run)
     named = {str(one.step): one for one in saved}
     if saved:
         named["last"] = saved[-1]
@@ -134,53 +109,6 @@ def find_checkpoint(run: Path, name: str | None) -> CheckpointFile:
     if chosen not in named:
         raise UserError(f"{run}: no checkpoint {chosen}; expected one of {', '.join(named)}")
     return named[chosen]
-
-
-def remove_checkpoints(run: Path, *, after: int) -> None:
-    """Remove the checkpoints of later steps.
-
-    Raises:
-        UserError: the disk fails.
-    """
-    for saved in list_checkpoints(run):
-        if saved.step > after:
-            try:
-                saved.path.unlink(missing_ok=True)
-            except OSError as error:
-                raise UserError(
-                    f"{saved.path}: cannot be removed ({error.strerror}); remove it and run the same command again"
-                ) from error
-
-
-def set_aside(saved: CheckpointFile) -> Path:
-    """Rename a damaged checkpoint, so that it counts no longer; its second name as the best one goes.
-
-    Raises:
-        UserError: the disk fails.
-    """
-    path, best = saved.path, saved.path.with_name(_BEST)
-    aside = path.with_name(f"damaged-{path.name}")
-    try:
-        if best.is_file() and best.samefile(path):
-            best.unlink()
-        return path.rename(aside)
-    except OSError as error:
-        raise UserError(f"{path}: damaged, and cannot be renamed ({error.strerror}); remove it") from error
-
-
-def mark_best(path: Path) -> None:
-    """Give a checkpoint the second name `best.safetensors`.
-
-    Raises:
-        UserError: the disk fails.
-    """
-    try:
-        link_file(path, path.with_name(_BEST))
-        fsync_path(path.parent)
-    except OSError as error:
-        raise UserError(
-            f"{path.with_name(_BEST)}: cannot be written ({error.strerror}); free disk space and run again"
-        ) from error
 
 
 def write_checkpoint(run: Path, snapshot: Snapshot, *, max_to_keep: int | None) -> Path:
@@ -204,27 +132,21 @@ def write_checkpoint(run: Path, snapshot: Snapshot, *, max_to_keep: int | None) 
         "contract": snapshot.contract,
         "crc32": json.dumps({name: _crc32(array) for name, array in snapshot.arrays.items()}),
     }
-    _prune(run, max_to_keep=max_to_keep)
+    remove_surplus(run, max_to_keep=max_to_keep)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with new_file(path) as file:
             _write_arrays(file, snapshot.arrays, metadata=metadata)
         if snapshot.progress.best_step == snapshot.progress.step:
-            link_file(path, folder / _BEST)
+            link_file(path, best_checkpoint_path(run))
         fsync_path(folder)
     except OSError as error:
         raise UserError(
             f"{path}: cannot be written ({error.strerror}); the previous checkpoint is intact; "
             "free disk space and run the same command again"
         ) from error
-    _prune(run, max_to_keep=max_to_keep)
+    remove_surplus(run, max_to_keep=max_to_keep)
     return path
-
-
-def _prune(run: Path, *, max_to_keep: int | None) -> None:
-    with contextlib.suppress(OSError):  # what cannot be removed now is removed after the next checkpoint
-        for old in list_checkpoints(run)[:-max_to_keep] if max_to_keep else ():
-            old.path.unlink(missing_ok=True)
 
 
 def read_progress(path: Path) -> Progress:

@@ -22,7 +22,8 @@ from shared.dataset import Contract, Dataset, contract_differences
 from shared.errors import UserError
 from shared.languages import FIRST_ID
 from shared.vocabulary import SPECIAL_IDS, UNKNOWN_ID, Vocabulary
-from trainer.checkpoint.checkpoint import assign_weights, find_checkpoint, list_checkpoints
+from trainer.checkpoint.checkpoint import assign_weights, find_checkpoint
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.checkpoint.run_dir import RunInfo, prepare_run_info, read_run_info
 from trainer.config.model_config import CHANGEABLE, ModelConfig
 from trainer.config.train_config import TrainConfig

@@ -14,13 +14,8 @@ from shared.files import write_bytes, write_json
 from shared.locks import write_lock
 from shared.storage_path import StoragePath
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import (
-    CheckpointFile,
-    Progress,
-    list_checkpoints,
-    load_checkpoint,
-    remove_leftovers,
-)
+from trainer.checkpoint.checkpoint import Progress, load_checkpoint
+from trainer.checkpoint.checkpoint_files import CheckpointFile, list_checkpoints, remove_leftovers
 from trainer.config.model_config import CHANGEABLE
 from trainer.config.train_config import TrainConfig
 from trainer.data.plan import BucketLimit

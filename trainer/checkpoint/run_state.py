@@ -10,16 +10,8 @@ import numpy as np
 
 from shared.errors import UserError
 from trainer.checkpoint.async_writer import AsyncCheckpointWriter
-from trainer.checkpoint.checkpoint import (
-    DamagedCheckpoint,
-    Progress,
-    list_checkpoints,
-    load_checkpoint,
-    mark_best,
-    named_variables,
-    remove_checkpoints,
-    set_aside,
-)
+from trainer.checkpoint.checkpoint import DamagedCheckpoint, Progress, load_checkpoint, named_variables
+from trainer.checkpoint.checkpoint_files import list_checkpoints, mark_best, remove_checkpoints, set_aside
 from trainer.checkpoint.disk_space import check_disk_space
 from trainer.config.plateau_config import PlateauConfig
 from trainer.data.position import Position, has_same_chunks

@@ -26,7 +26,8 @@ from preprocess.tokens import Tokenizer
 from shared.dataset import Contract
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
+from trainer.checkpoint.checkpoint import find_checkpoint
+from trainer.checkpoint.checkpoint_files import CheckpointFile
 from trainer.checkpoint.run_dir import RunInfo, load_trained_model, read_run_info
 from trainer.config.speech_bounds import MAX_TOKENS
 from trainer.model.reference_crop import reference_pieces

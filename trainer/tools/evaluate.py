@@ -21,7 +21,8 @@ from shared.errors import UserError
 from shared.files import write_json
 from shared.locks import read_lock
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
+from trainer.checkpoint.checkpoint import find_checkpoint
+from trainer.checkpoint.checkpoint_files import CheckpointFile
 from trainer.checkpoint.run_dir import RunInfo, load_trained_model, read_run_info
 from trainer.config.loss_config import LossConfig
 from trainer.data.bucket_types import Bucket

@@ -20,7 +20,8 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from shared.files import fsync_path, remove_tree, temporary_files_of, temporary_path, write_bytes, write_json
-from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint, has_ema_weights, named_variables
+from trainer.checkpoint.checkpoint import find_checkpoint, has_ema_weights, named_variables
+from trainer.checkpoint.checkpoint_files import CheckpointFile
 from trainer.checkpoint.run_dir import load_trained_model, read_run_info
 from trainer.data.reference_length import ReferenceLength
 from trainer.model.reference_crop import reference_pieces

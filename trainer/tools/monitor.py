@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.monitoring.eta import Eta, EtaEstimator
 from trainer.monitoring.run_files import Row, RunFiles, is_number, read_run_files
 from trainer.monitoring.terminal import LABELS_WIDTH, train_groups, validation_groups, wrap_words
@@ -28,8 +28,6 @@ from trainer.monitoring.watched_process import GpuDriver, WatchedProcess
 LATE = 5.0  # a silence so many times as long as usual is worth a warning
 MIN_LATE_S = 300.0  # compilation of a further batch shape takes minutes
 RECENT_ROWS = 200  # speed, and how long a silence usually is, come from the last rows
-# as trainer/checkpoint/checkpoint.py names them, which imports Keras
-_CHECKPOINT = re.compile(r"step-(\d{8})\.safetensors")
 
 
 class Monitor:
@@ -178,10 +176,9 @@ def _host_words(process: WatchedProcess) -> list[str]:
 
 def _checkpoint(run: Path) -> list[str]:
     """The newest checkpoint and its age."""
-    names = (_CHECKPOINT.fullmatch(path.name) for path in sorted((run / "checkpoints").glob("step-*")))
-    found = [match for match in names if match]
-    changed_s = _changed_s(run / "checkpoints" / found[-1][0]) if found else None
-    return [] if changed_s is None else [f"step {int(found[-1][1]):,}, {_ago(time.time() - changed_s)} ago"]
+    found = list_checkpoints(run)
+    changed_s = _changed_s(found[-1].path) if found else None
+    return [] if changed_s is None else [f"step {found[-1].step:,}, {_ago(time.time() - changed_s)} ago"]
 
 
 def _changed_s(path: Path) -> float | None:

@@ -18,7 +18,8 @@ from shared.files import file_sha256, new_file, write_json
 from shared.layout import SPLITS
 from shared.locks import read_lock
 from shared.vocabulary import Vocabulary
-from trainer.checkpoint.checkpoint import CheckpointFile, find_checkpoint
+from trainer.checkpoint.checkpoint import find_checkpoint
+from trainer.checkpoint.checkpoint_files import CheckpointFile
 from trainer.checkpoint.run_dir import RunInfo, load_trained_model, read_run_info
 from trainer.config.data_config import SamplingConfig
 from trainer.data.dataset_checks import open_dataset

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from shared.errors import UserError
-from trainer.checkpoint.checkpoint import CheckpointFile
+from trainer.checkpoint.checkpoint_files import CheckpointFile
 from trainer.speech.audio_file import AudioOutput, encode_stream, write_array, write_audio
 from trainer.speech.options import SpeechOptions
 from trainer.speech.request import MAX_NAMED, SynthesisRequest

@@ -9,7 +9,8 @@ import keras
 import tensorflow as tf
 
 from shared.dataset import Dataset
-from trainer.checkpoint.checkpoint import list_checkpoints, named_variables
+from trainer.checkpoint.checkpoint import named_variables
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.checkpoint.pretrained import load_pretrained, open_pretrained
 from trainer.checkpoint.run_dir import RunInfo, build_model, run_vocabulary
 from trainer.checkpoint.run_state import FRESH_WEIGHTS

@@ -14,7 +14,7 @@ from shared.errors import UserError
 from shared.features import FeatureSpec
 from shared.files import write_json
 from shared.locks import read_lock
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.checkpoint.run_dir import training_lock
 from trainer.checkpoint.run_state import FRESH_WEIGHTS, RunState
 from trainer.config.vocoder_config import GeneratorConfig

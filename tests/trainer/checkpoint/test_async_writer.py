@@ -17,7 +17,8 @@ from shared.errors import UserError
 from tests.trainer.monitoring.test_session import wait_for
 from trainer.checkpoint import async_writer as saving
 from trainer.checkpoint.async_writer import AsyncCheckpointWriter
-from trainer.checkpoint.checkpoint import Progress, Snapshot, list_checkpoints, write_checkpoint
+from trainer.checkpoint.checkpoint import Progress, Snapshot, write_checkpoint
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.data.position import Position
 
 
@@ -138,7 +139,8 @@ WEIGHED = r"""
 import re, sys
 from pathlib import Path
 import keras, numpy as np
-from trainer.checkpoint.checkpoint import Progress, load_checkpoint, list_checkpoints
+from trainer.checkpoint.checkpoint import (Progress, load_checkpoint)
+from trainer.checkpoint.checkpoint_files import (list_checkpoints)
 from trainer.data.position import Position
 from trainer.checkpoint.async_writer import AsyncCheckpointWriter
 

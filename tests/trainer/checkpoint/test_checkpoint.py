@@ -20,12 +20,11 @@ from trainer.checkpoint.checkpoint import (
     Snapshot,
     copy_to_host,
     find_checkpoint,
-    list_checkpoints,
     load_checkpoint,
     named_variables,
-    remove_leftovers,
     write_checkpoint,
 )
+from trainer.checkpoint.checkpoint_files import list_checkpoints, remove_leftovers
 from trainer.config.optim_config import OptimizerConfig
 from trainer.data.position import Position
 from trainer.model.xtts import XTTS

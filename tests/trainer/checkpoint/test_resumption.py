@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from trainer.checkpoint import checkpoint as checkpoints
-from trainer.checkpoint.checkpoint import find_checkpoint, has_ema_weights, list_checkpoints, load_checkpoint
+from trainer.checkpoint.checkpoint import find_checkpoint, has_ema_weights, load_checkpoint
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.checkpoint.run_state import RunState
 from trainer.config.plateau_config import PlateauConfig
 from trainer.config.train_config import TrainConfig

@@ -12,7 +12,7 @@ import safetensors.numpy
 from shared.dataset import Dataset
 from tests.trainer.batches import make_stream
 from tests.trainer.device_runs import RESUMED, STEPS, Runs, begin_training, rows, said_at_end, train
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.data.position import Position
 from trainer.monitoring.samples import read_samples
 

@@ -16,7 +16,7 @@ import safetensors.numpy
 
 from tests.trainer import device_runs, toy, two_hosts
 from tests.trainer.processes import begin
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 
 STEPS = 8
 LEFT, POISONED, KILLED = 2, [5, 6], 5  # steps

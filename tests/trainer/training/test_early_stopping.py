@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import safetensors.numpy
 
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.training import validation
 from trainer.training.validation import ValidationResult
 

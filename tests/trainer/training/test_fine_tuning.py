@@ -12,7 +12,7 @@ import safetensors.numpy
 from shared.vocabulary import Vocabulary
 from tests.trainer.conftest import built
 from tests.trainer.models import NARROW
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.config.model_sizes import SIZES
 
 GERMAN = "sources={german: {reader: common_voice, root: tests/corpora/german/de, language: deu_Latn}}"

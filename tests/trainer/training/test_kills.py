@@ -19,7 +19,7 @@ import safetensors
 import safetensors.numpy
 
 from tests.trainer.device_runs import begin_training, said_at_end
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 
 TIMEOUT_S = 600
 VALIDATION = 10  # steps

@@ -21,7 +21,8 @@ from tests.commands import Outcome
 from tests.trainer import toy
 from tests.trainer.toy import EvalStep
 from trainer.checkpoint import async_writer
-from trainer.checkpoint.checkpoint import Snapshot, find_checkpoint, list_checkpoints
+from trainer.checkpoint.checkpoint import Snapshot, find_checkpoint
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.checkpoint.run_state import RunState
 
 SETTINGS = (

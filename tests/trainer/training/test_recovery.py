@@ -26,7 +26,8 @@ from tests.trainer.batches import make_stream
 from tests.trainer.conftest import built, spoil_record
 from tests.trainer.device_runs import rows
 from tests.trainer.toy import TrainStep
-from trainer.checkpoint.checkpoint import list_checkpoints, read_progress
+from trainer.checkpoint.checkpoint import read_progress
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.data.position import Position
 from trainer.monitoring import logger as monitor
 from trainer.training import chief_sync, skipped_steps

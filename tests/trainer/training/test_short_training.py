@@ -12,7 +12,7 @@ import pytest
 import safetensors.numpy
 
 from tests.trainer.models import NARROW
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.config.model_sizes import SIZES
 from trainer.training import train_step as step
 

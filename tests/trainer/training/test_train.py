@@ -12,7 +12,7 @@ import pytest
 import safetensors.numpy
 
 from tests.trainer import runs
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 
 pytestmark = pytest.mark.slow
 

@@ -25,7 +25,7 @@ from shared.files import write_json
 from tests.trainer.conftest import built
 from tests.trainer.device_runs import rows
 from tests.trainer.processes import begin, end, program
-from trainer.checkpoint.checkpoint import list_checkpoints
+from trainer.checkpoint.checkpoint_files import list_checkpoints
 from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.vocoder.vocoder import Vocoder
 from trainer.vocoder_training.copy_synthesis import CopySynthesis
