@@ -101,7 +101,7 @@ def mark_best(path: Path) -> None:
 
 
 def remove_surplus(run: Path, *, max_to_keep: int | None) -> None:
-    """Remove all but the last checkpoints and the best one; None removes nothing."""
+    """Remove all checkpoints but the last `max_to_keep` and the best one; None removes nothing."""
     with contextlib.suppress(OSError):  # what cannot be removed now is removed after the next checkpoint
         for old in list_checkpoints(run)[:-max_to_keep] if max_to_keep else ():
             old.path.unlink(missing_ok=True)

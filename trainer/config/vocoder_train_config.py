@@ -45,7 +45,9 @@ class VocoderLossConfig(Config):
     adversarial_weight: float = pydantic.Field(1.0, ge=0)  # of what the discriminators say
     feature_weight: float = pydantic.Field(2.0, ge=0)  # feature matching
     mel_weight: float = pydantic.Field(45.0, ge=0)  # of the difference in ln mel
-    mel_resolutions: Several = (512, 1024, 2048)  # lengths of the Fourier transforms of the mel loss
+    mel_resolutions: Several = (512, 1024, 2048)  # lengths of the Fourier transforms of the mel and STFT losses
+    stft_weight: float = pydantic.Field(0.0, ge=0)  # of the difference in ln magnitude; 0: not computed
+    periodicity_weight: float = pydantic.Field(0.0, ge=0)  # of the difference in autocorrelation; 0: not computed
 
 
 class VocoderOptimizerConfig(OptimizerConfig):
@@ -72,7 +74,7 @@ class VocoderTrainConfig(Config):
     batch_size: int = pydantic.Field(16, ge=1, le=4096)  # segments
     validation_clips: int = pydantic.Field(8, ge=1, le=1000)  # whole clips of the validation split
     steps: int = pydantic.Field(1_000_000, ge=1)  # length of the run
-    pretrain_mel_steps: int = pydantic.Field(0, ge=0)  # first steps with the mel loss alone, without discriminators
+    pretrain_mel_steps: int = pydantic.Field(0, ge=0)  # first steps without discriminators
     log_every: int = pydantic.Field(50, ge=1)  # interval of logged metrics
     validate_every: int = pydantic.Field(1_000, ge=1)  # interval of validations
     checkpoint_every: int = pydantic.Field(1_000, ge=1)  # interval of checkpoints

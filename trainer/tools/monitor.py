@@ -176,7 +176,9 @@ def _host_words(process: WatchedProcess) -> list[str]:
 
 def _checkpoint(run: Path) -> list[str]:
     """The newest checkpoint and its age."""
-    found = list_checkpoints(run)
+    found = []
+    with contextlib.suppress(OSError):  # a folder of another user
+        found = list_checkpoints(run)
     changed_s = _changed_s(found[-1].path) if found else None
     return [] if changed_s is None else [f"step {found[-1].step:,}, {_ago(time.time() - changed_s)} ago"]
 

@@ -1,13 +1,15 @@
 """The losses of a vocoder's generator and of its discriminators.
 
 Least squares: Mao et al., 2017, arXiv:1611.04076. Hinge: Lim & Ye, 2017, arXiv:1705.02894. Feature matching: Larsen et
-al., 2016, arXiv:1512.09300. The mel loss is the mean difference in ln mel over several resolutions.
+al., 2016, arXiv:1512.09300. Log magnitudes at several resolutions: Yamamoto et al., 2020, arXiv:1910.11480. Periodicity
+by normalised autocorrelation as in Boersma, 1993, but circular, and without correction for window and mean.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
@@ -16,6 +18,7 @@ from trainer.config.vocoder_train_config import VocoderLossConfig
 from trainer.vocoder_training.discriminators import Judgement, magnitudes
 
 MIN_MEL = 1e-5
+MIN_PITCH_HZ, MAX_PITCH_HZ = 55.0, 690.0  # whose periods the periodicity loss compares
 MEL_BANDS_PER_FFT = 12.8  # 80 bands of 1,024 bins; a shorter transform would leave bands without a bin
 
 
@@ -70,6 +73,48 @@ class MelLoss:
         return tf.math.log(tf.maximum(mel, MIN_MEL))
 
 
+class StftLoss:
+    """The mean difference in ln magnitude of every bin between signals, over several resolutions.
+
+    Most bands of a mel are wider than the spacing of harmonics. The bins of long transforms are narrower.
+    """
+
+    def __init__(self, *, resolutions: Sequence[int]):
+        self._resolutions = resolutions
+
+    def __call__(self, samples: tf.Tensor, recording: tf.Tensor) -> tf.Tensor:
+        """The loss [] of signals [B, S]."""
+        distances = [
+            tf.reduce_mean(tf.abs(tf.math.log(magnitudes(samples, n_fft=one) / magnitudes(recording, n_fft=one))))
+            for one in self._resolutions
+        ]
+        return tf.add_n(distances) / len(distances)
+
+
+class PeriodicityLoss:
+    """The mean difference in normalised autocorrelation between signals, over the periods of the pitch of speech."""
+
+    def __init__(self, spec: FeatureSpec):
+        rate_hz = spec.sample_rate_hz
+        self._lags = slice(round(rate_hz / MAX_PITCH_HZ), round(rate_hz / MIN_PITCH_HZ))
+        window = 1 << math.ceil(math.log2(2 * rate_hz / MIN_PITCH_HZ))  # at least two of the longest periods
+        self._windows = window, 2 * window
+
+    def __call__(self, samples: tf.Tensor, recording: tf.Tensor) -> tf.Tensor:
+        """The loss [] of signals [B, S], from 0 to 2."""
+        distances = [
+            tf.reduce_mean(tf.abs(self._correlation(samples, window=one) - self._correlation(recording, window=one)))
+            for one in self._windows
+        ]
+        return tf.add_n(distances) / len(distances)
+
+    def _correlation(self, samples: tf.Tensor, *, window: int) -> tf.Tensor:
+        """The circular autocorrelation [B, F, lags] of frames, 1 at lag 0: their power, transformed back."""
+        power = tf.square(magnitudes(samples, n_fft=window))
+        correlation = tf.signal.irfft(tf.complex(power, tf.zeros_like(power)), [window])
+        return correlation[..., self._lags] / correlation[..., :1]
+
+
 def _resolution(spec: FeatureSpec, *, n_fft: int) -> FeatureSpec:
     bands = max(1, min(spec.n_mels, int(n_fft / MEL_BANDS_PER_FFT)))
     return dataclasses.replace(spec, n_fft=n_fft, n_mels=bands)
@@ -79,25 +124,31 @@ class GanLosses:
     """The losses that the settings ask for."""
 
     def __init__(self, config: VocoderLossConfig, *, spec: FeatureSpec):
-        self._config, self._mel = config, MelLoss(spec, resolutions=config.mel_resolutions)
+        self._config = config
+        self._of_signals: dict[str, Callable[[tf.Tensor, tf.Tensor], tf.Tensor]] = {
+            "mel": MelLoss(spec, resolutions=config.mel_resolutions)
+        }
+        if config.stft_weight:
+            self._of_signals["stft"] = StftLoss(resolutions=config.mel_resolutions)
+        if config.periodicity_weight:
+            self._of_signals["periodicity"] = PeriodicityLoss(spec)
 
     def of_discriminators(self, real: Sequence[Judgement], fake: Sequence[Judgement]) -> tf.Tensor:
         return discriminator_loss(real, fake, kind=self._config.adversarial)
 
-    def of_mels(self, samples: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
-        """The mel loss of signals [B, S] as the only term, and `loss`, weighted as in `of_generator`."""
-        mel = self._mel(samples, recording)
-        return {"loss": self._config.mel_weight * mel, "mel": mel}
+    def without_discriminators(self, samples: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
+        """The terms of signals [B, S] that need no discriminator, and `loss`, their weighted sum."""
+        return self._weighted({name: loss(samples, recording) for name, loss in self._of_signals.items()})
 
     def of_generator(
         self, samples: tf.Tensor, recording: tf.Tensor, *, real: Sequence[Judgement], fake: Sequence[Judgement]
     ) -> dict[str, tf.Tensor]:
         """The terms, and `loss`, their weighted sum."""
-        config = self._config
-        terms = {
-            "mel": self._mel(samples, recording),
-            "adversarial": adversarial_loss(fake, kind=config.adversarial),
-            "feature": feature_loss(real, fake),
-        }
-        weights = {"mel": config.mel_weight, "adversarial": config.adversarial_weight, "feature": config.feature_weight}
+        terms = {name: loss(samples, recording) for name, loss in self._of_signals.items()}
+        terms["adversarial"] = adversarial_loss(fake, kind=self._config.adversarial)
+        terms["feature"] = feature_loss(real, fake)
+        return self._weighted(terms)
+
+    def _weighted(self, terms: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        weights = {name: getattr(self._config, f"{name}_weight") for name in terms}
         return {"loss": tf.add_n([weights[name] * term for name, term in terms.items()]), **terms}

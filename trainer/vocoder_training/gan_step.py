@@ -1,9 +1,9 @@
 """The training step of a vocoder, one program: an update of the discriminators, then one of the generator.
 
-First steps may do without discriminators: these are another program, which updates the generator by the mel loss alone.
+First steps may do without discriminators: these are another program, which updates the generator alone.
 
 mel ─ generator ─► samples ─┬─ discriminators, beside the recording ─► their loss ─► their update
-                            └─ updated discriminators, mel loss ─► the generator's loss ─► its update
+                            └─ updated discriminators, losses of signals ─► the generator's loss ─► its update
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ class GanStep:
         self._gan, self._optimizer, self._losses = gan, optimizer, losses
         self._programs = {
             "vocoder": tf.function(self._step, jit_compile=xla or None, autograph=False),
-            "generator by mels": tf.function(self._mel_step, jit_compile=xla or None, autograph=False),
+            "generator": tf.function(self._generator_step, jit_compile=xla or None, autograph=False),
         }
         self._first_calls = {name: FirstCalls(f"training of a {name}") for name in self._programs}
 
     def __call__(self, segments: dict[str, tf.Tensor], *, with_discriminators: bool = True) -> dict[str, tf.Tensor]:
-        """Update both, or the generator alone by the mel loss.
+        """Update both, or the generator alone.
 
         Returns:
             The loss, its terms and the optimizers' figures.
         """
-        name = "vocoder" if with_discriminators else "generator by mels"
+        name = "vocoder" if with_discriminators else "generator"
         with self._first_calls[name].of(segments["mel"].shape):
             return self._programs[name](segments["mel"], segments["samples"])
 
@@ -41,10 +41,10 @@ class GanStep:
         """Number of compiled programs so far."""
         return sum(one.experimental_get_tracing_count() for one in self._programs.values())
 
-    def _mel_step(self, mel: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
+    def _generator_step(self, mel: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
         with tf.GradientTape() as tape:
             samples = tf.ensure_shape(self._gan.generator.call(mel), recording.shape)
-            terms = self._losses.of_mels(samples, recording)
+            terms = self._losses.without_discriminators(samples, recording)
         return terms | self._update_generator(tape, terms["loss"])
 
     def _step(self, mel: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:

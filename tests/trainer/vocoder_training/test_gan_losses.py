@@ -20,6 +20,8 @@ from trainer.vocoder_training.discriminators import (
 from trainer.vocoder_training.gan_losses import (
     GanLosses,
     MelLoss,
+    PeriodicityLoss,
+    StftLoss,
     adversarial_loss,
     discriminator_loss,
     feature_loss,
@@ -69,12 +71,65 @@ def test_a_gain_is_its_logarithm_in_mel_loss_at_every_resolution() -> None:
     np.testing.assert_array_equal(loss._filters[1024], mel_filterbank(spec))
 
 
+def test_periodicity_is_compared_by_the_correlation_of_each_frame_with_itself_later() -> None:
+    """Numpy moves the frames round, lag by lag, where the loss transforms their power."""
+    signals = np.random.default_rng(0).normal(size=(2, 4096))
+    distances = []
+    for window in (1024, 2048):
+        padded = np.pad(signals, [(0, 0), (window // 2, window // 2)], mode="reflect")
+        frames = np.lib.stride_tricks.sliding_window_view(padded, window, axis=1)[:, :: window // 4]
+        frames = frames * (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window))
+        lags = range(round(22_050 / 690), round(22_050 / 55))
+        moved = np.stack([(frames * np.roll(frames, lag, axis=-1)).sum(-1) for lag in lags], axis=-1)
+        one, other = moved / np.square(frames).sum(-1, keepdims=True)
+        distances.append(np.abs(one - other).mean())
+    one, other = (tf.constant(signal[None], tf.float32) for signal in signals)
+    found = float(PeriodicityLoss(preset("hifigan-22k"))(one, other))
+    assert found == pytest.approx(np.mean(distances), rel=1e-3)
+
+
+def test_periodicity_loss_hears_pitch_but_neither_phases_nor_loudness() -> None:
+    def tone(pitch_hz: float, *, seed: int) -> tf.Tensor:
+        phases = np.random.default_rng(seed).uniform(0, 2 * np.pi, 20)
+        times_s = np.arange(16_384) / 22_050
+        harmonics = [np.cos(2 * np.pi * pitch_hz * (1 + n) * times_s + phase) for n, phase in enumerate(phases)]
+        return tf.constant(np.sum(harmonics, axis=0)[None], tf.float32)
+
+    loss = PeriodicityLoss(preset("hifigan-22k"))
+    same = float(loss(3.0 * tone(110.0, seed=1), tone(110.0, seed=2)))
+    a_quarter_tone_higher = float(loss(tone(110.0 * 2 ** (0.5 / 12), seed=1), tone(110.0, seed=2)))
+    assert same < 0.02
+    assert a_quarter_tone_higher > 5 * same
+
+
 def test_the_loss_is_the_weighted_sum_of_its_terms() -> None:
     config = VocoderLossConfig(adversarial="hinge", adversarial_weight=2.0, feature_weight=3.0, mel_weight=5.0)
     samples = tf.constant(np.random.default_rng(0).normal(size=[1, 4096]), tf.float32)
     losses = GanLosses(config, spec=preset("hifigan-22k"))
     terms = losses.of_generator(2.0 * samples, samples, real=judged(1.0, features=3.0), fake=judged(0.0, features=1.0))
     assert float(terms["loss"]) == pytest.approx(5.0 * np.log(2.0) + 2.0 * 1.0 + 3.0 * 1.5, rel=1e-3)
+    assert terms.keys() == {"loss", "mel", "adversarial", "feature"}
+
+
+def test_terms_with_a_weight_are_added_where_there_are_no_discriminators_too() -> None:
+    one, other = (tf.constant(np.random.default_rng(seed).normal(size=[1, 4096]), tf.float32) for seed in (0, 1))
+    spec = preset("hifigan-22k")
+    config = VocoderLossConfig(mel_weight=5.0, periodicity_weight=7.0, stft_weight=3.0)
+    terms = {
+        name: float(term) for name, term in GanLosses(config, spec=spec).without_discriminators(one, other).items()
+    }
+    assert terms["periodicity"] == pytest.approx(float(PeriodicityLoss(spec)(one, other)), rel=1e-6)
+    assert terms["stft"] == pytest.approx(float(StftLoss(resolutions=(512, 1024, 2048))(one, other)), rel=1e-6)
+    expected = 5.0 * terms["mel"] + 7.0 * terms["periodicity"] + 3.0 * terms["stft"]
+    assert terms["loss"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_gain_is_its_logarithm_in_stft_loss() -> None:
+    samples = tf.constant(np.random.default_rng(0).normal(size=[2, 8192]), tf.float32)
+    loss = StftLoss(resolutions=(512, 1024))
+    assert float(loss(samples, samples)) == 0.0
+    assert float(loss(3.0 * samples, samples)) == pytest.approx(np.log(3.0), rel=1e-4)
+    assert float(loss(samples, 3.0 * samples)) == pytest.approx(np.log(3.0), rel=1e-4)
 
 
 @pytest.mark.parametrize("samples", [2048, 2049])
