@@ -228,3 +228,22 @@ def test_the_norm_of_a_filter_is_its_gain_and_a_new_one_has_that_of_its_directio
     np.testing.assert_allclose(layer.call(x), wanted, atol=1e-5)
     layer.gain.assign(2.0 * layer.gain)
     np.testing.assert_allclose(layer.call(x), 2.0 * wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("gains", [(1.0, 1.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0)])
+def test_compiled_gradients_of_the_terms_are_finite_also_of_silence(gains: tuple[float, float]) -> None:
+    spec = preset("hifigan-22k")
+    losses = GanLosses(VocoderLossConfig(periodicity_weight=7.0, stft_weight=3.0, mel_resolutions=(512,)), spec=spec)
+    one, other = (
+        tf.constant(gain * np.random.default_rng(seed).normal(size=[1, 4096]), tf.float32)
+        for seed, gain in enumerate(gains)
+    )
+
+    @tf.function(jit_compile=True, autograph=False)
+    def gradient() -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(one)
+            loss = losses.without_discriminators(one, other)["loss"]
+        return tape.gradient(loss, one)
+
+    assert np.isfinite(gradient().numpy()).all()
