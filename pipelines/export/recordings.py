@@ -1,4 +1,4 @@
-"""Reads the recordings of a dataset again, as its mels were computed from them."""
+"""Reads source recordings again, and repeats the processing from which their mels were computed."""
 
 from __future__ import annotations
 
