@@ -176,11 +176,10 @@ def _host_words(process: WatchedProcess) -> list[str]:
 
 def _checkpoint(run: Path) -> list[str]:
     """The newest checkpoint and its age."""
-    found = []
-    with contextlib.suppress(OSError):  # a folder of another user
-        found = list_checkpoints(run)
-    changed_s = _changed_s(found[-1].path) if found else None
-    return [] if changed_s is None else [f"step {found[-1].step:,}, {_ago(time.time() - changed_s)} ago"]
+    with contextlib.suppress(OSError):  # a folder that this user may not read, or a checkpoint that was just removed
+        if found := list_checkpoints(run):
+            return [f"step {found[-1].step:,}, {_ago(time.time() - found[-1].path.stat().st_mtime)} ago"]
+    return []
 
 
 def _changed_s(path: Path) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import tensorflow as tf
 
@@ -18,7 +18,7 @@ from trainer.config.vocoder_train_config import VocoderLossConfig
 from trainer.vocoder_training.discriminators import Judgement, magnitudes
 
 MIN_MEL = 1e-5
-MIN_PITCH_HZ, MAX_PITCH_HZ = 55.0, 690.0  # whose periods the periodicity loss compares
+LOWEST_HZ, HIGHEST_HZ = 55.0, 690.0  # the periodicity loss compares their periods and those between: speech and more
 MEL_BANDS_PER_FFT = 12.8  # 80 bands of 1,024 bins; a shorter transform would leave bands without a bin
 
 
@@ -62,11 +62,7 @@ class MelLoss:
 
     def __call__(self, samples: tf.Tensor, recording: tf.Tensor) -> tf.Tensor:
         """The loss [] of signals [B, S]."""
-        distances = [
-            tf.reduce_mean(tf.abs(self._log_mel(samples, n_fft=one) - self._log_mel(recording, n_fft=one)))
-            for one in self._filters
-        ]
-        return tf.add_n(distances) / len(distances)
+        return mean_difference(samples, recording, features=self._log_mel, sizes=self._filters)
 
     def _log_mel(self, samples: tf.Tensor, *, n_fft: int) -> tf.Tensor:
         mel = tf.matmul(magnitudes(samples, n_fft=n_fft), self._filters[n_fft])
@@ -84,11 +80,10 @@ class StftLoss:
 
     def __call__(self, samples: tf.Tensor, recording: tf.Tensor) -> tf.Tensor:
         """The loss [] of signals [B, S]."""
-        distances = [
-            tf.reduce_mean(tf.abs(tf.math.log(magnitudes(samples, n_fft=one) / magnitudes(recording, n_fft=one))))
-            for one in self._resolutions
-        ]
-        return tf.add_n(distances) / len(distances)
+        return mean_difference(samples, recording, features=self._log_magnitudes, sizes=self._resolutions)
+
+    def _log_magnitudes(self, samples: tf.Tensor, *, n_fft: int) -> tf.Tensor:
+        return tf.math.log(magnitudes(samples, n_fft=n_fft))
 
 
 class PeriodicityLoss:
@@ -96,23 +91,32 @@ class PeriodicityLoss:
 
     def __init__(self, spec: FeatureSpec):
         rate_hz = spec.sample_rate_hz
-        self._lags = slice(round(rate_hz / MAX_PITCH_HZ), round(rate_hz / MIN_PITCH_HZ))
-        window = 1 << math.ceil(math.log2(2 * rate_hz / MIN_PITCH_HZ))  # at least two of the longest periods
-        self._windows = window, 2 * window
+        self._lags_samples = slice(round(rate_hz / HIGHEST_HZ), round(rate_hz / LOWEST_HZ))
+        window_samples = 1 << math.ceil(math.log2(2 * rate_hz / LOWEST_HZ))  # at least two of the longest periods
+        self._windows_samples = window_samples, 2 * window_samples
 
     def __call__(self, samples: tf.Tensor, recording: tf.Tensor) -> tf.Tensor:
         """The loss [] of signals [B, S], from 0 to 2."""
-        distances = [
-            tf.reduce_mean(tf.abs(self._correlation(samples, window=one) - self._correlation(recording, window=one)))
-            for one in self._windows
-        ]
-        return tf.add_n(distances) / len(distances)
+        return mean_difference(samples, recording, features=self._correlation, sizes=self._windows_samples)
 
-    def _correlation(self, samples: tf.Tensor, *, window: int) -> tf.Tensor:
-        """The circular autocorrelation [B, F, lags] of frames, 1 at lag 0: their power, transformed back."""
-        power = tf.square(magnitudes(samples, n_fft=window))
-        correlation = tf.signal.irfft(tf.complex(power, tf.zeros_like(power)), [window])
-        return correlation[..., self._lags] / correlation[..., :1]
+    def _correlation(self, samples: tf.Tensor, *, n_fft: int) -> tf.Tensor:
+        """The circular autocorrelation [B, F, lags] of frames, the inverse transform of the power, divided by lag 0."""
+        power = tf.square(magnitudes(samples, n_fft=n_fft))
+        correlation = tf.signal.irfft(tf.complex(power, tf.zeros_like(power)), [n_fft])
+        return correlation[..., self._lags_samples] / correlation[..., :1]
+
+
+def mean_difference(
+    one: tf.Tensor, other: tf.Tensor, *, features: Callable[..., tf.Tensor], sizes: Collection[int]
+) -> tf.Tensor:
+    """The mean absolute difference [] of the features of signals [B, S], over several lengths of the transform.
+
+    Args:
+        features: called with signals [B, S] and `n_fft`.
+        sizes: the values of `n_fft`.
+    """
+    distances = [tf.reduce_mean(tf.abs(features(one, n_fft=size) - features(other, n_fft=size))) for size in sizes]
+    return tf.add_n(distances) / len(distances)
 
 
 def _resolution(spec: FeatureSpec, *, n_fft: int) -> FeatureSpec:
@@ -125,29 +129,31 @@ class GanLosses:
 
     def __init__(self, config: VocoderLossConfig, *, spec: FeatureSpec):
         self._config = config
-        self._of_signals: dict[str, Callable[[tf.Tensor, tf.Tensor], tf.Tensor]] = {
+        self._signal_losses: dict[str, Callable[[tf.Tensor, tf.Tensor], tf.Tensor]] = {
             "mel": MelLoss(spec, resolutions=config.mel_resolutions)
         }
         if config.stft_weight:
-            self._of_signals["stft"] = StftLoss(resolutions=config.mel_resolutions)
+            self._signal_losses["stft"] = StftLoss(resolutions=config.mel_resolutions)
         if config.periodicity_weight:
-            self._of_signals["periodicity"] = PeriodicityLoss(spec)
+            self._signal_losses["periodicity"] = PeriodicityLoss(spec)
 
     def of_discriminators(self, real: Sequence[Judgement], fake: Sequence[Judgement]) -> tf.Tensor:
         return discriminator_loss(real, fake, kind=self._config.adversarial)
 
     def without_discriminators(self, samples: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
         """The terms of signals [B, S] that need no discriminator, and `loss`, their weighted sum."""
-        return self._weighted({name: loss(samples, recording) for name, loss in self._of_signals.items()})
+        return self._weighted(self._signal_terms(samples, recording))
 
     def of_generator(
         self, samples: tf.Tensor, recording: tf.Tensor, *, real: Sequence[Judgement], fake: Sequence[Judgement]
     ) -> dict[str, tf.Tensor]:
         """The terms, and `loss`, their weighted sum."""
-        terms = {name: loss(samples, recording) for name, loss in self._of_signals.items()}
-        terms["adversarial"] = adversarial_loss(fake, kind=self._config.adversarial)
-        terms["feature"] = feature_loss(real, fake)
-        return self._weighted(terms)
+        adversarial, feature = adversarial_loss(fake, kind=self._config.adversarial), feature_loss(real, fake)
+        signal_terms = self._signal_terms(samples, recording)
+        return self._weighted({**signal_terms, "adversarial": adversarial, "feature": feature})
+
+    def _signal_terms(self, samples: tf.Tensor, recording: tf.Tensor) -> dict[str, tf.Tensor]:
+        return {name: loss(samples, recording) for name, loss in self._signal_losses.items()}
 
     def _weighted(self, terms: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
         weights = {name: getattr(self._config, f"{name}_weight") for name in terms}

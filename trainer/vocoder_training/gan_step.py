@@ -1,6 +1,6 @@
 """The training step of a vocoder, one program: an update of the discriminators, then one of the generator.
 
-First steps may do without discriminators: these are another program, which updates the generator alone.
+The first steps may have no discriminators: another program then updates the generator alone.
 
 mel ─ generator ─► samples ─┬─ discriminators, beside the recording ─► their loss ─► their update
                             └─ updated discriminators, losses of signals ─► the generator's loss ─► its update

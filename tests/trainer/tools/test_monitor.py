@@ -160,6 +160,19 @@ def test_a_loss_that_is_not_finite_is_told(watched: Path) -> None:
     assert "step 150: the loss is not finite" in shown(watched)
 
 
+def test_a_run_is_shown_without_its_checkpoint_where_these_cannot_be_listed(
+    watched: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(run: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(run / "checkpoints"))
+
+    assert "step 100, 0:00:0" in shown(watched)
+    monkeypatch.setattr("trainer.tools.monitor.list_checkpoints", refuse)
+    text = shown(watched)
+    assert "step 100 of 500" in text
+    assert "step 100, 0:00:0" not in text
+
+
 def test_files_that_are_no_checkpoints_and_a_run_of_a_vocoder_are_looked_at_too(watched: Path) -> None:
     (watched / "checkpoints" / "step-00000200 copy.safetensors").touch()
     assert "step 100, 0:00:0" in shown(watched)
