@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -68,20 +67,41 @@ def write_table(path: StoragePath, table: pa.Table, *, durable: bool = True) -> 
     write_bytes(path, sink.getvalue().to_pybytes(), durable=durable)
 
 
-def read_table(path: StoragePath, *, rows: int | None = None, **options: Any) -> pa.Table:
+def read_table(
+    path: StoragePath,
+    *,
+    rows: int | None = None,
+    columns: Sequence[str] | None = None,
+    schema: pa.Schema | None = None,
+) -> pa.Table:
     """Read a table from a disk or an object store.
+
+    One thread reads it: `pyarrow.parquet.read_table` takes twice as long for a table as small as a shard's.
 
     Args:
         rows: the stated number of rows; a far larger table is not read.
-        options: the options of `pyarrow.parquet.read_table`.
+        columns: the columns that are read; None: those of `schema`, or all.
+        schema: the types of the columns; None: as they are stored.
 
     Raises:
-        pa.ArrowInvalid: the table is damaged, or far larger than one of `rows` rows can be.
+        FileNotFoundError: there is no such table.
+        pa.ArrowInvalid: the table is damaged, lacks a column, or is far larger than one of `rows` rows can be.
     """
-    source = parquet_source(path)
-    if rows is not None:
-        check_table_size(pq.read_metadata(source), rows=rows)
-    return pq.read_table(source, **options)
+    with pq.ParquetFile(parquet_source(path)) as file:
+        if rows is not None:
+            check_table_size(file.metadata, rows=rows)
+        names = schema.names if columns is None and schema is not None else columns
+        table = file.read(columns=names, use_threads=False)
+    if names is not None:
+        table = _select(table, names)
+    return table if schema is None else table.cast(pa.schema([schema.field(name) for name in table.column_names]))
+
+
+def _select(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """These columns in this order: `ParquetFile.read` keeps the file's order, and passes over absent ones."""
+    if missing := sorted(set(columns) - set(table.column_names)):
+        raise pa.ArrowInvalid(f"the table has no column {', '.join(missing)}")
+    return table.select(list(columns))
 
 
 def check_table_size(metadata: pq.FileMetaData, *, rows: int) -> None:

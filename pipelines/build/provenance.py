@@ -6,6 +6,7 @@ samples, texts or tables; another instruction set changes the last bit of some m
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import platform
 from collections.abc import Iterator, Mapping
@@ -28,12 +29,18 @@ def made_here() -> dict[str, tuple[str, ...]]:
     features = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # absent on a processor with none
     versions = {
         "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in LIBRARIES},
-        **{name: _version_or_none(name) for name in OPTIONAL_LIBRARIES},
+        **_library_versions(),
         "libsndfile": soundfile.__libsndfile_version__,
         PROCESSOR: " ".join([platform.machine(), *features]),
     }
     return {name: (versions[name],) for name in sorted(versions)}
+
+
+@functools.cache  # every build of a process asks, and every worker; to find them takes 25 ms
+def _library_versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in LIBRARIES} | {
+        name: _version_or_none(name) for name in OPTIONAL_LIBRARIES
+    }
 
 
 def _version_or_none(name: str) -> str:

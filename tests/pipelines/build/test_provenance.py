@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import shutil
@@ -32,8 +31,8 @@ def sample_contract() -> Contract:
 @pytest.fixture
 def newer_soxr(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on another version of soxr is installed."""
-    version = importlib.metadata.version
-    monkeypatch.setattr(importlib.metadata, "version", lambda name: OTHER if name == "soxr" else version(name))
+    versions = provenance._library_versions()
+    monkeypatch.setattr(provenance, "_library_versions", lambda: versions | {"soxr": OTHER})
 
 
 def test_the_versions_are_those_of_this_process() -> None:
