@@ -81,10 +81,9 @@ class EpochOrder:
         """The occurrences of all blocks in epoch `number` [] int64."""
         times = self._times(number)
         most = tf.math.segment_max(times, self._block_of)
-        blocks = tf.repeat(tf.range(tf.size(most)), most)
-        occurrences = _ranges(tf.zeros_like(most), most)
-        order = _permutation(tf.size(blocks), seed=self._fold_seed(number, 0))
-        blocks, occurrences = tf.gather(blocks, order), tf.gather(occurrences, order)
+        places = tf.cast(tf.where(tf.sequence_mask(most)), tf.int32)  # [occurrences, 2]
+        order = _permutation(tf.shape(places)[0], seed=self._fold_seed(number, 0))
+        blocks, occurrences = tf.unstack(tf.gather(places, order), axis=1)
         return Epoch(number, times, blocks, occurrences, self._chunk_starts(tf.gather(self._size_bytes, blocks)))
 
     def _times(self, number: tf.Tensor) -> tf.Tensor:
@@ -110,15 +109,17 @@ class EpochOrder:
         chunks = tf.maximum(-(-total // self._window_bytes), 1)
         numbers = tf.cumsum(sizes, exclusive=True) // tf.maximum(-(-total // chunks), 1)
         begins = tf.concat([tf.ones_like(numbers[:1]), numbers[1:] - numbers[:-1]], 0)
-        return tf.concat([tf.where(begins > 0)[:, 0], tf.size(sizes, tf.int64)[None]], 0)
+        return tf.concat([tf.squeeze(tf.where(begins > 0), 1), [tf.size(sizes, tf.int64)]], 0)
 
     def chunk(self, epoch: Epoch, number: tf.Tensor) -> ChunkOrder:
         """The order of chunk `number` [] int64 of an epoch."""
-        begin, end = epoch.chunk_starts[number], epoch.chunk_starts[number + 1]
-        blocks = epoch.blocks[begin:end]
-        rows, counts = self.rows_of(blocks), tf.gather(self._count, blocks)
-        sampled = tf.gather(epoch.times, rows) > tf.repeat(epoch.occurrences[begin:end], counts)
-        places = tf.where(sampled)[:, 0]
+        taken = tf.range(tf.gather(epoch.chunk_starts, number), tf.gather(epoch.chunk_starts, number + 1))
+        blocks = tf.gather(epoch.blocks, taken)
+        # of each record: the place of its block in the chunk, and its own place in the block
+        block, record = tf.unstack(tf.where(tf.sequence_mask(tf.gather(self._count, blocks))), axis=1)
+        rows = tf.gather(tf.gather(self._first, blocks), block) + record
+        occurrences = tf.gather(tf.gather(epoch.occurrences, taken), block)
+        places = tf.squeeze(tf.where(tf.gather(epoch.times, rows) > occurrences), 1)
         rows = tf.gather(rows, places)
         bucket = tf.gather(self._bucket, rows)
         order = _by_bucket(bucket, seed=self._fold_seed(epoch.number, 2 * number + 1))
@@ -139,15 +140,15 @@ class EpochOrder:
     def _slices(self, bucket: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Start and bucket of each batch over rows sorted by bucket; the loop is unrolled, as buckets are few."""
         size = len(self._clips)
-        counts = tf.math.bincount(bucket, minlength=size, maxlength=size)
-        starts, buckets, taken, waiting = [], [], tf.constant(0), tf.constant(0)
-        for k, clips in enumerate(self._clips):
-            waiting += counts[k]
-            full = waiting // clips if k < size - 1 else -(-waiting // clips)
-            starts.append(taken + tf.range(full) * clips)
-            buckets.append(tf.fill([full], k))
-            taken += full * clips
-            waiting -= full * clips
+        counts = tf.unstack(tf.math.unsorted_segment_sum(tf.ones_like(bucket), bucket, size))
+        starts, buckets, first, waiting = [], [], 0, 0
+        for k, (clips, count) in enumerate(zip(self._clips, counts, strict=True)):
+            waiting += count
+            batches = waiting // clips if k < size - 1 else (waiting + clips - 1) // clips
+            rows = batches * clips
+            starts.append(tf.range(first, first + rows, clips))
+            buckets.append(tf.fill([batches], k))
+            first, waiting = first + rows, waiting - rows
         return tf.concat(starts, 0), tf.concat(buckets, 0)
 
     def _fold_seed(self, epoch: tf.Tensor, number: tf.Tensor | int) -> tf.Tensor | None:
@@ -159,7 +160,7 @@ class EpochOrder:
 
 def _ranges(firsts: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:
     """The ranges first, first + 1, …, one after another."""
-    return tf.ragged.range(firsts, firsts + counts).values
+    return tf.raw_ops.RaggedRange(starts=firsts, limits=firsts + counts, deltas=tf.ones([], firsts.dtype))[1]
 
 
 def _by_bucket(bucket: tf.Tensor, *, seed: tf.Tensor | None) -> tf.Tensor:

@@ -55,18 +55,18 @@ class BatchGraph:
                 left_out=left_out,
                 num_parallel_reads=self._num_parallel_reads,
             )
-            first = tf.constant(position, tf.int64)
+            first_place = tf.constant(position[:2], tf.int64)
 
         def chunks(number: tf.Tensor) -> tf.data.Dataset:
             epoch = order.epoch(number)
-            begin = tf.where(number == first[0], first[1], 0)
+            begin = tf.where(number == position.epoch, tf.constant(position.chunk, tf.int64), 0)
             numbers = tf.data.Dataset.range(begin, tf.size(epoch.chunk_starts, tf.int64) - 1)
             return numbers.flat_map(lambda chunk: load(epoch, chunk))
 
         def load(epoch: Epoch, number: tf.Tensor) -> tf.data.Dataset:
             place = tf.stack([epoch.number, number])
             chunk = order.chunk(epoch, number)
-            start = tf.where(tf.reduce_all(place == first[:2]), first[2], 0)
+            start = tf.where(tf.reduce_all(place == first_place), tf.constant(position.batch, tf.int64), 0)
             read = order.rows_of(chunk.blocks)
             places = reader.places(read=read, rows=chunk.rows, places=chunk.places)
             has_batches_left = start < tf.size(chunk.starts, tf.int64)

@@ -59,7 +59,7 @@ class BatchParser:
         references: ReferenceChooser | None = None,
     ):
         """`references` chooses parts of other clips; None: batches have no references."""
-        self._clips, self._frames, self._tokens = (tf.constant(bound, tf.int32) for bound in zip(*buckets, strict=True))
+        self._bounds = tf.constant(buckets, tf.int32)  # [K, 3]: clips, frames, tokens
         self._contract, self._references = contract, references
         is_stored = contract.stores_mels
         self._mel: StoredMel | OnlineMel = StoredMel(contract) if is_stored else OnlineMel(contract, records=records)
@@ -107,13 +107,14 @@ class BatchParser:
             memory. Empty rows have no frames, no tokens and the number −1. Padding is log-silence in mels and the
             padding token in tokens. With references also reference [B, C, M], zeros past reference_frames [B].
         """
-        bucket, start = chunk.order.buckets[batch], chunk.order.starts[batch]
-        clips, num_frames, num_tokens = self._clips[bucket], self._frames[bucket], self._tokens[bucket]
-        slots = part + parts * tf.range(-(-clips // parts))
-        slots = start + tf.boolean_mask(slots, (slots < clips) & (start + slots < tf.size(chunk.places)))
-        slots = tf.boolean_mask(slots, tf.gather(chunk.places, slots) >= 0)
-        places, rows = tf.gather(chunk.places, slots), tf.gather(chunk.order.rows, slots)
-        empty = [[0, -(-clips // parts) - tf.size(slots)]]
+        bucket, start = tf.gather(chunk.order.buckets, batch), tf.gather(chunk.order.starts, batch)
+        clips, num_frames, num_tokens = tf.unstack(tf.gather(self._bounds, bucket))
+        first, end = start + part, tf.minimum(start + clips, tf.size(chunk.places))
+        all_slots = tf.range(first, tf.maximum(first, end), parts)  # a part may have no row of the last batch
+        places, rows = tf.gather(chunk.places, all_slots), tf.gather(chunk.order.rows, all_slots)
+        readable = tf.squeeze(tf.where(places >= 0), 1)
+        places, rows = tf.gather(places, readable), tf.gather(rows, readable)
+        empty = [[0, (clips + parts - 1) // parts - tf.size(readable)]]
         frames = tf.pad(tf.gather(chunk.frames, places), empty)
         rows = tf.pad(rows, empty, constant_values=-1)
         all_tokens = tf.RaggedTensor.from_row_splits(chunk.tokens, chunk.token_starts, validate=False)

@@ -47,13 +47,15 @@ class BlockReader:
         return whole.map(lambda raw: _check_count(raw, expected))
 
     def _read_run(self, run: tf.Tensor) -> tf.data.Dataset:
+        runs = tf.reshape(run, [1])
         records = tf.raw_ops.TFRecordDatasetV2(
-            filenames=self._files[self._file[run]][None],
+            filenames=tf.gather(self._files, tf.gather(self._file, runs)),
             compression_type="",
             buffer_size=tf.constant(BUFFER_BYTES, tf.int64),
-            byte_offsets=self._offset_bytes[run][None],
+            byte_offsets=tf.gather(self._offset_bytes, runs),
         )
-        return tf.data.experimental.from_variant(records, tf.TensorSpec([], tf.string)).take(self._count[run])
+        count = tf.gather(self._count, run)
+        return tf.data.experimental.from_variant(records, tf.TensorSpec([], tf.string)).take(count)
 
     def readable(self, rows: tf.Tensor) -> tf.Tensor:
         """The rows of rows [n] that are not left out."""
