@@ -135,4 +135,4 @@ def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path, break
     with translate_errors():
         fitted = train_vocoder(settings, data=data, run=run, break_lock=break_lock)
     distance = "" if fitted.mel_distance_db is None else f", mel distance {fitted.mel_distance_db:.2f} dB"
-    click.echo(f"{fitted.vocoder}: step {fitted.step}{distance}")
+    click.echo(f"{fitted.vocoder}: step {fitted.step}{distance}; curves and sounds: {run / 'summary.html'}")

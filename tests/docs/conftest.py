@@ -53,12 +53,12 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def workplace(finished: Path, tmp_path: Path) -> Callable[[], Path]:
+@pytest.fixture(scope="session")
+def make_workplace(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     """Makes the folder of one page: the repository by links, and copies of the shared dataset and run."""
 
     def make() -> Path:
-        folder = linked(tmp_path)
+        folder = linked(tmp_path_factory.mktemp("page"))
         for name in ("data", "runs"):
             shutil.copytree(finished / name, folder / name)
         return folder

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,25 @@ WITH_BLOCKS = [page for page in PAGES if any(block.skipped is None for block in 
 ALL = [block for page in PAGES for block in blocks(page)]
 
 
+@pytest.fixture(scope="module")
+def checks(request: pytest.FixtureRequest, make_workplace: Callable[[], Path]) -> Iterator[dict[Path, Future[None]]]:
+    """The checks of the chosen pages, of which two run at a time: a page waits for processes nearly all the time."""
+    calls = [getattr(item, "callspec", None) for item in request.session.items]
+    chosen = [call.params["page"] for call in calls if call is not None and "page" in call.params]
+    with ThreadPoolExecutor(max_workers=2) as executor:
+        yield {page: executor.submit(check_blocks, page, folder=make_workplace()) for page in chosen}
+        executor.shutdown(cancel_futures=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.stem)
-def test_the_blocks_of_a_page_run_one_after_another(page: Path, workplace: Callable[[], Path]) -> None:
-    folder, printed = workplace(), ""
+def test_the_blocks_of_a_page_run_one_after_another(page: Path, checks: dict[Path, Future[None]]) -> None:
+    checks[page].result()
+
+
+def check_blocks(page: Path, *, folder: Path) -> None:
+    """Run the blocks of a page in a folder of its own, and compare what they print with what the page shows."""
+    printed = ""
     for block in blocks(page):
         if block.is_printed:
             assert [line for line in block.code.splitlines() if masked(line) not in printed] == [], (

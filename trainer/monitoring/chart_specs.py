@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trainer.monitoring.line_charts import ChartSpec, Row
-from trainer.monitoring.terminal import LOSS_TERMS, gpu_indices
+from trainer.monitoring.terminal import LOSS_TERMS, VOCODER_LOSS_TERMS, gpu_indices
+
+
+def _of_term(term: str) -> ChartSpec:
+    title = term.upper() if term in ("kl", "stft") else term.replace("_", " ")
+    lines = [("training", "train", term), ("validation", "validation", term)]
+    return ChartSpec(title, "", lines, note="term of the loss")
+
 
 LEARNING = (
     ChartSpec("Loss in training", "", [("training", "train", "loss")], note="includes guided attention"),
     ChartSpec("Loss in validation", "", [("validation", "validation", "loss")], note="without guided attention"),
-    *(
-        ChartSpec(
-            "KL" if term == "kl" else term.replace("_", " "),
-            "",
-            [("training", "train", term), ("validation", "validation", term)],
-            note="term of the loss",
-        )
-        for term in LOSS_TERMS
-    ),
+    *map(_of_term, LOSS_TERMS),
+)
+VOCODER_LEARNING = (
+    ChartSpec("Mel distance of validation clips", "dB", [("recording to vocoder", "validation", "mel_distance_db")]),
+    ChartSpec("Loss of the generator", "", [("training", "train", "loss")], note="weighted sum of its terms"),
+    *(_of_term(term) for term in ("mel", *VOCODER_LOSS_TERMS)),
+    ChartSpec("Loss of the discriminators", "", [("training", "train", "discriminators")]),
 )
 SYNTHESIS = (
     ChartSpec("Synthesis: mel distance", "dB", [("after time warping", "validation", "free_mel_distance_db")]),
@@ -37,7 +42,12 @@ SYNTHESIS = (
 )
 OPTIMIZATION = (
     ChartSpec("Learning rate", "", [("learning rate", "train", "learning_rate")]),
-    ChartSpec("Gradient norm", "", [("gradient norm", "train", "gradient_norm")], note="before clipping"),
+    ChartSpec(
+        "Gradient norm",
+        "",
+        [("gradient norm", "train", "gradient_norm"), ("discriminators", "train", "discriminators_gradient_norm")],
+        note="before clipping",
+    ),
     ChartSpec("Loss scale", "", [("loss scale", "train", "loss_scale")], note="of float16"),
     ChartSpec(
         "Weights of the loss",

@@ -11,6 +11,7 @@ from typing import Any
 
 import jinja2
 
+from shared.config import Config
 from shared.errors import UserError
 from shared.files import write_bytes
 from trainer.config.train_config import TrainConfig
@@ -31,9 +32,18 @@ def write_html_report(run: Path) -> None:
     Raises:
         UserError: the disk is full or fails.
     """
+    write_page(render_html(run), run=run)
+
+
+def write_page(page: str, *, run: Path) -> None:
+    """Write a page as `RUN/summary.html`.
+
+    Raises:
+        UserError: the disk is full or fails.
+    """
     path = run / "summary.html"
     try:
-        write_bytes(path, render_html(run).encode())
+        write_bytes(path, page.encode())
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror}); make room") from error
 
@@ -66,7 +76,7 @@ def _environment() -> jinja2.Environment:
 def _template_values(run: Path) -> dict[str, Any]:
     files, samples = read_run_files(run), read_samples(run)
     best = files.best_validation
-    charts = functools.partial(_charts, rows=files.rows)
+    charts = functools.partial(draw_charts, rows=files.rows)
     return {
         "name": files.name,
         "root": str(run.absolute()),
@@ -88,32 +98,36 @@ def _template_values(run: Path) -> dict[str, Any]:
         "clips": [_clip(one, rate_hz=samples.rate_hz) for one in samples.all] if samples else [],
         "dataset": _dataset(files),
         "settings": files.settings,
-        "changed": changed_settings(files.settings),
+        "changed": changed_settings(files.settings, defaults=TrainConfig()),
     }
 
 
-def headline(files: RunFiles) -> str:
-    """One sentence: the lowest validation loss, and whether it still falls."""
+def headline(files: RunFiles, *, name: str = "validation loss", key: str = "loss", unit: str = "") -> str:
+    """One sentence: the lowest validation loss, and whether it still falls.
+
+    Args:
+        name: of the metric `key` of the rows, which is lowest where the validation loss is.
+    """
     best, last, train = files.best_validation, files.last("validation"), files.last("train")
     if not best:
         if not is_number(train.get("loss")):
             return "No loss was logged yet"
         return f"Not validated yet; training loss {format_number(train['loss'])} at step {train['step']:,}"
-    lowest = f"{format_number(best['loss'])} at step {best['step']:,}"
+    lowest = f"{format_number(best[key])}{unit} at step {best['step']:,}"
     if best["step"] == last["step"]:
         earlier = any(row.get("kind") == "validation" and row["step"] < best["step"] for row in files.rows)
-        return f"Validation loss {lowest}, {'the lowest so far' if earlier else 'the first validation'}"
+        return f"{name.capitalize()} {lowest}, {'the lowest so far' if earlier else 'the first validation'}"
     since = sum(row.get("kind") == "validation" and row["step"] > best["step"] for row in files.rows)
-    return f"Lowest validation loss {lowest}; no improvement in {since} validation{'s' * (since > 1)} since"
+    return f"Lowest {name} {lowest}; no improvement in {since} validation{'s' * (since > 1)} since"
 
 
-def changed_settings(settings: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+def changed_settings(settings: dict[str, Any], *, defaults: Config) -> list[tuple[str, Any, Any]]:
     """Key, value and default of the settings that differ from their defaults."""
-    defaults = flatten(TrainConfig().model_dump(mode="json"))
-    return [(key, value, defaults.get(key)) for key, value in settings.items() if value != defaults.get(key)]
+    values = flatten(defaults.model_dump(mode="json"))
+    return [(key, value, values.get(key)) for key, value in settings.items() if value != values.get(key)]
 
 
-def _charts(specs: Sequence[ChartSpec], *, rows: Sequence[Row], best_step: int | None = None) -> list[Chart]:
+def draw_charts(specs: Sequence[ChartSpec], *, rows: Sequence[Row], best_step: int | None = None) -> list[Chart]:
     charts = (build_chart(spec, rows=rows, best_step=best_step) for spec in specs)
     return [chart for chart in charts if chart]
 

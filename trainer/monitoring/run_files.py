@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeGuard
 
 from shared.errors import UserError
 
+VOCODER_RUN_FILE = "vocoder_run.json"  # the settings of a vocoder's training
+
 Row = dict[str, Any]
 
 
@@ -19,7 +21,7 @@ class RunFiles(NamedTuple):
     rows: list[Row]  # of metrics.jsonl
     incidents: list[Row]  # of incidents.jsonl
     summary: dict[str, Any]  # summary.json, of the last session
-    description: dict[str, Any]  # run.json: config, contract, vocabulary
+    description: dict[str, Any]  # run.json: config, contract, vocabulary; of a vocoder, the config alone
     evaluation: dict[str, Any]  # evaluation.json, by `myxtts-train evaluate`
     learn_check: dict[str, Any]  # learn_check.json, by `make learn-check`
 
@@ -51,8 +53,18 @@ def read_run_files(root: Path) -> RunFiles:
     """
     if not any((root / name).is_file() for name in ("run.json", "metrics.jsonl", "summary.json")):
         raise UserError(f"{root}: no run here; expected a folder that `make train RUN={root}` wrote")
-    documents = (_document(root / f"{name}.json") for name in ("summary", "run", "evaluation", "learn_check"))
-    return RunFiles(root, _rows(root / "metrics.jsonl"), _rows(root / "incidents.jsonl"), *documents)
+    summary, evaluation, learn_check = (
+        _document(root / f"{name}.json") for name in ("summary", "evaluation", "learn_check")
+    )
+    return RunFiles(
+        root,
+        rows=_rows(root / "metrics.jsonl"),
+        incidents=_rows(root / "incidents.jsonl"),
+        summary=summary,
+        description=_document(root / "run.json") or {"config": _document(root / VOCODER_RUN_FILE)},
+        evaluation=evaluation,
+        learn_check=learn_check,
+    )
 
 
 def flatten(document: dict[str, Any], *, prefix: str = "") -> dict[str, Any]:

@@ -18,6 +18,7 @@ from rich.text import Text
 from trainer.monitoring.eta import EtaEstimator
 
 LOSS_TERMS = ("mel", "kl", "flux", "stop", "guided_attention", "voice")  # terms of the loss
+VOCODER_LOSS_TERMS = ("stft", "periodicity", "adversarial", "feature")  # terms of a vocoder's loss, besides "mel"
 LINE_EVERY_S = 10.0  # without a terminal
 LABELS_WIDTH = len("validation") + 2
 
@@ -148,7 +149,8 @@ def train_groups(values: Values) -> dict[str, list[str]]:
 
 def validation_groups(values: Values, *, step: int) -> dict[str, list[str]]:
     """Validation metrics as text, by group; `synthesis` only if clips were synthesized."""
-    groups = {"validation": [f"step {step:,}", *_losses(values)]}
+    of_vocoder = _present(values, mel_distance_db="mel {:.2f} dB off")
+    groups = {"validation": [f"step {step:,}", *_losses(values), *of_vocoder]}
     synthesis = _present(
         values,
         free_mel_distance_db="mel {:.1f} dB off",
@@ -160,7 +162,8 @@ def validation_groups(values: Values, *, step: int) -> dict[str, list[str]]:
 
 
 def _losses(values: Values) -> list[str]:
-    parts = [f"{name.replace('_', ' ')} {values[name]:.3f}" for name in LOSS_TERMS if name in values]
+    terms = (name for name in (*LOSS_TERMS, *VOCODER_LOSS_TERMS, "discriminators") if name in values)
+    parts = [f"{name.replace('_', ' ')} {values[name]:.3f}" for name in terms]
     return [f"loss {values['loss']:.4f}", *parts]
 
 

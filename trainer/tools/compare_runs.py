@@ -10,7 +10,7 @@ from rich.table import Table
 
 from shared.errors import UserError
 from shared.files import write_bytes
-from trainer.monitoring.chart_specs import LEARNING, OPTIMIZATION, speed_charts, synthesis_charts
+from trainer.monitoring.chart_specs import LEARNING, OPTIMIZATION, VOCODER_LEARNING, speed_charts, synthesis_charts
 from trainer.monitoring.html_report import headline, load_template
 from trainer.monitoring.line_charts import Chart, ChartSpec, draw_lines, format_number, read_series
 from trainer.monitoring.run_files import Row, RunFiles, flatten, is_number, read_run_files
@@ -61,7 +61,7 @@ def render_comparison(comparison: RunComparison) -> str:
     runs = comparison.runs
     rows = [row for run in runs for row in run.rows]
     sections = {
-        "Learning": [*LEARNING, *synthesis_charts(rows)],
+        "Learning": _learning_charts(rows),
         "Optimization": OPTIMIZATION,
         "Speed and memory": speed_charts(rows),
     }
@@ -76,6 +76,11 @@ def render_comparison(comparison: RunComparison) -> str:
             for title, specs in sections.items()
         },
     )
+
+
+def _learning_charts(rows: list[Row]) -> list[ChartSpec]:
+    is_of_vocoders = any("mel_distance_db" in row for row in rows)
+    return [*(VOCODER_LEARNING if is_of_vocoders else LEARNING), *synthesis_charts(rows)]
 
 
 def comparison_table(comparison: RunComparison) -> Table:
@@ -106,6 +111,7 @@ def _results_of(run: RunFiles) -> dict[str, str]:
         "  at step": f"{best['step']:,}" if best else "–",
         "last validation loss": _number(validation, "loss"),
         "last training loss": _number(train, "loss"),
+        "copy synthesis: mel distance, dB": _number(validation, "mel_distance_db"),
         "synthesis: mel distance, dB": _number(validation, "free_mel_distance_db"),
         "synthesis: error of the length, %": _number(validation, "free_length_error", factor=100),
         "synthesis: clips that ended, %": _number(validation, "free_ended", factor=100),

@@ -16,6 +16,7 @@ from trainer.data.log_mel import LogMel
 from trainer.data.record_index import read_record_index
 from trainer.data.wav_decoder import read_pcm, to_mono
 from trainer.evaluation.dtw import DB_PER_NEPER
+from trainer.monitoring.vocoder_report import CopiedClip
 from trainer.vocoder.vocoder_file import Generator
 from trainer.vocoder_training.predicted_mels import PredictedMels
 
@@ -46,14 +47,15 @@ class CopySynthesis:
         """The samples [S] of each clip's mel."""
         return [generator.call(tf.constant(clip.input_mel[None]))[0].numpy() for clip in self.clips]
 
-    def measure(self, sounds: list[np.ndarray]) -> dict[str, float]:
-        """The mean over clips of the mean difference in mel, in dB."""
-        distances = []
-        for clip, samples in zip(self.clips, sounds, strict=True):
-            mel = self._log_mel(tf.constant(samples)).numpy()
+    def compare(self, generator: Generator) -> list[CopiedClip]:
+        """The sound that the generator makes of each clip's mel, and how far its own mel is from the clip's."""
+        found = []
+        for clip, sound in zip(self.clips, self.synthesize(generator), strict=True):
+            mel = self._log_mel(tf.constant(sound)).numpy()
             frames = min(len(mel), len(clip.mel))
-            distances.append(np.abs(mel[:frames] - clip.mel[:frames]).mean())
-        return {"loss": float(np.mean(distances)), "mel_distance_db": float(DB_PER_NEPER * np.mean(distances))}
+            distance_db = DB_PER_NEPER * float(np.abs(mel[:frames] - clip.mel[:frames]).mean())
+            found.append(CopiedClip(clip.utterance_id, clip.samples, sound, clip.mel, mel, distance_db))
+        return found
 
 
 def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel, mels: PredictedMels | None) -> list[Clip]:

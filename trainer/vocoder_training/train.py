@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,10 +21,13 @@ from trainer.checkpoint.run_state import FRESH_WEIGHTS, RunState
 from trainer.config.vocoder_config import GeneratorConfig
 from trainer.config.vocoder_train_config import VocoderTrainConfig
 from trainer.data.dataset_checks import open_dataset
+from trainer.evaluation.dtw import DB_PER_NEPER
 from trainer.monitoring.interval_means import IntervalMeans
 from trainer.monitoring.logger import RunLogger
+from trainer.monitoring.run_files import VOCODER_RUN_FILE
 from trainer.monitoring.samples import as_int16
 from trainer.monitoring.session import Session
+from trainer.monitoring.vocoder_report import CopiedClip, VocoderRun, write_vocoder_report
 from trainer.training.signals import Interrupted, SignalHandler
 from trainer.vocoder.vocoder_file import VocoderInfo, read_vocoder, refuse_other_mels, write_vocoder
 from trainer.vocoder_training.copy_synthesis import CopySynthesis
@@ -34,7 +38,7 @@ from trainer.vocoder_training.predicted_mels import PredictedMels
 from trainer.vocoder_training.segments import SegmentStream
 
 MAX_SKIPPED = 10  # consecutive steps that are not finite, before the run ends
-VOCODER, RUN_FILE = "vocoder.safetensors", "vocoder_run.json"
+VOCODER = "vocoder.safetensors"
 
 
 class Fitted(NamedTuple):
@@ -100,6 +104,12 @@ class _Trainer:
             ),
         )
         self._distance_db: float | None = None
+        self._about = VocoderRun(
+            data=str(dataset.layout.root),
+            features=self._spec.name,
+            rate_hz=self._spec.sample_rate_hz,
+            parameters=self._gan.generator.count_params(),
+        )
 
     def _segment_samples(self) -> int:
         mel = tf.zeros([1, self._config.segment_frames, self._spec.n_mels])
@@ -177,21 +187,21 @@ class _Trainer:
     def _validate(self, step: int, *, logger: RunLogger) -> bool:
         """Validate with the averaged weights, and write the vocoder file if they are the best so far."""
         with self._optimizer.generator.averaged():
-            sounds = self._validation.synthesize(self._gan.generator)
-            metrics = self._validation.measure(sounds)
-            self._distance_db = metrics["mel_distance_db"]
-            logger.log_metrics("validation", step=step, values=metrics)
-            self._log_sounds(step, sounds=sounds, logger=logger)
-            if not (is_best := self._state.record_validation(metrics["loss"])):
-                return False
-            self._write_vocoder(step)
+            clips = self._validation.compare(self._gan.generator)
+            self._distance_db = statistics.fmean(clip.mel_distance_db for clip in clips)
+            loss = self._distance_db / DB_PER_NEPER
+            logger.log_metrics("validation", step=step, values={"loss": loss, "mel_distance_db": self._distance_db})
+            self._log_sounds(step, clips=clips, logger=logger)
+            write_vocoder_report(self._run, config=self._config, about=self._about, step=step, clips=clips)
+            if is_best := self._state.record_validation(loss):
+                self._write_vocoder(step)
         return is_best
 
-    def _log_sounds(self, step: int, *, sounds: list, logger: RunLogger) -> None:
+    def _log_sounds(self, step: int, *, clips: list[CopiedClip], logger: RunLogger) -> None:
         rate_hz = self._spec.sample_rate_hz
-        for number, (clip, samples) in enumerate(zip(self._validation.clips, sounds, strict=True)):
-            logger.log_audio(f"copy/{number}/vocoder", step=step, samples=as_int16(samples), rate_hz=rate_hz)
-            logger.log_audio(f"copy/{number}/recording", step=step, samples=as_int16(clip.samples), rate_hz=rate_hz)
+        for number, clip in enumerate(clips):
+            logger.log_audio(f"copy/{number}/vocoder", step=step, samples=as_int16(clip.sound), rate_hz=rate_hz)
+            logger.log_audio(f"copy/{number}/recording", step=step, samples=as_int16(clip.recording), rate_hz=rate_hz)
 
     def _write_vocoder(self, step: int) -> None:
         origin = self._config.init_from
@@ -236,7 +246,7 @@ def _check_run(run: Path, *, config: VocoderTrainConfig) -> None:
     Raises:
         UserError: the run is another one.
     """
-    path, networks = run / RUN_FILE, {"generator", "discriminators"}
+    path, networks = run / VOCODER_RUN_FILE, {"generator", "discriminators"}
     if path.is_file() and list_checkpoints(run):
         before = VocoderTrainConfig.model_validate_json(path.read_text(encoding="utf-8"))
         if before.model_dump(include=networks) != config.model_dump(include=networks):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -64,7 +65,8 @@ def finished(recordings: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     run = tmp_path_factory.mktemp("vocoder") / "run"
     ended = end(start(recordings, run), within_s=600)
     assert ended.code == 0, ended.err
-    assert f"{run}/vocoder.safetensors: step {STEPS}, mel distance " in ended.out
+    assert re.search(rf"{run}/vocoder.safetensors: step {STEPS}, mel distance .* sounds: {run}/summary.html", ended.out)
+    assert re.search(r"adversarial .*, feature .*, discriminators ", ended.err)
     return run
 
 
@@ -89,6 +91,15 @@ def test_it_learns_from_validation_to_validation(finished: Path) -> None:
     assert sum(row["skipped"] for row in steps) == 0
     assert sum(row["discriminators_skipped"] for row in steps[PRETRAINED:]) == 0
     assert steps[-1]["mel"] < steps[0]["mel"]
+
+
+def test_the_page_of_a_run_has_its_sounds_and_settings(finished: Path) -> None:
+    page = (finished / "summary.html").read_text(encoding="utf-8")
+    (last,) = (row["mel_distance_db"] for row in rows(finished, kind="validation") if row["step"] == STEPS)
+    distances = [float(one) for one in re.findall(r"mel distance ([\d.]+) dB", page)]
+    assert len(distances) == page.count("<audio") / 2 == page.count('class="mels"') == 2
+    assert np.mean(distances) == pytest.approx(last, rel=0.01)
+    assert "<code>pretrain_mel_steps</code>" in page
 
 
 def test_the_file_of_a_run_is_a_vocoder_with_the_averaged_weights(finished: Path) -> None:
