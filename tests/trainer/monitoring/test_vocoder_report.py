@@ -15,7 +15,7 @@ import soundfile
 from shared.files import write_json
 from trainer.config.vocoder_train_config import VocoderLossConfig, VocoderTrainConfig
 from trainer.monitoring.run_files import VOCODER_RUN_FILE
-from trainer.monitoring.terminal import VOCODER_LOSS_TERMS, validation_groups
+from trainer.monitoring.terminal import VOCODER_LOSS_TERMS, train_groups, validation_groups
 from trainer.monitoring.vocoder_report import CopiedClip, VocoderRun, write_vocoder_report
 from trainer.tools.compare_runs import compare_runs
 
@@ -90,6 +90,11 @@ def test_settings_that_were_changed_are_shown_with_their_defaults(page: str) -> 
 def test_every_term_of_the_loss_is_shown() -> None:
     weights = {name for name in VocoderLossConfig.model_fields if name.endswith("_weight")}
     assert weights == {f"{term}_weight" for term in ("mel", *VOCODER_LOSS_TERMS)}
+
+
+def test_the_terms_of_a_step_are_told_with_the_loss_of_the_discriminators() -> None:
+    terms = ["loss 60.0000", "mel 1.200", "adversarial 3.000", "feature 0.200", "discriminators 5.500"]
+    assert train_groups(ROWS[2])["loss"] == terms
 
 
 def test_a_validation_is_told_with_its_mel_distance() -> None:
