@@ -8,10 +8,8 @@ from __future__ import annotations
 import logging
 import os
 import shlex
-import signal
 import sys
 import threading
-import types
 import uuid
 from collections.abc import Callable
 
@@ -23,6 +21,7 @@ from apache_beam.transforms.environments import SubprocessSDKEnvironment
 from pipelines.execution.flink.environment import master_from_env
 from pipelines.execution.flink.jobs import user_error_message
 from pipelines.execution.flink.rest import Unreachable
+from pipelines.execution.interrupts import WORKER_MODULE, interrupts_recorded, is_interrupted
 from shared.errors import UserError
 
 # Worker processes spend seconds on imports. On 2 cores, two of them take as long as one process in memory at
@@ -81,23 +80,23 @@ def run_graph(
         Unreachable: the cluster does not answer; the job may still run.
         KeyboardInterrupt: the user interrupted it; Beam wraps it like any other exception.
     """
-    _record_interrupts()
     if runner == "local" and workers > 1:
         _exit_when_a_worker_dies(blame)
-    pipeline = RUNNERS[runner](workers, name)
-    build(pipeline)
-    try:
-        pipeline.run().wait_until_finish()
-    except Unreachable:
-        raise
-    except (UserError, RuntimeError) as error:
-        if str(error).startswith("KeyboardInterrupt"):
-            raise KeyboardInterrupt from error
-        message = _user_error_text(error)
-        if message is None:
+    with interrupts_recorded():
+        pipeline = RUNNERS[runner](workers, name)
+        build(pipeline)
+        try:
+            pipeline.run().wait_until_finish()
+        except Unreachable:
             raise
-        raise UserError(message) from error
-    if _INTERRUPTED.is_set():  # raised in compiled code or a finaliser, which swallow exceptions
+        except (UserError, RuntimeError) as error:
+            if str(error).startswith("KeyboardInterrupt"):
+                raise KeyboardInterrupt from error
+            message = _user_error_text(error)
+            if message is None:
+                raise
+            raise UserError(message) from error
+    if is_interrupted():  # raised in compiled code or a finaliser, which swallow exceptions
         raise KeyboardInterrupt
 
 
@@ -115,7 +114,7 @@ def local_worker_command() -> str:
 
     `-P` keeps the current folder out of the import path: it may contain another package named `shared`.
     """
-    return f"trap '' INT; exec {shlex.quote(sys.executable)} -P -m pipelines.execution.worker"
+    return f"trap '' INT; exec {shlex.quote(sys.executable)} -P -m {WORKER_MODULE}"
 
 
 def _flink_pipeline(workers: int, name: str) -> beam.Pipeline:
@@ -157,7 +156,7 @@ def _exit_when_a_worker_dies(blame: Callable[[], str]) -> None:
         name = args.thread.name if args.thread is not None else ""
         if name not in ("run_worker", *_CONNECTION_THREADS):
             previous(args)
-        elif name == "run_worker" and not _INTERRUPTED.is_set():
+        elif name == "run_worker" and not is_interrupted():
             try:
                 sys.stderr.write(f"error: a worker process died {blame()}; nothing was published; run again\n")
                 sys.stderr.flush()
@@ -165,18 +164,3 @@ def _exit_when_a_worker_dies(blame: Callable[[], str]) -> None:
                 os._exit(WORKER_DIED_EXIT_CODE)
 
     threading.excepthook = hook
-
-
-_INTERRUPTED = threading.Event()
-
-
-def _record_interrupts() -> None:
-    """Set `_INTERRUPTED` at every SIGINT, and then handle the signal as usual."""
-
-    def handle(number: int, frame: types.FrameType | None) -> None:
-        _INTERRUPTED.set()
-        signal.default_int_handler(number, frame)
-
-    _INTERRUPTED.clear()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, handle)

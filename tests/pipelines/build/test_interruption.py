@@ -219,6 +219,26 @@ def shards_done(data: Path, *, at_least: int) -> bool:
 
 @needs_proc
 @pytest.mark.slow
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.soak)])
+def test_an_interrupt_while_the_workers_start_ends_the_build(
+    times: int, long_corpus: Path, tmp_path: Path, started: Callable
+) -> None:
+    """A worker that the runner has not met yet would wait for work forever, and the runner for the worker's end."""
+    process = started(*builds.build_words(long_corpus, "workers=2", data=tmp_path / "data"), group=True)
+    wait_until(lambda: len(children(process)) == 2, process=process)
+    workers = children(process)
+    for _ in range(times):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(1.0)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130, err
+    assert err.splitlines()[-1].startswith("interrupted: ")
+    assert "Traceback" not in err
+    wait_until_gone(workers)
+
+
+@needs_proc
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.soak), 2])
 def test_an_interrupt_is_one_line_and_the_next_build_reuses_the_finished_shards(
     workers: int,

@@ -1,0 +1,65 @@
+"""Ctrl-C while a pipeline runs here: it is remembered, and no worker process outlives it.
+
+A worker ignores Ctrl-C, because the runner disconnects it. A worker that is still importing then connects to a runner
+that waits for the worker's end, and would wait for work forever: such workers are killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import types
+from collections.abc import Iterator
+
+import psutil
+
+WORKER_MODULE = "pipelines.execution.worker"
+GRACE_S = 3.0  # in which the runner disconnects workers that prepare utterances
+CHECK_EVERY_S = 0.5
+
+_INTERRUPTED = threading.Event()
+
+
+def is_interrupted() -> bool:
+    """True after a Ctrl-C in the pipeline that runs, or ran last."""
+    return _INTERRUPTED.is_set()
+
+
+@contextlib.contextmanager
+def interrupts_recorded() -> Iterator[None]:
+    """Remember every SIGINT until the end of the block, and then handle the signal as usual.
+
+    Some time after the first one, worker processes are killed that did not end by themselves.
+    """
+    _INTERRUPTED.clear()
+    is_over = threading.Event()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _handle)
+    threading.Thread(target=_kill_stray_workers, args=[is_over], daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        if _INTERRUPTED.is_set():  # a second Ctrl-C may have ended the wait for them
+            _kill_workers()
+
+
+def _handle(number: int, frame: types.FrameType | None) -> None:
+    _INTERRUPTED.set()
+    signal.default_int_handler(number, frame)
+
+
+def _kill_stray_workers(is_over: threading.Event) -> None:
+    while not (_INTERRUPTED.wait(CHECK_EVERY_S) or is_over.is_set()):
+        pass
+    is_over.wait(GRACE_S)
+    while not is_over.wait(CHECK_EVERY_S):
+        _kill_workers()
+
+
+def _kill_workers() -> None:
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):  # it has ended
+            if any(WORKER_MODULE in word for word in child.cmdline()):
+                child.kill()
