@@ -36,6 +36,13 @@ def count_numbers(text: str) -> int:
     return len(_NUMERALS.findall(text))
 
 
+def words_with_digits(text: str, *, language: str) -> list[str]:
+    """The words of a prepared text that have digits left; none in a language whose numbers are never put in words."""
+    if language not in CONVENTIONS or not CONVENTIONS[language].words:
+        return []
+    return [word for word in text.split() if _NUMERALS.search(word)]
+
+
 def protect_numbers(text: str, *, language: str) -> str:
     """Rewrite the numbers of a raw text to keep their meaning through Moses' punctuation normalisation and NFKC.
 

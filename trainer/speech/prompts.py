@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from preprocess.tokens import Tokenizer
+from preprocess.verbalize import words_with_digits
 from shared.errors import UserError
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.run_dir import RunInfo
@@ -23,6 +24,7 @@ from trainer.speech.options import SpeechOptions
 from trainer.speech.sentences import TextPiece, fit_piece
 from trainer.speech.voice import Voice
 
+MAX_NAMED = 5  # words that one line names
 MAX_EXCESS = 1.25  # by which guided speech may be longer than the pace of training allows, before it is cut off
 
 
@@ -80,7 +82,8 @@ class PromptMaker:
         """Pieces of a text, divided further where they are longer than any text of training.
 
         Args:
-            log: receives a line if there are such pieces, and one if the tokenizer does not know a character.
+            log: receives a line if there are such pieces, one if the tokenizer does not know a character, and one if
+                digits are left that no rule puts in words.
         """
         most = self._info.lengths.tokens
 
@@ -94,12 +97,20 @@ class PromptMaker:
                 f"parts: {len(pieces)} sentences, {len(fitted)} parts"
             )
         self._log_unknown(fitted, log=log)
+        _log_digits(pieces, language=language, log=log)
         return fitted
 
     def _log_unknown(self, pieces: list[TextPiece], *, log: Callable[[str], object]) -> None:
         unknown = sorted({one for piece in pieces for one in self._tokenizer.unknown_characters(piece.text)})
         if unknown:
             log(f"the text: the tokenizer does not know {' '.join(unknown)}; each becomes <unk>")
+
+
+def _log_digits(pieces: Sequence[TextPiece], *, language: str, log: Callable[[str], object]) -> None:
+    words = list(dict.fromkeys(word for piece in pieces for word in words_with_digits(piece.text, language=language)))
+    if words:
+        more = f" and {len(words) - MAX_NAMED} more" if len(words) > MAX_NAMED else ""
+        log(f"the text: no rule reads {' '.join(words[:MAX_NAMED])}{more}; write such words as they are spoken")
 
 
 def open_tokenizer(location: str | None, *, info: RunInfo, run: Path) -> Tokenizer:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from preprocess.text import prepare_text, spoken_characters
 from shared.errors import UserError
-from shared.languages import iso_639_1, resolve_language
+from shared.languages import resolve_language
 from shared.vocabulary import Vocabulary
 from trainer.config.speech_bounds import MAX_CHARACTERS
 from trainer.speech.sentences import TextPiece, split_text
@@ -54,7 +54,7 @@ def prepare_pieces(text: str, *, language: str) -> tuple[TextPiece, ...]:
     if len(text) > MAX_CHARACTERS:
         raise UserError(f"the text: {len(text):,} characters, expected at most {MAX_CHARACTERS:,}; divide it")
     text = text.encode(errors="ignore").decode()  # without halves of surrogate pairs, which UTF-8 does not have
-    divided = split_text(text, iso_639_1=iso_639_1(language))
+    divided = split_text(text, language=language)
     prepared = (piece._replace(text=prepare_text(piece.text, language=language).text) for piece in divided)
     pieces = tuple(piece for piece in prepared if spoken_characters(piece.text))
     if not pieces:

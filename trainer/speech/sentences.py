@@ -1,19 +1,21 @@
 """Divides a text into the pieces that the model speaks one after another: sentences, or parts of long ones.
 
 sentencex (MIT licence) finds the sentences by the rules of the language, so that abbreviations and decimals do not end
-a sentence.
+a sentence. It takes some ordinals for the end of one, such as the German "am 3. Mai"; these sentences are joined again.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import sentencex
 
+from preprocess.numbers import verbalize_numbers
 from preprocess.text import spoken_characters
+from shared.languages import iso_639_1
 
 # Silence after a piece, by what follows it.
 PART_PAUSE_S, SENTENCE_PAUSE_S, PARAGRAPH_PAUSE_S = 0.1, 0.3, 0.7
@@ -24,7 +26,19 @@ MIN_CHARACTERS = 4  # shorter sentences, such as "M." of a name, are spoken with
 
 _PARAGRAPHS = re.compile(r"\s*\n\s*\n\s*")
 # where a long sentence may be divided, the best place first
-_DIVIDERS = tuple(map(re.compile, (r"[;:；：؛]\s*|\s+(?=[—–])", r"[,，、،]\s*", r"\s+", r"(?<=.)(?=.)")))
+_NOT_IN_A_NUMBER = r"(?!(?<=\d.)\d)"  # as in 12:30 and 3,50
+_DIVIDERS = tuple(
+    map(
+        re.compile,
+        (
+            rf"[;:；：؛]{_NOT_IN_A_NUMBER}\s*|\s+(?=[—–])",
+            rf"[,，、،]{_NOT_IN_A_NUMBER}\s*",
+            r"\s+",
+            r"(?<=.)(?=.)",
+        ),
+    )
+)
+_NUMBER_AT_END = re.compile(r"\d\.\s*$")
 
 
 class TextPiece(NamedTuple):
@@ -34,24 +48,44 @@ class TextPiece(NamedTuple):
     pause_s: float
 
 
-def split_text(text: str, *, iso_639_1: str) -> list[TextPiece]:
+def split_text(text: str, *, language: str) -> list[TextPiece]:
     """Divide a text into sentences; an empty line separates paragraphs.
 
     Sentences without a letter or digit are left out.
 
     Args:
-        iso_639_1: the language, such as "en"; for a language that sentencex does not know it uses general rules.
+        language: FLORES-200 code; for a language that sentencex does not know it uses general rules.
     """
     pieces: list[TextPiece] = []
     for paragraph in _PARAGRAPHS.split(text.strip()):
-        sentences = list(_joined(sentencex.segment(iso_639_1, " ".join(paragraph.split()))))
+        found = sentencex.segment(iso_639_1(language), " ".join(paragraph.split()))
+        sentences = list(_joined(_with_ordinals(found, language=language)))
         if sentences:
             pieces += [TextPiece(one, SENTENCE_PAUSE_S) for one in sentences[:-1]]
             pieces.append(TextPiece(sentences[-1], PARAGRAPH_PAUSE_S))
     return [*pieces[:-1], *(one._replace(pause_s=0.0) for one in pieces[-1:])]
 
 
-def _joined(sentences: list[str]) -> Iterator[str]:
+def _with_ordinals(sentences: list[str], *, language: str) -> Iterator[str]:
+    """Join a sentence that ends with a number and a dot with the next one, if this decides how the number is read."""
+    held = ""
+    for sentence in sentences:
+        if _NUMBER_AT_END.search(held) and not _reads_alone(held, following=sentence, language=language):
+            held += sentence
+            continue
+        if held:
+            yield held
+        held = sentence
+    if held:
+        yield held
+
+
+def _reads_alone(sentence: str, *, following: str, language: str) -> bool:
+    alone = verbalize_numbers(sentence, language=language).rstrip()
+    return verbalize_numbers(sentence + following, language=language).startswith(alone)
+
+
+def _joined(sentences: Iterable[str]) -> Iterator[str]:
     """Join each sentence of less than MIN_CHARACTERS letters and digits with the next one."""
     short = ""
     for sentence in sentences:

@@ -21,7 +21,7 @@ from trainer.speech.sentences import (
     ("language", "text", "sentences"),
     [
         (
-            "en",
+            "eng_Latn",
             'Dr. Smith paid $3.50 at 5 p.m. on Jan. 3. He left! "Really?" she asked. The U.S.A. is big.',
             [
                 "Dr. Smith paid $3.50 at 5 p.m. on Jan. 3.",
@@ -31,23 +31,29 @@ from trainer.speech.sentences import (
             ],
         ),
         (
-            "de",
+            "deu_Latn",
             "Am 3. Mai kam Dr. Meier um 15.30 Uhr. Er blieb.",
             ["Am 3. Mai kam Dr. Meier um 15.30 Uhr.", "Er blieb."],
         ),
-        ("fr", "M. Dupont a payé 3,50 €. C'est vrai ?", ["M. Dupont a payé 3,50 €.", "C'est vrai ?"]),
-        ("fa", "این یک جمله است. آیا خوب است؟", ["این یک جمله است.", "آیا خوب است؟"]),
-        ("hi", "यह एक वाक्य है। क्या आप ठीक हैं?", ["यह एक वाक्य है।", "क्या आप ठीक हैं?"]),
-        ("zh", "今天天气很好。我们去公园吧！", ["今天天气很好。", "我们去公园吧！"]),
-        ("qaa", "One sentence here. Two of them.", ["One sentence here.", "Two of them."]),
+        ("deu_Latn", "Wir kommen am 3. Mai, ihr auch.", ["Wir kommen am 3. Mai, ihr auch."]),
+        ("deu_Latn", "Im 19. Jahrhundert war es so. Ruhe.", ["Im 19. Jahrhundert war es so.", "Ruhe."]),
+        ("deu_Latn", "Es begann 1945. Der Krieg endete.", ["Es begann 1945.", "Der Krieg endete."]),
+        ("deu_Latn", "Er wurde 3. Sie wurde 4.", ["Er wurde 3.", "Sie wurde 4."]),
+        ("pol_Latn", "W 19. wieku było tak. Cisza.", ["W 19. wieku było tak.", "Cisza."]),
+        ("nob_Latn", "Det var 17. mai. Vi gikk.", ["Det var 17. mai.", "Vi gikk."]),
+        ("fra_Latn", "M. Dupont a payé 3,50 €. C'est vrai ?", ["M. Dupont a payé 3,50 €.", "C'est vrai ?"]),
+        ("pes_Arab", "این یک جمله است. آیا خوب است؟", ["این یک جمله است.", "آیا خوب است؟"]),
+        ("hin_Deva", "यह एक वाक्य है। क्या आप ठीक हैं?", ["यह एक वाक्य है।", "क्या आप ठीक हैं?"]),
+        ("zho_Hans", "今天天气很好。我们去公园吧！", ["今天天气很好。", "我们去公园吧！"]),
+        ("kbp_Latn", "One sentence here. Two of them.", ["One sentence here.", "Two of them."]),
     ],
 )
 def test_sentences_end_where_they_end_in_their_language(language: str, text: str, sentences: list[str]) -> None:
-    assert [piece.text for piece in split_text(text, iso_639_1=language)] == sentences
+    assert [piece.text for piece in split_text(text, language=language)] == sentences
 
 
 def test_pauses_are_longer_between_paragraphs_and_none_follows_the_last_sentence() -> None:
-    pieces = split_text("One is here.\nTwo is too. \n \n Three comes.\n\n***\n\nFour ends.", iso_639_1="en")
+    pieces = split_text("One is here.\nTwo is too. \n \n Three comes.\n\n***\n\nFour ends.", language="eng_Latn")
     assert pieces == [
         TextPiece("One is here.", SENTENCE_PAUSE_S),
         TextPiece("Two is too.", PARAGRAPH_PAUSE_S),
@@ -58,7 +64,7 @@ def test_pauses_are_longer_between_paragraphs_and_none_follows_the_last_sentence
 
 @pytest.mark.parametrize("text", ["", " \n\n ", "... !!!", "😀"])
 def test_a_text_without_words_has_no_sentences(text: str) -> None:
-    assert split_text(text, iso_639_1="en") == []
+    assert split_text(text, language="eng_Latn") == []
 
 
 @pytest.mark.parametrize(
@@ -87,11 +93,20 @@ def test_the_last_part_of_a_sentence_is_not_a_single_word() -> None:
 @settings(max_examples=200)
 @given(text=st.text(alphabet="ab1 ,;.!?\n—。", max_size=200), most=st.integers(3, 40))
 def test_no_letter_is_lost_and_no_part_is_too_long(text: str, most: int) -> None:
-    pieces = split_text(text, iso_639_1="en")
+    pieces = split_text(text, language="eng_Latn")
     parts = [part for piece in pieces for part in fit_piece(piece, count=len, most=most)]
     assert "".join(spoken_characters(part.text) for part in parts) == spoken_characters(text)
     assert all(spoken_characters(part.text) for part in parts)
     assert all(len(part.text) <= most for part in parts)
+
+
+def test_a_long_sentence_is_not_divided_within_a_number() -> None:
+    text = (
+        "The train that left at 12:30 carried 3,500 people: some of them, 1,200 or so, went home at 9:45 in the evening"
+    )
+    parts = [part.text for part in fit_piece(TextPiece(text, 0.0), count=len, most=40)]
+    assert " ".join(parts) == text
+    assert all(any(number in part for part in parts) for number in ("12:30", "3,500", "1,200", "9:45"))
 
 
 def test_a_row_of_signs_costs_little_and_does_not_make_a_text_long() -> None:
@@ -103,7 +118,9 @@ def test_a_row_of_signs_costs_little_and_does_not_make_a_text_long() -> None:
         return len(text)
 
     for text in ("Hi" + "!" * 4_000, "Hi " + "… " * 2_000, "Hi" + "," * 4_000 + " you"):
-        parts = [one for piece in split_text(text, iso_639_1="en") for one in fit_piece(piece, count=count, most=60)]
+        parts = [
+            one for piece in split_text(text, language="eng_Latn") for one in fit_piece(piece, count=count, most=60)
+        ]
         assert max(len(part.text) for part in parts) <= 60
         assert "".join(spoken_characters(part.text) for part in parts) == spoken_characters(text)
     assert counted < 3_000_000

@@ -29,7 +29,8 @@ from trainer.config.model_config import ModelConfig
 from trainer.config.train_config import TrainConfig
 from trainer.speech.griffin_lim import griffin_lim
 from trainer.speech.options import SpeechOptions
-from trainer.speech.prompts import PromptMaker
+from trainer.speech.prompts import PromptMaker, _log_digits
+from trainer.speech.request import prepare_pieces
 from trainer.speech.sentences import PARAGRAPH_PAUSE_S, PART_PAUSE_S, SENTENCE_PAUSE_S, TextPiece
 from trainer.speech.synthesizer import Synthesizer
 from trainer.vocoder.vocoder import Vocoder
@@ -126,6 +127,21 @@ def test_characters_that_the_tokenizer_does_not_know_are_named() -> None:
     PromptMaker._log_unknown(maker, [TextPiece("Hello ☃.", 0.0), TextPiece("Hello.", 0.0)], log=lines.append)
     PromptMaker._log_unknown(maker, [TextPiece("Hello.", 0.0)], log=lines.append)
     assert lines == ["the text: the tokenizer does not know ☃; each becomes <unk>"]
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "named"),
+    [
+        ("It is 12:30 on 24/12/2025, or at 12:30.", "eng_Latn", "12:30 24/12/2025, 12:30."),
+        ("Call 1-2 3-4 5-6 7-8 9-0 and 2-3.", "eng_Latn", "1-2 3-4 5-6 7-8 9-0 and 1 more"),
+        ("I have 3 of them.", "eng_Latn", None),
+        ("3 4", "kbp_Latn", None),  # its numbers are never put in words
+    ],
+)
+def test_words_whose_digits_no_rule_reads_are_named(text: str, language: str, named: str | None) -> None:
+    lines: list[str] = []
+    _log_digits(prepare_pieces(text, language=language), language=language, log=lines.append)
+    assert lines == ([f"the text: no rule reads {named}; write such words as they are spoken"] if named else [])
 
 
 def wav(samples: np.ndarray, *, rate_hz: int = 22050) -> bytes:
