@@ -45,8 +45,11 @@ $(READY): pyproject.toml requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable ".[$(EXTRAS)]"
 	touch .venv/.ready $@
 
+# a path in quotes, which may have spaces; ~/ at its beginning, which a shell leaves alone within quotes, is the user's folder
+path = "$(subst ^:^,,$(subst ^:^~/,$(HOME)/,^:^$1))"
+
 preprocess: $(READY)  ## build shards from corpora: CONFIG= DATA= RUNNER= ARGS=
-	$(BIN)/myxtts-data build $(or $(CONFIG),configs/preprocess_sample.yaml) --data $(DATA) --runner $(RUNNER) $(ARGS)
+	$(BIN)/myxtts-data build $(call path,$(or $(CONFIG),configs/preprocess_sample.yaml)) --data $(call path,$(DATA)) --runner $(RUNNER) $(ARGS)
 
 download: $(READY)  ## download and unpack a corpus into data/, or list those that can be: CORPUS= ARGS=
 	$(BIN)/myxtts-data download $(CORPUS) $(ARGS)
@@ -55,23 +58,23 @@ corpora: $(READY)  ## list the corpus readers, with the layout and the options o
 	$(BIN)/myxtts-data corpora
 
 validate: $(READY)  ## check every byte of a dataset and every statement about it: DATA= RUNNER= ARGS=--changed
-	$(BIN)/myxtts-data validate --data $(DATA) --runner $(RUNNER) $(ARGS)
+	$(BIN)/myxtts-data validate --data $(call path,$(DATA)) --runner $(RUNNER) $(ARGS)
 
 repair: $(READY)  ## rebuild damaged files, to the same bytes: DATA= RUNNER= ARGS=
-	$(BIN)/myxtts-data repair --data $(DATA) --runner $(RUNNER) $(CONFIG) $(ARGS)
+	$(BIN)/myxtts-data repair --data $(call path,$(DATA)) --runner $(RUNNER) $(if $(CONFIG),$(call path,$(CONFIG))) $(ARGS)
 
 replay: $(READY)  ## try rejected utterances again, after their cause was fixed: DATA= RUNNER= ARGS=
-	$(BIN)/myxtts-data replay --data $(DATA) --runner $(RUNNER) $(CONFIG) $(ARGS)
+	$(BIN)/myxtts-data replay --data $(call path,$(DATA)) --runner $(RUNNER) $(if $(CONFIG),$(call path,$(CONFIG))) $(ARGS)
 
 # exit code 1 means that the datasets differ, which is a result and no error
 compare: $(READY)  ## show what changed between two datasets, by utterance and in distribution: A= B= ARGS="--out compare.html"
 	$(BIN)/myxtts-data compare "$(A)" "$(B)" $(ARGS) || test $$? -eq 1
 
 trace: $(READY)  ## find the record, audio file and parameters of an utterance, or the reverse: DATA= ID= ARGS="--mel mel.png"
-	$(BIN)/myxtts-data trace "$(ID)" --data $(DATA) $(ARGS)
+	$(BIN)/myxtts-data trace "$(ID)" --data $(call path,$(DATA)) $(ARGS)
 
 report: $(READY)  ## write report.html of a dataset again, with plots and clips: DATA=
-	$(BIN)/myxtts-data report --data $(DATA)
+	$(BIN)/myxtts-data report --data $(call path,$(DATA))
 
 flink-up: $(READY)  ## start a Flink cluster on this machine for RUNNER=flink; FLINK_MASTER=localhost:8081
 	$(BIN)/myxtts-data flink up $(ARGS)
@@ -83,48 +86,45 @@ flink-status: $(READY)  ## show the Flink cluster: slots, job server, running jo
 	$(BIN)/myxtts-data flink status
 
 doctor: $(READY)  ## check this machine for what builds and training need, with advice: RUNNER= DATA= RUN= GPU=1
-	status=0; $(BIN)/myxtts-data doctor --runner $(RUNNER) --data $(DATA) || status=$$?; \
-	  $(BIN)/myxtts-train doctor --run $(RUN) || status=$$?; exit $$status
+	status=0; $(BIN)/myxtts-data doctor --runner $(RUNNER) --data $(call path,$(DATA)) || status=$$?; \
+	  $(BIN)/myxtts-train doctor --run $(call path,$(RUN)) || status=$$?; exit $$status
 
 inspect-input: $(READY)  ## show batch shapes, padding and sampling of a training config: CONFIG= DATA= ARGS="--out input.png"
-	$(BIN)/myxtts-train inspect-input $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) $(ARGS)
+	$(BIN)/myxtts-train inspect-input $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) $(ARGS)
 
 profile: $(READY)  ## measure the time of each batch shape, and record a profile: CONFIG= DATA= OUT=runs/sample/profile ARGS=
-	$(BIN)/myxtts-train profile $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) \
-	  --out $(if $(filter file,$(origin OUT)),$(RUN)/profile,$(OUT)) $(ARGS)
+	$(BIN)/myxtts-train profile $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) \
+	  --out $(call path,$(if $(filter file,$(origin OUT)),$(RUN)/profile,$(OUT))) $(ARGS)
 
 train: $(READY)  ## train a model, from its last checkpoint if there is one: CONFIG= DATA= RUN= ARGS=
-	$(BIN)/myxtts-train train $(or $(CONFIG),configs/train_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
+	$(BIN)/myxtts-train train $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) --run $(call path,$(RUN)) $(ARGS)
 
 vocoder: $(READY)  ## train a vocoder, from its last checkpoint if there is one: CONFIG= DATA= RUN= ARGS=
-	$(BIN)/myxtts-train vocoder train $(or $(CONFIG),configs/vocoder_sample.yaml) --data $(DATA) --run $(RUN) $(ARGS)
+	$(BIN)/myxtts-train vocoder train $(call path,$(or $(CONFIG),configs/vocoder_sample.yaml)) --data $(call path,$(DATA)) --run $(call path,$(RUN)) $(ARGS)
 
 monitor: $(READY)  ## watch a training from outside: progress, losses, its process, the GPUs: RUN= ARGS=--once
-	$(BIN)/myxtts-train monitor "$(RUN)" $(ARGS)
+	$(BIN)/myxtts-train monitor $(call path,$(RUN)) $(ARGS)
 
 evaluate: $(READY)  ## compute losses and synthesis metrics of a checkpoint on DATA's validation split: RUN= DATA= ARGS="--checkpoint last"
-	$(BIN)/myxtts-train evaluate --run $(RUN) --data $(DATA) $(ARGS)
+	$(BIN)/myxtts-train evaluate --run $(call path,$(RUN)) --data $(call path,$(DATA)) $(ARGS)
 
 vocoder-mels: $(READY)  ## predict the mels of a dataset by a trained model, for the setting mels of a vocoder: RUN= DATA= OUT=runs/sample/mels
-	$(BIN)/myxtts-train vocoder mels $(RUN) --data $(DATA) --out $(if $(filter file,$(origin OUT)),$(RUN)/mels,$(OUT)) $(ARGS)
-
-# a name that begins with ~/, which a shell leaves alone within quotes; spaces stay as they are
-from_home = $(subst ^:^,,$(subst ^:^~/,$(HOME)/,^:^$1))
+	$(BIN)/myxtts-train vocoder mels $(call path,$(RUN)) --data $(call path,$(DATA)) --out $(call path,$(if $(filter file,$(origin OUT)),$(RUN)/mels,$(OUT))) $(ARGS)
 
 evaluate-speech: $(READY)  ## speak DATA's validation split and compare words, pitch and voice with the recordings: RUN= DATA= ARGS="--clips 100"
-	$(BIN)/myxtts-speak evaluate $(RUN) --data $(DATA) $(ARGS)
+	$(BIN)/myxtts-speak evaluate $(call path,$(RUN)) --data $(call path,$(DATA)) $(ARGS)
 
 # as it was given, in the environment too, into which make would put it with its $( ) evaluated
 unexport TEXT
 # exit code 1 means that a sentence is implausible, which the command says; the file is written
 synthesize: export SAID := $(value TEXT)
 synthesize: $(READY)  ## synthesize a text of any length: RUN= TEXT= FILE= LANGUAGE= REFERENCE= OUT= ARGS=
-	$(BIN)/myxtts-speak say $(if $(FILE),--file "$(call from_home,$(FILE))") --language $(LANGUAGE) \
-	  $(if $(REFERENCE),--reference "$(call from_home,$(REFERENCE))") --out "$(call from_home,$(OUT))" $(ARGS) \
-	  -- $(RUN) $(if $(FILE),,"$$SAID") || test $$? -eq 1
+	$(BIN)/myxtts-speak say $(if $(FILE),--file $(call path,$(FILE))) --language $(LANGUAGE) \
+	  $(if $(REFERENCE),--reference $(call path,$(REFERENCE))) --out $(call path,$(OUT)) $(ARGS) \
+	  -- $(call path,$(RUN)) $(if $(FILE),,"$$SAID") || test $$? -eq 1
 
 export: $(READY)  ## export a run as SavedModel, weights and config: RUN= OUT=runs/sample/export ARGS=
-	$(BIN)/myxtts-train export --run $(RUN) --out $(if $(filter file,$(origin OUT)),$(RUN)/export,$(OUT)) $(ARGS)
+	$(BIN)/myxtts-train export --run $(call path,$(RUN)) --out $(call path,$(if $(filter file,$(origin OUT)),$(RUN)/export,$(OUT))) $(ARGS)
 
 quickstart: preprocess validate train synthesize  ## preprocess, validate, train, synthesize: the sample corpus that ships with the tests
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -43,18 +44,38 @@ def test_make_takes_names_with_spaces_and_names_at_home(given: str, taken: str) 
     assert f'--reference "{taken}" --out "{taken}"' in asked.stdout
 
 
+@pytest.mark.parametrize(
+    ("target", "takes"),
+    [
+        *((one, "CONFIG DATA") for one in ("preprocess", "repair", "replay", "inspect-input", "profile")),
+        *((one, "DATA") for one in ("validate", "trace", "report")),
+        *((one, "RUN") for one in ("monitor", "synthesize", "export")),
+        *((one, "RUN DATA") for one in ("doctor", "evaluate", "evaluate-speech", "vocoder-mels")),
+        *((one, "CONFIG DATA RUN") for one in ("train", "vocoder")),
+    ],
+)
+def test_paths_with_spaces_are_one_word(target: str, takes: str) -> None:
+    given = {"CONFIG": "~/my config.yaml", "DATA": "my data/d", "RUN": "my runs/r"}
+    words = ["make", "-n", target, "READY=", *(f"{name}={value}" for name, value in given.items())]
+    asked = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert {name for name, value in given.items() if f'"{value.replace("~", str(Path.home()))}"' in asked} >= {
+        *takes.split()
+    }
+    assert re.sub(r'"[^"]*"', "", asked).count("my ") == 0
+
+
 @pytest.mark.parametrize(("config", "name"), [("learn_check", "learn"), ("learn_check_voices", "learn_voices")])
 def test_a_learn_check_has_folders_of_its_own(config: str, name: str) -> None:
     words = ["make", "-n", "train", f"CONFIG=configs/{config}.yaml"]
     asked = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    assert f"--data data/{name}/data --run runs/{name} " in asked
+    assert f'--data "data/{name}/data" --run "runs/{name}" ' in asked
 
 
 def test_the_level_of_the_learn_check_chooses_its_corpus_and_its_judge() -> None:
     words = ["make", "-n", "learn-check", "RUN=runs/mine"]
     asked = subprocess.run([*words, "LEVEL=voices"], capture_output=True, text=True, check=True).stdout
-    assert "build configs/preprocess_learn_check_voices.yaml --data data/learn_voices/data" in asked
-    assert "train configs/learn_check_voices.yaml --data data/learn_voices/data --run runs/mine" in asked
+    assert 'build "configs/preprocess_learn_check_voices.yaml" --data "data/learn_voices/data"' in asked
+    assert 'train "configs/learn_check_voices.yaml" --data "data/learn_voices/data" --run "runs/mine"' in asked
     assert "-m tests.learn.many_voices.check runs/mine data/learn_voices/corpus" in asked
     asked = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "-m tests.learn.check runs/mine data/learn/data" in asked
