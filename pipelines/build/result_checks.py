@@ -9,6 +9,7 @@ from pipelines.build.shard_report import ShardReport
 from pipelines.config import BuildConfig
 from shared.errors import UserError
 from shared.storage_path import StoragePath
+from shared.tables import REJECTED, read_table
 
 # without a rejection that counts as a failure, the caps of the config rejected everything
 EXCLUDED = "a limit or a list of the config (max_utterances, max_hours, include, exclude) excludes all"
@@ -53,14 +54,26 @@ def check_rejections(reports: Sequence[ShardReport], *, config: BuildConfig, rej
     ]:
         if bad and bad / (bad + good) > config.max_rejected_fraction:
             raise UserError(
-                f"{bad} of {bad + good} utterances ({name}) were rejected: {_reasons(reports)}; "
+                f"{bad} of {bad + good} utterances ({name}) were rejected: {_reasons(reports, rejected=rejected)}; "
                 f"at most {config.max_rejected_fraction:.1%} are allowed (max_rejected_fraction); "
                 f"each is listed in {rejected}; nothing was published"
             )
     if not written:
-        raise UserError(f"no utterance was written: {_reasons(reports) or EXCLUDED}; nothing was published")
+        reasons = _reasons(reports, rejected=rejected) or EXCLUDED
+        raise UserError(f"no utterance was written: {reasons}; nothing was published")
 
 
-def _reasons(reports: Sequence[ShardReport]) -> str:
-    counts = add_counts(report.failures_by_reason for report in reports)
-    return ", ".join(f"{count} {reason}" for reason, count in counts.most_common())
+def _reasons(reports: Sequence[ShardReport], *, rejected: StoragePath) -> str:
+    """The number of utterances by reason, with the message of one that has the first reason."""
+    counts = add_counts(report.failures_by_reason for report in reports).most_common()
+    named = ", ".join(f"{count} {reason}" for reason, count in counts)
+    example = _example(counts[0][0], rejected=rejected) if counts else ""
+    return f"{named} (such as {example})" if example else named
+
+
+def _example(reason: str, *, rejected: StoragePath) -> str:
+    for path in sorted(rejected.glob("*.parquet"), key=lambda path: path.name):
+        for row in read_table(path, schema=REJECTED).to_pylist():
+            if row["reason"] == reason:
+                return f"{row['utterance_id']}: {row['message']}"
+    return ""
