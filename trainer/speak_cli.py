@@ -150,7 +150,7 @@ def lines(
     from trainer.speech.lines import read_lines
 
     check_format(file_format)
-    read = read_lines(texts)
+    read = read_lines(texts, log=_log)
     clips = _decoded(references, voice=voice)
     start_tensorflow(gpus="as needed", keep_programs=True)
     from trainer.platform.tf_errors import translate_errors

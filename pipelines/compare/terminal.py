@@ -60,6 +60,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
             yield f"{len(table):8} {kind.title}"
             examples = 0 if kind.name in COUNTED else SHOWN
             yield from (f"           {describe_change(row)}" for row in table.slice(0, examples).to_pylist())
+            if examples and len(table) > examples:
+                yield f"           … and {len(table) - examples} more"
     for drift in comparison.significant:
         yield f"   drift {drift_line(drift)}"
     if comparison.drifts and not comparison.significant:

@@ -20,7 +20,7 @@ from pipelines.export.formats import FORMATS, Utterances
 from shared.dataset import Contract, Dataset, MelStatistics, Sha256, ShardInfo
 from shared.errors import UserError
 from shared.files import bytes_sha256, new_file, remove_temporary_files, temporary_files_of, write_json
-from shared.layout import SHARD_NAME
+from shared.layout import SHARD_NAME, ShardName
 
 STATE, TABLE = "export.json", "metadata.jsonl"
 ShardKey = Annotated[str, pydantic.Field(pattern=f"^(?:{SHARD_NAME.pattern})$")]  # it becomes the name of a file
@@ -58,6 +58,7 @@ def export_dataset(
         raise UserError(f"{dataset.layout.root}: mel_dtype is none: there are no mels to export; build with float16")
     state = ExportInfo(format=format_, fingerprint=info.fingerprint, contract=info.contract, mel=info.mel)
     state.shards = _exported(out, state=state)  # from here on, the folder is known to be an export
+    _check_sources(state.shards, dataset=dataset, out=out)
     listed = {shard.name: shard for shard in info.shards if shard.records}
     state.shards = {
         name: digest
@@ -111,6 +112,17 @@ def _exported(out: Path, *, state: ExportInfo) -> dict[str, Sha256]:
         held = f"{found.format} of contract {found.fingerprint}"
         raise UserError(f"{out}: holds {held}; expected {state.format} of {state.fingerprint}; choose another folder")
     return found.shards
+
+
+def _check_sources(exported: Iterable[str], *, dataset: Dataset, out: Path) -> None:
+    """Refuse the folder of another dataset: its shards would be removed as those of sources that are gone."""
+    there, own = {ShardName.parse(name).source for name in exported}, set(dataset.info.sources)
+    if there and not there & own:
+        sources = ", ".join(sorted(there)), ", ".join(sorted(own))
+        raise UserError(
+            f"{out}: holds the export of another dataset, with the sources {sources[0]}; {dataset.layout.root} has "
+            f"{sources[1]}; choose another folder"
+        )
 
 
 def _save(state: ExportInfo, *, out: Path) -> None:

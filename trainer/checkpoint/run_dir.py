@@ -144,9 +144,14 @@ def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: StoragePath) -> 
             f"{data}: mels or tokens differ from those that {run} was trained on: {fields}; use another RUN"
         )
     if old.vocabulary_sha256 != new.vocabulary_sha256:
-        raise UserError(f"{run}: trained with another vocabulary than that of {data}; train into another RUN")
-    if _weight_settings(old) != _weight_settings(new):
-        raise UserError(f"{run}: holds another model ({old.config.model!r}); train into another RUN")
+        raise UserError(
+            f"{run}: trained with another vocabulary than that of {data}; train into another RUN, which may begin with "
+            f"its weights: init_from={run}"
+        )
+    there, here = _weight_settings(old), _weight_settings(new)
+    if changed := [name for name in there if there[name] != here[name]]:
+        fields = ", ".join(f"model.{name} is {there[name]} there and {here[name]} here" for name in changed)
+        raise UserError(f"{run}: holds another model: {fields}; train into another RUN")
 
 
 def _check_frozen(old: RunInfo, new: RunInfo, *, run: Path) -> None:

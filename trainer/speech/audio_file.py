@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
@@ -55,7 +56,7 @@ def output_of(out: str, *, stream_format: str | None = None) -> AudioOutput:
     """The output that a user names: a path, or "-" for standard output in a format, which is wav unless given.
 
     Raises:
-        UserError: speech is not written in the format.
+        UserError: speech is not written in the format, or no file can be written there.
     """
     if out == "-":
         name = stream_format or "wav"
@@ -67,7 +68,12 @@ def output_of(out: str, *, stream_format: str | None = None) -> AudioOutput:
     path = Path(out)
     if path.is_dir():
         raise UserError(f"{path}: a directory; expected a file of .{', .'.join(FORMATS)}")
-    return AudioOutput(path, _format_of(path))
+    output = AudioOutput(path, _format_of(path))
+    folder = next(one for one in path.absolute().parents if one.exists())
+    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        reason = "Permission denied" if folder.is_dir() else "Not a directory"
+        raise UserError(f"{path}: cannot be written ({folder}: {reason})")
+    return output
 
 
 def check_format(name: str) -> None:

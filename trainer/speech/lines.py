@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from trainer.config.speech_bounds import MAX_CHARACTERS
 
 MAX_LINES = 1_000_000
 TABLES = {".csv": ",", ".tsv": "\t"}
+MAX_NAMED = 5  # ids that one line names
 COLUMNS = ("id", "text", "language", "voice")
 USABLE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # becomes the name of a file
 
@@ -30,8 +32,11 @@ class Line(NamedTuple):
     voice: str | None = None
 
 
-def read_lines(path: Path) -> list[Line]:
+def read_lines(path: Path, *, log: Callable[[str], object] = warnings.warn) -> list[Line]:
     """Read a file of texts; lines without text are left out, and a text without an id gets its line's number.
+
+    Args:
+        log: receives a line if rows of a table are left out.
 
     Raises:
         UserError: the file cannot be read, is not UTF-8, has no text, an unknown column, or an unusable or repeated id.
@@ -47,6 +52,10 @@ def read_lines(path: Path) -> list[Line]:
     if not lines:
         raise UserError(f"{path}: no text in it")
     _check_ids(lines, path=path)
+    empty = [line.id for line in rows if not line.text]
+    if empty and path.suffix.lower() in TABLES:
+        more = f" and {len(empty) - MAX_NAMED} more" if len(empty) > MAX_NAMED else ""
+        log(f"{path}: no text for {', '.join(empty[:MAX_NAMED])}{more}")
     return lines
 
 

@@ -114,6 +114,18 @@ def test_shards_that_the_dataset_no_longer_has_go(dataset: Dataset, tmp_path: Pa
     assert content(tmp_path / "out") == content(tmp_path / "from_nothing")
 
 
+def test_another_dataset_is_not_exported_over_an_export(dataset: Dataset, tmp_path: Path) -> None:
+    """Its shards are no longer those of a dataset that changed: they would all be removed."""
+    corpus = builds.make_corpus(tmp_path / "corpus", clips=4)
+    overrides = builds.overrides_for(corpus)
+    other = Dataset.open(builds.build(tmp_path / "data", config=builds.LJSPEECH_CONFIG, overrides=overrides))
+    export_dataset(other, out=tmp_path / "out", format_="npy")
+    before = content(tmp_path / "out")
+    with pytest.raises(UserError, match=r"another dataset, with the sources ljspeech; .* has english,"):
+        export_dataset(dataset, out=tmp_path / "out", format_="npy")
+    assert content(tmp_path / "out") == before
+
+
 def test_a_wav_is_the_recording_that_its_mel_was_computed_from(dataset: Dataset, tmp_path: Path) -> None:
     """As it is where the recording has the mels' rate and is not processed."""
     export_dataset(dataset, out=tmp_path / "out", format_="wav")

@@ -73,7 +73,7 @@ def test_another_contract_is_refused_with_both_values_of_each_field(run: Path, d
 
 
 def test_another_vocabulary_is_refused(run: Path, dataset: Dataset) -> None:
-    with pytest.raises(UserError, match=r"another vocabulary.*another RUN"):
+    with pytest.raises(UserError, match=rf"another vocabulary.*another RUN.* init_from={run}$"):
         enter(run, config=CONFIG, dataset=with_info(dataset, vocabulary_sha256="0" * 64))
 
 
@@ -83,10 +83,18 @@ def test_the_tokenizer_may_have_moved(run: Path, dataset: Dataset) -> None:
     enter(run, config=CONFIG, dataset=with_info(dataset, contract=contract))
 
 
-@pytest.mark.parametrize("changed", [{"size": "tiny"}, {"frames_per_step": 2}])
-def test_another_model_is_refused_and_the_error_names_the_old_one(run: Path, dataset: Dataset, changed: dict) -> None:
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"size": "tiny"}, "model.size is pico there and tiny here"),
+        ({"frames_per_step": 2}, "model.frames_per_step is 4 there and 2 here"),
+    ],
+)
+def test_another_model_is_refused_by_the_settings_that_differ(
+    run: Path, dataset: Dataset, changed: dict, told: str
+) -> None:
     other = TrainConfig(model=ModelConfig(**{"size": "pico", **changed}))
-    with pytest.raises(UserError, match=r"another model .*size='pico'.*another RUN"):
+    with pytest.raises(UserError, match=f": holds another model: {told}; train into another RUN$"):
         enter(run, config=other, dataset=dataset)
     assert read_run_info(run).config == CONFIG
 

@@ -12,7 +12,7 @@ import soundfile
 
 from preprocess.audio import decode_audio
 from shared.errors import UserError
-from trainer.speech.audio_file import STREAM_FORMATS, encode_stream, write_array, write_audio
+from trainer.speech.audio_file import STREAM_FORMATS, encode_stream, output_of, write_array, write_audio
 
 RATE_HZ = 22_050
 TONE = 0.5 * np.sin(2 * np.pi * 440 * np.arange(RATE_HZ) / RATE_HZ).astype(np.float32)
@@ -52,6 +52,18 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
         write_audio(tmp_path / "file" / "hello.wav", [TONE], rate_hz=RATE_HZ)
     with pytest.raises(UserError, match=r"file/mel\.npy: cannot be written"):
         write_array(tmp_path / "file" / "mel.npy", TONE)
+
+
+def test_an_output_that_cannot_be_written_is_told_before_anything_is_spoken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"file/hello\.wav: cannot be written \(.*/file: Not a directory\)"):
+        output_of(str(tmp_path / "file" / "hello.wav"))
+    assert output_of(str(tmp_path / "a/b/hello.wav")).path == tmp_path / "a/b/hello.wav"  # its folders are made
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    with pytest.raises(UserError, match=rf"hello\.wav: cannot be written \({tmp_path}: Permission denied\)"):
+        output_of(str(tmp_path / "a/hello.wav"))
 
 
 def test_a_fault_while_speaking_leaves_the_older_file(tmp_path: Path) -> None:

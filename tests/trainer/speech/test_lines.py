@@ -22,6 +22,13 @@ def test_each_line_with_text_is_a_text_named_by_its_number(tmp_path: Path) -> No
     assert found == [Line("000001", "Good morning."), Line("000003", "How are you?")]
 
 
+def test_rows_of_a_table_without_text_are_named(tmp_path: Path) -> None:
+    said: list[str] = []
+    path = written(tmp_path, "id,text\na,Good day.\nb,\nc,  \n", name="texts.csv")
+    assert [line.id for line in read_lines(path, log=said.append)] == ["a"]
+    assert said == [f"{path}: no text for b, c"]
+
+
 def test_a_table_names_texts_languages_and_voices(tmp_path: Path) -> None:
     table = 'voice,text,id\nAnna,"Hello, ""you""!",a-1\n,Bye.,\n'
     assert read_lines(written(tmp_path, table, name="texts.csv")) == [
