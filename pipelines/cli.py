@@ -81,8 +81,10 @@ def build(
 
     started_s = time.monotonic()
     published = build_dataset(build_config, data=data, runner=runner, break_lock=break_lock)
-    click.echo(build_summary(published, data=data, seconds=time.monotonic() - started_s))
-    click.echo(f"report of the dataset, with clips to hear: {_refresh_report(data)}")
+    seconds = time.monotonic() - started_s
+    page = _refresh_report(data)  # before anything is printed: a closed pipe, such as that of `head`, ends the command
+    click.echo(build_summary(published, data=data, seconds=seconds))
+    click.echo(f"report of the dataset, with clips to hear: {page}")
 
 
 def _refresh_report(data: StoragePath) -> StoragePath:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,6 +123,17 @@ def test_an_invalid_corpus_is_one_line_and_an_older_dataset_stays(
     assert "Traceback" not in outcome.err
     kept = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}
     assert kept == builds.content(small)
+
+
+@pytest.mark.slow
+def test_a_build_whose_output_nobody_reads_leaves_its_page_and_descriptions(corpus: Path, tmp_path: Path) -> None:
+    """As with `| head`, which ends after some lines."""
+    read, write = os.pipe()
+    os.close(read)
+    data = tmp_path / "data"
+    subprocess.run([builds.COMMAND, *builds.build_words(corpus, data=data)], stdout=write, check=False)
+    os.close(write)
+    assert {"_SUCCESS", "report.html", "README.md", "croissant.json"} <= {path.name for path in data.iterdir()}
 
 
 def test_a_build_without_records_is_one_line_with_the_reasons(corpus: Path, tmp_path: Path, command: Callable) -> None:

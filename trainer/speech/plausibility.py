@@ -31,9 +31,9 @@ def find_problems(spoken: MelPart, *, pace: SpeechPace, frames_per_second: float
     if not spoken.has_ended:
         yield NO_END
     if frames < pace.min_frames_per_token * tokens:
-        yield "shorter than any speech of training"
+        yield "faster than any speech of training"
     if frames > pace.max_frames_per_token * tokens:
-        yield "longer than any speech of training"
+        yield "slower than any speech of training"
     if longest_pause(spoken.mel) > MAX_PAUSE_S * frames_per_second:
         yield f"a pause of more than {MAX_PAUSE_S:g} s"
     yield from _attention_problems(spoken.alignment)

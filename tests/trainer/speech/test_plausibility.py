@@ -44,8 +44,8 @@ GOOD = list(np.repeat(np.arange(TOKENS), STEPS_PER_TOKEN))
     ("one", "expected"),
     [
         (spoken(has_ended=False), ["no end was predicted"]),
-        (spoken(frames=70), ["shorter than any speech of training"]),
-        (spoken(frames=290), ["longer than any speech of training"]),
+        (spoken(frames=70), ["faster than any speech of training"]),
+        (spoken(frames=290), ["slower than any speech of training"]),
         (spoken(GOOD[:15] + GOOD[27:]), ["a part of the text was left out"]),
         (spoken(GOOD[15:] + [11] * 9), ["a part of the text was left out"]),
         (spoken(GOOD[:27] + [8] * 9), ["the end of the text was left out"]),
