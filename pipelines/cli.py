@@ -201,13 +201,15 @@ def _load_optional_config(config: Path | None, overrides: tuple[str, ...]) -> Bu
 def report(data: StoragePath) -> None:
     """Write report.html (totals, histograms, rejections, clips to see and hear) and the descriptions again."""
     from pipelines.descriptions.refresh import refresh_descriptions
-    from pipelines.report import write_report
+    from pipelines.report import missing_recordings, write_report
     from shared.dataset import Dataset
 
     with read_lock(data):
         dataset = Dataset.open(data)
         path = write_report(dataset)
         refresh_descriptions(dataset)
+    if line := missing_recordings(dataset):
+        click.echo(line, err=True)
     click.echo(path)
 
 

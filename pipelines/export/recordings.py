@@ -16,6 +16,7 @@ from preprocess.audio_file import read_audio_file
 from preprocess.processing import process
 from preprocess.utterance import Rejected
 from shared.dataset import Contract
+from shared.errors import UserError, cwd_hint
 
 FULL_SCALE = 32768
 
@@ -24,7 +25,8 @@ def processed_wav(row: Mapping[str, Any], *, contract: Contract) -> bytes:
     """The recording of a row of the manifest as a wav: 16 bits, one channel, resampled and processed.
 
     Raises:
-        ValueError: the recording cannot be read, or is not the one that the dataset was built from.
+        UserError: the recording cannot be read.
+        ValueError: it is not the one that the dataset was built from.
     """
     path = row["audio_path"]
     try:
@@ -33,7 +35,7 @@ def processed_wav(row: Mapping[str, Any], *, contract: Contract) -> bytes:
             raise ValueError(f"{path}: is not what it was when the dataset was built")
         decoded = decode_audio(data, max_duration_s=MAX_DECODE_S)
     except Rejected as error:
-        raise ValueError(f"{path}: {error.message}") from error
+        raise UserError(f"the recording of {row['utterance_id']}: {error.message}{cwd_hint(path)}") from error
     rate_hz = contract.features.sample_rate_hz
     return _wav(process(resample(decoded, rate_hz=rate_hz), steps=contract.processing).samples, rate_hz=rate_hz)
 

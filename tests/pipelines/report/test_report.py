@@ -67,6 +67,20 @@ def test_languages_splits_and_speakers_are_shown(sample: Path, tmp_path: Path) -
         assert facts[f"language/{language}/validation_s"] == pytest.approx(seconds)
 
 
+def test_a_report_from_another_folder_says_why_it_has_no_sounds(
+    sample: Path, command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = builds.copied(sample, to=tmp_path / "data")
+    assert command("report", "--data", data).err == ""
+    monkeypatch.chdir(tmp_path)
+    outcome = command("report", "--data", data)
+    assert outcome.code == 0
+    expected = (
+        rf"the page may have no sounds: No such file or directory: \S+ \(from {tmp_path}; a dataset's relative paths"
+    )
+    assert re.match(expected, outcome.err)
+
+
 def test_reasons_are_counted_and_have_examples(reported: Path) -> None:
     page, rejected = Page(reported / "report.html"), rows_of(reported, "rejected")
     counted = collections.Counter((row["reason"], row["stage"] == "selection") for row in rejected)
