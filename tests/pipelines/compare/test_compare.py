@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -179,7 +180,18 @@ def test_differences_exit_with_1_and_say_what_they_are(
     assert "config.checks.min_duration_s: 0.4 → 1.9" in outcome.out
     assert "ljspeech/C00099" in outcome.out
     assert str(page) in outcome.out
-    assert outcome.out.splitlines()[-1].startswith("The datasets differ: exit code 1 (0: equal, 1: different, ")
+    lines = outcome.out.splitlines()
+    assert lines[-1].startswith("The datasets differ: exit code 1 (0: equal, 1: different, ")
+    left_out = 0
+    for number, line in enumerate(lines):
+        counted, shown = re.match(r" *(\d+) [a-z]", line), lines[number + 1 : number + 5]
+        examples = list(itertools.takewhile(lambda one: one.startswith(" " * 11), shown))
+        if counted and examples:
+            more = re.search(r"… and (\d+) more$", examples[-1])
+            others = int(more[1]) - 1 if more else 0
+            assert len(examples) + others == int(counted[1])
+            left_out += others
+    assert left_out > 0
     check_isolation(Page(page))
     assert HOSTILE in Page(page).text
     text = page.read_text("utf-8")
