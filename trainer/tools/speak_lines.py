@@ -86,6 +86,7 @@ class LinesSpeaker:
                 log(f"{self._out}: {len(tasks) - len(left)} of {len(tasks)} texts are there already")
             new = {row["id"]: row for row in self._with_progress(left, log=log)}
             found = [new.get(task.line.id) or rows[task.line.id] for task in tasks]
+            self._log_others(rows, tasks=tasks, log=log)
             write_bytes(self._out / MANIFEST, b"".join(map(_encoded, found)))
         return LinesResult(
             spoken=len(left),
@@ -93,6 +94,14 @@ class LinesSpeaker:
             duration_s=sum(float(row["duration_s"]) for row in new.values()),
             implausible=[row["id"] for row in found if row["problems"]],
         )
+
+    def _log_others(self, rows: dict[str, Row], *, tasks: list[_Task], log: Callable[[str], object]) -> None:
+        """Tell of the files that the manifest will no longer list."""
+        listed = {str(row["file"]) for row in rows.values()} - {task.file for task in tasks}
+        others = sorted(name for name in listed if (self._out / name).is_file())
+        if others:
+            more = f" and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""
+            log(f"{self._out}: not of these texts, left by earlier ones: {', '.join(others[:MAX_NAMED])}{more}")
 
     def _task(self, line: Line, *, language: str | None, suffix: str) -> _Task:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -51,11 +51,17 @@ class Speaker:
 
 
 def speak(
-    folder: Path, speaker: Speaker, lines: list[Line] = LINES, *, seed: int = 1, suffix: str = ".wav"
+    folder: Path,
+    speaker: Speaker,
+    lines: list[Line] = LINES,
+    *,
+    seed: int = 1,
+    suffix: str = ".wav",
+    log: Callable[[str], object] = str,
 ) -> LinesResult:
     voices = {None: None, "Anna": ANNA}
     lines_speaker = LinesSpeaker(speaker, voices=voices, options=SpeechOptions(seed), out=folder / "out")  # type: ignore[arg-type]
-    return lines_speaker.speak(lines, language="en", suffix=suffix, log=lambda _: None)
+    return lines_speaker.speak(lines, language="en", suffix=suffix, log=log)
 
 
 def manifest(folder: Path) -> list[dict]:
@@ -113,6 +119,14 @@ def test_a_text_is_spoken_again_if_anything_of_it_has_changed(tmp_path: Path) ->
     trained_on = Speaker(tmp_path, weights="other weights")
     speak(tmp_path, trained_on, LINES[2:])
     assert len(trained_on.spoken) == 2
+
+
+def test_files_of_texts_that_are_gone_are_named(tmp_path: Path) -> None:
+    speak(tmp_path, Speaker(tmp_path))
+    (tmp_path / "out" / "b.wav").unlink()
+    said: list[str] = []
+    speak(tmp_path, Speaker(tmp_path), LINES[2:3], log=said.append)
+    assert said[-1] == f"{tmp_path}/out: not of these texts, left by earlier ones: a.wav, d.wav"
 
 
 def test_implausible_texts_are_named_also_those_of_an_earlier_run(tmp_path: Path) -> None:
