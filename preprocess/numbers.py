@@ -10,7 +10,7 @@ import functools
 
 import regex
 
-from preprocess.conventions import CONVENTIONS
+from preprocess.conventions import CONVENTIONS, has_number_words
 from preprocess.conventions.convention import Substitutions
 from preprocess.number_parser import Number, number_pattern, parse_number, quantity_pattern
 from preprocess.number_words import (
@@ -44,7 +44,7 @@ _SUFFIXING_SCRIPTS = ("Hang", "Beng", "Knda", "Telu")
 
 def verbalize_numbers(text: str, *, language: str) -> str:
     """Write every number that has one certain reading in words."""
-    if language not in CONVENTIONS or not CONVENTIONS[language].words:
+    if not has_number_words(language):
         return text
     verbalizer = _verbalizer(language)
     return verbalizer.pattern.sub(verbalizer.replacement, text)

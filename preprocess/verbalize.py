@@ -7,7 +7,7 @@ import re
 import regex
 
 from preprocess.abbreviations import expand_abbreviations
-from preprocess.conventions import CONVENTIONS
+from preprocess.conventions import CONVENTIONS, has_number_words
 from preprocess.numbers import verbalize_numbers
 
 _NUMERALS = regex.compile(r"[\p{Nd}\p{No}]+")
@@ -38,7 +38,7 @@ def count_numbers(text: str) -> int:
 
 def words_with_digits(text: str, *, language: str) -> list[str]:
     """The words of a prepared text that have digits left; none in a language whose numbers are never put in words."""
-    if language not in CONVENTIONS or not CONVENTIONS[language].words:
+    if not has_number_words(language):
         return []
     return [word for word in text.split() if _NUMERALS.search(word)]
 
@@ -49,7 +49,7 @@ def protect_numbers(text: str, *, language: str) -> str:
     Moses would write 10\u00a0000 as 10.000, and NFKC 2½ as 21⁄2 and 10² as 102. A language whose numbers are not
     verbalized is left unchanged.
     """
-    if text.isascii() or not _ANY_DIGIT.search(text) or language not in CONVENTIONS or not CONVENTIONS[language].words:
+    if text.isascii() or not _ANY_DIGIT.search(text) or not has_number_words(language):
         return text
     group = CONVENTIONS[language].thousands[:1]
     text = _GROUPED.sub(lambda match: _FIXED_SPACE.sub(group, match[0]), text)

@@ -72,6 +72,7 @@ def _reasons(reports: Sequence[ShardReport], *, rejected: StoragePath) -> str:
 
 
 def _example(reason: str, *, rejected: StoragePath) -> str:
+    """The id and the message of the first utterance in the tables that was rejected for this reason."""
     for path in sorted(rejected.glob("*.parquet"), key=lambda path: path.name):
         for row in read_table(path, schema=REJECTED).to_pylist():
             if row["reason"] == reason:

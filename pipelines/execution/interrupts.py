@@ -28,9 +28,10 @@ def is_interrupted() -> bool:
 
 @contextlib.contextmanager
 def interrupts_recorded() -> Iterator[None]:
-    """Remember every SIGINT until the end of the block, and then handle the signal as usual.
+    """From now on, remember every SIGINT before it is handled as usual.
 
-    Some time after the first one, worker processes are killed that did not end by themselves.
+    Worker processes that have not ended GRACE_S after the first SIGINT are killed. So are those that are left when an
+    interrupted block ends.
     """
     _INTERRUPTED.clear()
     is_over = threading.Event()

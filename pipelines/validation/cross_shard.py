@@ -17,6 +17,7 @@ from pipelines.build.splits import text_key
 from pipelines.validation.findings import Finding, Findings
 from shared.hashing import stable_hash
 from shared.layout import Layout, ShardName
+from shared.messages import first_few
 from shared.tables import MANIFEST, read_table
 
 KEY_BYTES = 16
@@ -168,8 +169,7 @@ def _findings(kind: str, digests: dict[bytes, list[str]], *, layout: Layout, sha
     rows_by_hash = _rows_with_hashes(kind, digests, layout=layout, shard_name=shard_name)
     for digest, holders in sorted(digests.items()):
         kind_text = {ID: "its id", RECORDING: "its recording", TEXT: "its text"}[kind]
-        others = f" and {len(holders) - MAX_NAMED} more" if len(holders) > MAX_NAMED else ""
-        message = f"{kind_text} occurs {'twice ' * (kind == ID)}in {', '.join(holders[:MAX_NAMED])}{others}"
+        message = f"{kind_text} occurs {'twice ' * (kind == ID)}in {first_few(holders, most=MAX_NAMED)}"
         if kind == TEXT:
             message += ", but text_leaks states the opposite"
         for index, name in rows_by_hash.get(digest, [(None, None)]):

@@ -64,3 +64,8 @@ CONVENTIONS: Mapping[str, Convention] = {
     "tgk_Cyrl": _cardinals_only("tg"),
     "vie_Latn": _cardinals_only("vi"),
 }
+
+
+def has_number_words(language: str) -> bool:
+    """True if there is a rule that writes the numbers of a language (FLORES-200 code) in words."""
+    return language in CONVENTIONS and bool(CONVENTIONS[language].words)

@@ -18,7 +18,7 @@ ALL = [block for page in PAGES for block in blocks(page)]
 
 @pytest.fixture(scope="module")
 def checks(request: pytest.FixtureRequest, make_workplace: Callable[[], Path]) -> Iterator[dict[Path, Future[None]]]:
-    """The checks of the chosen pages, of which two run at a time: a page waits for processes nearly all the time."""
+    """The checks of the chosen pages; two pages are checked at a time, in threads that wait for their commands."""
     calls = [getattr(item, "callspec", None) for item in request.session.items]
     chosen = [call.params["page"] for call in calls if call is not None and "page" in call.params]
     with ThreadPoolExecutor(max_workers=2) as executor:

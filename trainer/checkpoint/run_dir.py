@@ -148,9 +148,9 @@ def _check_same(old: RunInfo, new: RunInfo, *, run: Path, data: StoragePath) -> 
             f"{run}: trained with another vocabulary than that of {data}; train into another RUN, which may begin with "
             f"its weights: init_from={run}"
         )
-    there, here = _weight_settings(old), _weight_settings(new)
-    if changed := [name for name in there if there[name] != here[name]]:
-        fields = ", ".join(f"model.{name} is {there[name]} there and {here[name]} here" for name in changed)
+    of_run, asked = _weight_settings(old), _weight_settings(new)
+    if changed := [name for name in of_run if of_run[name] != asked[name]]:
+        fields = ", ".join(f"model.{name} is {of_run[name]}, the config has {asked[name]}" for name in changed)
         raise UserError(f"{run}: holds another model: {fields}; train into another RUN")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shared.errors import UserError
+from shared.messages import first_few
 from trainer.config.speech_bounds import MAX_CHARACTERS
 
 MAX_LINES = 1_000_000
@@ -54,8 +55,7 @@ def read_lines(path: Path, *, log: Callable[[str], object] = warnings.warn) -> l
     _check_ids(lines, path=path)
     empty = [line.id for line in rows if not line.text]
     if empty and path.suffix.lower() in TABLES:
-        more = f" and {len(empty) - MAX_NAMED} more" if len(empty) > MAX_NAMED else ""
-        log(f"{path}: no text for {', '.join(empty[:MAX_NAMED])}{more}")
+        log(f"{path}: no text for {first_few(empty, most=MAX_NAMED)}")
     return lines
 
 

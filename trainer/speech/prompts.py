@@ -12,6 +12,7 @@ import numpy as np
 from preprocess.tokens import Tokenizer
 from preprocess.verbalize import words_with_digits
 from shared.errors import UserError
+from shared.messages import first_few
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.speech_bounds import MAX_TAIL_S
@@ -109,8 +110,8 @@ class PromptMaker:
 def _log_digits(pieces: Sequence[TextPiece], *, language: str, log: Callable[[str], object]) -> None:
     words = list(dict.fromkeys(word for piece in pieces for word in words_with_digits(piece.text, language=language)))
     if words:
-        more = f" and {len(words) - MAX_NAMED} more" if len(words) > MAX_NAMED else ""
-        log(f"the text: no rule reads {' '.join(words[:MAX_NAMED])}{more}; write such words as they are spoken")
+        named = first_few(words, most=MAX_NAMED, separator=" ")
+        log(f"the text: no rule reads {named}; write such words as they are spoken")
 
 
 def open_tokenizer(location: str | None, *, info: RunInfo, run: Path) -> Tokenizer:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from preprocess.text import prepare_text, spoken_characters
 from shared.errors import UserError
 from shared.languages import resolve_language
+from shared.messages import first_few
 from shared.vocabulary import Vocabulary
 from trainer.config.speech_bounds import MAX_CHARACTERS
 from trainer.speech.sentences import TextPiece, split_text
@@ -68,8 +69,7 @@ def _without_words(text: str) -> str:
     named = [name for name in names if name]
     if not named:
         return "nothing is left of it after text preparation"
-    more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
-    return f"no letter or digit in it, only {', '.join(named[:MAX_NAMED])}{more}"
+    return f"no letter or digit in it, only {first_few(named, most=MAX_NAMED)}"
 
 
 def _trained_language(language: str | None, *, languages: Sequence[str], run: Path) -> str:

@@ -19,6 +19,7 @@ from rich.progress import Progress
 
 from shared.errors import UserError
 from shared.files import write_bytes
+from shared.messages import first_few
 from trainer.speech.lines import Line
 from trainer.speech.options import SpeechOptions
 from trainer.speech.request import SynthesisRequest, prepare_request
@@ -100,8 +101,8 @@ class LinesSpeaker:
         listed = {str(row["file"]) for row in rows.values()} - {task.file for task in tasks}
         others = sorted(name for name in listed if (self._out / name).is_file())
         if others:
-            more = f" and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""
-            log(f"{self._out}: not of these texts, left by earlier ones: {', '.join(others[:MAX_NAMED])}{more}")
+            named = first_few(others, most=MAX_NAMED)
+            log(f"{self._out}: not of these texts, left by earlier ones: {named}")
 
     def _task(self, line: Line, *, language: str | None, suffix: str) -> _Task:
         try:
@@ -200,6 +201,5 @@ def result_lines(result: LinesResult, *, out: Path) -> Iterator[str]:
     """What was spoken, and which texts are implausible, for a user."""
     yield f"{out}: {result.spoken} texts spoken, {result.duration_s:.1f} s; {result.skipped} were there already"
     if result.implausible:
-        named = ", ".join(result.implausible[:MAX_NAMED])
-        more = f" and {len(result.implausible) - MAX_NAMED} more" if len(result.implausible) > MAX_NAMED else ""
-        yield f"may not be what the text says ({MANIFEST} tells why): {named}{more}"
+        named = first_few(result.implausible, most=MAX_NAMED)
+        yield f"may not be what the text says ({MANIFEST} tells why): {named}"

@@ -43,14 +43,11 @@ class CopySynthesis:
         self._log_mel = LogMel(dataset.info.contract.features)
         self.clips = _read_clips(dataset, count=clips, log_mel=self._log_mel, mels=mels)
 
-    def synthesize(self, generator: Generator) -> list[np.ndarray]:
-        """The samples [S] of each clip's mel."""
-        return [generator.call(tf.constant(clip.input_mel[None]))[0].numpy() for clip in self.clips]
-
     def compare(self, generator: Generator) -> list[CopiedClip]:
         """The sound that the generator makes of each clip's mel, and how far its own mel is from the clip's."""
         found = []
-        for clip, sound in zip(self.clips, self.synthesize(generator), strict=True):
+        for clip in self.clips:
+            sound = generator.call(tf.constant(clip.input_mel[None]))[0].numpy()
             mel = self._log_mel(tf.constant(sound)).numpy()
             frames = min(len(mel), len(clip.mel))
             distance_db = DB_PER_NEPER * float(np.abs(mel[:frames] - clip.mel[:frames]).mean())

@@ -86,8 +86,8 @@ def test_the_tokenizer_may_have_moved(run: Path, dataset: Dataset) -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"size": "tiny"}, "model.size is pico there and tiny here"),
-        ({"frames_per_step": 2}, "model.frames_per_step is 4 there and 2 here"),
+        ({"size": "tiny"}, "model.size is pico, the config has tiny"),
+        ({"frames_per_step": 2}, "model.frames_per_step is 4, the config has 2"),
     ],
 )
 def test_another_model_is_refused_by_the_settings_that_differ(
