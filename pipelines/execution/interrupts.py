@@ -7,6 +7,7 @@ that waits for the worker's end, and would wait for work forever: such workers a
 from __future__ import annotations
 
 import contextlib
+import logging
 import signal
 import threading
 import types
@@ -19,6 +20,9 @@ GRACE_S = 3.0  # in which the runner disconnects workers that prepare utterances
 CHECK_EVERY_S = 0.5
 
 _INTERRUPTED = threading.Event()
+
+# It logs a traceback for each worker that cannot be closed: one whose start the interrupt cut short.
+_CLOSING_LOG = logging.getLogger("apache_beam.runners.portability.fn_api_runner.worker_handlers")
 
 
 def is_interrupted() -> bool:
@@ -34,6 +38,7 @@ def interrupts_recorded() -> Iterator[None]:
     interrupted block ends.
     """
     _INTERRUPTED.clear()
+    _CLOSING_LOG.disabled = False
     is_over = threading.Event()
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _handle)
@@ -48,6 +53,7 @@ def interrupts_recorded() -> Iterator[None]:
 
 def _handle(number: int, frame: types.FrameType | None) -> None:
     _INTERRUPTED.set()
+    _CLOSING_LOG.disabled = True
     signal.default_int_handler(number, frame)
 
 
