@@ -9,9 +9,11 @@ import sys
 from collections.abc import Iterator
 
 # TensorFlow tries to read a kept program as text before it reads it as what it is. On a processor with AVX-512 it warns
-# that the processor lacks "prefer-no-gather" and "prefer-no-scatter", which are preferences of the compiler.
+# that the processor lacks "prefer-no-gather" and "prefer-no-scatter", which are preferences of the compiler. There
+# oneDNN is in use: TensorFlow says so, and at the first operation on float16, that oneDNN has none for it.
 _NOTES = (
     r"absl::InitializeLog\(\) is called|Could not find cuda drivers|failed call to cuInit"
+    r"|oneDNN custom operations are on|oneDNN supports DT_HALF only on"
     r"|Error parsing text-format tensorflow\.XlaSerializedCacheEntry"
     r"|Target machine feature \+prefer-no-(gather|scatter) is not"
 )

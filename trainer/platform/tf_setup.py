@@ -65,6 +65,8 @@ def start_tensorflow(
                 tf.config.experimental.set_memory_growth(gpu, True)
             if init_devices:
                 tf.config.list_logical_devices()
+                with tf.device("CPU"):
+                    tf.zeros([1], tf.float16)  # the first operation on float16 writes a note
             else:
                 tf.config.list_physical_devices()
     return allocator

@@ -21,6 +21,8 @@ from trainer.platform.log_filter import hide_notes
 
 with hide_notes():
     os.write(2, b"I0000 cudart_stub.cc:31] Could not find cuda drivers on your machine\\n")
+    os.write(2, b"I0000 port.cc:153] oneDNN custom operations are on. You may see slightly different results\\n")
+    os.write(2, b"E0000 util.cc:131] oneDNN supports DT_HALF only on platforms with AVX-512. Falling back\\n")
     os.write(2, b"E0000 cpu_aot_loader.cc] Target machine feature +prefer-no-gather is not  supported on the host\\n")
     os.write(2, b"E0000 cpu_aot_loader.cc] Target machine feature +avx512f is not  supported on the host\\n")
     os.write(2, b"W0000 gpu_device.cc] Cannot dlopen some GPU libraries\\nF0000 cuda_driver.cc] all is lost")
