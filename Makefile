@@ -29,7 +29,7 @@ BENCHES ?= quality memory build growth duplicates scale validation loader waitin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup preprocess download corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
-.PHONY: docs docs-serve diagrams inspect-input profile train vocoder vocoder-mels monitor evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-docs test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
+.PHONY: docs docs-serve diagrams inspect-input profile tune train vocoder vocoder-mels monitor evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-docs test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +95,10 @@ inspect-input: $(READY)  ## show batch shapes, padding and sampling of a trainin
 profile: $(READY)  ## measure the time of each batch shape, and record a profile: CONFIG= DATA= OUT=runs/sample/profile ARGS=
 	$(BIN)/myxtts-train profile $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) \
 	  --out $(call path,$(if $(filter file,$(origin OUT)),$(RUN)/profile,$(OUT))) $(ARGS)
+
+tune: $(READY)  ## choose settings by trials of the step on this machine, and write a config: CONFIG= DATA= OUT=tuned.yaml ARGS=--raise-batch
+	$(BIN)/myxtts-train tune $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) \
+	  --out $(call path,$(if $(filter file,$(origin OUT)),tuned.yaml,$(OUT))) $(ARGS)
 
 train: $(READY)  ## train a model, from its last checkpoint if there is one: CONFIG= DATA= RUN= ARGS=
 	$(BIN)/myxtts-train train $(call path,$(or $(CONFIG),configs/train_sample.yaml)) --data $(call path,$(DATA)) --run $(call path,$(RUN)) $(ARGS)

@@ -47,7 +47,7 @@ def test_make_takes_names_with_spaces_and_names_at_home(given: str, taken: str) 
 @pytest.mark.parametrize(
     ("target", "takes"),
     [
-        *((one, "CONFIG DATA") for one in ("preprocess", "repair", "replay", "inspect-input", "profile")),
+        *((one, "CONFIG DATA") for one in ("preprocess", "repair", "replay", "inspect-input", "profile", "tune")),
         *((one, "DATA") for one in ("validate", "trace", "report")),
         *((one, "RUN") for one in ("monitor", "synthesize", "export")),
         *((one, "RUN DATA") for one in ("doctor", "evaluate", "evaluate-speech", "vocoder-mels")),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from shared.config import load_config
+from shared.config import load_config, read_yaml
 from shared.errors import UserError
 from shared.locks import read_lock
 from trainer.command_line import run_command
@@ -179,6 +179,40 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
             return
         profiler.record(steps=steps, log=_log)
         click.echo(f"recorded: {out}/plugins/profile; to look at it: pip install xprof; xprof --logdir {out}")
+
+
+@cli.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("overrides", nargs=-1)
+@_data
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The config to write.")
+@click.option(
+    "--steps", type=click.IntRange(1, 1000), default=10, show_default=True, help="Steps in a row that are timed."
+)
+@click.option("--raise-batch", is_flag=True, help="Allow a larger batch than CONFIG's, where it is faster.")
+def tune(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps: int, raise_batch: bool) -> None:
+    """Choose by trials how training with CONFIG uses this host best, and write a config with these choices.
+
+    Chosen are precision, rematerialisation, microbatches, batch shapes, chunks and parallel reads. OVERRIDES, such as
+    model.precision=float32, keep their values. Each trial compiles the training step in a process of its own.
+    """
+    if parse_tf_config(os.environ.get("TF_CONFIG")) is not None:
+        raise UserError("TF_CONFIG is set: tuning measures one host only; run it with `env -u TF_CONFIG`")
+    load_config(config, of=TrainConfig, overrides=overrides)
+    document = TrainConfig.overridden(read_yaml(config), words=overrides)
+    from rich.console import Console
+
+    from trainer.tools.tune import Tuner
+    from trainer.tools.tuned_config import check_config_path, trials_table, write_tuned_config
+
+    check_config_path(out)
+    fixed = [word.partition("=")[0] for word in overrides]
+    tuned = Tuner(document=document, fixed=fixed, data=data, steps=steps, raise_batch=raise_batch, log=_log).tune()
+    write_tuned_config(tuned, path=out, source=config, data=data)
+    Console(highlight=False).print(trials_table(tuned))
+    for line in (*map(str, tuned.choices), *tuned.lines):
+        click.echo(line)
+    click.echo(f"{out}: a config with these choices")
 
 
 @cli.command()

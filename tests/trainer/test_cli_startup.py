@@ -43,6 +43,7 @@ def run(*words: str, code: int) -> tuple[str, set[str]]:
         (["train", CONFIG, "--data", "d", "--run", "r", "stepz=1"], 2, "stepz: unknown key"),
         (["inspect-input", CONFIG, "--data", "d", "input.reders=1"], 2, "input.reders: unknown key"),
         (["profile", CONFIG, "--data", "d", "--out", "o", "steps=0"], 2, "steps: "),
+        (["tune", CONFIG, "--data", "d", "--out", "o", "input.reders=1"], 2, "input.reders: unknown key"),
         (["train", "configs/nowhere.yaml", "--data", "d", "--run", "r"], 2, "cannot read the config"),
         (["vocoder", "--help"], 0, "convert"),
         (["vocoder", "train", "configs/vocoder_sample.yaml", "--data", "d", "--run", "r", "stepz=1"], 2, "unknown key"),

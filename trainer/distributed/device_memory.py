@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -35,6 +36,18 @@ def translate_oom(step: Callable[[Batch], T], batch: Batch) -> T:
         if not is_out_of_memory(error):
             raise
         raise OutOfMemory(bucket_of(batch)) from error
+
+
+@contextlib.contextmanager
+def ignore_oom() -> Iterator[None]:
+    """End the block silently if something in it does not fit into memory."""
+    try:
+        yield
+    except OutOfMemory:
+        return
+    except tf.errors.OpError as error:
+        if not is_out_of_memory(error):
+            raise
 
 
 def translate_oom_in_input(batches: Iterator[Batch]) -> Iterator[Batch]:

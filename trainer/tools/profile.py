@@ -13,7 +13,7 @@ import contextlib
 import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,20 +25,23 @@ from trainer.checkpoint.checkpoint import copy_to_host, named_variables
 from trainer.checkpoint.pretrained import prepare_run
 from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_types import Bucket
-from trainer.data.distributed_input import local_values
+from trainer.data.plan import Plan
 from trainer.data.position import Position
 from trainer.distributed.collectives import Hosts
-from trainer.distributed.device_memory import OutOfMemory, bucket_of, full_batch, translate_oom, translate_oom_in_input
+from trainer.distributed.device_memory import (
+    OutOfMemory,
+    full_batch,
+    ignore_oom,
+    translate_oom,
+    translate_oom_in_input,
+)
 from trainer.distributed.devices import Batch, Devices
-from trainer.platform.tf_errors import is_out_of_memory
 from trainer.tools.flops import step_flops
+from trainer.tools.input_speed import input_over_steps
 from trainer.training.components import TrainComponents
+from trainer.training.data_module import DataModule
 from trainer.training.memory_probe import restore_variables
 from trainer.training.train_step import EvalStep
-
-# The input is measured alone for the first number of seconds, then until the first batch of a chunk, because a chunk is
-# read as a whole; it ends at the second number in any case.
-INPUT_S, MOST_INPUT_S = 3.0, 60.0
 
 MOST_RECORDED = 20  # steps; TensorBoard cuts longer recordings or takes minutes to open them
 
@@ -102,8 +105,8 @@ class Profiler:
     def __init__(self, config: TrainConfig, *, dataset: Dataset, out: Path):
         """Raises UserError if the dataset has nothing to train on."""
         self._config, self._dataset, self._out = config, dataset, out
-        info = prepare_run(out, config=config, dataset=dataset)
-        self._components = TrainComponents(config, dataset=dataset, run=out, info=info, hosts=Hosts())
+        self._info = prepare_run(out, config=config, dataset=dataset)
+        self._components = TrainComponents(config, dataset=dataset, run=out, info=self._info, hosts=Hosts())
         self._devices, self._feed = self._components.devices, self._components.data
         self._specs = self._feed.train.element_spec, self._feed.validation.element_spec
         self._evaluation = EvalStep(self._components.model, losses=config.loss, seed=config.seed, xla=config.xla)
@@ -120,17 +123,53 @@ class Profiler:
             UserError: no shape fits into memory, or the data cannot be read.
         """
         log("the first batch")
-        next(self._batches(log=log))  # unreadable data are reported before anything is compiled
+        next(self._batches(self._feed, log=log))  # unreadable data are reported before anything is compiled
         shapes = tuple(self._shape_costs(steps=steps, log=log))
         if not any(one.fits for one in shapes):
             raise UserError("no shape fits into memory: lower model.size or input.max_frames, or free the device")
-        over_steps = None
-        if all(one.fits for one in shapes):
-            log("the input alone")
-            with _ignore_oom():
-                over_steps = self._input_over_steps({one.bucket: one.step_s for one in shapes}, log=log)
+        over_steps = self.input_over_steps(shapes, log=log)
         names, count = str(self._devices), self._devices.count
         return Profile(names, count, shapes, over_steps, self._config.steps, self._feed.stores_mels)
+
+    @property
+    def devices(self) -> int:
+        return self._devices.count
+
+    @property
+    def plan(self) -> Plan:
+        return self._feed.plan
+
+    def largest_step(self, *, steps: int, rows: int) -> ShapeCost:
+        """Measure the last shape of the plan, that of the longest clips; the fastest of some rows of steps counts."""
+        bucket = self._feed.plan.buckets[-1]
+        cost = ShapeCost(bucket, 0, fits=False)
+        _start_compiler(xla=self._config.xla)
+        with ignore_oom():
+            cost, *more = (self._step_cost(bucket, steps=steps) for _ in range(rows))
+            cost = cost._replace(step_s=min(one.step_s for one in (cost, *more)))
+        return cost
+
+    def input_over_steps(
+        self, shapes: Sequence[ShapeCost], *, log: Callable[[str], object], num_parallel_reads: int | None = None
+    ) -> float | None:
+        """The speed of the input relative to the steps; None if a shape or a batch does not fit into memory.
+
+        Args:
+            num_parallel_reads: instead of the setting's.
+        """
+        if not all(one.fits for one in shapes):
+            return None
+        feed = self._feed if num_parallel_reads is None else self._feed_with(num_parallel_reads)
+        log(f"the input alone{'' if num_parallel_reads is None else f', {num_parallel_reads} parallel reads'}")
+        with ignore_oom():
+            step_s = {one.bucket: one.step_s for one in shapes}
+            return input_over_steps(self._batches(feed, log=log), feed=feed, step_s=step_s)
+        return None
+
+    def _feed_with(self, num_parallel_reads: int) -> DataModule:
+        changed = self._config.input.model_copy(update={"num_parallel_reads": num_parallel_reads})
+        config = self._config.model_copy(update={"input": changed})
+        return DataModule(config, dataset=self._dataset, run=self._out, info=self._info, devices=self._devices.count)
 
     def record(self, *, steps: int, log: Callable[[str], object]) -> None:
         """Record steps, and one more for each prefetched batch, for TensorBoard's profiler in OUT/plugins/profile.
@@ -140,7 +179,7 @@ class Profiler:
         """
         steps = min(steps, MOST_RECORDED) + self._config.input.prefetch_batches
         log(f"recording {steps} steps")
-        batches = _without_positions(self._batches(log=log))
+        batches = _without_positions(self._batches(self._feed, log=log))
         try:
             self._train([next(batches)])
             with _recording(self._out):
@@ -159,7 +198,7 @@ class Profiler:
         for number, bucket in enumerate(self._feed.plan.buckets):
             log(f"shape {number + 1} of {len(trained)}, {bucket} (clips×frames×tokens): compiling, {steps} steps")
             cost = ShapeCost(bucket, 0, fits=False)
-            with _ignore_oom():
+            with ignore_oom():
                 judged_s = self._validation_compile_s(bucket) if judged[number] else 0.0
                 stepped = self._step_cost(bucket, steps=steps)
                 cost = stepped._replace(compile_s=stepped.compile_s + judged_s)
@@ -185,8 +224,8 @@ class Profiler:
 
         return max(0.0, _elapsed_s(judge) - _elapsed_s(judge))
 
-    def _batches(self, *, log: Callable[[str], object]) -> Iterator[Batch]:
-        return translate_oom_in_input(self._devices.batches(self._feed.train, Position(), log=log))
+    def _batches(self, feed: DataModule, *, log: Callable[[str], object]) -> Iterator[Batch]:
+        return translate_oom_in_input(self._devices.batches(feed.train, Position(), log=log))
 
     def _train(self, batches: Iterable[Batch]) -> None:
         """Train on the batches; returns when the devices have done the last step."""
@@ -195,39 +234,6 @@ class Profiler:
             with tf.profiler.experimental.Trace("train", step_num=number, _r=1):
                 values = self._components.train_on(batch)
         values["loss"].numpy()
-
-    def _input_over_steps(self, step_s: dict[Bucket, float], *, log: Callable[[str], object]) -> float:
-        """The time of the steps for the batches of some chunks, relative to the time in which the input yields them."""
-        batches = self._batches(log=log)
-        chunk, computed_s, start_s = None, 0.0, 0.0
-        for batch in batches:
-            local_values(batch["frames"])[0].numpy()  # blocks until the batch is on the device
-            if chunk is None:
-                start_s = time.perf_counter()
-            elapsed_s = time.perf_counter() - start_s
-            is_over = elapsed_s >= INPUT_S and _chunk_of(batch) != chunk
-            if is_over or elapsed_s >= MOST_INPUT_S:
-                break
-            chunk = _chunk_of(batch)
-            computed_s += step_s[self._feed.planned_bucket(bucket_of(batch))]
-        return computed_s / elapsed_s
-
-
-def _chunk_of(batch: Batch) -> tuple[int, ...]:
-    """Epoch and chunk."""
-    return tuple(map(int, batch["next"][:2]))
-
-
-@contextlib.contextmanager
-def _ignore_oom() -> Iterator[None]:
-    """End the block silently if a batch does not fit into memory."""
-    try:
-        yield
-    except OutOfMemory:
-        return
-    except tf.errors.OpError as error:
-        if not is_out_of_memory(error):
-            raise
 
 
 def _without_positions(batches: Iterator[Batch]) -> Iterator[Batch]:

@@ -28,6 +28,7 @@ from trainer.data.inspection import inspect_input
 from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import OutOfMemory, bucket_of
 from trainer.distributed.devices import Devices
+from trainer.tools import input_speed
 from trainer.tools import profile as profiling
 from trainer.tools.flops import step_flops
 from trainer.tools.profile import Profile, Profiler, ShapeCost
@@ -40,7 +41,7 @@ CONFIG = "configs/train_sample.yaml"
 @pytest.fixture
 def _narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SIZES, "pico", NARROW)
-    monkeypatch.setattr(profiling, "INPUT_S", 0.2)
+    monkeypatch.setattr(input_speed, "INPUT_S", 0.2)
 
 
 @pytest.fixture
@@ -311,7 +312,7 @@ def test_the_input_is_judged_by_whole_chunks_and_the_steps_that_their_batches_ta
     profiler = Profiler(load_config(CONFIG, of=TrainConfig), dataset=Dataset.open(data), out=tmp_path)
     short, long = profiler._feed.plan.buckets
 
-    def batches(**_: object) -> Iterator[dict[str, tf.Tensor]]:
+    def batches(*_: object, **__: object) -> Iterator[dict[str, tf.Tensor]]:
         for number in itertools.count():
             clock.now_s += 0.01 if number % 60 else 0.01 + read_s
             taken.append(number)
@@ -324,9 +325,10 @@ def test_the_input_is_judged_by_whole_chunks_and_the_steps_that_their_batches_ta
             }
 
     monkeypatch.setattr(profiler, "_batches", batches)
-    monkeypatch.setattr(profiling, "time", clock)
-    monkeypatch.setattr(profiling, "INPUT_S", 3.05)
-    found = profiler._input_over_steps({short: 0.05, long: 0.15}, log=print)
+    monkeypatch.setattr(input_speed, "time", clock)
+    monkeypatch.setattr(input_speed, "INPUT_S", 3.05)
+    shapes = [ShapeCost(short, 1, True, step_s=0.05), ShapeCost(long, 1, True, step_s=0.15)]
+    found = profiler.input_over_steps(shapes, log=print)
     assert found == pytest.approx(60 * 0.1 / (60 * 0.01 + read_s))
     assert taken[-1] == 60 * chunks
 

@@ -1,0 +1,43 @@
+"""Trials for `myxtts-train tune`, each in a process of its own, so that a trial without memory ends only itself."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from shared.errors import UserError
+from trainer.config.train_config import TrainConfig
+
+# how a process ends that gets no more memory: killed by the system, or by itself
+NO_MEMORY_SIGNALS = {signal.SIGKILL, signal.SIGABRT}
+
+
+def run_trial(trial: Literal["step", "run"], *, config: TrainConfig, data: Path, steps: int) -> Mapping[str, Any]:
+    """Run a trial and return its facts; `fits` is False where memory did not suffice.
+
+    Raises:
+        UserError: the settings or the data are wrong.
+        RuntimeError: the process failed for another reason; its standard error, which is this process's, says why.
+    """
+    document = config.model_dump(mode="json")
+    request = {"trial": trial, "config": document, "data": str(data), "steps": steps}
+    ended = subprocess.run(
+        [sys.executable, "-m", "trainer.tools.tuning_process"],
+        input=json.dumps(request),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    facts: dict[str, Any] = {"fits": False}
+    for line in ended.stdout.splitlines():
+        facts |= json.loads(line)
+    if "error" in facts:
+        raise UserError(facts["error"])
+    if ended.returncode and -ended.returncode not in NO_MEMORY_SIGNALS:
+        raise RuntimeError(f"a trial ended with exit code {ended.returncode}")
+    return facts
