@@ -4,7 +4,7 @@
     python -m tests.trainer.stream_process memory DATA EPOCHS SETTINGS
 
 `rows` appends a line `[next, rows, sha256 of the batch]` for each batch, from a position on. `memory` prints the
-most resident memory that it had at a batch of each epoch, in MiB. SETTINGS is JSON.
+least memory that was in use in each epoch, in MiB: between chunks, where the fewest batches are held. SETTINGS is JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import ctypes
 import hashlib
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from trainer.platform.tf_import import import_tensorflow
 
 # TensorFlow is imported after the allocator was tuned, as in training
 CONTENT = ("mel", "frames", "tokens", "token_counts", "rows")
+HEAP_FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
 
 
 def write_rows(data: str, out: str, until: str, settings: str, *position: str) -> None:
@@ -49,23 +49,30 @@ def print_memory(data: str, until: str, settings: str) -> None:
     from tests.trainer.batches import make_stream, until_epoch
 
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
-    epoch = 0
-    for batch in until_epoch(stream, int(until) + 1):
-        if (number := int(batch["next"][0])) > epoch:
-            epoch = number
-            print(live_mib(), flush=True)
+    epoch, sizes_mib = 0, []
+    for number, batch in enumerate(until_epoch(stream, int(until) + 1)):
+        if number % 20 == 0:
+            sizes_mib.append(live_mib())
+        if int(batch["next"][0]) > epoch:
+            print(min(sizes_mib), flush=True)
+            epoch, sizes_mib = epoch + 1, []
+
+
+class Heap(ctypes.Structure):
+    """glibc's `struct mallinfo2`."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in HEAP_FIELDS]
 
 
 def live_mib() -> float:
-    """Memory in use, without what the allocator keeps for later: that depends on what else the machine does."""
-    ctypes.CDLL(None).malloc_trim(0)
-    return resident_mib()
+    """Memory that is allocated and not freed; unlike resident memory, it does not depend on fragments and threads.
 
-
-def resident_mib() -> float:
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    (kib,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
-    return int(kib) / 1024
+    Python's objects are counted if it was started with PYTHONMALLOC=malloc.
+    """
+    library = ctypes.CDLL(None)
+    library.mallinfo2.restype = Heap
+    heap = library.mallinfo2()
+    return (heap.uordblks + heap.hblkhd) / 2**20
 
 
 if __name__ == "__main__":
