@@ -205,13 +205,13 @@ def tune(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps:
     from trainer.tools.tune import Tuner
     from trainer.tools.tuned_config import check_config_path, trials_table, write_tuned_config
 
-    check_config_path(out)
-    fixed = [word.partition("=")[0] for word in overrides]
-    tuned = Tuner(document=document, fixed=fixed, data=data, steps=steps, raise_batch=raise_batch, log=_log).tune()
-    write_tuned_config(tuned, path=out, source=config, data=data)
+    check_config_path(out, data=data)
+    given = TrainConfig.overridden({}, words=overrides)
+    tuned = Tuner(document=document, given=given, data=data, steps=steps, raise_batch=raise_batch, log=_log).tune()
     Console(highlight=False).print(trials_table(tuned))
     for line in (*map(str, tuned.choices), *tuned.lines):
         click.echo(line)
+    write_tuned_config(tuned, path=out, source=config, data=data)
     click.echo(f"{out}: a config with these choices")
 
 

@@ -25,6 +25,15 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def memory_bytes() -> int:
+    """Return the memory that this process may use: the machine's, or less if a control group limits it."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        return min(machine, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):  # ValueError: max
+        return machine
+
+
 def has_cpu_quota() -> bool:
     """Return whether a control group limits the CPU time of this process, as in a container with fewer cores."""
     try:

@@ -101,7 +101,7 @@ def check_data(trained: RunInfo, *, dataset: Dataset, run: Path, ignored: frozen
         ignored: fields of the contract that may differ.
     """
     data = dataset.layout.root
-    differences = contract_differences(trained.contract, dataset.info.contract)
+    differences = contract_differences(trained.contract, dataset.info.contract.acoustic)
     if differences := {key: values for key, values in differences.items() if key not in ignored}:
         fields = "; ".join(f"{key} is {there}, the run has {here}" for key, (here, there) in differences.items())
         raise UserError(

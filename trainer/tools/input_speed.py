@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 
+from shared.dataset import Dataset
 from trainer.data.bucket_types import Bucket
 from trainer.data.distributed_input import local_values
 from trainer.distributed.device_memory import bucket_of
@@ -35,6 +37,16 @@ def input_over_steps(batches: Iterator[Batch], *, feed: DataModule, step_s: Mapp
         chunk = _chunk_of(batch)
         computed_s += step_s[feed.planned_bucket(bucket_of(batch))]
     return computed_s / elapsed_s
+
+
+def forget_cached(dataset: Dataset) -> None:
+    """Ask the system to drop the training shards from its page cache."""
+    for shard in dataset.info.shards_of("train"):
+        file = os.open(str(dataset.layout.shard(shard.name)), os.O_RDONLY)
+        try:
+            os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(file)
 
 
 def _chunk_of(batch: Batch) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from trainer.checkpoint.checkpoint import copy_to_host, named_variables
 from trainer.checkpoint.pretrained import prepare_run
+from trainer.checkpoint.run_dir import run_vocabulary
 from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_types import Bucket
 from trainer.data.plan import Plan
@@ -42,6 +43,11 @@ from trainer.training.components import TrainComponents
 from trainer.training.data_module import DataModule
 from trainer.training.memory_probe import restore_variables
 from trainer.training.train_step import EvalStep
+
+
+class NoShapeFits(UserError):
+    """No batch shape fits into memory."""
+
 
 MOST_RECORDED = 20  # steps; TensorBoard cuts longer recordings or takes minutes to open them
 
@@ -120,20 +126,17 @@ class Profiler:
         """Measure each shape in some steps, then the input; `log` receives a line before each part.
 
         Raises:
-            UserError: no shape fits into memory, or the data cannot be read.
+            NoShapeFits: what it says.
+            UserError: the data cannot be read.
         """
         log("the first batch")
         next(self._batches(self._feed, log=log))  # unreadable data are reported before anything is compiled
         shapes = tuple(self._shape_costs(steps=steps, log=log))
         if not any(one.fits for one in shapes):
-            raise UserError("no shape fits into memory: lower model.size or input.max_frames, or free the device")
+            raise NoShapeFits("no shape fits into memory: lower model.size or input.max_frames, or free the device")
         over_steps = self.input_over_steps(shapes, log=log)
         names, count = str(self._devices), self._devices.count
         return Profile(names, count, shapes, over_steps, self._config.steps, self._feed.stores_mels)
-
-    @property
-    def devices(self) -> int:
-        return self._devices.count
 
     @property
     def plan(self) -> Plan:
@@ -169,7 +172,14 @@ class Profiler:
     def _feed_with(self, num_parallel_reads: int) -> DataModule:
         changed = self._config.input.model_copy(update={"num_parallel_reads": num_parallel_reads})
         config = self._config.model_copy(update={"input": changed})
-        return DataModule(config, dataset=self._dataset, run=self._out, info=self._info, devices=self._devices.count)
+        return DataModule(
+            config,
+            dataset=self._dataset,
+            run=self._out,
+            info=self._info,
+            devices=self._devices.count,
+            vocabulary=run_vocabulary(self._info, dataset=self._dataset),
+        )
 
     def record(self, *, steps: int, log: Callable[[str], object]) -> None:
         """Record steps, and one more for each prefetched batch, for TensorBoard's profiler in OUT/plugins/profile.

@@ -46,15 +46,20 @@ def profile_lines(profile: Profile) -> Iterator[str]:
     for one in profile.shapes:
         if not one.fits:
             yield f"{one.bucket} does not fit into memory: {_what_training_does(one, devices=profile.device_count)}"
+    yield (
+        "settings for the choice of the number of shapes: "
+        f"input.costs.compile_s={profile.compile_s:.3g} input.costs.step_s_per_1000_frames={profile.frames_s:.3g}"
+    )
+    yield from run_lines(profile)
+
+
+def run_lines(profile: Profile) -> Iterator[str]:
+    """How long a run would take, and whether it would wait for the input."""
     if profile.epoch_s is not None and profile.run_s is not None:
         yield (
             f"epoch 0: {profile.batches:,} batches, {_duration(profile.epoch_s)}; {profile.steps:,} steps: "
             f"{_duration(profile.run_s)}, without compilation, validation and checkpoints"
         )
-    yield (
-        "settings for the choice of the number of shapes: "
-        f"input.costs.compile_s={profile.compile_s:.3g} input.costs.step_s_per_1000_frames={profile.frames_s:.3g}"
-    )
     if profile.input_over_steps is not None:
         yield f"the input alone: {profile.input_over_steps:.1f} times as fast as the steps{_advice(profile)}"
 

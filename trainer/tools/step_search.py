@@ -1,6 +1,6 @@
 """Search, by trials, for the settings with which a training step takes the most frames per second.
 
-each precision ── the whole batch at once; in as few parts as fit; twice as many parts while that is faster
+each precision ── the batch in as few parts as fit into memory, then in more parts while that is faster
                └─ the same with rematerialisation, if the whole batch does not fit without
 the best of these ── twice the batch while that is faster and fits, if a larger batch is allowed
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-MIN_GAIN = 1.03  # ratio of two speeds from which one counts as the faster
+MIN_GAIN = 1.03  # ratio of speeds that another precision or a larger batch must reach
 MIN_EPOCH_BATCHES = 100  # below which the batch is not made larger: few updates an epoch teach less
 BATCH_HALVINGS = 2  # of the interval between a batch that fits and twice as much, which does not
 
@@ -43,19 +43,17 @@ class Trial(NamedTuple):
     def __str__(self) -> str:
         return f"{self.frames_per_s:,.0f} frames/s" if self.fits else "does not fit into memory"
 
-    def is_faster_than(self, other: Trial | None) -> bool:
-        return self.fits and (other is None or self.frames_per_s > MIN_GAIN * other.frames_per_s)
-
 
 class StepSearch:
     """Tries settings, each once."""
 
     def __init__(self, measure: Callable[[StepSettings], Trial], *, fixed: frozenset[str] = frozenset()):
-        """`fixed`: fields of StepSettings that keep their values."""
+        """`fixed`: fields of StepSettings that keep the values with which a search starts."""
         self._measure, self._fixed = measure, fixed
         self.trials: dict[StepSettings, Trial] = {}
 
     def try_step(self, settings: StepSettings) -> Trial:
+        """Measure a step, unless it was measured before."""
         if settings not in self.trials:
             self.trials[settings] = self._measure(settings)
         return self.trials[settings]
@@ -65,22 +63,25 @@ class StepSearch:
 
         Args:
             start: the batch is not made smaller than here.
-            precisions: the earlier of two that are equally fast is chosen.
+            precisions: a later one is chosen if it is clearly faster than the earlier ones.
             raise_batch: allow a larger batch than in `start`.
         """
         best: Trial | None = None
         for precision in precisions:
-            for trial in self._best_splits(start._replace(precision=precision)):
-                best = trial if trial.is_faster_than(best) else best
-        return self._larger(best) if best is not None and raise_batch else best
+            fastest = max(self._best_splits(start._replace(precision=precision)), key=_speed, default=None)
+            if fastest is not None and (best is None or _speed(fastest) > MIN_GAIN * _speed(best)):
+                best = fastest
+        is_kept = best is None or not raise_batch or "global_frames" in self._fixed
+        return best if best is None or is_kept else self._larger(best)
 
     def _best_splits(self, start: StepSettings) -> Iterator[Trial]:
-        """Yield the fastest split of the batch, then that with rematerialisation if the latter may pay off."""
+        """Yield the fastest split of the batch, then that with rematerialisation if memory calls for it."""
         plain = self._best_split(start)
         if plain is not None:
             yield plain
-        splits_for_memory = plain is None or not self.try_step(start._replace(microbatches=1)).fits
-        if splits_for_memory and not start.rematerialise and "rematerialise" not in self._fixed:
+            if "microbatches" in self._fixed or self.try_step(start._replace(microbatches=1)).fits:
+                return
+        if not start.rematerialise and "rematerialise" not in self._fixed:
             recomputed = self._best_split(start._replace(rematerialise=True))
             if recomputed is not None:
                 yield recomputed
@@ -91,21 +92,12 @@ class StepSearch:
             only = self.try_step(settings)
             return only if only.fits else None
         best = self._fewest_parts(settings)
-        if best is not None and (full := self._full_parts(best)).is_faster_than(best):
-            best = full
-        while best is not None and 2 * best.settings.microbatches <= best.clips:
-            more = self.try_step(settings._replace(microbatches=2 * best.settings.microbatches))
-            if not more.is_faster_than(best):
+        while best is not None and (parts := _next_parts(best)) <= best.clips:
+            more = self.try_step(settings._replace(microbatches=parts))
+            if _speed(more) <= _speed(best):
                 break
             best = more
         return best
-
-    def _full_parts(self, trial: Trial) -> Trial:
-        """Return the trial with the next number of parts that leaves no row of a part empty."""
-        parts = next(
-            number for number in range(trial.settings.microbatches, trial.clips + 1) if trial.clips % number == 0
-        )
-        return self.try_step(trial.settings._replace(microbatches=parts))
 
     def _fewest_parts(self, settings: StepSettings) -> Trial | None:
         """Return the trial with the fewest parts that fit, or None if single clips do not fit."""
@@ -127,7 +119,7 @@ class StepSearch:
             larger = self.try_step(best.settings._replace(global_frames=2 * best.settings.global_frames))
             if not larger.fits:
                 return self._between(best, larger)
-            if not larger.is_faster_than(best):
+            if _speed(larger) <= MIN_GAIN * _speed(best):
                 break
             best = larger
         return best
@@ -138,5 +130,20 @@ class StepSearch:
         for _ in range(BATCH_HALVINGS):
             trial = self.try_step(best.settings._replace(global_frames=(fits + fails) // 2))
             fits, fails = (trial.settings.global_frames, fails) if trial.fits else (fits, trial.settings.global_frames)
-            best = trial if trial.is_faster_than(best) else best
+            best = trial if _speed(trial) > MIN_GAIN * _speed(best) else best
         return best
+
+
+def _speed(trial: Trial) -> float:
+    return trial.frames_per_s if trial.fits else 0.0
+
+
+def _next_parts(trial: Trial) -> int:
+    """Return the number of parts, up to twice as many, with the fewest empty rows; twice as many if all have more."""
+    parts, clips = trial.settings.microbatches, trial.clips
+
+    def rows(number: int) -> int:
+        return -(-clips // number) * number
+
+    best = min(range(parts + 1, min(2 * parts, clips) + 1), key=rows, default=2 * parts)
+    return best if rows(best) < rows(parts) else 2 * parts

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 from rich.table import Table
 
+from shared.config_schema import printable
 from shared.errors import UserError
 from shared.files import write_bytes
 from trainer.tools.tune import Tuned
@@ -30,8 +32,10 @@ def trials_table(tuned: Tuned) -> Table:
     return table
 
 
-def check_config_path(path: Path) -> None:
-    """Raise UserError unless a new file can be written there."""
+def check_config_path(path: Path, *, data: Path) -> None:
+    """Raise UserError unless a new file can be written there, outside the dataset."""
+    if data.resolve() in path.resolve().parents:
+        raise UserError(f"{path}: inside the dataset {data}, to which nothing may be added; give another --out")
     if path.exists():
         raise UserError(f"{path}: exists; expected the path of a new config file with --out")
     folder = path.absolute().parent
@@ -42,17 +46,19 @@ def check_config_path(path: Path) -> None:
 def write_tuned_config(tuned: Tuned, *, path: Path, source: Path, data: Path) -> None:
     """Write the tuned config, with comments on what was chosen and why."""
     document = yaml.safe_dump(tuned.document, sort_keys=False, allow_unicode=True, width=120)
-    head = "".join(f"# {line}".rstrip() + "\n" for line in _head(tuned, path=path, source=source, data=data))
+    lines = _head(tuned, path=path, source=source, data=data)
+    head = "".join(f"# {printable(line)}".rstrip() + "\n" for line in lines)
     write_bytes(path, (head + "\n" + document).encode())
 
 
 def _head(tuned: Tuned, *, path: Path, source: Path, data: Path) -> Iterator[str]:
     yield f"{source}, tuned for {data} on {tuned.machine}."
     yield ""
-    yield f"  make train CONFIG={path} DATA={data} RUN=…"
+    yield f"  make train CONFIG={shlex.quote(str(path))} DATA={shlex.quote(str(data))} RUN=…"
     yield ""
     yield "Chosen by `make tune`:"
     yield from (f"  {one}" for one in tuned.choices)
+    yield from (f"  {key}: as given on the command line" for key in tuned.kept)
     yield ""
     yield "With these settings:"
     yield from (f"  {line}" for line in tuned.lines)

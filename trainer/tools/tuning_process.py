@@ -2,25 +2,28 @@
 
     python -m trainer.tools.tuning_process < REQUEST
 
-REQUEST is a JSON object: `config` (every setting of a training run), `data` (the dataset's folder), `steps`, and
-`trial`:
+REQUEST is a JSON object: `config` (every setting of a training run), `data` (the dataset's folder), `steps`, `fixed`
+(keys that keep their values), and `trial`:
 
-    step    time the step of the largest batch
-    run     choose the chunk size; time each batch shape and the input, as `myxtts-train profile` does; choose the
-            number of parallel reads
+    devices   name the devices
+    step      time the step of the largest batch
+    run       choose the chunk size; time each batch shape and the input, as `myxtts-train profile` does; choose the
+              number of parallel reads
 
-Standard output gets JSON objects, one a line. What is known before the first step comes first, because the system may
-kill the process during a step. Exit code 2 after `{"error": …}`: a mistake of the user.
+Standard output gets JSON objects, one a line. What is known before anything is computed comes first, and `fits` last,
+because the system may kill the process in between. Exit code 2 after `{"error": …}`: a mistake of the user.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from shared.dataset import Dataset
 from shared.errors import UserError
@@ -29,24 +32,35 @@ from trainer.config.train_config import TrainConfig
 from trainer.platform.process import usable_cores
 from trainer.platform.tf_setup import start_tensorflow
 
-if TYPE_CHECKING:
-    from trainer.tools.profile import Profiler
-
 TIMED_ROWS = 3  # of steps; the fastest counts, because other processes only slow a row down
+_PR_SET_PDEATHSIG = 1  # Linux: the signal that this process gets when its parent ends
+
+
+class Request(NamedTuple):
+    """What to try."""
+
+    config: TrainConfig
+    dataset: Dataset
+    out: Path  # a folder for files of the trial
+    steps: int
+    fixed: frozenset[str]
 
 
 def main() -> None:
     """Answer the request on standard input."""
-    request = json.load(sys.stdin)
-    config, data, steps = TrainConfig.model_validate(request["config"]), Path(request["data"]), request["steps"]
-    trial = {"step": _try_step, "run": _try_run}[request["trial"]]
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent, and with it this process
+    asked = json.load(sys.stdin)
+    config, data = TrainConfig.model_validate(asked["config"]), Path(asked["data"])
+    trial = {"devices": _name_devices, "step": _try_step, "run": _try_run}[asked["trial"]]
     try:
         start_tensorflow()
         from trainer.data.dataset_checks import open_dataset
         from trainer.platform.tf_errors import translate_errors
 
         with read_lock(data), tempfile.TemporaryDirectory() as out, translate_errors():
-            for facts in trial(config, dataset=open_dataset(data), out=Path(out), steps=steps):
+            request = Request(config, open_dataset(data), Path(out), asked["steps"], frozenset(asked["fixed"]))
+            for facts in trial(request):
                 print(json.dumps(facts), flush=True)
     except MemoryError:  # the host's, while the graph is made
         print(json.dumps({"fits": False}), flush=True)
@@ -55,57 +69,78 @@ def main() -> None:
         sys.exit(2)
 
 
-def _try_step(config: TrainConfig, *, dataset: Dataset, out: Path, steps: int) -> Iterator[dict[str, Any]]:
-    from trainer.tools.profile import Profiler
-
-    profiler = Profiler(config, dataset=dataset, out=out)
-    yield _device_facts() | _batch_facts(profiler)
-    cost = profiler.largest_step(steps=steps, rows=TIMED_ROWS)
-    yield {name: getattr(cost, name) for name in ("fits", "compile_s", "step_s", "memory_mib")}
-
-
-def _try_run(config: TrainConfig, *, dataset: Dataset, out: Path, steps: int) -> Iterator[dict[str, Any]]:
-    from trainer.tools.profile import Profiler
-    from trainer.tools.profile_table import profile_lines
-    from trainer.tools.tuning_input import choose_chunk_bytes, choose_parallel_reads
-
-    chunk = choose_chunk_bytes(config, dataset=dataset)
-    yield chunk._asdict()
-    chunked = config.input.model_copy(update={"chunk_bytes": chunk.chunk_bytes})
-    profiler = Profiler(config.model_copy(update={"input": chunked}), dataset=dataset, out=out)
-    profile = profiler.measure(steps=steps, log=_log)
-    yield {
-        "fits": profile.input_over_steps is not None,
-        "shapes": len(profile.shapes),
-        "explanation": profiler.plan.explanation,
-        "compile_s": profile.compile_s,
-        "frames_s": profile.frames_s,
-        "lines": list(profile_lines(profile)),
-    }
-    if profile.input_over_steps is not None:
-        configured = config.input.num_parallel_reads
-        yield choose_parallel_reads(
-            profiler, profile=profile, dataset=dataset, configured=configured, log=_log
-        )._asdict()
-
-
-def _device_facts() -> dict[str, Any]:
-    """Return a name for the devices, and the lowest compute capability of the GPUs, None without any."""
+def _name_devices(request: Request) -> Iterator[dict[str, Any]]:
+    """A name for the devices, and the lowest compute capability of the GPUs, None without any."""
     import tensorflow as tf
 
     gpus = [tf.config.experimental.get_device_details(one) for one in tf.config.list_physical_devices("GPU")]
     names = ", ".join(one.get("device_name", "a GPU") for one in gpus)
     capabilities = [one.get("compute_capability", (0, 0)) for one in gpus]
-    return {"machine": names or f"{usable_cores()} CPU cores", "capability": min(capabilities, default=None)}
+    yield {"machine": names or f"{usable_cores()} CPU cores", "capability": min(capabilities, default=None)}
 
 
-def _batch_facts(profiler: Profiler) -> dict[str, int]:
-    """Return the clips of a device's largest batch, the padded frames of all devices', and the batches of an epoch."""
-    bucket = profiler.plan.buckets[-1]
+def _try_step(request: Request) -> Iterator[dict[str, Any]]:
+    from trainer.tools.profile import Profiler
+
+    yield _batch_facts(request)
+    profiler = Profiler(request.config, dataset=request.dataset, out=request.out)
+    cost = profiler.largest_step(steps=request.steps, rows=TIMED_ROWS)
+    yield {name: getattr(cost, name) for name in ("compile_s", "step_s", "memory_mib", "fits")}
+
+
+def _batch_facts(request: Request) -> dict[str, int]:
+    """The clips of a device's part of the largest batch, the frames of the whole batch, and the batches of an epoch."""
+    from trainer.data.plan import plan_dataset
+    from trainer.distributed.collectives import Hosts
+    from trainer.distributed.devices import Devices
+
+    config = request.config
+    one_shape, chosen = (
+        plan_dataset(
+            request.dataset,
+            config=config.input.model_copy(update={"buckets": buckets}),
+            frames_per_step=config.model.frames_per_step,
+            steps=config.steps,
+        )
+        for buckets in (1, None)
+    )
+    bucket = one_shape.buckets[-1]
     return {
-        "clips": bucket.per_device(profiler.devices).clips,
+        "clips": bucket.per_device(Devices(Hosts()).count).clips,
         "frames": bucket.clips * bucket.frames,
-        "epoch_batches": round(profiler.plan.bucket_plan.batches),
+        "epoch_batches": round(chosen.bucket_plan.batches),
+    }
+
+
+def _try_run(request: Request) -> Iterator[dict[str, Any]]:
+    from trainer.tools.profile import NoShapeFits, Profiler
+    from trainer.tools.profile_table import run_lines
+    from trainer.tools.tuning_input import choose_chunk_bytes, choose_parallel_reads
+
+    chunk = choose_chunk_bytes(request.config, dataset=request.dataset, is_fixed="input.chunk_bytes" in request.fixed)
+    yield chunk._asdict()
+    chunked = request.config.input.model_copy(update={"chunk_bytes": chunk.chunk_bytes})
+    config = request.config.model_copy(update={"input": chunked})
+    profiler = Profiler(config, dataset=request.dataset, out=request.out)
+    try:
+        profile = profiler.measure(steps=request.steps, log=_log)
+    except NoShapeFits:
+        return
+    if profile.input_over_steps is None:  # a shape does not fit
+        return
+    is_fixed = "input.num_parallel_reads" in request.fixed
+    reads = choose_parallel_reads(
+        profiler, profile=profile, dataset=request.dataset, config=config, is_fixed=is_fixed, log=_log
+    )
+    chosen = profile._replace(input_over_steps=reads.input_over_steps[reads.num_parallel_reads])
+    yield {
+        "shapes": len(profile.shapes),
+        "explanation": profiler.plan.explanation,
+        "compile_s": profile.compile_s,
+        "frames_s": profile.frames_s,
+        "lines": list(run_lines(chosen)),
+        **reads._asdict(),
+        "fits": True,
     }
 
 

@@ -16,23 +16,26 @@ ONLY_TRIED = {
 
 
 def step_reason(field: str, *, best: Trial, trials: Sequence[Trial]) -> str:
-    """Compare the best speed with that of each other value of a field, all fields before it being as chosen."""
+    """Compare the speeds with each value of a field of StepSettings that was tried.
+
+    The fields before it are as chosen. The trials have the same batch, the smallest one, unless the batch is compared.
+    """
     fields = StepSettings._fields[: StepSettings._fields.index(field)]
     alike = [one for one in trials if all(getattr(one.settings, it) == getattr(best.settings, it) for it in fields)]
-    others = sorted({getattr(one.settings, field) for one in alike} - {getattr(best.settings, field)})
+    if field != "global_frames":
+        frames = min(one.settings.global_frames for one in alike)
+        alike = [one for one in alike if one.settings.global_frames == frames]
+    chosen = getattr(best.settings, field)
+    others = sorted({getattr(one.settings, field) for one in alike} - {chosen})
     if not others:
         return ONLY_TRIED[field]
     compared = (f"{value}: {_best_speed(field, value, trials=alike)}" for value in others)
-    return f"{best.frames_per_s:,.0f} frames/s; {'; '.join(compared)}".lower()
+    return f"{_best_speed(field, chosen, trials=alike)} frames/s; {'; '.join(compared)}".lower()
 
 
 def _best_speed(field: str, value: Any, *, trials: Sequence[Trial]) -> str:
     speeds = [one.frames_per_s for one in trials if getattr(one.settings, field) == value and one.fits]
     return f"{max(speeds):,.0f}" if speeds else "does not fit into memory"
-
-
-def buckets_reason(facts: Mapping[str, Any]) -> str:
-    return f"by these costs, {facts['explanation']}"
 
 
 def chunk_reason(facts: Mapping[str, Any]) -> str:

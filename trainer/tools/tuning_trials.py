@@ -6,29 +6,39 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Literal
 
 from shared.errors import UserError
 from trainer.config.train_config import TrainConfig
 
-# how a process ends that gets no more memory: killed by the system, or by itself
+# how a process ends that gets no more memory of the host: killed by the system, or by itself
 NO_MEMORY_SIGNALS = {signal.SIGKILL, signal.SIGABRT}
 
 
-def run_trial(trial: Literal["step", "run"], *, config: TrainConfig, data: Path, steps: int) -> Mapping[str, Any]:
+def run_trial(
+    trial: Literal["devices", "step", "run"],
+    *,
+    config: TrainConfig,
+    data: Path,
+    steps: int,
+    fixed: Collection[str],
+    log: Callable[[str], object],
+) -> dict[str, Any]:
     """Run a trial and return its facts; `fits` is False where memory did not suffice.
+
+    Args:
+        fixed: keys of settings that keep their values.
 
     Raises:
         UserError: the settings or the data are wrong.
         RuntimeError: the process failed for another reason; its standard error, which is this process's, says why.
     """
-    document = config.model_dump(mode="json")
-    request = {"trial": trial, "config": document, "data": str(data), "steps": steps}
+    request = {"trial": trial, "config": config.model_dump(mode="json"), "data": str(data), "steps": steps}
     ended = subprocess.run(
-        [sys.executable, "-m", "trainer.tools.tuning_process"],
-        input=json.dumps(request),
+        [sys.executable, "-P", "-m", "trainer.tools.tuning_process"],
+        input=json.dumps(request | {"fixed": sorted(fixed)}),
         stdout=subprocess.PIPE,
         text=True,
         check=False,
@@ -38,6 +48,10 @@ def run_trial(trial: Literal["step", "run"], *, config: TrainConfig, data: Path,
         facts |= json.loads(line)
     if "error" in facts:
         raise UserError(facts["error"])
-    if ended.returncode and -ended.returncode not in NO_MEMORY_SIGNALS:
+    if -ended.returncode in NO_MEMORY_SIGNALS:
+        name = signal.Signals(-ended.returncode).name
+        log(f"    ended by {name}: if the memory was full, it was that of the host")
+        return facts | {"fits": False}
+    if ended.returncode:
         raise RuntimeError(f"a trial ended with exit code {ended.returncode}")
     return facts
