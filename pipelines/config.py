@@ -14,7 +14,7 @@ from shared.config import Config
 from shared.features import PRESETS
 from shared.layout import SOURCE_NAME_PATTERN
 from shared.processing import Processing
-from shared.records import NO_MEL
+from shared.records import NO_MEL, NO_WAVEFORM
 
 SourceName = Annotated[str, pydantic.Field(pattern=f"^{SOURCE_NAME_PATTERN}$")]
 
@@ -29,6 +29,8 @@ class BuildConfig(Config):
     tokenizer: str  # path of a tokenizer.json, or a Hugging Face repository that has one
     features: str = "hifigan-22k"  # mel preset: hifigan-22k, bigvgan-24k-100 or vocos-24k
     mel_dtype: Literal["float16", "float32", "none"] = "float16"  # of the stored mels; none: training computes them
+    # of samples that are stored beside the mels, for the training of a vocoder; none: no samples are stored
+    waveform_dtype: Literal["none", "int16"] = "none"
     processing: Processing = Processing()
 
     # share of the utterances that validation gets, by hash
@@ -71,6 +73,8 @@ class BuildConfig(Config):
 def config_document(config: BuildConfig) -> bytes:
     """The config as YAML with all defaults, but without settings that do not change the dataset."""
     values = config.model_dump(mode="json", exclude={"workers"})
+    if config.waveform_dtype == NO_WAVEFORM:
+        del values["waveform_dtype"]
     for source in values["sources"].values():  # without them, the bytes are those of before there were any
         for name in ("license", "include", "exclude"):
             if source[name] is None:

@@ -13,6 +13,7 @@ from preprocess.containers import decode_container, find_demuxer
 from preprocess.mpeg import count_mp3_samples
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
+from shared.records import PCM_FULL_SCALE, WAVEFORM_DTYPES
 
 # Bounds on what a header states. Outside them the file is not speech, and decoding it would take much memory.
 MIN_RATE_HZ, MAX_RATE_HZ = 4_000, 384_000
@@ -77,6 +78,12 @@ def resample(signal: Signal, *, rate_hz: int) -> Signal:
     if signal.rate_hz == rate_hz:
         return signal
     return Signal(soxr.resample(signal.samples, signal.rate_hz, rate_hz, quality="HQ"), rate_hz)
+
+
+def to_pcm(samples: np.ndarray) -> np.ndarray:
+    """Samples [S] as 16-bit PCM, [S] int16, little-endian; what exceeds full scale is clipped."""
+    scaled = np.rint(samples * PCM_FULL_SCALE)
+    return np.clip(scaled, -PCM_FULL_SCALE, PCM_FULL_SCALE - 1).astype(WAVEFORM_DTYPES["int16"])
 
 
 def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from preprocess.audio import decode_audio, resample
+from preprocess.audio import decode_audio, resample, to_pcm
 from preprocess.audio_file import PAUSES_S, TRANSIENT, read_audio_file
 from preprocess.mel import log_mel, moments
 from preprocess.parts import names_a_file
@@ -22,7 +22,7 @@ from shared.features import FeatureSpec
 from shared.hashing import speaker_id
 from shared.languages import language_id
 from shared.processing import Processing
-from shared.records import MEL_DTYPES, NO_MEL, Record
+from shared.records import MEL_DTYPES, NO_MEL, NO_WAVEFORM, Record
 from shared.vocabulary import UNKNOWN_ID
 
 
@@ -35,6 +35,7 @@ class Recording(NamedTuple):
     sha256: str
     rate_hz: int  # of the file
     quality: Quality
+    waveform: np.ndarray | None  # [S] int16; None: not stored
 
 
 class Sentence(NamedTuple):
@@ -78,6 +79,7 @@ class Preparation:
 
     features: FeatureSpec
     mel_dtype: str
+    waveform_dtype: str
     tokenizer: Tokenizer
     processing: Processing
     decode_limit_s: float
@@ -109,6 +111,7 @@ class Preparation:
             language=language_id(utterance.language),
             speaker=speaker_id(utterance.speaker),
             text=sentence.text,
+            waveform=recording.waveform,
         )
         return PreparedUtterance(record, sentence, recording)
 
@@ -144,6 +147,7 @@ class Preparation:
             sha256=hashlib.sha256(data).hexdigest(),
             rate_hz=decoded.rate_hz,
             quality=quality,
+            waveform=None if self.waveform_dtype == NO_WAVEFORM else to_pcm(signal.samples),
         )
 
 

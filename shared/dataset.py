@@ -17,7 +17,7 @@ from shared.features import FeatureSpec
 from shared.layout import SHARD_NAME, SPLITS, Layout
 from shared.locks import finish_publication
 from shared.processing import Processing
-from shared.records import NO_MEL, Record, decode_record
+from shared.records import NO_MEL, NO_WAVEFORM, Field, Record, decode_record, stored_fields
 from shared.storage_path import StoragePath
 from shared.tables import MANIFEST, read_table
 from shared.tfrecord import read_framed_record, read_framed_records
@@ -54,6 +54,29 @@ class Contract(_Frozen):
     tokenizer: TokenizerIdentity
     text_preparation: str
     processing: Processing
+    waveform_dtype: str = NO_WAVEFORM
+
+    @pydantic.model_serializer(mode="wrap")
+    def _without_default(self, serialize: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave the dtype out where no waveforms are stored, as before there were any: the bytes are the same."""
+        facts = serialize(self)
+        if self.waveform_dtype == NO_WAVEFORM:
+            facts.pop("waveform_dtype", None)
+        return facts
+
+    @property
+    def record_fields(self) -> tuple[Field, ...]:
+        """The fields of each record, in the order in which they are stored."""
+        return stored_fields(waveform_dtype=self.waveform_dtype)
+
+    @property
+    def stores_waveforms(self) -> bool:
+        return self.waveform_dtype != NO_WAVEFORM
+
+    @property
+    def acoustic(self) -> Contract:
+        """The contract for a model of mels and tokens, to which stored waveforms make no difference."""
+        return self.model_copy(update={"waveform_dtype": NO_WAVEFORM})
 
     @property
     def stores_mels(self) -> bool:
@@ -70,7 +93,10 @@ class Contract(_Frozen):
 
 def contract_differences(first: Contract, second: Contract) -> dict[str, tuple[Any, Any]]:
     """Both values of each field that gives two contracts different fingerprints, by dotted key."""
-    facts = [one.model_dump(mode="json", exclude={"tokenizer": {"location"}}) for one in (first, second)]
+    facts = [
+        one.model_dump(mode="json", exclude={"tokenizer": {"location"}}) | {"waveform_dtype": one.waveform_dtype}
+        for one in (first, second)
+    ]
     pairs = [(key, [one[key] for one in facts]) for key in facts[0]]
     differences: dict[str, tuple[Any, Any]] = {}
     for key, (one, other) in pairs:
@@ -252,7 +278,12 @@ class Dataset(NamedTuple):
 
     def _decoded(self, payload: bytes) -> Record:
         contract = self.info.contract
-        return decode_record(payload, mel_dtype=contract.mel_dtype, n_mels=contract.features.n_mels)
+        return decode_record(
+            payload,
+            mel_dtype=contract.mel_dtype,
+            n_mels=contract.features.n_mels,
+            waveform_dtype=contract.waveform_dtype,
+        )
 
 
 def _why_absent(layout: Layout) -> str:

@@ -26,6 +26,11 @@ NO_MEL = "none"
 MEL_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "float32": np.dtype("<f4"), NO_MEL: np.dtype("<f4")}
 NUM_MOMENTS = 3
 
+# The types of stored waveforms by the build's setting `waveform_dtype`; an int16 is a 32768th of full scale.
+NO_WAVEFORM = "none"
+WAVEFORM_DTYPES: dict[str, np.dtype] = {"int16": np.dtype("<i2")}
+PCM_FULL_SCALE = 32768
+
 
 class Field(NamedTuple):
     """One field of a record."""
@@ -48,7 +53,10 @@ FIELDS = (
     Field("tokens", "int64 list", "[T]", "NLLB ids", "[language] pieces </s>"),
     Field("utterance_id", "bytes", "[]", "UTF-8", "source/id, unique in the dataset"),
 )
-KINDS = {field.name: field.kind for field in FIELDS}
+# only in the records of datasets that store waveforms
+WAVEFORM = Field("waveform", "bytes", "[S]", "full scale / 32768", "processed samples at the mel's rate, int16")
+ALL_FIELDS = (*FIELDS, WAVEFORM)
+KINDS = {field.name: field.kind for field in ALL_FIELDS}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,6 +70,12 @@ class Record:
     language: int
     speaker: int
     text: str
+    waveform: np.ndarray | None = None  # [S] int16; None: the dataset stores no waveforms
+
+
+def stored_fields(*, waveform_dtype: str) -> tuple[Field, ...]:
+    """The fields of a record, in the order in which they are stored."""
+    return FIELDS if waveform_dtype == NO_WAVEFORM else ALL_FIELDS
 
 
 def mel_rows(frames: int, *, mel_dtype: str) -> int:
@@ -74,7 +88,8 @@ def encode(record: Record) -> bytes:
 
     The bytes equal protobuf's deterministic serialisation.
     """
-    return _delimited(1, b"".join(_feature(field, _value(record, field.name)) for field in FIELDS))
+    fields = FIELDS if record.waveform is None else ALL_FIELDS
+    return _delimited(1, b"".join(_feature(field, _value(record, field.name)) for field in fields))
 
 
 def _value(record: Record, name: str) -> bytes | int | tuple[int, ...]:
@@ -129,19 +144,20 @@ def decode(payload: bytes) -> dict[str, list[bytes] | list[int]]:
     return {name: feature_values(feature) for name, feature in encoded_features(payload).items()}
 
 
-def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int) -> Record:
-    """Parse a record of a dataset whose contract has this mel dtype and number of bands.
+def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int, waveform_dtype: str = NO_WAVEFORM) -> Record:
+    """Parse a record of a dataset whose contract has these dtypes and number of bands.
 
     Raises:
         ValueError: the bytes are no record, or its mel has another size.
     """
     features: dict[str, list] = dict(decode(payload))
-    if missing := sorted(name for name in KINDS if not features.get(name)):
+    fields = stored_fields(waveform_dtype=waveform_dtype)
+    if missing := sorted(field.name for field in fields if not features.get(field.name)):
         raise ValueError(f"a record without {', '.join(missing)}")
-    for name, kind in KINDS.items():
-        if any(isinstance(value, bytes) != (kind == "bytes") for value in features[name]):
-            raise ValueError(f"{name} of a record: expected {kind}")
-    values = {name: features[name][0] for name in KINDS}
+    for field in fields:
+        if any(isinstance(value, bytes) != (field.kind == "bytes") for value in features[field.name]):
+            raise ValueError(f"{field.name} of a record: expected {field.kind}")
+    values = {field.name: features[field.name][0] for field in fields}
     mel = np.frombuffer(values["mel"], MEL_DTYPES[mel_dtype])
     if mel.size != mel_rows(values["frames"], mel_dtype=mel_dtype) * n_mels:
         raise ValueError(f"a mel of {mel.size} values in a record of {values['frames']} frames with {n_mels} bands")
@@ -153,7 +169,17 @@ def decode_record(payload: bytes, *, mel_dtype: str, n_mels: int) -> Record:
         language=values["language"],
         speaker=values["speaker"],
         text=values["text"].decode(),
+        waveform=decode_waveform(values["waveform"], waveform_dtype=waveform_dtype) if "waveform" in values else None,
     )
+
+
+def decode_waveform(data: bytes, *, waveform_dtype: str) -> np.ndarray:
+    """The samples [S] in a record's `waveform`.
+
+    Raises:
+        ValueError: the bytes are not a whole number of samples.
+    """
+    return np.frombuffer(data, WAVEFORM_DTYPES[waveform_dtype])
 
 
 def encoded_features(payload: bytes) -> dict[str, memoryview]:

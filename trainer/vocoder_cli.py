@@ -122,7 +122,12 @@ def mels(run: Path, data: Path, out: Path, checkpoint: str | None) -> None:
 @vocoder.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1)
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="A dataset built with mel_dtype=none.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="A dataset built with waveform_dtype=int16, or with mel_dtype=none.",
+)
 @click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
 @click.option("--break-lock", is_flag=True, help="Train even if RUN is locked, because its process is gone.")
 def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path, break_lock: bool) -> None:

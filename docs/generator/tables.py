@@ -16,7 +16,7 @@ from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
 from preprocess.utterance import Reason
 from shared.features import PRESETS
-from shared.records import FIELDS
+from shared.records import ALL_FIELDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,7 +118,7 @@ def records() -> str:
     """The fields of a record."""
     lines = [
         f"| `{one.name}` | {one.kind} | `{one.shape}` | {one.unit} | {escape(one.meaning, quote=False)} |"
-        for one in FIELDS
+        for one in ALL_FIELDS
     ]
     return "\n".join(["| field | kind | shape | unit | meaning |", "|---|---|---|---|---|", *lines])
 

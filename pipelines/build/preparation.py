@@ -19,6 +19,7 @@ def create_preparation(config: BuildConfig) -> Preparation:
     return Preparation(
         features=preset(config.features),
         mel_dtype=config.mel_dtype,
+        waveform_dtype=config.waveform_dtype,
         tokenizer=Tokenizer(config.tokenizer),
         processing=config.processing,
         decode_limit_s=config.decode_limit_s,
@@ -33,4 +34,5 @@ def create_contract(prepare: Preparation) -> Contract:
         tokenizer=prepare.tokenizer.identity,
         text_preparation=PREPARATION,
         processing=prepare.processing,
+        waveform_dtype=prepare.waveform_dtype,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from shared.dataset import SCHEMA_VERSION, Contract, DatasetInfo, ShardInfo
 from shared.layout import SPLITS
-from shared.records import FIELDS, MEL_DTYPES, NUM_MOMENTS, Field
+from shared.records import MEL_DTYPES, NUM_MOMENTS, WAVEFORM, WAVEFORM_DTYPES, Field
 
 NAME = "myxtts"
 _CORE = "tensorflow_datasets.core.features"
@@ -49,7 +49,7 @@ def features(contract: Contract) -> dict:
     """The fields of a record, with dtype and shape; -1 is a length that differs between records."""
     return {
         "pythonClassName": f"{_CORE}.features_dict.FeaturesDict",
-        "featuresDict": {"features": {field.name: _feature(field, contract) for field in FIELDS}},
+        "featuresDict": {"features": {field.name: _feature(field, contract) for field in contract.record_fields}},
     }
 
 
@@ -58,6 +58,8 @@ def _feature(field: Field, contract: Contract) -> dict:
         rows = "-1" if contract.stores_mels else str(NUM_MOMENTS)
         dtype = MEL_DTYPES[contract.mel_dtype].name
         return _tensor(dtype, [rows, str(contract.features.n_mels)], encoding="bytes")
+    if field.name == WAVEFORM.name:
+        return _tensor(WAVEFORM_DTYPES[contract.waveform_dtype].name, ["-1"], encoding="bytes")
     if field.kind == "bytes":
         return {"pythonClassName": f"{_CORE}.text_feature.Text", "text": {}}
     return _tensor("int64", ["-1"] if field.kind == "int64 list" else [], encoding="none")

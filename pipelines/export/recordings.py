@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from pipelines.config import MAX_DECODE_S
-from preprocess.audio import decode_audio, resample
+from preprocess.audio import decode_audio, resample, to_pcm
 from preprocess.audio_file import read_audio_file
 from preprocess.processing import process
 from preprocess.utterance import Rejected
 from shared.dataset import Contract
 from shared.errors import UserError, cwd_hint
-
-FULL_SCALE = 32768
 
 
 def processed_wav(row: Mapping[str, Any], *, contract: Contract) -> bytes:
@@ -46,5 +44,5 @@ def _wav(samples: np.ndarray, *, rate_hz: int) -> bytes:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate_hz)
-        file.writeframes(np.clip(np.rint(samples * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype("<i2").tobytes())
+        file.writeframes(to_pcm(samples).tobytes())
     return content.getvalue()

@@ -15,7 +15,7 @@ from pipelines.tables.join import Pairs
 from pipelines.tables.load import KEPT, STATUSES, status_codes
 from shared.dataset import Contract, Dataset
 from shared.errors import UserError
-from shared.records import FIELDS, decode
+from shared.records import ALL_FIELDS, decode
 from shared.storage_path import StoragePath
 from shared.tfrecord import CorruptTFRecord
 
@@ -137,7 +137,7 @@ def _changes(one: RecordReader, row_a: int, other: RecordReader, row_b: int) -> 
         return
     try:
         before, after = map(decode, payloads)
-        changed = [field.name for field in FIELDS if before.get(field.name) != after.get(field.name)]
+        changed = [field.name for field in ALL_FIELDS if before.get(field.name) != after.get(field.name)]
         yield "record", {"fields": changed}
         if "tokens" in changed:
             yield "tokens", _tokens(before["tokens"], after["tokens"])

@@ -14,7 +14,7 @@ from preprocess.tokens import Tokenizer
 from preprocess.utterance import Rejection, Utterance
 from shared.dataset import Contract
 from shared.errors import UserError
-from shared.records import FIELDS, decode, encode
+from shared.records import ALL_FIELDS, decode, encode
 
 SAME = "the same bytes"
 
@@ -49,6 +49,7 @@ def _preparation(contract: Contract) -> Preparation:
     return Preparation(
         features=contract.features,
         mel_dtype=contract.mel_dtype,
+        waveform_dtype=contract.waveform_dtype,
         tokenizer=tokenizer,
         processing=contract.processing,
         decode_limit_s=MAX_DECODE_S,
@@ -56,7 +57,7 @@ def _preparation(contract: Contract) -> Preparation:
 
 
 def _difference(before: dict[str, Any], after: dict[str, Any], *, contract: Contract) -> str:
-    changed = [field.name for field in FIELDS if before.get(field.name) != after.get(field.name)]
+    changed = [field.name for field in ALL_FIELDS if before.get(field.name) != after.get(field.name)]
     old, new = (decode_mel(features, contract=contract) for features in (before, after))
     text = f"other bytes now, in {', '.join(changed)}"
     if "mel" in changed and old.shape == new.shape:

@@ -37,10 +37,16 @@ class FrameTemplates:
         """`speakers` maps names to ids; only the names that rows contain are looked up."""
         self._mel_dtype = contract.mel_dtype
         self._row_bytes = contract.features.n_mels * MEL_DTYPES[contract.mel_dtype].itemsize
+        self._stores_waveforms = contract.stores_waveforms
         self._speakers, self._entries = speakers, dict[str, bytes]()
 
     def of(self, row: ManifestRow) -> FrameTemplate | None:
-        """The template of a row's record; None if no valid record can belong to the row."""
+        """The template of a row's record; None if no valid record can belong to the row, or if records hold waveforms.
+
+        The row does not say how long a waveform is, so these records are parsed.
+        """
+        if self._stores_waveforms:
+            return None
         speaker = self._speaker(row.speaker)
         payload_bytes = row.length_bytes - HEADER_BYTES - FOOTER_BYTES
         if speaker is None or row.frames < 1 or not row.text or row.language not in _LANGUAGES:

@@ -14,7 +14,7 @@ from pathlib import Path
 from pipelines.config import BuildConfig, config_document
 from pipelines.validation.dataset_files import DatasetFiles, is_damaged_sum
 from shared.config import load_config
-from shared.dataset import Contract, ShardInfo
+from shared.dataset import Contract, ShardInfo, contract_differences
 from shared.errors import UserError
 from shared.files import bytes_sha256, file_sha256
 from shared.layout import Layout, ShardName
@@ -145,8 +145,8 @@ def published_config(layout: Layout, *, published: DatasetFiles, given: BuildCon
 def check_contract(contract: Contract, *, published: DatasetFiles, layout: Layout) -> None:
     """Raise UserError if this environment's contract differs from that of the dataset."""
     if published.info is not None and published.info.fingerprint != contract.fingerprint:
-        ours, theirs = contract.model_dump(), published.info.contract.model_dump()
-        names = ", ".join(name for name in ours if ours[name] != theirs[name])
+        differing = contract_differences(contract, published.info.contract)
+        names = ", ".join(dict.fromkeys(name.partition(".")[0] for name in differing))
         message = f"{layout.root}: its {names} differs from that of the build"
         raise UserError(f"{message}; restore it, or rebuild with `make preprocess`")
 

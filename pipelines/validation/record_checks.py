@@ -14,7 +14,7 @@ from shared.dataset import Contract
 from shared.hashing import KEY_BITS
 from shared.languages import FIRST_ID, LAST_ID, language_code
 from shared.layout import ShardName
-from shared.records import FIELDS, MEL_DTYPES, NUM_MOMENTS, decode, mel_rows
+from shared.records import MEL_DTYPES, NUM_MOMENTS, WAVEFORM_DTYPES, decode, mel_rows
 from shared.vocabulary import END_ID, SPECIAL_IDS, UNKNOWN_ID
 
 # ln magnitude; a full-scale square wave reaches about 6 in the loudest band of the presets
@@ -50,8 +50,10 @@ def parse_record(payload: bytes, *, contract: Contract, speakers: dict[int, str]
     Raises:
         RecordError: a field is missing, of the wrong type, or not allowed by the contract.
     """
-    features = _features(payload)
+    features = _features(payload, contract=contract)
     mel = _mel(features, contract=contract)
+    if contract.stores_waveforms:
+        _check_waveform(features, contract=contract)
     language, tokens = features["language"][0], features["tokens"]
     check_tokens(tokens, language=language)
     speaker = features["speaker"][0]
@@ -69,14 +71,15 @@ def parse_record(payload: bytes, *, contract: Contract, speakers: dict[int, str]
     )
 
 
-def _features(payload: bytes) -> dict[str, list[Any]]:
+def _features(payload: bytes, *, contract: Contract) -> dict[str, list[Any]]:
     try:
         features: dict[str, list[Any]] = dict(decode(payload))
     except (ValueError, UnicodeDecodeError) as error:
         raise RecordError("example", f"not a tf.train.Example: {error}") from error
-    if set(features) != {field.name for field in FIELDS}:
-        raise RecordError("schema", f"features {sorted(features)}, expected {[field.name for field in FIELDS]}")
-    for field in FIELDS:
+    names = [field.name for field in contract.record_fields]
+    if set(features) != set(names):
+        raise RecordError("schema", f"features {sorted(features)}, expected {names}")
+    for field in contract.record_fields:
         values, kind = features[field.name], bytes if field.kind == "bytes" else int
         if not all(isinstance(value, kind) for value in values) or (field.kind != "int64 list" and len(values) != 1):
             raise RecordError("schema", f"{field.name} is not {field.kind}")
@@ -108,6 +111,14 @@ def _mel(features: dict[str, list[Any]], *, contract: Contract) -> np.ndarray:
     elif mel.min() < low or mel.max() > high:
         raise RecordError("range", f"mel in [{mel.min():.3f}, {mel.max():.3f}]", expected=f"[{low:.3f}, {high:.3f}]")
     return mel.view(np.uint8)
+
+
+def _check_waveform(features: dict[str, list[Any]], *, contract: Contract) -> None:
+    """Raise RecordError unless the samples give as many frames as the mel has."""
+    (data,), (frames,) = features["waveform"], features["frames"]
+    sample_bytes = WAVEFORM_DTYPES[contract.waveform_dtype].itemsize
+    if len(data) % sample_bytes or contract.features.num_frames(len(data) // sample_bytes) != frames:
+        raise RecordError("shape", f"{len(data)} bytes of waveform for {frames} frames")
 
 
 def check_tokens(tokens: Sequence[int], *, language: int) -> None:

@@ -15,7 +15,7 @@ from pipelines.execution.progress_counter import ProgressCounter
 from pipelines.validation.findings import Finding
 from pipelines.validation.shard_inspection import ShardInspection
 from shared.dataset import Dataset
-from shared.records import FIELDS, decode
+from shared.records import ALL_FIELDS, decode
 from shared.tfrecord import frame_record, read_framed_records
 
 
@@ -58,7 +58,7 @@ def edit_record(payload: bytes, **values: list[Any]) -> bytes:
 
 
 def _entry(name: str, values: list[Any]) -> bytes:
-    integers = next(field.kind for field in FIELDS if field.name == name) != "bytes"
+    integers = next(field.kind for field in ALL_FIELDS if field.name == name) != "bytes"
     body = b"".join(_varint(v & (1 << 64) - 1) for v in values) if integers else b""
     kind = _field(3, _field(1, body)) if integers else _field(1, b"".join(_field(1, v) for v in values))
     return _field(1, _field(1, name.encode()) + _field(2, kind))

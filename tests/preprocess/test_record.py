@@ -45,6 +45,7 @@ def preparation_with(tokenizer: Tokenizer, *, decode_limit_s: float = 20.0) -> P
     return Preparation(
         features=preset("hifigan-22k"),
         mel_dtype="float16",
+        waveform_dtype="none",
         tokenizer=tokenizer,
         processing=Processing(),
         decode_limit_s=decode_limit_s,

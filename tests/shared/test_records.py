@@ -29,6 +29,7 @@ records = st.builds(
     language=int64s,
     speaker=int64s,
     text=texts,
+    waveform=st.none() | hnp.arrays(np.dtype("<i2"), st.integers(0, 9)),
 )
 
 RECORD = Record(
@@ -43,7 +44,8 @@ RECORD = Record(
 
 
 def values_of(record: Record) -> dict[str, list[bytes] | list[int]]:
-    return {
+    waveform = {} if record.waveform is None else {"waveform": [record.waveform.tobytes()]}
+    return waveform | {
         "frames": [record.frames],
         "language": [record.language],
         "mel": [record.mel.tobytes()],

@@ -102,7 +102,7 @@ def check_pretrained(pretrained: Pretrained, *, model: ModelConfig, dataset: Dat
     if differing := [name for name in own if own[name] != its[name]]:
         settings = ", ".join(f"model.{name}={its[name]}" for name in differing)
         raise UserError(f"{pretrained.name}: another model than the config's; expected {settings}")
-    differences = contract_differences(pretrained.contract, dataset.info.contract)
+    differences = contract_differences(pretrained.contract, dataset.info.contract.acoustic)
     if fields := [
         f"{key} is {its}, there it is {own}" for key, (own, its) in differences.items() if key != "mel_dtype"
     ]:

@@ -45,7 +45,7 @@ class RunInfo(pydantic.BaseModel):
         return cls(
             config=config,
             planned_steps=config.steps,
-            contract=dataset.info.contract,
+            contract=dataset.info.contract.acoustic,
             vocabulary_sha256=dataset.info.vocabulary_sha256,
             lengths=ReferenceLength.of(dataset, max_frames=config.input.max_frames, reference=config.input.reference),
             paces=SpeechPace.by_language(dataset, max_frames=config.input.max_frames),

@@ -12,13 +12,14 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from shared.records import PCM_FULL_SCALE
+
 CHUNKS_START = 12  # in bytes
 CHUNK_HEADER = 8
 FORMAT_BYTES = 16
 SHORTEST_WAV = CHUNKS_START + 2 * CHUNK_HEADER + FORMAT_BYTES
 PLAIN_PCM, EXTENSIBLE = 1, 0xFFFE
 SAMPLE_BYTES = 2
-FULL_SCALE = 32768.0
 CUT_OFF = "is no wav, or is cut off"
 
 
@@ -63,7 +64,7 @@ def read_pcm(files: tf.Tensor, *, rate_hz: int, num_samples: tf.Tensor, names: t
 
 def to_mono(pcm: Pcm) -> tf.Tensor:
     """The mean of the channels of one clip, [S] float32, full scale ±1."""
-    values = tf.cast(tf.io.decode_raw(pcm.content, tf.int16), tf.float32) / FULL_SCALE
+    values = tf.cast(tf.io.decode_raw(pcm.content, tf.int16), tf.float32) / PCM_FULL_SCALE
     return tf.reduce_mean(tf.reshape(values, [-1, pcm.channels]), axis=1)
 
 

@@ -62,7 +62,7 @@ class Trainer:
             run,
             model=model,
             optimizer=optimizer,
-            contract=dataset.info.contract.fingerprint,
+            contract=dataset.info.contract.acoustic.fingerprint,
             max_to_keep=config.kept_checkpoints,
             order=data.train.fingerprint,
             steps=config.steps,

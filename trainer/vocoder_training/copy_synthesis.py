@@ -14,7 +14,8 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from trainer.data.log_mel import LogMel
 from trainer.data.record_index import read_record_index
-from trainer.data.wav_decoder import read_pcm, to_mono
+from trainer.data.wav_decoder import to_mono
+from trainer.data.waveforms import open_waveforms
 from trainer.evaluation.dtw import DB_PER_NEPER
 from trainer.monitoring.vocoder_report import CopiedClip
 from trainer.vocoder.vocoder_file import Generator
@@ -56,23 +57,18 @@ class CopySynthesis:
 
 
 def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel, mels: PredictedMels | None) -> list[Clip]:
-    records, spec = read_record_index(dataset, split="validation"), dataset.info.contract.features
-    names = records.utterance_id.to_pylist()
+    records = read_record_index(dataset, split="validation")
+    waveforms, names = open_waveforms(dataset, records=records), records.utterance_id.to_pylist()
     mel_paths = mels.paths(names) if mels else names
     found = []
     for row in [row for row, path in enumerate(mel_paths) if path][:count]:
-        path, name = records.audio_path[row].as_py(), names[row]
-        samples = int(np.rint(records.duration_s[row] * spec.sample_rate_hz))
+        name = names[row]
         try:
-            pcm = read_pcm(
-                tf.io.read_file(path)[None],
-                rate_hz=spec.sample_rate_hz,
-                num_samples=tf.constant([samples]),
-                names=tf.constant([f"{path}: the recording of {name}"]),
-            )
+            pcm = waveforms.read(tf.constant([row]))
         except tf.errors.OpError as error:
-            reason = error.message.splitlines()[0]
-            raise UserError(f"{path}: the recording of {name} cannot be read ({reason})") from error
+            if (message := waveforms.error_message(error)) is None:
+                raise
+            raise UserError(message) from error
         signal = to_mono(type(pcm)(pcm.content[0], pcm.channels[0]))
         mel = log_mel(signal).numpy()
         input_mel = mels.load(mel_paths[row], name=name, frames=len(mel)) if mels else mel

@@ -3,7 +3,7 @@
 Which segments a step gets is a function of the manifest, the settings, the seed and the step's number. So a stream can
 start at any step, and continues there as an uninterrupted one. Each epoch takes every clip once, in another order.
 
-    step ──► rows, offsets ──► wav files ──► samples ──► reflected at the clip's ends, cut ──► mel [F, M], samples [S]
+    step ──► rows, offsets ──► records or wavs ──► samples, reflected at the ends, cut ──► mel [F, M], samples [S]
 
 The mel of a segment is that part of the clip's mel, value by value: frames at its ends see the samples around it. With
 predicted mels, it is that part of the mel that an acoustic model predicted for the clip.
@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import tensorflow as tf
@@ -23,10 +22,10 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from trainer.data.dataset_checks import refuse_missing_shards
 from trainer.data.log_mel import LogMel
-from trainer.data.online_mel import recording_error
 from trainer.data.position import Position
 from trainer.data.record_index import read_record_index
-from trainer.data.wav_decoder import Pcm, read_pcm, to_mono
+from trainer.data.wav_decoder import Pcm, to_mono
+from trainer.data.waveforms import open_waveforms
 from trainer.vocoder_training.predicted_mels import PredictedMels
 
 PREFETCHED = 4  # batches
@@ -54,15 +53,12 @@ class SegmentStream:
             mels: the mels of the segments; clips without one are left out. None: the recordings' own mels.
 
         Raises:
-            UserError: the dataset stores mels and has no recordings, or too few clips are long enough.
+            UserError: the dataset has neither waveforms nor recordings, or too few clips are long enough.
         """
         root, contract = dataset.layout.root, dataset.info.contract
-        if contract.stores_mels:
-            raise UserError(
-                f"{root}: stores mels; a vocoder is trained on recordings, so build the dataset with mel_dtype=none"
-            )
         refuse_missing_shards(dataset, split=split)
         self._records = records = read_record_index(dataset, split=split)
+        self._waveforms = open_waveforms(dataset, records=records)
         self._spec, self._log_mel = contract.features, LogMel(contract.features)
         self._frames, self._samples, self._batch_size, self._seed = segment_frames, segment_samples, batch_size, seed
         ids = records.utterance_id.to_pylist()
@@ -78,17 +74,11 @@ class SegmentStream:
                 f"batch takes {batch_size}; lower batch_size or segment_frames{same}"
             )
         self._rows, self._mels = rows, mels
-        paths, ids, mel_paths = (
-            [column[row] for row in rows] for column in (records.audio_path.to_pylist(), ids, mel_paths)
+        self._ids, self._mel_paths = (
+            tf.constant([column[row] for row in rows], tf.string) for column in (ids, mel_paths)
         )
-        self._paths, self._ids, self._mel_paths = (tf.constant(column, tf.string) for column in (paths, ids, mel_paths))
-        self._names = tf.constant(
-            [f"{Path(path).absolute()}: the recording of {name}" for path, name in zip(paths, ids, strict=True)]
-        )
-        durations = np.rint(records.duration_s[rows] * contract.features.sample_rate_hz)
-        self._num_samples, self._num_frames = (
-            tf.constant(column, tf.int32) for column in (durations, records.frames[rows])
-        )
+        self._all_rows = tf.constant(rows, tf.int32)
+        self._num_frames = tf.constant(records.frames[rows], tf.int32)
 
     @property
     def clips(self) -> int:
@@ -112,7 +102,7 @@ class SegmentStream:
         """The segments of step `step` (from 0) and of all later ones: mel [B, F, M] and samples [B, S], float32.
 
         Raises:
-            UserError: a recording cannot be read, or is not what it was when the dataset was built; or a mel.
+            UserError: a record, a recording or a mel cannot be read, or is not what it was when the dataset was built.
         """
         numbers = tf.data.Dataset.counter(start=step)
         batches = numbers.map(self._batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
@@ -120,26 +110,19 @@ class SegmentStream:
         batches = batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=PREFETCHED))
         try:
             yield from batches
-        except (tf.errors.InvalidArgumentError, tf.errors.NotFoundError, tf.errors.PermissionDeniedError) as error:
-            if self._mels and (message := self._mels.error_message(error)):
-                raise UserError(message) from error
-            if (message := recording_error(error, records=self._records)) is None:
+        except tf.errors.OpError as error:
+            message = self._mels.error_message(error) if self._mels else None
+            message = message or self._waveforms.error_message(error)
+            if message is None:
                 raise
-            advice = "put the file back that the dataset was built from, or build it again"
-            raise UserError(f"{message}; {advice}") from error
+            raise UserError(message) from error
 
     def _batch(self, step: tf.Tensor) -> Segments:
         clips = self._clips_of(step)
         room = tf.gather(self._num_frames, clips) - self._frames + 1
         draws = tf.random.stateless_uniform([self._batch_size], [self._seed, 2 * step + 1])
         starts = tf.minimum(tf.cast(draws * tf.cast(room, tf.float32), tf.int32), room - 1)
-        files = tf.map_fn(tf.io.read_file, tf.gather(self._paths, clips))
-        pcm = read_pcm(
-            files,
-            rate_hz=self._spec.sample_rate_hz,
-            num_samples=tf.gather(self._num_samples, clips),
-            names=tf.gather(self._names, clips),
-        )
+        pcm = self._waveforms.read(tf.gather(self._all_rows, clips))
         shapes = (
             tf.TensorSpec([self._frames, self._spec.n_mels], tf.float32),
             tf.TensorSpec([self._samples], tf.float32),

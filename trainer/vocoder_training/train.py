@@ -53,7 +53,7 @@ def train_vocoder(config: VocoderTrainConfig, *, data: Path, run: Path, break_lo
     """Train to `config.steps`, from the run's last checkpoint or from fresh weights.
 
     Args:
-        data: a dataset that was built with mel_dtype=none; locked against writers while training.
+        data: a dataset with waveforms, or one without mels, whose recordings are read; no writer may lock it.
         run: folder of the run; created if absent.
         break_lock: train although the run is locked, because the process that held the lock is gone.
 

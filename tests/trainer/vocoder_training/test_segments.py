@@ -18,7 +18,12 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.features import preset
 from shared.files import write_json
-from tests.trainer.conftest import built
+from shared.layout import Layout
+from tests.trainer.conftest import built, spoil_record
+from trainer.checkpoint.run_dir import RunInfo
+from trainer.config.train_config import TrainConfig
+from trainer.data.record_index import read_record_index
+from trainer.data.waveforms import open_waveforms
 from trainer.vocoder_training.predicted_mels import STATE, PredictedMels, PredictedMelsInfo, mel_path
 from trainer.vocoder_training.segments import SegmentStream
 
@@ -95,10 +100,65 @@ def test_another_seed_takes_other_segments_and_has_another_fingerprint(recording
 
 
 def test_data_that_a_vocoder_cannot_be_trained_on_are_one_line(recordings: Dataset, dataset: Dataset) -> None:
-    with pytest.raises(UserError, match=r"stores mels; a vocoder is trained on recordings, so build .* mel_dtype=none"):
+    message = r"stores mels and no waveforms; a vocoder is trained on waveforms, so build .* waveform_dtype=int16"
+    with pytest.raises(UserError, match=message):
         stream(dataset)
     with pytest.raises(UserError, match="0 clips of the split train have 100000 frames or more, and a batch takes 8"):
         stream(recordings, segment_frames=100_000)
+
+
+@pytest.fixture(scope="module")
+def waveforms(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    """The sample corpus with mels and waveforms."""
+    overrides = ["waveform_dtype=int16", "max_rejected_fraction=1"]
+    return Dataset.open(built(tmp_path_factory.mktemp("waveforms") / "data", overrides=overrides))
+
+
+@pytest.mark.slow
+def test_segments_of_stored_waveforms_are_those_of_the_recordings(recordings: Dataset, waveforms: Dataset) -> None:
+    """The recordings are 16-bit wavs at the rate of the mels. More clips have waveforms: those are in no wav."""
+    wavs = {path for split in ("train", "validation") for path in recordings.manifest(split)["audio_path"].to_pylist()}
+    names = [row["utterance_id"] for row in waveforms.manifest("train").to_pylist() if row["audio_path"] in wavs]
+    indices = [read_record_index(one, split="train") for one in (recordings, waveforms)]
+    rows = [[index.utterance_id.to_pylist().index(name) for name in names] for index in indices]
+    assert len(names) > BATCH
+    read = [
+        open_waveforms(one, records=index).read(tf.constant(its_rows, tf.int32))
+        for one, index, its_rows in zip((recordings, waveforms), indices, rows, strict=True)
+    ]
+    assert read[0].content.numpy().tolist() == read[1].content.numpy().tolist()
+    assert set(read[1].channels.numpy()) == {1}
+    (batch,) = taken(stream(waveforms), steps=1)
+    assert batch["samples"].shape == (BATCH, FRAMES * SPEC_HOP)
+
+
+@pytest.mark.slow
+def test_the_mel_of_a_segment_is_the_stored_one(waveforms: Dataset) -> None:
+    stored = {record.utterance_id: np.asarray(record.mel, np.float32) for record in waveforms.records("train")}
+    (batch,) = taken(stream(waveforms), steps=1)
+    for mel in batch["mel"]:
+        distances = [
+            np.abs(whole[start : start + FRAMES] - mel).mean()
+            for whole in stored.values()
+            for start in range(len(whole) - FRAMES + 1)
+        ]
+        assert min(distances) < 0.02  # float16, and samples rounded to 16 bits
+
+
+def test_a_model_sees_no_difference_between_data_with_and_without_waveforms(
+    dataset: Dataset, waveforms: Dataset
+) -> None:
+    runs = [RunInfo.of(TrainConfig(), dataset=one) for one in (dataset, waveforms)]
+    assert runs[0].contract == runs[1].contract == dataset.info.contract != waveforms.info.contract
+
+
+@pytest.mark.slow
+def test_a_damaged_record_is_told_with_what_to_do(waveforms: Dataset, tmp_path: Path) -> None:
+    spoiled = tmp_path / "spoiled"
+    spoil_record(waveforms.layout.root, to=spoiled)
+    damaged = Dataset(Layout(spoiled), waveforms.info)
+    with pytest.raises(UserError, match=rf"{spoiled}: a record cannot be read \(.*\); run `make validate DATA="):
+        taken(stream(damaged), steps=40)
 
 
 @pytest.mark.slow
@@ -109,9 +169,9 @@ def test_a_recording_that_is_gone_or_was_replaced_is_named(recordings: Dataset, 
         ("other.wav", r"the recording of .* has another number of samples.*; put the file back"),
     ):
         segments = stream(recordings)
-        paths = [str(tmp_path / name)] * segments.clips
-        segments._paths = tf.constant(paths)
-        segments._records = segments._records._replace(audio_path=pa.chunked_array([paths]))
+        records = read_record_index(recordings, split="train")
+        replaced = records._replace(audio_path=pa.chunked_array([[str(tmp_path / name)] * len(records.frames)]))
+        segments._waveforms = open_waveforms(recordings, records=replaced)
         with pytest.raises(UserError, match=message):
             taken(segments, steps=1)
 
