@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipelines.build.publish import Published
 from preprocess.corpora import READERS, layout_of
 from preprocess.corpora.source import SourceConfig
+from shared.messages import counted
 from shared.storage_path import StoragePath
 
 if TYPE_CHECKING:  # a build must not import validation, and one with nothing to do not Beam: they take seconds
@@ -37,7 +38,7 @@ def build_summary(published: Published, *, data: StoragePath, seconds: float) ->
         f"{len(info.speakers)} speakers, {seconds:.1f} s"
     )
     if not published.changed:
-        lines.append(f"nothing to do: {_counted(info.shards, 'shard')} up to date")
+        lines.append(f"nothing to do: {counted(len(info.shards), 'shard')} up to date")
     if any(source.rejected for source in info.sources.values()):
         lines.append(f"rejected utterances with their reasons: {data / 'rejected'}")
     return "\n".join(lines)
@@ -91,18 +92,20 @@ def repair_summary(repair: RepairResult, *, data: StoragePath) -> str:
     if not repair.damaged:
         lines = [f"{data}: nothing to repair"]
     elif repair.is_aborted:
-        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; nothing was written: the corpora have changed"]
+        lines = [
+            f"{data}: {counted(len(repair.damaged), 'damaged file')}; nothing was written: the corpora have changed"
+        ]
         lines += [*_difference_lines(repair.differences), ACCEPT_CHANGES]
     else:
-        made = _counted(repair.rebuilt, "shard")
-        lines = [f"{data}: {_counted(repair.damaged, 'damaged file')}; {made} rebuilt"]
+        made = counted(len(repair.rebuilt), "shard")
+        lines = [f"{data}: {counted(len(repair.damaged), 'damaged file')}; {made} rebuilt"]
         lines += [f"  {name}" for name in repair.damaged[:SHOWN_FINDINGS]]
         lines += [f"replaced files are in {repair.quarantine}"] if repair.quarantine else []
         lines += _difference_lines(repair.differences)
         lines.append(_comparison_line(repair))
     lines += [f"  {one.file}: {one.check}: {one.message}" for one in repair.remaining[:SHOWN_FINDINGS]]
     if repair.remaining:
-        lines.append(f"{_counted(repair.remaining, 'finding')} about the corpora: fix these there, and build again")
+        lines.append(f"{counted(len(repair.remaining), 'finding')} about the corpora: fix these there, and build again")
     return "\n".join(lines)
 
 
@@ -124,15 +127,11 @@ def replay_summary(replay: ReplayResult, *, data: StoragePath) -> str:
         lines += [*_difference_lines(replay.differences), ACCEPT_CHANGES]
     elif replay.published is not None:
         shown = ", ".join(replay.shards[:SHOWN_FINDINGS])
-        lines.append(f"{_counted(replay.shards, 'shard')} written: {shown}")
+        lines.append(f"{counted(len(replay.shards), 'shard')} written: {shown}")
         if filtered:
-            lines.append(f"{_counted(filtered, 'utterance')} filtered by a threshold; reasons: {data / 'rejected'}")
+            lines.append(f"{counted(len(filtered), 'utterance')} filtered by a threshold; reasons: {data / 'rejected'}")
         lines += _difference_lines(replay.differences)
     return "\n".join(lines)
-
-
-def _counted(things: Sized, noun: str) -> str:
-    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
 
 
 def _difference_lines(differences: Sequence[ShardDifference]) -> list[str]:

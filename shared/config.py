@@ -90,11 +90,19 @@ def load_config(path: StoragePath | str, *, of: type[C], overrides: Sequence[str
         raise UserError(f"{path}: {swapped}")
     document = of.overridden(in_file, words=overrides)
     for old, new in _renamed_keys(document, model=of):
-        raise UserError(f"{path}: {old}: unknown key; it was renamed: use {new}")
+        raise UserError(f"{_origin(old, path, overrides)}: {old}: unknown key; it was renamed: use {new}")
     try:
         return of.model_validate(document)
     except pydantic.ValidationError as error:
-        raise UserError(f"{path}: {describe_error(error, model=of, document=document, in_file=in_file)}") from error
+        message = describe_error(error, model=of, document=document, in_file=in_file)
+        raise UserError(f"{_origin(message.partition(': ')[0], path, overrides)}: {message}") from error
+
+
+def _origin(key: str, path: StoragePath | str, overrides: Sequence[str]) -> str:
+    """Where the value at `key` was given: on the command line, or in the file."""
+    names = [word.partition("=")[0] for word in overrides]
+    is_overridden = any(key == name or key.startswith(f"{name}{SEPARATOR}") for name in names)
+    return "command line" if is_overridden else str(path)
 
 
 def _other_kind(document: Document, *, of: type[Config]) -> str | None:

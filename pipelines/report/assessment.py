@@ -20,6 +20,7 @@ from pipelines.tables.columns import DatasetRows
 from pipelines.validation.findings import ValidationReport
 from shared.dataset import Dataset
 from shared.files import file_sha256
+from shared.messages import counted
 
 FEW_REJECTED = 0.01
 FEW_UNKNOWN = 1e-4  # of the tokens
@@ -83,18 +84,14 @@ def summarise(aspects: Sequence[Aspect]) -> tuple[str, str]:
     errors = [aspect.title for aspect in aspects if aspect.level == ERROR]
     warnings = sum(aspect.level == WARNING for aspect in aspects)
     unknown = sum(aspect.level == UNKNOWN for aspect in aspects)
-    not_checked = f"{_count(unknown, 'aspect')} {'were' if unknown > 1 else 'was'} not checked"
+    not_checked = f"{counted(unknown, 'aspect')} {'were' if unknown > 1 else 'was'} not checked"
     if errors:
         return ERROR, f"Not ready: {errors[0][0].lower()}{errors[0][1:]}"
     if warnings:
-        return WARNING, f"Usable, with {_count(warnings, 'warning')}" + f"; {not_checked}" * bool(unknown)
+        return WARNING, f"Usable, with {counted(warnings, 'warning')}" + f"; {not_checked}" * bool(unknown)
     if unknown:
         return UNKNOWN, f"No problem found, but {not_checked}"
     return OK, "Ready for training: every aspect was checked and is fine"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def _validation(dataset: Dataset) -> Aspect:
@@ -104,10 +101,10 @@ def _validation(dataset: Dataset) -> Aspect:
     when = report.finished[:16].replace("T", " ")
     if report.findings:
         first = report.findings[0]
-        title = f"Validation has {_count(len(report.findings), 'finding')}"
+        title = f"Validation has {counted(len(report.findings), 'finding')}"
         return Aspect(ERROR, title, f"{when}: {first.file}: {first.message}")
-    shards = _count(report.shards, "shard")
-    return Aspect(OK, "Validated without findings", f"{when}: {_count(report.records, 'record')} in {shards}")
+    shards = counted(report.shards, "shard")
+    return Aspect(OK, "Validated without findings", f"{when}: {counted(report.records, 'record')} in {shards}")
 
 
 def publication_time(dataset: Dataset) -> datetime.datetime:
@@ -140,11 +137,11 @@ def _amount(languages: Sequence[LanguageTotals]) -> Iterator[Aspect]:
     small = sorted((row for row in kept if row.seconds < ENOUGH_SPEECH_S), key=lambda row: row.seconds)
     if small:
         listed = "; ".join(
-            f"{row.code or 'not stated'}: {_count(row.records, 'record')}, {_duration(row.seconds)}"
+            f"{row.code or 'not stated'}: {counted(row.records, 'record')}, {_duration(row.seconds)}"
             for row in small[:SHOWN_LANGUAGES]
         )
         more = f" and {len(small) - SHOWN_LANGUAGES} more" if len(small) > SHOWN_LANGUAGES else ""
-        title = f"Less than an hour of speech in {len(small)} of {_count(len(kept), 'language')}"
+        title = f"Less than an hour of speech in {len(small)} of {counted(len(kept), 'language')}"
         yield Aspect(WARNING, title, f"{listed}{more}. A corpus of one voice usually has 10 hours or more.")
     elif kept:
         total = sum(row.seconds for row in kept)
@@ -177,7 +174,7 @@ def _splits(splits: Sequence[SplitTotals]) -> Aspect:
         return Aspect(WARNING, f"There is no {empty} split", "Set validation_fraction in the config and build again.")
     share = validation.seconds / sum(split.seconds for split in splits)
     title = f"{format_percent(share)} of the speech is held out for validation"
-    return Aspect(OK, title, _count(validation.records, "record"))
+    return Aspect(OK, title, counted(validation.records, "record"))
 
 
 def _languages_without_validation(totals: Totals) -> Iterator[Aspect]:
@@ -187,14 +184,14 @@ def _languages_without_validation(totals: Totals) -> Iterator[Aspect]:
     absent = [row.code for row in totals.languages if row.records and not row.validation_s]
     if absent:
         listed = ", ".join(absent[:SHOWN_LANGUAGES]) + (", …" if len(absent) > SHOWN_LANGUAGES else "")
-        title = f"No validation records in {_count(len(absent), 'language')}"
+        title = f"No validation records in {counted(len(absent), 'language')}"
         yield Aspect(WARNING, title, f"{listed}: the validation loss says nothing about them.")
 
 
 def _leaks(repetitions: RepetitionTotals) -> Aspect:
     if not repetitions.leaks:
         return Aspect(OK, "No text occurs in both splits", "No training record has the text of a validation record.")
-    title = f"{_count(repetitions.leaks, 'training record')} with the text of a validation record"
+    title = f"{counted(repetitions.leaks, 'training record')} with the text of a validation record"
     return Aspect(WARNING, title, "Set split_by=text or checks.reject_text_leaks=true.")
 
 
@@ -202,10 +199,10 @@ def _copies(repetitions: RepetitionTotals) -> Aspect:
     if not repetitions.is_compared:
         return Aspect(UNKNOWN, "Not searched for duplicate recordings", "checks.min_duplicate_bits is null.")
     if repetitions.copies:
-        title = f"{_count(repetitions.copies, 'duplicate recording')}"
+        title = f"{counted(repetitions.copies, 'duplicate recording')}"
         return Aspect(WARNING, title, "checks.min_duplicate_bits keeps one recording of each.")
     filtered = repetitions.filtered_copies
-    found = f"{_count(filtered, 'duplicate')} filtered." if filtered else "None was found."
+    found = f"{counted(filtered, 'duplicate')} filtered." if filtered else "None was found."
     return Aspect(OK, "No duplicate recordings", found)
 
 
@@ -250,6 +247,6 @@ def _speaking_rate(dataset: Dataset, languages: Sequence[LanguageTotals]) -> Ite
         detail = "checks.characters_per_second_deviations is not set."
         yield Aspect(UNKNOWN, "Speaking rates were not checked", detail)
     elif unchecked:
-        title = f"Speaking rates were not checked in {len(unchecked)} of {_count(len(kept), 'language')}"
+        title = f"Speaking rates were not checked in {len(unchecked)} of {counted(len(kept), 'language')}"
         listed = ", ".join(unchecked[:SHOWN_LANGUAGES]) + (", …" if len(unchecked) > SHOWN_LANGUAGES else "")
         yield Aspect(UNKNOWN, title, f"{listed}: no source has enough records to tell a usual rate.")

@@ -14,6 +14,7 @@ from rich.table import Table
 from pipelines.validation.findings import Finding, ValidationReport
 from pipelines.validation.reports import report_path
 from shared.layout import Layout
+from shared.messages import counted
 from shared.storage_path import StoragePath
 
 SHOWN_LINES = 30
@@ -25,7 +26,7 @@ MIN_WIDTH, PIPED_WIDTH = 100, 200
 
 def validation_summary(report: ValidationReport, *, data: StoragePath) -> str:
     """The verdict, the findings by file and check, and the commands that fix them."""
-    verdict = f"{report.found} finding{'s' * (report.found > 1)}" if report.findings else "clean"
+    verdict = counted(report.found, "finding") if report.findings else "clean"
     trusted = f", {report.trusted} of them unchanged since they were found clean" if report.trusted else ""
     lines = [
         f"{data}: {verdict}: {report.shards} shards{trusted}, {report.records} records, "

@@ -139,7 +139,16 @@ def test_an_unknown_key_is_refused_with_the_nearest_and_the_known_ones(
     ],
 )
 def test_a_build_config_says_where_it_is_wrong(path: Path, override: str, where: str) -> None:
-    assert build_refusal(path, override).startswith(f"{path}: {where}")
+    """What an override says is blamed on the command line; what does not fit the file, on the file."""
+    given = override.partition("=")[0]
+    origin = "command line" if where.partition(": ")[0] == given else path
+    assert build_refusal(path, override).startswith(f"{origin}: {where}")
+
+
+def test_a_mistake_in_the_file_is_blamed_on_the_file_whatever_is_overridden(path: Path) -> None:
+    content = HOUSE + "floors: many\n"
+    assert refusal(path, content, "name=x").startswith(f"{path}: floors: found 'many'")
+    assert refusal(path, content, "floors=more").startswith("command line: floors: found 'more'")
 
 
 @pytest.mark.parametrize(

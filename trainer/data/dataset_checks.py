@@ -8,6 +8,7 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import file_sha256
 from shared.layout import Layout
+from shared.messages import counted
 from shared.publication import read_checksums
 from shared.storage_path import StoragePath
 
@@ -33,7 +34,7 @@ def open_dataset(data: Path) -> Dataset:
     _refuse_unlisted_shards(dataset)
     if not any(shard.records for shard in dataset.info.shards_of("train")):
         raise UserError(
-            f"{data}: no training record in {_count(len(dataset.info.shards), 'shard')}; "
+            f"{data}: no training record in {counted(len(dataset.info.shards), 'shard')}; "
             "is validation_fraction too high, or were all rejected (`make report` shows the reasons)?"
         )
     return dataset
@@ -75,7 +76,7 @@ def _refuse_unlisted_shards(dataset: Dataset) -> None:
     unlisted = sorted(path.name for path in (dataset.layout.root / "shards").glob("*.tfrecord") if path not in known)
     if unlisted:
         raise UserError(
-            f"{dataset.layout.root}: {_count(len(unlisted), 'file')} in shards/ of another dataset "
+            f"{dataset.layout.root}: {counted(len(unlisted), 'file')} in shards/ of another dataset "
             f"({_first_names(unlisted)}), which dataset.json does not list; move them away: two datasets are joined by "
             "naming both as sources of one build"
         )
@@ -96,7 +97,3 @@ def refuse_missing_shards(dataset: Dataset, *, split: str) -> None:
 
 def _first_names(names: list[str]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

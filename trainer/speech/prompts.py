@@ -12,7 +12,7 @@ import numpy as np
 from preprocess.tokens import Tokenizer
 from preprocess.verbalize import words_with_digits
 from shared.errors import UserError
-from shared.messages import first_few
+from shared.messages import counted, first_few
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.speech_bounds import MAX_TAIL_S
@@ -95,7 +95,7 @@ class PromptMaker:
         if len(fitted) > len(pieces):
             log(
                 f"the text: sentences of more than {most} tokens, which is the longest of training, are spoken in "
-                f"parts: {len(pieces)} sentences, {len(fitted)} parts"
+                f"parts: {counted(len(pieces), 'sentence')}, {len(fitted)} parts"
             )
         self._log_unknown(fitted, log=log)
         _log_digits(pieces, language=language, log=log)

@@ -19,7 +19,7 @@ from rich.progress import Progress
 
 from shared.errors import UserError
 from shared.files import write_bytes
-from shared.messages import first_few
+from shared.messages import counted, first_few
 from trainer.speech.lines import Line
 from trainer.speech.options import SpeechOptions
 from trainer.speech.request import SynthesisRequest, prepare_request
@@ -84,7 +84,7 @@ class LinesSpeaker:
             rows = read_manifest(self._out)
             left = [task for task in tasks if not self._is_done(task, rows.get(task.line.id))]
             if len(left) < len(tasks):
-                log(f"{self._out}: {len(tasks) - len(left)} of {len(tasks)} texts are there already")
+                log(f"{self._out}: {len(tasks) - len(left)} of {counted(len(tasks), 'text')} are there already")
             new = {row["id"]: row for row in self._with_progress(left, log=log)}
             found = [new.get(task.line.id) or rows[task.line.id] for task in tasks]
             self._log_others(rows, tasks=tasks, log=log)
@@ -199,7 +199,8 @@ def translate_disk_errors(folder: Path) -> Iterator[None]:
 
 def result_lines(result: LinesResult, *, out: Path) -> Iterator[str]:
     """What was spoken, and which texts are implausible, for a user."""
-    yield f"{out}: {result.spoken} texts spoken, {result.duration_s:.1f} s; {result.skipped} were there already"
+    spoken = counted(result.spoken, "text")
+    yield f"{out}: {spoken} spoken, {result.duration_s:.1f} s; {result.skipped} were there already"
     if result.implausible:
         named = first_few(result.implausible, most=MAX_NAMED)
         yield f"may not be what the text says ({MANIFEST} tells why): {named}"
