@@ -35,7 +35,7 @@ def check_parts(data: bytes, *, demuxer: str) -> None:
     if end > len(data):
         raise Rejected(Reason.TRUNCATED_AUDIO, f"{len(data)} bytes, its last part ends at {end}")
     if demuxer == "mov":
-        _check_index(data)
+        _refuse_huge_sample_tables(data)
 
 
 def audio_start(data: bytes) -> int:
@@ -118,7 +118,7 @@ def _adts_frames(data: bytes) -> Iterator[Part]:
 _PARTS = {"mov": _boxes, "matroska": _elements, "asf": _objects, "amr": _amr_frames, "aac": _adts_frames}
 
 
-def _check_index(data: bytes) -> None:
+def _refuse_huge_sample_tables(data: bytes) -> None:
     """Raise Rejected for an mp4 that states more samples than a recording of speech can have."""
     heads = [name + data[start:end] for name, start, end in _boxes(data) if name != b"mdat"]
     if any(b"cmov" in head for head in heads):

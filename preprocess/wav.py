@@ -73,12 +73,12 @@ def check_plain_pcm(data: bytes, *, rate_hz: int, samples: np.ndarray) -> None:
     first: dict[bytes, Chunk] = {}
     for chunk in chunks(data):
         first.setdefault(chunk.name, chunk)
-    difference = _difference(data, first, rate_hz=rate_hz, samples=samples)
+    difference = _describe_difference(data, first, rate_hz=rate_hz, samples=samples)
     if difference:
         raise Rejected(Reason.NOT_PLAIN_WAV, f"{difference}, which training without stored mels does not read")
 
 
-def _difference(data: bytes, first: dict[bytes, Chunk], *, rate_hz: int, samples: np.ndarray) -> str:
+def _describe_difference(data: bytes, first: dict[bytes, Chunk], *, rate_hz: int, samples: np.ndarray) -> str:
     if b"fmt " not in first or b"data" not in first:
         return "no RIFF wav"
     at = first[b"fmt "].start

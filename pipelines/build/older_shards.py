@@ -101,7 +101,7 @@ def published_rows(shard_name: str, *, data: Layout, states: Callable[[str, int]
         "withheld": read_table(data.withheld_manifest(shard_name), schema=MANIFEST),
     }
     return {
-        folder: _as_prepared(
+        folder: _prepared_rows(
             manifest,
             file=records_file(shard_name, folder=folder),
             states=states(folder, len(manifest)),
@@ -115,7 +115,7 @@ def records_file(shard_name: str, *, folder: str) -> str:
     return f"{folder}/{shard_name}.tfrecord"
 
 
-def _as_prepared(manifest: pa.Table, *, file: str, states: list[bytes]) -> pa.Table:
+def _prepared_rows(manifest: pa.Table, *, file: str, states: list[bytes]) -> pa.Table:
     table = manifest.select([name for name in PREPARED_ROWS.names if name not in (FILE, STATE)])
     table = table.append_column(PREPARED_ROWS.field(FILE), pa.array([file] * len(table), pa.string()))
     return table.append_column(PREPARED_ROWS.field(STATE), pa.array(states, pa.binary()))

@@ -36,7 +36,7 @@ def reproduce_record(row: Row, *, payload: bytes, contract: Contract) -> str:
     if isinstance(prepared, Rejection):
         return f"rejected now: {prepared.reason}: {prepared.message}"
     made = encode(prepared.record)
-    return SAME if made == payload else _difference(decode(payload), decode(made), contract=contract)
+    return SAME if made == payload else _describe_difference(decode(payload), decode(made), contract=contract)
 
 
 def _preparation(contract: Contract) -> Preparation:
@@ -56,7 +56,7 @@ def _preparation(contract: Contract) -> Preparation:
     )
 
 
-def _difference(before: dict[str, Any], after: dict[str, Any], *, contract: Contract) -> str:
+def _describe_difference(before: dict[str, Any], after: dict[str, Any], *, contract: Contract) -> str:
     changed = [field.name for field in ALL_FIELDS if before.get(field.name) != after.get(field.name)]
     old, new = (decode_mel(features, contract=contract) for features in (before, after))
     text = f"other bytes now, in {', '.join(changed)}"

@@ -15,9 +15,9 @@ from pipelines.execution.progress_counter import ProgressCounter
 from pipelines.storage.file_states import state_of
 from pipelines.validation.findings import Findings, ShardVerdict
 from pipelines.validation.manifest_rows import ManifestRow, misplaced, parse_rows
+from pipelines.validation.record_inspector import InvalidRecord, RecordInspector
 from pipelines.validation.recordings import CHECK as RECORDING
 from pipelines.validation.recordings import check_recordings, recordings_state
-from pipelines.validation.shard_reader import InvalidRecord, ShardReader
 from preprocess.check_config import CheckConfig
 from preprocess.checks import ALL_BOUNDS, failures, unknown_fraction
 from preprocess.utterance import FILTER_STAGE, Reason
@@ -100,7 +100,7 @@ class ShardInspection:
         self._shard_name = ShardName.parse(shard.name)
         self._findings = Findings(root=layout.root, shard_name=shard.name)
         self._damaged: set[StoragePath] = set()  # files without the stated sha256
-        self.keys = b""  # see `ShardReader.keys`
+        self.keys = b""  # see `RecordInspector.keys`
         self.manifest: pa.Table | None = None  # None unless it is the published one
 
     def verdict(self) -> ShardVerdict:
@@ -136,7 +136,7 @@ class ShardInspection:
         return ShardVerdict(
             shard_name=shard_name,
             findings=list(self._findings),
-            sums=file.sums(),
+            sums=file.totals(),
             state=state,
             recordings=recordings,
             damaged=bool(self._damaged),
@@ -174,11 +174,11 @@ class ShardInspection:
         if path.is_file() and (found := path.stat().st_size) != self._shard.bytes:
             self._findings.add(path, "size", f"{found} bytes", expected=self._shard.bytes)
 
-    def _inspect(self, part: RecordFile, table: pa.Table | None, *, extra: Mapping[str, int]) -> ShardReader:
+    def _inspect(self, part: RecordFile, table: pa.Table | None, *, extra: Mapping[str, int]) -> RecordInspector:
         """Check every record of a file against its manifest row; `extra` has speakers that dataset.json lacks."""
         speakers = SpeakerIds(self._info.speakers, extra=extra)
         rows = None if table is None else parse_rows(table)
-        file = ShardReader(shard_name=self._shard_name, rows=rows, contract=self._info.contract, speakers=speakers)
+        file = RecordInspector(shard_name=self._shard_name, rows=rows, contract=self._info.contract, speakers=speakers)
         if not part.path.is_file():
             return file
         try:
@@ -205,13 +205,13 @@ class ShardInspection:
         """The file to blame if a record and its row differ: the one whose bytes are not the published ones."""
         return part.manifest if part.manifest in self._damaged and part.path not in self._damaged else part.path
 
-    def _check_rows(self, table: pa.Table, rows: list[ManifestRow], *, file: ShardReader, part: RecordFile) -> None:
+    def _check_rows(self, table: pa.Table, rows: list[ManifestRow], *, file: RecordInspector, part: RecordFile) -> None:
         """Report misplaced rows, and rows without a record."""
         if len(rows) != part.records:
             self._findings.add(part.manifest, "rows", f"{len(rows)} rows", expected=part.records)
-        present = file.present()
+        valid = file.valid_ids()
         for index, row in enumerate(rows):
-            if row.utterance_id not in present and row.utterance_id not in self._findings.named:
+            if row.utterance_id not in valid and row.utterance_id not in self._findings.named:
                 message = "the manifest has a row for it, but there is no valid record"
                 path = self._file_to_blame(part)
                 self._findings.add(path, "absent", message, index=index, utterance_id=row.utterance_id)
@@ -259,9 +259,9 @@ class ShardInspection:
             utterance_id = table["utterance_id"][row].as_py()
             self._findings.add(path, "selection", message, index=row, utterance_id=utterance_id)
 
-    def _check_sums(self, file: ShardReader) -> None:
+    def _check_sums(self, file: RecordInspector) -> None:
         """Compare the totals of the shard with dataset.json."""
-        path, sums = self._layout.shard(self._shard.name), file.sums()
+        path, sums = self._layout.shard(self._shard.name), file.totals()
         if not file.sha256:
             return
         for check, found, expected in (

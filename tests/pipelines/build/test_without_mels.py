@@ -101,7 +101,7 @@ def test_everything_except_the_mels_equals_a_dataset_with_mels(data: Path, store
 def test_it_validates_clean_and_its_records_are_recognised_by_their_expected_bytes(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr("pipelines.validation.shard_reader.parse_record")
+    monkeypatch.delattr("pipelines.validation.record_inspector.parse_record")
     assert validate_dataset(copied, workers=1).findings == []
 
 

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipelines.execution.progress_counter import ProgressCounter
-from pipelines.validation import shard_reader as records
+from pipelines.validation import record_inspector as records
 from pipelines.validation.expected_bytes import FrameTemplates
 from pipelines.validation.manifest_rows import parse_rows
-from pipelines.validation.shard_reader import ShardReader
+from pipelines.validation.record_inspector import RecordInspector
 from shared.dataset import Dataset
 from shared.layout import ShardName
 from shared.records import decode
@@ -42,8 +42,8 @@ def test_no_valid_record_is_parsed(sample: Path, tmp_path: Path, monkeypatch: py
     speakers = {name: speaker.id for name, speaker in dataset.info.speakers.items()}
     for stem in damage.stems(sample):
         rows = parse_rows(pq.read_table(dataset.layout.manifest(stem), schema=MANIFEST))
-        file = ShardReader(
+        file = RecordInspector(
             shard_name=ShardName.parse(stem), rows=rows, contract=dataset.info.contract, speakers=speakers
         )
         assert file.inspect(dataset.layout.shard(stem), counter=ProgressCounter(tmp_path, name=stem)) == []
-        assert file.sums().records == len(rows)
+        assert file.totals().records == len(rows)

@@ -47,8 +47,8 @@ class InvalidRecord(NamedTuple):
     error: RecordError
 
 
-class ShardReader:
-    """The records of one shard, or those withheld from it."""
+class RecordInspector:
+    """Checks every record of a file, a shard's or that of the records withheld from it."""
 
     def __init__(
         self, *, shard_name: ShardName, rows: list[ManifestRow] | None, contract: Contract, speakers: Mapping[str, int]
@@ -83,7 +83,7 @@ class ShardReader:
             reader, size_bytes = HashingReader(file), _size(file)
             index, offset = 0, 0
             while offset < size_bytes:
-                offset = self._inspect_frame(reader, index=index, offset_bytes=offset, size_bytes=size_bytes)
+                offset = self._inspect_record(reader, index=index, offset_bytes=offset, size_bytes=size_bytes)
                 index += 1
                 counter.add()
             self.sha256 = reader.sha256()
@@ -91,7 +91,7 @@ class ShardReader:
         self._check_tokens()
         return sorted(self._invalid, key=lambda invalid: invalid.record)
 
-    def sums(self) -> ShardSums:
+    def totals(self) -> ShardSums:
         """Totals over the valid records."""
         return ShardSums(
             records=len(self._valid),
@@ -102,14 +102,14 @@ class ShardReader:
             mel_squares=self._mel_sums.squares.tolist(),
         )
 
-    def present(self) -> set[str]:
+    def valid_ids(self) -> set[str]:
         """The ids of the valid records."""
         return {one.utterance_id for one in self._valid}
 
     def _row(self, index: int) -> ManifestRow | None:
         return self._rows[index] if self._rows is not None and index < len(self._rows) else None
 
-    def _inspect_frame(self, reader: HashingReader, *, index: int, offset_bytes: int, size_bytes: int) -> int:
+    def _inspect_record(self, reader: HashingReader, *, index: int, offset_bytes: int, size_bytes: int) -> int:
         """Check the record at an offset; the offset of the next record, or the size of the file."""
         row = self._row(index)
         if row is not None and row.offset_bytes == offset_bytes and self._matches_row(reader, row=row):
