@@ -63,6 +63,19 @@ class BuildConfig(Config):
         return self
 
     @pydantic.model_validator(mode="after")
+    def _check_waveforms(self) -> BuildConfig:
+        if self.waveform_dtype == NO_WAVEFORM:
+            return self
+        if self.mel_dtype == NO_MEL:
+            raise ValueError("mel_dtype=none: vocoders then read the recordings; leave waveform_dtype out")
+        if self.processing.loudness_lufs is not None and self.processing.max_peak is None:
+            raise ValueError(
+                f"waveform_dtype={self.waveform_dtype} cannot hold samples above full scale, which "
+                "processing.loudness_lufs may make; expected processing.max_peak, too, such as 0.95"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
     def _check_durations(self) -> BuildConfig:
         longest_s = self.checks.max_duration_s
         if longest_s is not None and longest_s > self.decode_limit_s:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Preparation:
 
     features: FeatureSpec
     mel_dtype: str
-    waveform_dtype: str
+    waveform_dtype: Literal["none", "int16"]
     tokenizer: Tokenizer
     processing: Processing
     decode_limit_s: float

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -54,7 +54,7 @@ class Contract(_Frozen):
     tokenizer: TokenizerIdentity
     text_preparation: str
     processing: Processing
-    waveform_dtype: str = NO_WAVEFORM
+    waveform_dtype: Literal["none", "int16"] = NO_WAVEFORM
 
     @pydantic.model_serializer(mode="wrap")
     def _without_default(self, serialize: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -23,3 +23,8 @@ class Processing(Config):
     def steps(self) -> list[str]:
         """The names of the steps that are on."""
         return [name for name in ("trim_db", "loudness_lufs", "max_peak") if getattr(self, name) is not None]
+
+    @property
+    def description(self) -> str:
+        """The steps that are on, with their settings, for messages."""
+        return ", ".join(f"{name} {getattr(self, name):g}" for name in self.steps) or "no processing"

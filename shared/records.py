@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ MEL_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "float32": np.dty
 NUM_MOMENTS = 3
 
 # The types of stored waveforms by the build's setting `waveform_dtype`; an int16 is a 32768th of full scale.
-NO_WAVEFORM = "none"
+NO_WAVEFORM: Literal["none"] = "none"
 WAVEFORM_DTYPES: dict[str, np.dtype] = {"int16": np.dtype("<i2")}
 PCM_FULL_SCALE = 32768
 
@@ -54,7 +54,9 @@ FIELDS = (
     Field("utterance_id", "bytes", "[]", "UTF-8", "source/id, unique in the dataset"),
 )
 # only in the records of datasets that store waveforms
-WAVEFORM = Field("waveform", "bytes", "[S]", "full scale / 32768", "processed samples at the mel's rate, int16")
+WAVEFORM = Field(
+    "waveform", "bytes", "[S]", "full scale / 32768", "processed samples at the mel's rate, int16, little-endian"
+)
 ALL_FIELDS = (*FIELDS, WAVEFORM)
 KINDS = {field.name: field.kind for field in ALL_FIELDS}
 

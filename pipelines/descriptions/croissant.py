@@ -72,7 +72,8 @@ def describe(info: DatasetInfo) -> str:
     return (
         f"{num_records(info):,} utterances, {hours_in_words(info, info.shards)} of speech "
         f"by {len(info.speakers):,} speakers, in {languages}. "
-        f"Mel {what} ({info.contract.features.name}, ln magnitude) and NLLB token ids to train text-to-speech with; "
+        f"Mel {what} ({info.contract.features.name}, ln magnitude){', waveforms' * info.contract.stores_waveforms} and "
+        "NLLB token ids to train text-to-speech with; "
         f"contract {info.fingerprint}."
     )
 

@@ -56,7 +56,8 @@ def export_dataset(
     info = dataset.info
     if FORMATS[format_].has_mels and not info.contract.stores_mels:
         raise UserError(f"{dataset.layout.root}: mel_dtype is none: there are no mels to export; build with float16")
-    state = ExportInfo(format=format_, fingerprint=info.fingerprint, contract=info.contract, mel=info.mel)
+    acoustic = info.contract.acoustic  # no format has waveforms beside mels
+    state = ExportInfo(format=format_, fingerprint=acoustic.fingerprint, contract=acoustic, mel=info.mel)
     state.shards = _exported(out, state=state)  # from here on, the folder is known to be an export
     _check_sources(state.shards, dataset=dataset, out=out)
     listed = {shard.name: shard for shard in info.shards if shard.records}

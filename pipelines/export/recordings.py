@@ -35,14 +35,16 @@ def processed_wav(row: Mapping[str, Any], *, contract: Contract) -> bytes:
     except Rejected as error:
         raise UserError(f"the recording of {row['utterance_id']}: {error.message}{cwd_hint(path)}") from error
     rate_hz = contract.features.sample_rate_hz
-    return _wav(process(resample(decoded, rate_hz=rate_hz), steps=contract.processing).samples, rate_hz=rate_hz)
+    samples = process(resample(decoded, rate_hz=rate_hz), steps=contract.processing).samples
+    return pcm_wav(to_pcm(samples), rate_hz=rate_hz)
 
 
-def _wav(samples: np.ndarray, *, rate_hz: int) -> bytes:
+def pcm_wav(pcm: np.ndarray, *, rate_hz: int) -> bytes:
+    """A wav of samples [S] int16."""
     content = io.BytesIO()
     with wave.open(content, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate_hz)
-        file.writeframes(to_pcm(samples).tobytes())
+        file.writeframes(pcm.tobytes())
     return content.getvalue()

@@ -64,6 +64,7 @@ def _contract(details: UtteranceDetails) -> Iterator[tuple[str, str]]:
     steps = [f"{name} {value}" for name, value in contract.processing if value is not None]
     yield "contract", details.fingerprint
     stored = contract.mel_dtype if contract.stores_mels else "not stored"
+    stored += f", waveforms {contract.waveform_dtype}" * contract.stores_waveforms
     yield "", f"{spec.name}: {spec.sample_rate_hz} Hz, hop {spec.hop_samples}, {spec.n_mels} mels, {stored}"
     yield "", f"processing {', '.join(steps) or 'none'}; text {contract.text_preparation}"
     yield "", f"tokenizer {tokenizer.location} (sha256 {tokenizer.sha256[:16]}…, {tokenizer.size} entries)"

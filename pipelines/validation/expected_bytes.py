@@ -43,7 +43,7 @@ class FrameTemplates:
     def of(self, row: ManifestRow) -> FrameTemplate | None:
         """The template of a row's record; None if no valid record can belong to the row, or if records hold waveforms.
 
-        The row does not say how long a waveform is, so these records are parsed.
+        Records with waveforms are parsed, which takes longer: the template would need their number of samples.
         """
         if self._stores_waveforms:
             return None

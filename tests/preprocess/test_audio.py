@@ -14,7 +14,7 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preprocess.audio import Signal, decode_audio, resample
+from preprocess.audio import Signal, decode_audio, resample, to_pcm
 from preprocess.audio_file import read_audio_file
 from preprocess.mpeg import count_mp3_samples
 from preprocess.utterance import Reason, Rejected
@@ -420,3 +420,10 @@ def test_a_damaged_header_gives_finite_sound_or_a_rejection(damage: list[tuple[i
     except Rejected:
         return
     assert np.isfinite(audio.samples).all()
+
+
+def test_pcm_is_the_nearest_of_16_bits_and_full_scale_is_the_most() -> None:
+    samples = np.array([0.0, 0.4 / 32768, 0.6 / 32768, -1.0, 1.0, 1.8, -1.5], np.float32)
+    pcm = to_pcm(samples)
+    assert pcm.dtype == np.dtype("<i2")
+    assert pcm.tolist() == [0, 0, 1, -32768, 32767, 32767, -32768]

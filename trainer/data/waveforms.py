@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Protocol
 
@@ -11,10 +12,12 @@ import tensorflow as tf
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.records import WAVEFORM, WAVEFORM_DTYPES
+from trainer.data.graph import HOST
 from trainer.data.online_mel import recording_error
 from trainer.data.reader import BUFFER_BYTES
 from trainer.data.record_index import RecordIndex
 from trainer.data.wav_decoder import Pcm, check_files, read_pcm
+from trainer.platform.tf_errors import first_line
 
 
 class Waveforms(Protocol):
@@ -52,29 +55,30 @@ class StoredWaveforms:
     """The waveforms in the records of the shards."""
 
     def __init__(self, dataset: Dataset, *, records: RecordIndex):
-        self._root = dataset.layout.root
-        rate_hz, dtype = dataset.info.contract.features.sample_rate_hz, dataset.info.contract.waveform_dtype
-        self._files = tf.constant([str(file) for file in records.files], tf.string)
-        self._file = tf.constant(records.file, tf.int32)
-        self._offset_bytes = tf.constant(records.offset_bytes, tf.int64)
-        self._ids = tf.constant(records.utterance_id.to_pylist(), tf.string)
-        samples = np.rint(records.duration_s * rate_hz)
-        self._num_bytes = tf.constant(samples * WAVEFORM_DTYPES[dtype].itemsize, tf.int32)
+        self._root, contract = dataset.layout.root, dataset.info.contract
+        samples = np.rint(records.duration_s * contract.features.sample_rate_hz)
+        sample_bytes = WAVEFORM_DTYPES[contract.waveform_dtype].itemsize
+        names = [f"the record of {name}" for name in records.utterance_id.to_pylist()]
+        with tf.device(HOST):
+            self._files = tf.constant([str(file) for file in records.files], tf.string)
+            self._file = tf.constant(records.file, tf.int32)
+            self._offset_bytes = tf.constant(records.offset_bytes, tf.int64)
+            self._ids = tf.constant(records.utterance_id.to_pylist(), tf.string)
+            self._names = tf.constant(names, tf.string)
+            self._num_bytes = tf.constant(samples * sample_bytes, tf.int32)
 
     def read(self, rows: tf.Tensor) -> Pcm:
         """Read the records of rows [B] int32, each by itself, and return their waveforms."""
-        raw = tf.map_fn(self._read_record, rows, fn_output_signature=tf.string)
-        names, features = tf.gather(self._ids, rows), {"utterance_id": _BYTES, WAVEFORM.name: _BYTES}
-        parsed = tf.io.parse_example(raw, features)
-        conditions = [
-            (parsed["utterance_id"] == names, "is not the record of the manifest"),
-            (
-                tf.strings.length(parsed[WAVEFORM.name]) == tf.gather(self._num_bytes, rows),
-                "has a waveform of another length than the manifest says",
-            ),
-        ]
-        with tf.control_dependencies([check_files(names, conditions)]):
-            return Pcm(tf.identity(parsed[WAVEFORM.name]), tf.ones_like(rows))
+        with tf.device(HOST):
+            raw = tf.map_fn(self._read_record, rows, fn_output_signature=tf.string)
+            parsed = tf.io.parse_example(raw, {"utterance_id": _BYTES, WAVEFORM.name: _BYTES})
+            length, expected = tf.strings.length(parsed[WAVEFORM.name]), tf.gather(self._num_bytes, rows)
+            conditions = [
+                (parsed["utterance_id"] == tf.gather(self._ids, rows), "is that of another utterance"),
+                (length == expected, "has a waveform of another length than the manifest says"),
+            ]
+            with tf.control_dependencies([check_files(tf.gather(self._names, rows), conditions)]):
+                return Pcm(tf.identity(parsed[WAVEFORM.name]), tf.ones_like(rows))
 
     def _read_record(self, row: tf.Tensor) -> tf.Tensor:
         """The serialised record [] string of a row [] int32; its checksums are verified."""
@@ -87,19 +91,22 @@ class StoredWaveforms:
         return tf.data.experimental.from_variant(records, tf.TensorSpec([], tf.string)).take(1).get_single_element()
 
     def error_message(self, error: tf.errors.OpError) -> str | None:
-        """Say that the shards are damaged, if the error may come from reading them."""
-        if not isinstance(error, _READING_ERRORS):
+        """Say what is wrong with a record, if the error comes from reading one."""
+        if found := _RECORD_ERROR.search(error.message):
+            reason = found[1]
+        elif isinstance(error, _READING_ERRORS) or _SHARD_ENDS in error.message:
+            reason = first_line(error).rpartition(": ")[2]  # after where in the graph
+        else:
             return None
-        reason = error.message.splitlines()[0].removeprefix("assertion failed: ").strip("[]")
         return f"{self._root}: a record cannot be read ({reason}); run `make validate DATA={self._root}`"
 
 
 _BYTES = tf.io.FixedLenFeature([], tf.string, b"")
+_RECORD_ERROR = re.compile(r"(?:assertion failed: \[|data: b')(the record of .*?)[;'\]]")  # in a graph, and outside
+_SHARD_ENDS = "Dataset was empty"  # what is read of it is a data set of one record
 _READING_ERRORS = (
     tf.errors.DataLossError,  # checksums
-    tf.errors.InvalidArgumentError,  # a file that ends before the record, and what is asserted above
     tf.errors.NotFoundError,
-    tf.errors.OutOfRangeError,
     tf.errors.PermissionDeniedError,
 )
 

@@ -58,17 +58,17 @@ def translate_errors() -> Iterator[None]:
     except tf.errors.OpError as error:
         if is_system_error(error):
             raise UserError(
-                f"{_first_line(error)}; free disk space (`df -h`), or allow more open files (`ulimit -n`), and run the "
+                f"{first_line(error)}; free disk space (`df -h`), or allow more open files (`ulimit -n`), and run the "
                 "same command again"
             ) from error
         if is_out_of_memory(error):
             raise UserError(
-                f"the device's memory is full ({_first_line(error)}); `nvidia-smi` shows who else uses it; end that "
+                f"the device's memory is full ({first_line(error)}); `nvidia-smi` shows who else uses it; end that "
                 "process, lower model.size or input.global_frames_per_batch, or use the CPU: CUDA_VISIBLE_DEVICES=-1"
             ) from error
         if is_device_error(error):
             raise UserError(
-                f"the GPU failed or is unavailable ({_first_line(error)}); `nvidia-smi` shows its state and who uses "
+                f"the GPU failed or is unavailable ({first_line(error)}); `nvidia-smi` shows its state and who uses "
                 "it; training resumes from its last checkpoint; CUDA_VISIBLE_DEVICES=-1 selects the CPU"
             ) from error
         raise
@@ -78,5 +78,6 @@ def _message(error: tf.errors.OpError) -> str:
     return _NODE.sub("", error.message)
 
 
-def _first_line(error: tf.errors.OpError) -> str:
+def first_line(error: tf.errors.OpError) -> str:
+    """Return the first line of an error's message, without the node of the graph."""
     return _message(error).strip().partition("\n")[0]

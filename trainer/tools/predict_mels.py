@@ -67,6 +67,7 @@ def predict_mels(
             checkpoint=f"step {saved.step}",
             checkpoint_sha256=sha256,
             dataset_sha256=file_sha256(dataset.layout.info),
+            processing=dataset.info.contract.processing,
         )
         _begin(out, state=state)
         clips = 0

@@ -12,9 +12,10 @@ import tensorflow as tf
 
 from shared.dataset import Dataset
 from shared.errors import UserError
+from trainer.data.dataset_checks import refuse_missing_shards
 from trainer.data.log_mel import LogMel
 from trainer.data.record_index import read_record_index
-from trainer.data.wav_decoder import to_mono
+from trainer.data.wav_decoder import Pcm, to_mono
 from trainer.data.waveforms import open_waveforms
 from trainer.evaluation.dtw import DB_PER_NEPER
 from trainer.monitoring.vocoder_report import CopiedClip
@@ -57,6 +58,7 @@ class CopySynthesis:
 
 
 def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel, mels: PredictedMels | None) -> list[Clip]:
+    refuse_missing_shards(dataset, split="validation")
     records = read_record_index(dataset, split="validation")
     waveforms, names = open_waveforms(dataset, records=records), records.utterance_id.to_pylist()
     mel_paths = mels.paths(names) if mels else names
@@ -69,7 +71,7 @@ def _read_clips(dataset: Dataset, *, count: int, log_mel: LogMel, mels: Predicte
             if (message := waveforms.error_message(error)) is None:
                 raise
             raise UserError(message) from error
-        signal = to_mono(type(pcm)(pcm.content[0], pcm.channels[0]))
+        signal = to_mono(Pcm(pcm.content[0], pcm.channels[0]))
         mel = log_mel(signal).numpy()
         input_mel = mels.load(mel_paths[row], name=name, frames=len(mel)) if mels else mel
         found.append(Clip(name, mel, input_mel, signal.numpy()))

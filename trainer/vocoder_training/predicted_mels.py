@@ -21,8 +21,10 @@ import numpy as np
 import pydantic
 import tensorflow as tf
 
+from shared.dataset import Contract
 from shared.errors import UserError
 from shared.features import FeatureSpec
+from shared.processing import Processing
 from trainer.data.wav_decoder import check_files
 from trainer.vocoder.vocoder_file import refuse_other_mels
 
@@ -47,6 +49,7 @@ class PredictedMelsInfo(pydantic.BaseModel):
     checkpoint: str
     checkpoint_sha256: str
     dataset_sha256: str  # of dataset.json, whose clips they belong to
+    processing: Processing = Processing()  # of these clips
     is_finished: bool = False
 
 
@@ -81,15 +84,24 @@ def read_mels_info(folder: Path) -> PredictedMelsInfo:
 class PredictedMels:
     """The mels of a folder, for the utterances of a dataset."""
 
-    def __init__(self, folder: Path, *, spec: FeatureSpec):
+    def __init__(self, folder: Path, *, contract: Contract):
         """
+        Args:
+            contract: of the dataset whose clips get these mels.
+
         Raises:
-            UserError: the folder is not finished, or holds mels of another kind.
+            UserError: the folder is not finished, or holds mels of another kind, or of clips processed otherwise.
         """
+        spec = contract.features
         self.info, self.folder, self._n_mels = read_mels_info(folder), folder.absolute(), spec.n_mels
         if not self.info.is_finished:
             raise UserError(f"{folder}: its mels are not finished; run the same `make vocoder-mels` again")
         refuse_other_mels(self.info.features, expected=spec, source=f"{folder}: mels")
+        if self.info.processing != contract.processing:
+            raise UserError(
+                f"{folder}: the mels of clips with {self.info.processing.description}, and the dataset's clips have "
+                f"{contract.processing.description}; predict the mels of this dataset with `make vocoder-mels`"
+            )
 
     def paths(self, utterance_ids: Sequence[str]) -> list[str]:
         """The file of each utterance; an empty string: it has no mel."""

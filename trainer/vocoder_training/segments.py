@@ -59,6 +59,7 @@ class SegmentStream:
         refuse_missing_shards(dataset, split=split)
         self._records = records = read_record_index(dataset, split=split)
         self._waveforms = open_waveforms(dataset, records=records)
+        self._contract = contract
         self._spec, self._log_mel = contract.features, LogMel(contract.features)
         self._frames, self._samples, self._batch_size, self._seed = segment_frames, segment_samples, batch_size, seed
         ids = records.utterance_id.to_pylist()
@@ -77,7 +78,7 @@ class SegmentStream:
         self._ids, self._mel_paths = (
             tf.constant([column[row] for row in rows], tf.string) for column in (ids, mel_paths)
         )
-        self._all_rows = tf.constant(rows, tf.int32)
+        self._row_of_clip = tf.constant(rows, tf.int32)
         self._num_frames = tf.constant(records.frames[rows], tf.int32)
 
     @property
@@ -89,6 +90,8 @@ class SegmentStream:
     def fingerprint(self) -> str:
         """A hash of everything that decides which segments a step gets."""
         facts: list[object] = [self._frames, self._batch_size, self._seed, self._records.utterance_id.to_pylist()]
+        if self._contract.stores_waveforms:  # recordings are not processed
+            facts += [self._contract.processing.model_dump(), self._records.frames.tolist()]
         if self._mels:
             facts += [self._rows.tolist(), self._mels.info.checkpoint_sha256]
         return hashlib.blake2b(json.dumps(facts).encode(), digest_size=16).hexdigest()
@@ -122,7 +125,7 @@ class SegmentStream:
         room = tf.gather(self._num_frames, clips) - self._frames + 1
         draws = tf.random.stateless_uniform([self._batch_size], [self._seed, 2 * step + 1])
         starts = tf.minimum(tf.cast(draws * tf.cast(room, tf.float32), tf.int32), room - 1)
-        pcm = self._waveforms.read(tf.gather(self._all_rows, clips))
+        pcm = self._waveforms.read(tf.gather(self._row_of_clip, clips))
         shapes = (
             tf.TensorSpec([self._frames, self._spec.n_mels], tf.float32),
             tf.TensorSpec([self._samples], tf.float32),

@@ -53,7 +53,7 @@ def train_vocoder(config: VocoderTrainConfig, *, data: Path, run: Path, break_lo
     """Train to `config.steps`, from the run's last checkpoint or from fresh weights.
 
     Args:
-        data: a dataset with waveforms, or one without mels, whose recordings are read; no writer may lock it.
+        data: a dataset with waveforms, or one without mels, whose recordings are read; locked against writers.
         run: folder of the run; created if absent.
         break_lock: train although the run is locked, because the process that held the lock is gone.
 
@@ -70,7 +70,7 @@ class _Trainer:
     def __init__(self, config: VocoderTrainConfig, *, dataset: Dataset, run: Path):
         self._config, self._run, self._spec = config, run, dataset.info.contract.features
         _check_generator(config.generator, spec=self._spec)
-        mels = PredictedMels(Path(config.mels), spec=self._spec) if config.mels else None
+        mels = PredictedMels(Path(config.mels), contract=dataset.info.contract) if config.mels else None
         keras.utils.set_random_seed(config.seed)
         self._gan = Gan(config, spec=self._spec)
         self._origin = FRESH_WEIGHTS
@@ -99,9 +99,7 @@ class _Trainer:
             max_to_keep=config.kept_checkpoints,
             order=self._stream.fingerprint,
             steps=config.steps,
-            validation_fingerprint=json.dumps(
-                [[clip.utterance_id for clip in self._validation.clips], mels and mels.info.checkpoint_sha256]
-            ),
+            validation_fingerprint=json.dumps(_validation_facts(self._validation, dataset=dataset, mels=mels)),
         )
         self._distance_db: float | None = None
         self._about = VocoderRun(
@@ -238,6 +236,13 @@ def _init_from(path: Path, *, gan: Gan, config: GeneratorConfig, spec: FeatureSp
     refuse_other_mels(info.features, expected=spec, source=f"{path}: a vocoder for mels")
     for own_weight, weight in zip(gan.generator.weights, generator.weights, strict=True):
         own_weight.assign(weight)
+
+
+def _validation_facts(validation: CopySynthesis, *, dataset: Dataset, mels: PredictedMels | None) -> list[object]:
+    """What decides whether the mel distances of two validations compare."""
+    contract = dataset.info.contract
+    processing = [contract.processing.model_dump()] if contract.stores_waveforms else []  # recordings have none
+    return [[clip.utterance_id for clip in validation.clips], mels and mels.info.checkpoint_sha256, *processing]
 
 
 def _check_run(run: Path, *, config: VocoderTrainConfig) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +16,13 @@ import soundfile
 import soxr
 import yaml
 
+from pipelines.config import BuildConfig
 from pipelines.descriptions.refresh import refresh_descriptions
 from pipelines.validation.validate import validate_dataset
+from shared.config import load_config
 from shared.dataset import Dataset, contract_differences
+from shared.errors import UserError
+from shared.records import decode
 from tests.pipelines import builds, damage
 
 CLIPS = 12
@@ -100,16 +107,61 @@ def test_it_validates_clean_and_a_waveform_of_another_length_is_found(data: Path
     copied = builds.copied(data, to=tmp_path / "copied")
     stem = damage.stems(copied)[0]
     first, *others = damage.payloads(copied, stem=stem)
+    (whole,) = decode(first)["waveform"]
     changed = {
-        "cut": damage.edit_record(first, waveform=[b"\0\0" * 10]),
-        "odd": damage.edit_record(first, waveform=[b"\0"]),
-        "integers": first.replace(b"waveform", b"waveforn"),
+        "shape": damage.edit_record(first, waveform=[whole[:20]]),
+        "shape of half a sample more": damage.edit_record(first, waveform=[whole + b"\0"]),
+        "schema without it": first.replace(b"waveform", b"waveforn"),
+        "schema of two": damage.edit_record(first, waveform=[whole, whole]),
     }
     for kind, payload in changed.items():
         damage.write_payloads(copied, stem=stem, payloads=[payload, *others])
         findings = validate_dataset(copied, workers=1).findings
-        checks = {finding.check for finding in findings}
-        assert ("schema" if kind == "integers" else "shape") in checks, kind
+        assert kind.partition(" ")[0] in {finding.check for finding in findings}, kind
+
+
+@pytest.mark.slow
+def test_wavs_are_exported_without_the_recordings(data: Path, tmp_path: Path) -> None:
+    dataset = Dataset.open(data)
+    moved = shutil.copytree(data, tmp_path / "moved")
+    hidden = {row["audio_path"] for split in ("train", "validation") for row in dataset.manifest(split).to_pylist()}
+    with absent(hidden, at=tmp_path):
+        ended = builds.run("export", "wav", str(tmp_path / "out"), "--data", str(moved))
+    assert ended.returncode == 0, ended.stderr
+    rows = [json.loads(line) for line in (tmp_path / "out" / "metadata.jsonl").read_text("utf-8").splitlines()]
+    found = {row["utterance_id"]: soundfile.read(tmp_path / "out" / row["audio"], dtype="int16") for row in rows}
+    for name, record in records(data).items():
+        samples, rate_hz = found[name]
+        assert rate_hz == RATE_HZ
+        np.testing.assert_array_equal(samples, record["waveform"])
+
+
+@contextmanager
+def absent(paths: set[str], *, at: Path) -> Iterator[None]:
+    """Files moved away for a time."""
+    places = {path: at / f"{number}.wav" for number, path in enumerate(sorted(paths))}
+    for path, place in places.items():
+        shutil.move(path, place)
+    try:
+        yield
+    finally:
+        for path, place in places.items():
+            shutil.move(place, path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["mel_dtype=none"], "mel_dtype=none: vocoders then read the recordings; leave waveform_dtype out"),
+        (["processing.loudness_lufs=-14"], "cannot hold samples above full scale, which processing.loudness_lufs may"),
+    ],
+)
+def test_settings_that_contradict_stored_waveforms_are_refused(settings: list[str], message: str) -> None:
+    overrides = ["waveform_dtype=int16", *settings]
+    with pytest.raises(UserError, match=message):
+        load_config(builds.LJSPEECH_CONFIG, of=BuildConfig, overrides=overrides)
+    more = ["processing.max_peak=0.95"] if "lufs" in settings[0] else ["mel_dtype=float16"]
+    load_config(builds.LJSPEECH_CONFIG, of=BuildConfig, overrides=[*overrides, *more])
 
 
 # A process of its own: pipelines do not import TensorFlow.

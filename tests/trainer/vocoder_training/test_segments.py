@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -19,6 +20,7 @@ from shared.errors import UserError
 from shared.features import preset
 from shared.files import write_json
 from shared.layout import Layout
+from shared.processing import Processing
 from tests.trainer.conftest import built, spoil_record
 from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.train_config import TrainConfig
@@ -152,13 +154,57 @@ def test_a_model_sees_no_difference_between_data_with_and_without_waveforms(
     assert runs[0].contract == runs[1].contract == dataset.info.contract != waveforms.info.contract
 
 
+def test_other_processing_has_another_fingerprint(waveforms: Dataset) -> None:
+    """The rows may be the same, and the segments are not."""
+    contract = waveforms.info.contract.model_copy(update={"processing": Processing(max_peak=0.5)})
+    other = Dataset(waveforms.layout, waveforms.info.model_copy(update={"contract": contract}))
+    assert stream(other).fingerprint != stream(waveforms).fingerprint
+
+
 @pytest.mark.slow
-def test_a_damaged_record_is_told_with_what_to_do(waveforms: Dataset, tmp_path: Path) -> None:
-    spoiled = tmp_path / "spoiled"
-    spoil_record(waveforms.layout.root, to=spoiled)
-    damaged = Dataset(Layout(spoiled), waveforms.info)
-    with pytest.raises(UserError, match=rf"{spoiled}: a record cannot be read \(.*\); run `make validate DATA="):
-        taken(stream(damaged), steps=40)
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("checksum", "corrupted record at \\d+"),
+        ("cut", "(Dataset was empty|truncated record at \\d+|corrupted record at \\d+).*"),
+        ("swapped", "the record of \\S+ is that of another utterance"),
+        ("length", "the record of \\S+ has a waveform of another length than the manifest says"),
+    ],
+)
+def test_a_damaged_record_is_told_with_what_to_do(waveforms: Dataset, tmp_path: Path, kind: str, reason: str) -> None:
+    """In a graph, which trains, and outside, where the clips of validation are read."""
+    spoiled, root = tmp_path / "spoiled", tmp_path / "spoiled"
+    if kind == "checksum":
+        spoil_record(waveforms.layout.root, to=spoiled)
+    else:
+        shutil.copytree(waveforms.layout.root, spoiled)
+    damaged, indices = Dataset(Layout(spoiled), waveforms.info), {}
+    for split in ("train", "validation"):
+        records = read_record_index(damaged, split=split)
+        if kind == "swapped":
+            records = records._replace(utterance_id=pa.chunked_array([records.utterance_id.to_pylist()[::-1]]))
+        if kind == "length":
+            records = records._replace(duration_s=records.duration_s + 0.5)
+        indices[split] = records
+    message = rf"^{root}: a record cannot be read \({reason}\); run `make validate DATA={root}`$"
+    segments = stream(damaged)
+    segments._waveforms = open_waveforms(damaged, records=indices["train"])
+    if kind == "cut":  # while it trains
+        for shard in (spoiled / "shards").glob("*-train-*"):
+            shard.write_bytes(shard.read_bytes()[: shard.stat().st_size // 20])
+    with pytest.raises(UserError, match=message):
+        taken(segments, steps=40)
+    if kind in ("swapped", "length"):
+        read = open_waveforms(damaged, records=indices["validation"])
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            read.read(tf.constant([0], tf.int32))
+        assert re.match(message, read.error_message(caught.value) or "")
+
+
+def test_an_error_that_is_not_about_a_record_is_left_to_others(waveforms: Dataset) -> None:
+    read = open_waveforms(waveforms, records=read_record_index(waveforms, split="train"))
+    assert read.error_message(tf.errors.InvalidArgumentError(None, None, "slice index 9 of dimension 0")) is None
+    assert read.error_message(tf.errors.ResourceExhaustedError(None, None, "OOM when allocating")) is None
 
 
 @pytest.mark.slow
@@ -202,7 +248,7 @@ def _made(folder: Path) -> Path:
 def test_with_predicted_mels_a_segment_has_the_samples_under_these_frames(
     recordings: Dataset, predicted: Path, clips: dict[str, np.ndarray]
 ) -> None:
-    mels = PredictedMels(predicted, spec=recordings.info.contract.features)
+    mels = PredictedMels(predicted, contract=recordings.info.contract)
     segments = stream(recordings, mels=mels)
     names = recordings.manifest("train")["utterance_id"].to_pylist()
     assert segments.clips_without_mel == len(names[::5])
@@ -223,7 +269,7 @@ def test_with_predicted_mels_a_segment_has_the_samples_under_these_frames(
 
 def test_a_mel_that_is_damaged_or_gone_is_named(recordings: Dataset, predicted: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(predicted, tmp_path / "mels"))
-    mels = PredictedMels(folder, spec=recordings.info.contract.features)
+    mels = PredictedMels(folder, contract=recordings.info.contract)
     path = next(folder.rglob("*.npy"))
     frames, cut = len(np.load(path)), path.read_bytes()[:-1]
     assert mels.load(str(path), name="a", frames=frames).shape == (frames, 80)
@@ -248,7 +294,7 @@ def test_a_mel_that_is_damaged_or_gone_is_named(recordings: Dataset, predicted: 
 @pytest.mark.slow
 def test_a_mel_that_is_removed_while_training_is_named(recordings: Dataset, predicted: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(predicted, tmp_path / "mels"))
-    segments = stream(recordings, mels=PredictedMels(folder, spec=recordings.info.contract.features))
+    segments = stream(recordings, mels=PredictedMels(folder, contract=recordings.info.contract))
     for path in folder.rglob("*.npy"):
         path.unlink()
     with pytest.raises(UserError, match=r"^/.*/mels/english/\S+\.npy: No such file or directory; run `make vocoder-me"):
@@ -258,15 +304,19 @@ def test_a_mel_that_is_removed_while_training_is_named(recordings: Dataset, pred
 def test_a_folder_that_is_not_finished_or_of_other_mels_is_refused(
     recordings: Dataset, predicted: Path, tmp_path: Path
 ) -> None:
-    spec = recordings.info.contract.features
+    contract = recordings.info.contract
     with pytest.raises(UserError, match=r"mels\.json: cannot be read \(No such file or directory\); `make vocoder-mel"):
-        PredictedMels(tmp_path, spec=spec)
+        PredictedMels(tmp_path, contract=contract)
     with pytest.raises(UserError, match="mels of hifigan-22k, not vocos-24k: sample_rate_hz is 22050, expected 24000"):
-        PredictedMels(predicted, spec=preset("vocos-24k"))
+        PredictedMels(predicted, contract=contract.model_copy(update={"features": preset("vocos-24k")}))
     state = json.loads((predicted / STATE).read_text())
     (tmp_path / STATE).write_text(json.dumps({**state, "is_finished": False}))
     with pytest.raises(UserError, match="its mels are not finished; run the same `make vocoder-mels` again"):
-        PredictedMels(tmp_path, spec=spec)
+        PredictedMels(tmp_path, contract=contract)
+    louder = contract.model_copy(update={"processing": Processing(loudness_lufs=-16, max_peak=0.95)})
+    message = "mels of clips with no processing, and the dataset's clips have loudness_lufs -16, max_peak 0.95; predict"
+    with pytest.raises(UserError, match=message):
+        PredictedMels(predicted, contract=louder)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +338,7 @@ def test_usual_ids_are_the_names_of_their_files_and_no_two_ids_share_one(tmp_pat
 
 
 def test_an_error_that_is_not_about_a_mel_is_left_to_others(recordings: Dataset, predicted: Path) -> None:
-    mels = PredictedMels(predicted, spec=recordings.info.contract.features)
+    mels = PredictedMels(predicted, contract=recordings.info.contract)
     error = tf.errors.NotFoundError(None, None, f"{{{{function_node x}}}} {predicted}-of-corpus/a.wav; No such file")
     assert mels.error_message(error) is None
     error = tf.errors.NotFoundError(None, None, f"{{{{function_node x}}}} {predicted}/a/b.npy; No such file")

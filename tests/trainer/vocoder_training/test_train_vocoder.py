@@ -213,7 +213,8 @@ def test_in_validation_the_generator_gets_predicted_mels_and_is_compared_with_re
     recordings: Path, tmp_path: Path
 ) -> None:
     folder, spec = write_mels(tmp_path / "mels", recordings=recordings, louder=2.0), preset("hifigan-22k")
-    validation = CopySynthesis(Dataset.open(recordings), clips=2, mels=PredictedMels(folder, spec=spec))
+    dataset = Dataset.open(recordings)
+    validation = CopySynthesis(dataset, clips=2, mels=PredictedMels(folder, contract=dataset.info.contract))
     assert len(validation.clips) == 2
     for clip in validation.clips:
         np.testing.assert_allclose(clip.mel, log_mel(clip.samples, spec=spec), atol=1e-3)
