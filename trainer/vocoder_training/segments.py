@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -22,15 +23,25 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from trainer.data.dataset_checks import refuse_missing_shards
 from trainer.data.log_mel import LogMel
+from trainer.data.pipeline import RETRY_PAUSES_S
 from trainer.data.position import Position
 from trainer.data.record_index import read_record_index
 from trainer.data.wav_decoder import Pcm, to_mono
 from trainer.data.waveforms import open_waveforms
+from trainer.platform.tf_errors import first_line, is_device_error
 from trainer.vocoder_training.predicted_mels import PredictedMels
 
 PREFETCHED = 4  # batches
 
 Segments = dict[str, tf.Tensor]
+
+# Errors of a disk or a network that may be over when it is read again.
+_MOMENTARY = (
+    tf.errors.AbortedError,  # ESTALE, of a network file system
+    tf.errors.DeadlineExceededError,  # ETIMEDOUT
+    tf.errors.UnavailableError,
+    tf.errors.UnknownError,
+)
 
 
 class SegmentStream:
@@ -101,24 +112,37 @@ class SegmentStream:
         epoch, clip = divmod(step * self._batch_size, self.clips)
         return Position(epoch, 0, clip // self._batch_size)
 
-    def batches(self, step: int) -> Iterator[Segments]:
+    def batches(self, step: int, *, log: Callable[[str], object]) -> Iterator[Segments]:
         """The segments of step `step` (from 0) and of all later ones: mel [B, F, M] and samples [B, S], float32.
+
+        Where a disk or a network fails for a moment, reading goes on after a pause, up to four times in a row.
+
+        Args:
+            log: receives a line before each pause.
 
         Raises:
             UserError: a record, a recording or a mel cannot be read, or is not what it was when the dataset was built.
         """
+        pauses_s = iter(RETRY_PAUSES_S)
+        while True:
+            try:
+                for batch in self._prefetched(step):
+                    step, pauses_s = step + 1, iter(RETRY_PAUSES_S)
+                    yield batch
+            except tf.errors.OpError as error:
+                message = self._mels.error_message(error) if self._mels else None
+                message = message or self._waveforms.error_message(error)
+                if message is not None:
+                    raise UserError(message) from error
+                if not isinstance(error, _MOMENTARY) or is_device_error(error):
+                    raise
+                _pause(error, pause_s=next(pauses_s, None), log=log)
+
+    def _prefetched(self, step: int) -> tf.data.Dataset:
         numbers = tf.data.Dataset.counter(start=step)
         batches = numbers.map(self._batch, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         device = "/GPU:0" if tf.config.list_logical_devices("GPU") else "/CPU:0"
-        batches = batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=PREFETCHED))
-        try:
-            yield from batches
-        except tf.errors.OpError as error:
-            message = self._mels.error_message(error) if self._mels else None
-            message = message or self._waveforms.error_message(error)
-            if message is None:
-                raise
-            raise UserError(message) from error
+        return batches.apply(tf.data.experimental.prefetch_to_device(device, buffer_size=PREFETCHED))
 
     def _batch(self, step: tf.Tensor) -> Segments:
         clips = self._clips_of(step)
@@ -159,3 +183,12 @@ class SegmentStream:
             return self._mels.decode(predicted)[start : start + self._frames], heard
         seen = padded[begin : begin + (self._frames - 1) * spec.hop_samples + spec.n_fft]
         return self._log_mel.of_padded(seen), heard
+
+
+def _pause(error: tf.errors.OpError, *, pause_s: float | None, log: Callable[[str], object]) -> None:
+    """Wait before reading again; raises UserError if `pause_s` is None, after the last attempt."""
+    message = f"reading the data failed ({first_line(error)})"
+    if pause_s is None:
+        raise UserError(f"{message}: the disk or the network may be failing; run the same command again") from error
+    log(f"{message}; trying again in {pause_s:g} s")
+    time.sleep(pause_s)

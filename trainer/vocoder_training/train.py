@@ -147,9 +147,8 @@ class _Trainer:
         config, state = self._config, self._state
         first, means = state.progress.step, IntervalMeans()
         counts = tf.constant([config.batch_size * config.segment_frames, config.batch_size], tf.float32)
-        for step, segments in zip(
-            range(first + 1, config.steps + 1), session.timer.batches(self._stream.batches(first)), strict=False
-        ):
+        batches = session.timer.batches(self._stream.batches(first, log=logger.log))
+        for step, segments in zip(range(first + 1, config.steps + 1), batches, strict=False):
             state.raise_write_error()
             programs = self._step.programs
             values = self._step(segments, with_discriminators=step > config.pretrain_mel_steps)

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from trainer.checkpoint.run_dir import RunInfo
 from trainer.config.train_config import TrainConfig
 from trainer.data.record_index import read_record_index
 from trainer.data.waveforms import open_waveforms
+from trainer.vocoder_training import segments as segments_module
 from trainer.vocoder_training.predicted_mels import STATE, PredictedMels, PredictedMelsInfo, mel_path
 from trainer.vocoder_training.segments import SegmentStream
 
@@ -47,7 +49,7 @@ def stream(dataset: Dataset, **settings: int | PredictedMels) -> SegmentStream:
 
 
 def taken(segments: SegmentStream, *, first: int = 0, steps: int) -> list[dict[str, np.ndarray]]:
-    batches = segments.batches(first)
+    batches = segments.batches(first, log=print)
     return [{name: value.numpy() for name, value in next(batches).items()} for _ in range(steps)]
 
 
@@ -199,6 +201,48 @@ def test_a_damaged_record_is_told_with_what_to_do(waveforms: Dataset, tmp_path: 
         with pytest.raises(tf.errors.InvalidArgumentError) as caught:
             read.read(tf.constant([0], tf.int32))
         assert re.match(message, read.error_message(caught.value) or "")
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[int]]:
+    """Reading fails so many times, once after two batches and then at once; returns the steps that were asked for."""
+    monkeypatch.setattr(segments_module, "RETRY_PAUSES_S", (0.0, 0.0, 0.0, 0.0))
+
+    def fail(times: int) -> list[int]:
+        read, asked = SegmentStream._prefetched, list[int]()
+
+        def fails(self: SegmentStream, step: int) -> Iterator[dict]:
+            asked.append(step)
+            if len(asked) > times:
+                yield from read(self, step)
+            if len(asked) == 1:
+                yield from read(self, step).take(2)
+            raise tf.errors.AbortedError(None, None, "{{function_node x}} shard; Stale file handle")
+
+        monkeypatch.setattr(SegmentStream, "_prefetched", fails)
+        return asked
+
+    return fail
+
+
+@pytest.mark.slow
+def test_reading_goes_on_where_it_failed_for_a_moment(
+    waveforms: Dataset, failing: Callable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    undisturbed = taken(stream(waveforms), first=3, steps=5)
+    asked = failing(4)
+    for one, other in zip(taken(stream(waveforms), first=3, steps=5), undisturbed, strict=True):
+        np.testing.assert_array_equal(one["samples"], other["samples"])
+    assert asked == [3, 5, 5, 5, 5]
+    assert capsys.readouterr().out.count("reading the data failed (shard; Stale file handle); trying again in 0 s") == 4
+
+
+def test_reading_that_fails_for_good_is_one_line(waveforms: Dataset, failing: Callable) -> None:
+    failing(5)
+    with pytest.raises(
+        UserError, match=r"^reading the data failed \(shard; Stale file handle\): the disk or the netwo"
+    ):
+        taken(stream(waveforms), steps=5)
 
 
 def test_an_error_that_is_not_about_a_record_is_left_to_others(waveforms: Dataset) -> None:
