@@ -58,7 +58,9 @@ def main() -> None:
         from trainer.data.dataset_checks import open_dataset
         from trainer.platform.tf_errors import translate_errors
 
-        with read_lock(data), tempfile.TemporaryDirectory() as out, translate_errors():
+        # without memory, the folder cannot be removed either
+        folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        with read_lock(data), folder as out, translate_errors():
             request = Request(config, open_dataset(data), Path(out), asked["steps"], frozenset(asked["fixed"]))
             for facts in trial(request):
                 print(json.dumps(facts), flush=True)
