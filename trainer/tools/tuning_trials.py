@@ -13,8 +13,9 @@ from typing import Any, Literal
 from shared.errors import UserError
 from trainer.config.train_config import TrainConfig
 
-# how a process ends that gets no more memory of the host: killed by the system, or by itself
-NO_MEMORY_SIGNALS = {signal.SIGKILL, signal.SIGABRT}
+# how a process ends that gets no more memory of the host: killed by the system, by itself, or where it uses what it
+# did not get
+NO_MEMORY_SIGNALS = {signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV}
 
 
 def run_trial(
