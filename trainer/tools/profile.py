@@ -126,7 +126,7 @@ class Profiler:
         """Measure each shape in some steps, then the input; `log` receives a line before each part.
 
         Raises:
-            NoShapeFits: what it says.
+            NoShapeFits: no batch shape fits into memory.
             UserError: the data cannot be read.
         """
         log("the first batch")

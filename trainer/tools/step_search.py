@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from shared.messages import counted
+
 MIN_GAIN = 1.03  # ratio of speeds that another precision or a larger batch must reach
 MIN_EPOCH_BATCHES = 100  # below which the batch is not made larger: few updates an epoch teach less
 BATCH_HALVINGS = 2  # of the interval between a batch that fits and twice as much, which does not
@@ -24,9 +26,9 @@ class StepSettings(NamedTuple):
     global_frames: int  # `input.global_frames_per_batch`
 
     def __str__(self) -> str:
-        parts = f"{self.microbatches} part{'s' * (self.microbatches > 1)}"
         recomputed = ", rematerialised" if self.rematerialise else ""
-        return f"{self.precision}{recomputed}, {self.global_frames:,} frames in {parts}"
+        frames = f"{self.global_frames:,} frames in {counted(self.microbatches, 'part')}"
+        return f"{self.precision}{recomputed}, {frames}"
 
 
 class Trial(NamedTuple):

@@ -169,13 +169,14 @@ class Tuner:
     def _try_run(self, best: Trial) -> tuple[Trial, Document, Mapping[str, Any]]:
         """Measure every batch shape of a run and its input; where a shape does not fit, take less at a time."""
         for _ in range(MAX_RUN_TRIALS):
-            self.log(f"{best.settings}: all batch shapes, and the input")
-            document = self._with_costs(self._with_step(best.settings), step=best)
-            facts = self._run("run", document)
-            if facts["fits"]:
-                return best, document, facts
-            self.log(f"    {best.settings}: a batch shape does not fit into memory")
-            self._search.trials[best.settings] = best._replace(fits=False)
+            if best.fits:
+                self.log(f"{best.settings}: all batch shapes, and the input")
+                document = self._with_costs(self._with_step(best.settings), step=best)
+                facts = self._run("run", document)
+                if facts["fits"]:
+                    return best, document, facts
+                self.log(f"    {best.settings}: a batch shape does not fit into memory")
+                self._search.trials[best.settings] = best._replace(fits=False)
             best = self._search.try_step(self._smaller(best.settings))
         raise UserError(f"some batch shapes do not fit into memory; {self._advice()}")
 

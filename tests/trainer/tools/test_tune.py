@@ -202,6 +202,17 @@ def test_a_raised_batch_whose_shapes_do_not_fit_comes_down_again(tune: Callable)
     assert FRAMES_PER_BATCH <= values["input.global_frames_per_batch"] <= 1.5 * FRAMES_PER_BATCH
 
 
+def test_a_smaller_part_that_does_not_fit_either_is_followed_by_the_next(tune: Callable) -> None:
+    class Ragged(Fuller):
+        """Five parts fit by no means, though four do as a step."""
+
+        def run_trial(self, trial: str, *, config: TrainConfig, **rest: Any) -> dict[str, Any]:
+            facts = super().run_trial(trial, config=config, **rest)
+            return facts | ({"fits": False} if config.optimizer.microbatches == 5 else {})
+
+    assert chosen(tune(Ragged()))["optimizer.microbatches"] == 6
+
+
 def test_where_not_even_single_clips_fit_there_is_a_line(tune: Callable) -> None:
     with pytest.raises(UserError, match=r"^training does not fit into memory; lower model\.size or input\.max_frames$"):
         tune(Machine(room=0))
