@@ -18,7 +18,7 @@ import numpy as np
 import soundfile
 
 from preprocess.audio import MAX_DECODED_BYTES, MPEG_SLACK_SAMPLES, check_header, check_ogg, check_rate, check_size
-from preprocess.container_parts import check_parts
+from preprocess.container_checks import check_container
 from preprocess.containers import find_demuxer
 from preprocess.ffmpeg_parts import read_ffmpeg_part
 from preprocess.mpeg import audio_offset, count_mp3_samples, is_mp3_frame
@@ -99,7 +99,7 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
     file.seek(0)
     if demuxer == "mov":
         data = _content(file, advice=REMEDY)
-        check_parts(data, demuxer=demuxer)  # FFmpeg would believe all that they state
+        check_container(data, demuxer=demuxer)  # FFmpeg would believe all that they state
         return _read_by_ffmpeg(io.BytesIO(data), demuxer=demuxer, start_s=start_s, end_s=end_s)
     if demuxer is not None:
         raise _unread(demuxer)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from preprocess.container_parts import audio_start, check_parts, is_adts
+from preprocess.container_checks import audio_start, check_container, is_adts
 from preprocess.utterance import Reason, Rejected
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def decode_container(
     except ImportError:
         message = f"{_CALLED[demuxer]}: libsndfile does not read it; FFmpeg does: pip install 'myxtts[formats]'"
         raise Rejected(Reason.UNREADABLE_AUDIO, message) from None
-    check_parts(data, demuxer=demuxer)
+    check_container(data, demuxer=demuxer)
     options = demuxer_options(demuxer)
     try:
         with av.open(io.BytesIO(data), "r", format=demuxer, options=options, metadata_errors="replace") as container:

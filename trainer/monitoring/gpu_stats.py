@@ -81,7 +81,7 @@ class _Device(NamedTuple):
 
 
 class GpuSampler:
-    """Samples the GPUs that TensorFlow sees while it is entered; if it cannot, a notice gives the reason."""
+    """Samples the GPUs that TensorFlow sees while it is entered; `pop_problem` gives the reason if it cannot."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class GpuSampler:
         """`used` is the number of GPUs that TensorFlow computes on."""
         self._used, self._nvml, self._memory, self._interval_s, self._clock = used, nvml, memory, interval_s, clock
         self._devices: list[_Device] = []
-        self._notice: str | None = None
+        self._problem: str | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gpu-sampler", daemon=True)
 
@@ -104,16 +104,16 @@ class GpuSampler:
             self._nvml.nvmlInit()
             devices = [self._describe(number, handle) for number, handle in enumerate(visible_handles(self._nvml))]
         except self._nvml.NVMLError as error:
-            self._notice = f"GPU utilisation is not measured: NVML says {error}"
+            self._problem = f"GPU utilisation is not measured: NVML says {error}"
             return self
         if not self._used:
             names = ", ".join(device.name for device in devices)
             gpus = f"it does not see {names} ({missing_gpu_advice()})" if names else "no GPU is visible"
-            self._notice = f"GPU utilisation is not measured: TensorFlow computes on the CPU; {gpus}"
+            self._problem = f"GPU utilisation is not measured: TensorFlow computes on the CPU; {gpus}"
             return self
         if len(devices) != self._used:
             names = ", ".join(device.name for device in devices)
-            self._notice = (
+            self._problem = (
                 f"GPU utilisation is not measured: TensorFlow computes on {self._used} of {len(devices)} GPUs "
                 f"({names}), and it is not known which; list them in CUDA_VISIBLE_DEVICES"
             )
@@ -129,13 +129,13 @@ class GpuSampler:
         with contextlib.suppress(self._nvml.NVMLError):
             self._nvml.nvmlShutdown()
 
-    def pop_notice(self) -> str | None:
-        """The notice about the sampling, if there is a new one."""
-        notice, self._notice = self._notice, None
-        return notice
+    def pop_problem(self) -> str | None:
+        """Why GPUs are not, or no longer, sampled; None where that was returned already, or they are sampled."""
+        problem, self._problem = self._problem, None
+        return problem
 
-    def read(self, excluded: Sequence[ExcludedTime]) -> list[GpuStats]:
-        """Statistics of each GPU since the last reading, without the samples of excluded times."""
+    def pop_stats(self, excluded: Sequence[ExcludedTime]) -> list[GpuStats]:
+        """Statistics of each GPU since the last call, without the samples of excluded times."""
         stats = []
         for device in self._devices:
             samples = device.samples[:]
@@ -149,8 +149,8 @@ class GpuSampler:
                 stats.append(self._stats(device, window))
         return stats
 
-    def totals(self) -> list[GpuStats]:
-        """Statistics of each GPU over all readings."""
+    def session_stats(self) -> list[GpuStats]:
+        """Statistics of each GPU since the sampler was entered, up to the last call of pop_stats."""
         return [self._stats(device, device.total) for device in self._devices]
 
     def reset_peak_memory(self) -> None:
@@ -170,7 +170,7 @@ class GpuSampler:
                 for device in self._devices:
                     device.samples.append(self._sample(device.handle))
         except self._nvml.NVMLError as error:
-            self._notice = f"GPU utilisation is no longer measured: NVML says {error}"
+            self._problem = f"GPU utilisation is no longer measured: NVML says {error}"
 
     def _sample(self, handle: Any) -> _Sample:
         rates = self._query(self._nvml.nvmlDeviceGetUtilizationRates, handle)

@@ -34,9 +34,9 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def pop_notice(self) -> str | None:
-        """A notice about the GPU statistics, if there is a new one."""
-        return self._gpus.pop_notice()
+    def pop_gpu_problem(self) -> str | None:
+        """Why GPUs are not, or no longer, sampled; None where that was returned already, or they are sampled."""
+        return self._gpus.pop_problem()
 
     def reset_peak_memory(self) -> None:
         """Reset peak-memory statistics."""
@@ -47,7 +47,7 @@ class Session:
         window = self.timer.read()
         self._windows.append(window)
         metrics = window.metrics()
-        for gpu in self._gpus.read(window.excluded):
+        for gpu in self._gpus.pop_stats(window.excluded):
             metrics |= gpu.metrics()
         metrics |= self._host.read().metrics()
         memory_mib = resident_mib()
@@ -74,7 +74,7 @@ class Session:
             stores_mels: False if mels are computed from recordings during training.
         """
         self.metrics()  # those after the last call belong to the session too
-        whole, gpus = merge_windows(self._windows), self._gpus.totals()
+        whole, gpus = merge_windows(self._windows), self._gpus.session_stats()
         load = SessionLoad(
             whole,
             padding=padding,

@@ -202,7 +202,7 @@ class TrainLoop:
     def _log_metrics(self) -> None:
         metrics = self._means.take()
         self._logger.log_metrics("train", step=self._state.progress.step, values=metrics | self._session.metrics())
-        if notice := self._session.pop_notice():
+        if notice := self._session.pop_gpu_problem():
             self._logger.log(notice)
         self.last_loss = metrics["loss"]
 

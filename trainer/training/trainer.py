@@ -105,7 +105,7 @@ class Trainer:
             loop = self._make_loop(logger=logger, signals=signals, session=session)
             slow = slow_precision_warning(self._config.model.precision)
             with session.timer.exclude():
-                self._log_start(logger.log, notices=(allocator, session.pop_notice(), slow, notice))
+                self._log_start(logger.log, notices=(allocator, session.pop_gpu_problem(), slow, notice))
             if loop.is_done and not state.progress.validation_pending:
                 self._sync.broadcast_state()
                 return FitResult(state.progress.step, f"nothing left to do: {self._how_to_continue()}")

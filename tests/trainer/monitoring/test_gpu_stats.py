@@ -101,7 +101,7 @@ def sampled(
         used=1, nvml=driver, memory=Memory(), interval_s=0.001, clock=lambda: float(next(ticks))
     ) as sampler:
         wait_for(lambda: not sampler._thread.is_alive())
-        return sampler, sampler.read(excluded)
+        return sampler, sampler.pop_stats(excluded)
 
 
 def sampler_threads() -> list[threading.Thread]:
@@ -128,14 +128,14 @@ def test_samples_within_and_just_after_a_compilation_do_not_count() -> None:
 
 def test_a_reading_without_samples_is_empty() -> None:
     sampler, _ = sampled(50, 60)
-    assert sampler.read(()) == []
+    assert sampler.pop_stats(()) == []
 
 
 def test_the_total_is_over_all_readings() -> None:
     sampler, _ = sampled(10, 20)
     sampler._devices[0].samples[:] = [_Sample(9.0, 60.0, None)]
-    sampler.read(())
-    assert sampler.totals()[0].utilisation == pytest.approx(30.0)
+    sampler.pop_stats(())
+    assert sampler.session_stats()[0].utilisation == pytest.approx(30.0)
 
 
 def test_a_gpu_without_power_readings_is_sampled_without_them() -> None:
@@ -147,11 +147,11 @@ def test_a_gpu_without_power_readings_is_sampled_without_them() -> None:
 def test_a_driver_that_is_lost_is_reported_once_and_the_samples_stay() -> None:
     with GpuSampler(used=1, nvml=Driver([50, 70, LOST]), memory=Memory(), interval_s=0.001) as sampler:
         wait_for(lambda: not sampler._thread.is_alive())
-        assert sampler.read(())[0].utilisation == 60.0
-        assert sampler.pop_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
-        assert sampler.pop_notice() is None
-        assert sampler.read(()) == []
-    assert sampler.totals()[0].utilisation == 60.0
+        assert sampler.pop_stats(())[0].utilisation == 60.0
+        assert sampler.pop_problem() == "GPU utilisation is no longer measured: NVML says GPU is lost"
+        assert sampler.pop_problem() is None
+        assert sampler.pop_stats(()) == []
+    assert sampler.session_stats()[0].utilisation == 60.0
 
 
 def test_the_thread_ends_with_the_block_also_by_an_error() -> None:
@@ -176,9 +176,9 @@ def test_a_missing_library_is_reported_once() -> None:
 
     driver.nvmlInit = fail
     with GpuSampler(used=1, nvml=driver) as sampler:
-        assert sampler.pop_notice() == "GPU utilisation is not measured: NVML says NVML Shared Library Not Found"
-        assert sampler.pop_notice() is None
-        assert sampler.read(()) == sampler.totals() == []
+        assert sampler.pop_problem() == "GPU utilisation is not measured: NVML says NVML Shared Library Not Found"
+        assert sampler.pop_problem() is None
+        assert sampler.pop_stats(()) == sampler.session_stats() == []
     assert sampler_threads() == []
 
 
@@ -189,7 +189,7 @@ def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
     driver = Driver([50])
     monkeypatch.setattr("importlib.util.find_spec", lambda name: libraries)
     with GpuSampler(used=0, nvml=driver, interval_s=0.001) as sampler:
-        notice = str(sampler.pop_notice())
+        notice = str(sampler.pop_problem())
         assert "computes on the CPU; it does not see card 0 (" in notice
         assert told in notice
         assert sampler_threads() == []
@@ -199,18 +199,18 @@ def test_a_gpu_that_tensorflow_does_not_use_is_named_and_not_sampled(
 def test_if_tensorflow_uses_some_of_the_gpus_none_is_sampled() -> None:
     driver = Driver([50], gpus=2)
     with GpuSampler(used=1, nvml=driver, interval_s=0.001) as sampler:
-        assert "computes on 1 of 2 GPUs (card 0, card 1), and it is not known which" in str(sampler.pop_notice())
+        assert "computes on 1 of 2 GPUs (card 0, card 1), and it is not known which" in str(sampler.pop_problem())
         assert sampler_threads() == []
         sampler.reset_peak_memory()
-        assert sampler.totals() == []
+        assert sampler.session_stats() == []
     assert driver.asked == 0
 
 
 def test_peak_memory_is_reset() -> None:
     sampler, _ = sampled(50, 60)
-    assert sampler.totals()[0].memory_peak_mib == 3 * 1024
+    assert sampler.session_stats()[0].memory_peak_mib == 3 * 1024
     sampler.reset_peak_memory()
-    assert sampler.totals()[0].memory_peak_mib == 2 * 1024
+    assert sampler.session_stats()[0].memory_peak_mib == 2 * 1024
 
 
 def test_a_mig_instance_has_only_the_values_that_it_provides(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -218,8 +218,8 @@ def test_a_mig_instance_has_only_the_values_that_it_provides(monkeypatch: pytest
     driver = Driver([50])
     with GpuSampler(used=1, nvml=driver, memory=Memory(), interval_s=0.001) as sampler:
         wait_for(lambda: driver.asked > 3)
-        (use,) = sampler.read(())
-        assert sampler.pop_notice() is None
+        (use,) = sampler.pop_stats(())
+        assert sampler.pop_problem() is None
     assert (use.utilisation, use.memory_peak_mib, use.power_w) == (None, 3 * 1024, 250.0)
     assert "utilisation unknown" in str(use)
 

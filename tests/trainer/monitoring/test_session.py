@@ -54,7 +54,7 @@ def test_statistics_of_gpu_and_steps_are_logged_and_summarized() -> None:
         wait_for(lambda: not running._gpus._thread.is_alive())
         train_for(30, session=running)
         figures = running.metrics()
-        assert running.pop_notice() == "GPU utilisation is no longer measured: NVML says GPU is lost"
+        assert running.pop_gpu_problem() == "GPU utilisation is no longer measured: NVML says GPU is lost"
         train_for(10, session=running)
         with running.timer.exclude("validation"):
             time.sleep(0.05)

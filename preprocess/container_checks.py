@@ -26,7 +26,7 @@ _COUNTS = re.compile(rb"(?=(stsz|stz2|trun)....(....)?(....))", re.DOTALL)
 Part = tuple[bytes, int, int]  # name, and where its content starts and ends
 
 
-def check_parts(data: bytes, *, demuxer: str) -> None:
+def check_container(data: bytes, *, demuxer: str) -> None:
     """Raise Rejected for a file whose last part is cut off, or which has too many parts or samples."""
     ends = [end for _, _, end in itertools.islice(_PARTS[demuxer](data), MAX_PARTS + 1)]
     if len(ends) > MAX_PARTS:
