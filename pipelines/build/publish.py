@@ -45,21 +45,21 @@ def publish(info: DatasetInfo, *, data: Layout, staging: Staging, keep_in: Stora
     kept, listed = {path for name in shard_names for path in data.shard_files(name)}, listed_files(data)
     removals = [path for path in sorted(listed - kept - set(data.dataset_files)) if path.exists()]
     touched = [*removals, *(target for _, target in moves)]
-    unlisted = list(_unlisted(data, listed=kept | listed)) if keep_in is not None else []
+    unlisted = list(_files_not_listed(data, listed=kept | listed)) if keep_in is not None else []
     if keep_in is not None:
         _link_into(keep_in, touched, data=data)
         _move_into(keep_in, [*unlisted, *filter(_is_not_regular, touched)], data=data)
-    _try_cache(lambda: add_to_cache(info.shards, staged=staging.layout, data=data), data=data)
+    _write_cache_or_log(lambda: add_to_cache(info.shards, staged=staging.layout, data=data), data=data)
     if touched:
         moves = [move for move in moves if move[1] != data.success] + [(staging.layout.success, data.success)]
         publish_files(data, moves=moves, removals=removals)
-    _try_cache(lambda: stamp_cache(info.shards, data=data), data=data)
+    _write_cache_or_log(lambda: stamp_cache(info.shards, data=data), data=data)
     _remove_staging(staging)
     changed = (path.relative_to(data.root).as_posix() for path in (*touched, *unlisted))
     return Published(info, tuple(sorted(changed)))
 
 
-def _try_cache(write: Callable[[], None], *, data: Layout) -> None:
+def _write_cache_or_log(write: Callable[[], None], *, data: Layout) -> None:
     """Write what the next build reuses; a failure is logged only, because the dataset is complete without it."""
     try:
         write()
@@ -92,11 +92,11 @@ def _changed_files(
         (staged.success, data.success),
     ]
     for source, target in pairs:
-        if source.exists() and not (target.is_file() and _is_same(source, target)):
+        if source.exists() and not (target.is_file() and _have_same_bytes(source, target)):
             yield source, target
 
 
-def _is_same(source: StoragePath, target: StoragePath) -> bool:
+def _have_same_bytes(source: StoragePath, target: StoragePath) -> bool:
     """Whether two files hold the same bytes; False if one of them cannot be read."""
     try:
         return has_same_bytes(source, target)
@@ -104,19 +104,19 @@ def _is_same(source: StoragePath, target: StoragePath) -> bool:
         return False
 
 
-def _unlisted(data: Layout, *, listed: set[StoragePath]) -> Iterator[StoragePath]:
+def _files_not_listed(data: Layout, *, listed: set[StoragePath]) -> Iterator[StoragePath]:
     return (path for folder in data.folders for path in sorted(folder.iterdir()) if path not in listed)
 
 
 def _link_into(folder: StoragePath, paths: Iterable[StoragePath], *, data: Layout) -> None:
     for path in paths:
         if path.is_file():
-            link_file(path, _path_in(folder, path, data=data))
+            link_file(path, _same_place_below(folder, path, data=data))
 
 
 def _move_into(folder: StoragePath, paths: Iterable[StoragePath], *, data: Layout) -> None:
     for path in paths:
-        target = _path_in(folder, path, data=data)
+        target = _same_place_below(folder, path, data=data)
         path.rename(target) if path.is_dir() else path.replace(target)
 
 
@@ -125,7 +125,7 @@ def _is_not_regular(path: StoragePath) -> bool:
     return isinstance(path, Path) and os.path.lexists(path) and not path.is_file()
 
 
-def _path_in(folder: StoragePath, path: StoragePath, *, data: Layout) -> StoragePath:
+def _same_place_below(folder: StoragePath, path: StoragePath, *, data: Layout) -> StoragePath:
     """The path below `folder` that `path` has below the dataset; its parent folder is created."""
     target = folder / path.relative_to(data.root)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from trainer.monitoring.gpu_stats import GpuStats
 from trainer.monitoring.host_stats import HostStats
 from trainer.monitoring.input_verdict import MAX_STALL, MIN_STEPS
 from trainer.monitoring.step_timer import TimingWindow
-from trainer.platform.first_calls import is_keeping_programs
+from trainer.platform.first_calls import is_program_cache_enabled
 from trainer.platform.gpu_precision import slow_precision_warning
 from trainer.platform.process import usable_cores
 
@@ -128,7 +128,10 @@ def _describe(kind: Kind, share: float, *, load: SessionLoad, config: TrainConfi
         case "compile":
             evidence = f"{share:.0%} of the time went to compiling or loading the step for {load.shapes} batch shapes"
             remedy = "lower input.buckets" if load.shapes > 1 else "train more steps in a session"
-            return evidence, f"{remedy}; the next session loads these programs" if is_keeping_programs() else remedy
+            return (
+                evidence,
+                f"{remedy}; the next session loads these programs" if is_program_cache_enabled() else remedy,
+            )
         case "validation":
             evidence = f"{share:.0%} of the time went to validations, one in {config.validate_every} steps"
             return evidence, "raise validate_every, or evaluate fewer clips: input.validation_clips"

@@ -46,7 +46,7 @@ def write_samples(samples: Samples, *, run: Path) -> None:
     Raises:
         UserError: the disk is full or fails.
     """
-    arrays = {f"{number}/{name}": value for number, one in enumerate(samples.all) for name, value in _arrays(one)}
+    arrays = {f"{number}/{name}": value for number, one in enumerate(samples.all) for name, value in _to_arrays(one)}
     buffer, path = io.BytesIO(), run / "samples.npz"
     np.savez_compressed(buffer, step=samples.step, rate_hz=samples.rate_hz, count=len(samples.all), **arrays)  # type: ignore[arg-type]
     try:
@@ -59,18 +59,18 @@ def read_samples(run: Path) -> Samples | None:
     """The samples of the last validation; None if there is no readable file."""
     try:
         with np.load(run / "samples.npz", allow_pickle=False) as file:
-            every = [_read(file, number) for number in range(int(file["count"]))]
+            every = [_read_sample(file, number) for number in range(int(file["count"]))]
             return Samples(int(file["step"]), int(file["rate_hz"]), every)
     except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile):
         return None
 
 
-def _arrays(sample: Sample) -> list[tuple[str, np.ndarray]]:
+def _to_arrays(sample: Sample) -> list[tuple[str, np.ndarray]]:
     """The arrays of a sample by name, in half precision, which suffices for the page."""
     pairs = zip(Sample._fields, map(np.asarray, sample), strict=True)
     return [(name, value.astype(np.float16) if value.dtype == np.float32 else value) for name, value in pairs]
 
 
-def _read(file: np.lib.npyio.NpzFile, number: int) -> Sample:
+def _read_sample(file: np.lib.npyio.NpzFile, number: int) -> Sample:
     utterance_id, text, *arrays = (file[f"{number}/{name}"] for name in Sample._fields)
     return Sample(str(utterance_id), str(text), *arrays)

@@ -1,4 +1,4 @@
-"""The first call of each compiled program: XLA compiles the program, or loads it from those that were kept."""
+"""Keeps compiled programs on disk: XLA compiles a program at its first call, or loads it from this cache."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _own: Path | None = None  # folder of this process's programs, where programs ar
 _keeps_all = False  # programs for the GPU too, if there is one
 
 
-def start_keeping_programs(gpus: Sequence[GpuModel], *, is_one_host: bool) -> None:
+def enable_program_cache(gpus: Sequence[GpuModel], *, is_one_host: bool) -> None:
     """Have XLA load the kept programs, and keep those that it compiles; TensorFlow must not be imported yet.
 
     Args:
@@ -31,13 +31,13 @@ def start_keeping_programs(gpus: Sequence[GpuModel], *, is_one_host: bool) -> No
         atexit.register(close_cache, _own)
 
 
-def is_keeping_programs() -> bool:
+def is_program_cache_enabled() -> bool:
     """True if XLA loads the programs that this process trains with from disk, and keeps them there."""
     return _keeps_all
 
 
 class FirstCalls:
-    """Knows which shapes a function was called with."""
+    """The shapes with which a compiled function was called; the first call with a shape fills the cache."""
 
     def __init__(self, function: str) -> None:
         """
@@ -48,7 +48,7 @@ class FirstCalls:
         self._shapes: set[Hashable] = set()
 
     @contextlib.contextmanager
-    def of(self, shape: Hashable) -> Iterator[None]:
+    def track(self, shape: Hashable) -> Iterator[None]:
         """Around a call: if it is the first with this shape, hide TensorFlow's notes, and keep the new programs.
 
         Args:

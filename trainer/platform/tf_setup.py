@@ -8,7 +8,7 @@ import sys
 from typing import Literal
 
 from trainer.platform.allocator import tune_allocator
-from trainer.platform.first_calls import start_keeping_programs
+from trainer.platform.first_calls import enable_program_cache
 from trainer.platform.gpu_autotuning import reduce_autotuning
 from trainer.platform.log_filter import hide_notes
 from trainer.platform.tf_import import import_tensorflow
@@ -90,4 +90,4 @@ def _set_up_compiler(*, keep_programs: bool, is_one_host: bool) -> None:
     if gpus:
         reduce_autotuning()
     if keep_programs:
-        start_keeping_programs(gpus, is_one_host=is_one_host)
+        enable_program_cache(gpus, is_one_host=is_one_host)

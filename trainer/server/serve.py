@@ -50,12 +50,12 @@ def serve(
         timeout_graceful_shutdown=GRACE_S,
         server_header=False,
     )
-    with _signals_as_errors():  # uvicorn finishes its requests, and then raises the signal once more
+    with _signals_as_exceptions():  # uvicorn finishes its requests, and then raises the signal once more
         uvicorn.Server(config).run(sockets=[address])
 
 
 @contextlib.contextmanager
-def _signals_as_errors() -> Iterator[None]:
+def _signals_as_exceptions() -> Iterator[None]:
     def end(number: int, _: FrameType | None) -> None:
         raise Interrupted(f"{signal.Signals(number).name}: the server has ended", signal_number=number)
 

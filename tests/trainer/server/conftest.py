@@ -1,4 +1,4 @@
-"""Fixtures of the server's tests."""
+"""A running speech server for the tests, without a model: it speaks tones."""
 
 from __future__ import annotations
 
