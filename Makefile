@@ -109,13 +109,13 @@ vocoder: $(READY)  ## train a vocoder, from its last checkpoint if there is one:
 monitor: $(READY)  ## watch a training from outside: progress, losses, its process, the GPUs: RUN= ARGS=--once
 	$(BIN)/myxtts-train monitor $(call path,$(RUN)) $(ARGS)
 
-evaluate: $(READY)  ## compute losses and synthesis metrics of a checkpoint on DATA's validation split: RUN= DATA= ARGS="--checkpoint last"
+evaluate: $(READY)  ## compute losses and synthesis metrics of a checkpoint on DATA's validation or test split: RUN= DATA= ARGS="--split test"
 	$(BIN)/myxtts-train evaluate --run $(call path,$(RUN)) --data $(call path,$(DATA)) $(ARGS)
 
 vocoder-mels: $(READY)  ## predict the mels of a dataset by a trained model, for the setting mels of a vocoder: RUN= DATA= OUT=runs/sample/mels
 	$(BIN)/myxtts-train vocoder mels $(call path,$(RUN)) --data $(call path,$(DATA)) --out $(call path,$(if $(filter file,$(origin OUT)),$(RUN)/mels,$(OUT))) $(ARGS)
 
-evaluate-speech: $(READY)  ## speak DATA's validation split and compare words, pitch and voice with the recordings: RUN= DATA= ARGS="--clips 100"
+evaluate-speech: $(READY)  ## speak DATA's validation or test split and compare words, pitch and voice with the recordings: RUN= DATA= ARGS="--clips 100"
 	$(BIN)/myxtts-speak evaluate $(call path,$(RUN)) --data $(call path,$(DATA)) $(ARGS)
 
 # as it was given, in the environment too, into which make would put it with its $( ) evaluated

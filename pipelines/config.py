@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 import yaml
@@ -35,10 +35,12 @@ class BuildConfig(Config):
 
     # share of the utterances that validation gets, by hash
     validation_fraction: float = pydantic.Field(0.02, ge=0, lt=1)
-    split_by: Literal["text", "utterance", "speaker"] = "text"  # what never occurs in both splits
+    test_fraction: float = pydantic.Field(0.0, ge=0, lt=1)  # the same for the test split, which training never reads
+    split_by: Literal["text", "utterance", "speaker"] = "text"  # what never occurs in two splits
     # file with a person on each line: the names, source/speaker, of their voices, between tabs; for split_by: speaker
     speaker_groups: Path | None = None
     held_out: Path | None = None  # file with utterance ids or speakers, one a line, that always go to validation
+    held_out_for_test: Path | None = None  # the same: they always go to test
 
     decode_limit_s: float = pydantic.Field(60.0, gt=0, le=MAX_DECODE_S)  # longer recordings are not decoded
     checks: CheckConfig = CheckConfig()
@@ -54,6 +56,15 @@ class BuildConfig(Config):
         if features not in PRESETS:
             raise ValueError(f"expected one of {', '.join(PRESETS)}")
         return features
+
+    @pydantic.model_validator(mode="after")
+    def _check_fractions(self) -> BuildConfig:
+        if self.validation_fraction + self.test_fraction >= 1:
+            raise ValueError(
+                f"validation_fraction {self.validation_fraction} and test_fraction {self.test_fraction} leave nothing "
+                "to train on; expected a sum below 1"
+            )
+        return self
 
     @pydantic.model_validator(mode="after")
     def _check_processing(self) -> BuildConfig:
@@ -86,14 +97,15 @@ class BuildConfig(Config):
 def config_document(config: BuildConfig) -> bytes:
     """The config as YAML with all defaults, but without settings that do not change the dataset."""
     values = config.model_dump(mode="json", exclude={"workers"})
-    if config.waveform_dtype == NO_WAVEFORM:
-        del values["waveform_dtype"]
-    for source in values["sources"].values():  # without them, the bytes are those of before there were any
-        for name in ("license", "include", "exclude"):
-            if source[name] is None:
-                del source[name]
-        columns = source.get("columns", {})
-        for name in ("start", "end", "duration"):
-            if columns.get(name, "") is None:
-                del columns[name]
+    _drop_unchanged(values, waveform_dtype=NO_WAVEFORM, test_fraction=0.0, held_out_for_test=None)
+    for source in values["sources"].values():
+        _drop_unchanged(source, license=None, include=None, exclude=None, official_splits=False)
+        _drop_unchanged(source.get("columns", {}), start=None, end=None, duration=None, split=None)
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True).encode()
+
+
+def _drop_unchanged(values: dict[str, Any], **defaults: object) -> None:
+    """Remove settings that have their defaults: without them, the bytes are those of before the settings existed."""
+    for name, default in defaults.items():
+        if name in values and values[name] == default:
+            del values[name]

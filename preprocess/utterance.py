@@ -15,6 +15,7 @@ class Utterance:
     text: str
     language: str  # FLORES-200
     speaker: str  # source/name
+    split: str = dataclasses.field(default="", repr=False)  # to which the corpus assigns it; empty: none stated
 
 
 class Reason(enum.StrEnum):

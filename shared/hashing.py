@@ -19,10 +19,20 @@ def stable_hash(utterance_id: str, *, purpose: str) -> int:
     return int.from_bytes(digest.digest(), "big")
 
 
-def split_of(utterance_id: str, *, validation_fraction: float) -> str:
-    """The split of an utterance, `train` or `validation`; a larger fraction moves utterances to validation only."""
-    threshold = int(validation_fraction * (1 << 64)) << (KEY_BITS - 64)
-    return "validation" if stable_hash(utterance_id, purpose="split") < threshold else "train"
+def split_of(utterance_id: str, *, validation_fraction: float, test_fraction: float = 0.0) -> str:
+    """The split of an utterance: `train`, `validation` or `test`.
+
+    The smallest hashes are validation's and the largest are test's, so that a larger fraction moves utterances from
+    training to that split only. The sum of the fractions is below 1.
+    """
+    key = stable_hash(utterance_id, purpose="split")
+    if key < _share_of_hashes(validation_fraction):
+        return "validation"
+    return "test" if key >= (1 << KEY_BITS) - _share_of_hashes(test_fraction) else "train"
+
+
+def _share_of_hashes(fraction: float) -> int:
+    return int(fraction * (1 << 64)) << (KEY_BITS - 64)
 
 
 def order_hash(utterance_id: str) -> int:

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from shared.storage_path import StoragePath
 
-SPLITS = ("train", "validation")
+SPLITS = ("train", "validation", "test")
+TRAINING_SPLITS = ("train", "validation")  # those that a training run reads
 SOURCE_NAME_PATTERN = r"[a-z0-9][a-z0-9_]*"
 
 _NUMBER = r"[0-9]{5}|[1-9][0-9]{5,}"

@@ -220,10 +220,13 @@ def tune(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps:
 @_data
 @_checkpoint
 @click.option(
+    "--split", type=click.Choice(["validation", "test"]), default="validation", show_default=True, help="The split."
+)
+@click.option(
     "--clips", type=click.IntRange(min=0, max=16), help="Clips to synthesize; by default as many as in training."
 )
-def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -> None:
-    """Evaluate a checkpoint on DATA's validation split: losses and synthesis; also in RUN/evaluation.json."""
+def evaluate(run: Path, data: Path, checkpoint: str | None, split: str, clips: int | None) -> None:
+    """Evaluate a checkpoint on DATA's validation or test split: losses and synthesis; also in RUN/evaluation.json."""
     start_tensorflow(gpus="as needed", keep_programs=True)  # a training may be running on it
     from rich.console import Console
 
@@ -231,8 +234,8 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, clips: int | None) -
     from trainer.tools.evaluate import eval_table, evaluate_run, write_eval_result
 
     with translate_errors():
-        result = evaluate_run(run, data=data, checkpoint=checkpoint, spoken=clips)
-    click.echo(f"{run}: {result.checkpoint}, on {result.clips:,} clips of {data}")
+        result = evaluate_run(run, data=data, split=split, checkpoint=checkpoint, spoken=clips)
+    click.echo(f"{run}: {result.checkpoint}, on {result.clips:,} clips of {data}, {split}")
     Console(highlight=False).print(eval_table(result))
     write_eval_result(result, run=run, data=data)
 

@@ -170,7 +170,7 @@ def lines(
 @cli.command()
 @synthesizer_options
 @click.option("--data", type=click.Path(path_type=Path), required=True, help="A dataset that stores mels like RUN's.")
-@click.option("--split", default="validation", show_default=True, help="validation or train.")
+@click.option("--split", default="validation", show_default=True, help="validation, test or train.")
 @click.option("--clips", "count", type=click.IntRange(min=1), help="Clips to speak; by default the whole split.")
 @click.option(
     "--listener",

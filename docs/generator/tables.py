@@ -39,7 +39,7 @@ MEASURES = {
     Reason.REPEATED_TEXT: "Earlier utterances of the source that have the same prepared text.",
     Reason.TOO_SLOW: "Characters per second, far below the language's median (logarithm, robust deviations).",
     Reason.TOO_FAST: "Characters per second, far above the language's median: audio and text do not belong together.",
-    Reason.LEAKED_TEXT: "Training utterances whose prepared text also occurs in validation.",
+    Reason.LEAKED_TEXT: "The prepared text also occurs in a later split, in the order train, validation, test.",
 }
 
 # why an utterance has no record at all

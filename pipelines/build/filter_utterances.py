@@ -2,13 +2,13 @@
 
 Every decision follows from columns of the prepared rows, so that a changed threshold needs no decoding. The sources are
 filtered in the order of the config: a copy of a recording of an earlier source is rejected, so that a source that is
-added at the end changes nothing in the others. The one exception is the check that no text is in both splits.
+added at the end changes nothing in the others. The one exception is the check that no text is in two splits.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import apache_beam as beam
 import numpy as np
@@ -26,7 +26,7 @@ from preprocess.checks import DUPLICATE_BOUND, REPEAT_BOUND, failures
 from preprocess.corpora.source import SourceConfig
 from preprocess.utterance import Reason
 from shared.files import write_json
-from shared.layout import Layout, ShardName
+from shared.layout import SPLITS, Layout, ShardName
 from shared.storage_path import StoragePath
 from shared.tables import write_table
 
@@ -73,7 +73,10 @@ def filter_utterances(shard_names: list[str], *, config: BuildConfig, data: Layo
         if source in by_source
     }
     rates = {source: filter_.check_within_source(config.sources[source]) for source, filter_ in filters.items()}
-    held_out = np.unique(np.concatenate([filter_.validation_texts() for filter_ in filters.values()]))
+    held_out = {
+        split: np.unique(np.concatenate([filter_.texts_of(split) for filter_ in filters.values()]))
+        for split in SPLITS[1:]
+    }
     for filter_ in filters.values():
         filter_.check_text_leaks(held_out)
         filter_.write(staging)
@@ -95,8 +98,8 @@ class SourceFilter:
             "text_repeats": np.zeros(count, np.int64),
             "text_leaks": np.zeros(count, bool),
         }
-        splits = [ShardName.parse(name).split for name in rows.shard_names]
-        self._validation = np.array([split == "validation" for split in splits], bool)[rows.shard]
+        splits = [SPLITS.index(ShardName.parse(name).split) for name in rows.shard_names]
+        self._split = np.array(splits, np.int8)[rows.shard]  # of each row, its index in SPLITS
 
     def _passing(self) -> np.ndarray:
         """Indices of the rows without a failure so far, ascending, [K]."""
@@ -132,10 +135,10 @@ class SourceFilter:
             self._fail(row, reason, f"{message}: a copy of {originals[row]}")
 
     def _check_ids(self) -> None:
-        """Fail the second row of an id in both splits; within a shard, preparation has rejected it already."""
+        """Fail the later rows of an id in several splits; within a shard, preparation has rejected it already."""
         keys = self._rows.keys
         for row in (np.flatnonzero((keys[1:] == keys[:-1]).all(axis=1)) + 1).tolist():
-            self._fail(row, Reason.DUPLICATE_ID, "an utterance in the other split has this id")
+            self._fail(row, Reason.DUPLICATE_ID, "an utterance in another split has this id")
 
     def _check_speech_rates(self) -> SpeechRates:
         """Fail rows whose characters per second lie outside the range of their language in this source."""
@@ -168,19 +171,25 @@ class SourceFilter:
         ranks = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
         self._numbers["text_repeats"][passing[order]] = ranks
 
-    def validation_texts(self) -> np.ndarray:
-        """The keys of the texts in the validation split, sorted, each once."""
+    def texts_of(self, split: str) -> np.ndarray:
+        """The keys of the texts in a split, sorted, each once."""
         passing = self._passing()
-        return np.unique(self._rows.texts[passing[self._validation[passing]]])
+        return np.unique(self._rows.texts[passing[self._split[passing] == SPLITS.index(split)]])
 
-    def check_text_leaks(self, held_out: np.ndarray) -> None:
-        """Fail training rows whose text the validation split of any source holds, after its caps."""
-        passing = self._passing()
-        training = passing[~self._validation[passing]]
-        for row in training[np.isin(self._rows.texts[training], held_out)].tolist():
+    def check_text_leaks(self, held_out: Mapping[str, np.ndarray]) -> None:
+        """Fail rows whose text a later split of any source holds, after its caps; SPLITS has the order.
+
+        Args:
+            held_out: the keys of the texts in validation, and in test.
+        """
+        passing, last = self._passing(), dict[int, str]()
+        for split, texts in held_out.items():
+            earlier = passing[self._split[passing] < SPLITS.index(split)]
+            last |= dict.fromkeys(earlier[np.isin(self._rows.texts[earlier], texts)].tolist(), split)
+        for row, split in last.items():
             self._numbers["text_leaks"][row] = True
             if self._checks.reject_text_leaks:
-                self._fail(row, Reason.LEAKED_TEXT, "its text stands in validation too (reject_text_leaks)")
+                self._fail(row, Reason.LEAKED_TEXT, f"its text stands in {split} too (reject_text_leaks)")
 
     def _check_caps(self, source: SourceConfig) -> None:
         """Fail rows over `max_hours_per_speaker` or `max_hours`."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from pipelines.build.changes import CorpusChanges
 from pipelines.build.listing import Element, Listing
-from pipelines.build.splits import SplitRule
+from pipelines.build.splits import SpeakerSplits, SplitRule
 from pipelines.config import BuildConfig
 from preprocess.corpora import read_corpus
 from preprocess.utterance import Reason, Utterance
@@ -81,16 +81,20 @@ def plan_shards(
         changes: compares every element with a published dataset.
 
     Raises:
-        UserError: a corpus is missing or empty, or no source has a held-out name.
+        UserError: a corpus is missing or empty, no source has a held-out name, or a split by speaker divides a person.
     """
     splits = SplitRule.from_config(config)
+    speakers = SpeakerSplits(splits)
     counts: collections.Counter[tuple[str, str]] = collections.Counter()
     selected: collections.Counter[tuple[str, str]] = collections.Counter()
-    missing = {name: "held_out" for name in splits.held_out} | {name: "speaker_groups" for name in splits.grouped}
+    settings = {"validation": "held_out", "test": "held_out_for_test"}
+    missing = {name: settings[split] for name, split in splits.held_out.items()}
+    missing |= dict.fromkeys(splits.grouped, "speaker_groups")
     for name, source in config.sources.items():
         before = counts.total()
         for element in read_corpus(source, name=name):
             split = splits.split_of(element)
+            speakers.add(element, split=split)
             counts[name, split] += 1
             selected[name, split] += is_selected(element)
             if missing:
@@ -103,14 +107,20 @@ def plan_shards(
                 changes.add(element, source=name, split=split, order=order)
         if counts.total() == before:
             raise UserError(f"sources.{name}: {source.root} lists no utterance; expected at least one in its metadata")
-    if missing:
-        named = ", ".join(sorted(missing)[:3])
-        message = f"{missing[min(missing)]}: no source has {named} (unknown names: {len(missing)})"
-        raise UserError(f"{message}; expected source/utterance or source/speaker, one per line")
+    _refuse_unknown(missing)
+    speakers.check()
     shards = {
         key: shard_count(count, utterances_per_shard=config.utterances_per_shard) for key, count in selected.items()
     }
     return ShardPlan(shards, counts.total(), splits, expected_new=counts.total())
+
+
+def _refuse_unknown(missing: Mapping[str, str]) -> None:
+    """Raise UserError for names in a list, with the list's setting, that no source has."""
+    if missing:
+        named = ", ".join(sorted(missing)[:3])
+        message = f"{missing[min(missing)]}: no source has {named} (unknown names: {len(missing)})"
+        raise UserError(f"{message}; expected source/utterance or source/speaker, one per line")
 
 
 def plan_published_shards(shard_names: Iterable[str], *, config: BuildConfig, listing: Listing) -> ShardPlan:

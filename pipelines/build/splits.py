@@ -1,4 +1,4 @@
-"""The split of each utterance, train or validation: by a stable hash of its text, speaker or id."""
+"""The split of each utterance: listed, or the corpus' own one, or by a stable hash of its text, speaker or id."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _SILENT_ASCII = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 class SplitRule(NamedTuple):
-    """The hash rule, and the names of utterances and speakers that always belong to validation."""
+    """The hash rule, and the utterances and speakers that always belong to validation or test."""
 
     validation_fraction: float
     split_by: str
-    held_out: frozenset[str] = frozenset()
-    held_out_people: frozenset[str] = frozenset()  # split by speaker, all of whose voices are held out
+    test_fraction: float = 0.0
+    held_out: Mapping[str, str] = {}  # name of an utterance or a speaker -> its split
+    held_out_people: Mapping[str, str] = {}  # split by speaker: person, all of whose voices are held out -> the split
     registries: Mapping[str, str] = {}  # source -> whose numbers its speakers are
     groups: Mapping[str, str] = {}  # speaker, with the registry in the place of its source -> the name of the person
     grouped: frozenset[str] = frozenset()  # the names in the list of groups
@@ -36,39 +37,87 @@ class SplitRule(NamedTuple):
         """The rule of a config.
 
         Raises:
-            UserError: the list of held-out names or of speaker groups cannot be read.
+            UserError: a list of held-out names or of speaker groups cannot be read, or both lists hold out one name.
         """
-        held_out = frozenset() if config.held_out is None else frozenset(_read_lines(config.held_out, of="held_out"))
+        held_out = _read_held_out(config)
         sources = config.sources.items()
         registries = {name: one.speaker_registry for name, one in sources if one.speaker_registry and not one.speaker}
         listed = [] if config.speaker_groups is None else _read_groups(config.speaker_groups)
         groups = _joined([[_registered(name, registries=registries) for name in names] for names in listed])
         names = frozenset(name for group in listed for name in group)
         rule = cls(
-            config.validation_fraction, config.split_by, held_out, groups=groups, registries=registries, grouped=names
+            config.validation_fraction,
+            config.split_by,
+            config.test_fraction,
+            held_out,
+            groups=groups,
+            registries=registries,
+            grouped=names,
         )
-        people = map(rule._person, held_out) if config.split_by == "speaker" else ()
-        return rule._replace(held_out_people=frozenset(people))
+        return rule._replace(held_out_people=rule._people(held_out)) if config.split_by == "speaker" else rule
 
     def split_of(self, element: Utterance | Rejection) -> str:
-        """`train` or `validation`; a rejected row is split by its id."""
+        """`train`, `validation` or `test`; a rejected row is split by its id."""
         if isinstance(element, Rejection):
-            return split_of(element.id, validation_fraction=self.validation_fraction)
-        if element.id in self.held_out or element.speaker in self.held_out:
-            return "validation"
-        if self.held_out_people and self._person(element.speaker) in self.held_out_people:
-            return "validation"
-        return split_of(self._split_key(element), validation_fraction=self.validation_fraction)
+            return self._by_hash(element.id)
+        for name in (element.id, element.speaker):
+            if name in self.held_out:
+                return self.held_out[name]
+        if self.held_out_people and (person := self.person(element.speaker)) in self.held_out_people:
+            return self.held_out_people[person]
+        return element.split or self._by_hash(self._split_key(element))
+
+    def _by_hash(self, key: str) -> str:
+        return split_of(key, validation_fraction=self.validation_fraction, test_fraction=self.test_fraction)
+
+    def _people(self, held_out: Mapping[str, str]) -> dict[str, str]:
+        """Person -> split.
+
+        Raises:
+            UserError: both lists hold out voices of one person.
+        """
+        people: dict[str, str] = {}
+        for name, split in held_out.items():
+            if people.setdefault(person := self.person(name), split) != split:
+                raise UserError(f"held_out, held_out_for_test: both have a voice of {person}; expected one of them")
+        return people
 
     def _split_key(self, utterance: Utterance) -> str:
         if self.split_by == "speaker":
-            return self._person(utterance.speaker)
+            return self.person(utterance.speaker)
         return (self.split_by == "text" and spoken_form(utterance.text)) or utterance.id
 
-    def _person(self, speaker: str) -> str:
+    def person(self, speaker: str) -> str:
         """The name of the person behind a speaker: one name in all sources that share the person."""
         name = _registered(speaker, registries=self.registries)
         return self.groups.get(name, name)
+
+
+class SpeakerSplits:
+    """Checks that a split by speaker puts each person into one split, also where corpora state their own splits."""
+
+    def __init__(self, rule: SplitRule):
+        self._rule, self._splits = rule, dict[str, str]()
+        self._divided: dict[str, str] = {}  # person -> another split than the first one
+
+    def add(self, element: Utterance | Rejection, *, split: str) -> None:
+        """Add an utterance of a split; one that is held out by its id does not count."""
+        if self._rule.split_by != "speaker" or isinstance(element, Rejection) or element.id in self._rule.held_out:
+            return
+        person = self._rule.person(element.speaker)
+        if self._splits.setdefault(person, split) != split:
+            self._divided[person] = split
+
+    def check(self) -> None:
+        """Raise UserError if a person is in two splits."""
+        if self._divided:
+            person = min(self._divided)
+            where = " and ".join(sorted({self._splits[person], self._divided[person]}))
+            raise UserError(
+                f"split_by: speaker, but {len(self._divided)} are in two splits, such as {person} in {where}: "
+                "sources state splits of their own (official_splits, columns.split); expected split_by: text or "
+                "utterance, or sources that agree on the speakers"
+            )
 
 
 def spoken_form(text: str) -> str:
@@ -88,6 +137,21 @@ def _registered(speaker: str, *, registries: Mapping[str, str]) -> str:
     """The speaker's name with the registry of its numbers in the place of its source."""
     source, _, name = speaker.partition("/")
     return f"{registries.get(source, source)}/{name}"
+
+
+def _read_held_out(config: BuildConfig) -> dict[str, str]:
+    """Name of an utterance or a speaker -> the split for which the config holds it out.
+
+    Raises:
+        UserError: a list cannot be read, or both lists have one name.
+    """
+    lists = {"validation": ("held_out", config.held_out), "test": ("held_out_for_test", config.held_out_for_test)}
+    held_out: dict[str, str] = {}
+    for split, (setting, path) in lists.items():
+        for name in _read_lines(path, of=setting) if path is not None else ():
+            if held_out.setdefault(name, split) != split:
+                raise UserError(f"{setting}: {path} has {name}, which held_out has, too; expected it in one of the two")
+    return held_out
 
 
 def _read_groups(path: Path) -> list[list[str]]:

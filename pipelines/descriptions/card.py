@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
 
@@ -11,7 +11,7 @@ from pipelines.descriptions.licenses import NOT_STATED
 from pipelines.descriptions.totals import hours_in_words, num_records
 from shared.dataset import DatasetInfo
 from shared.languages import iso_639_1
-from shared.layout import SPLITS
+from shared.layout import SPLITS, TRAINING_SPLITS
 
 MARK = "<!-- `make report` rewrites this file. Delete this line to keep your own changes. -->"
 
@@ -37,7 +37,7 @@ def card(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> str:
 
 def _head(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
     records = num_records(info)
-    files = [{"split": split, "path": f"manifest/*-{split}-*.parquet"} for split in SPLITS if info.shards_of(split)]
+    files = [{"split": split, "path": f"manifest/*-{split}-*.parquet"} for split in SPLITS if _has_records(info, split)]
     return {
         "pretty_name": ", ".join(sorted(info.sources)),
         "language": sorted({iso_639_1(code) for code in info.languages}),
@@ -46,6 +46,10 @@ def _head(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
         "size_categories": [next((name for bound, name in _SIZES.items() if records < bound), "n>100M")],
         "configs": [{"config_name": "manifest", "data_files": files}],
     }
+
+
+def _has_records(info: DatasetInfo, split: str) -> bool:
+    return any(shard.records for shard in info.shards_of(split))
 
 
 def _license(licenses: Mapping[str, str | None]) -> dict[str, str]:
@@ -61,9 +65,11 @@ def _license(licenses: Mapping[str, str | None]) -> dict[str, str]:
 def _lines(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> Iterator[str]:
     yield f"# {', '.join(sorted(info.sources))}\n"
     yield describe(info) + "\n"
-    yield "| source | reader | languages | licence | read | written | rejected | training | validation |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    yield from (_source(info, name, licenses.get(name)) for name in sorted(info.sources))
+    splits = [split for split in SPLITS if split in TRAINING_SPLITS or _has_records(info, split)]
+    lengths = " | ".join({"train": "training"}.get(split, split) for split in splits)
+    yield f"| source | reader | languages | licence | read | written | rejected | {lengths} |"
+    yield f"|{'---|' * (7 + len(splits))}"
+    yield from (_source(info, name, licenses.get(name), splits=splits) for name in sorted(info.sources))
     yield "\nThe tables in `rejected/` say why an utterance was rejected; `report.html` has histograms and clips.\n"
     yield "| language | records |\n|---|---|"
     yield from (f"| {code} | {one.records:,} |" for code, one in sorted(info.languages.items()))
@@ -76,9 +82,9 @@ def _lines(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> Iterator
     yield from (f"- {name}: {', '.join(versions)}" for name, versions in sorted(info.made_by.items()))
 
 
-def _source(info: DatasetInfo, name: str, license_: str | None) -> str:
+def _source(info: DatasetInfo, name: str, license_: str | None, *, splits: Sequence[str]) -> str:
     source = info.sources[name]
-    lengths = (hours_in_words(info, [one for one in source.shards if one.split == split]) for split in SPLITS)
+    lengths = (hours_in_words(info, [one for one in source.shards if one.split == split]) for split in splits)
     cells = (name, source.reader, ", ".join(source.languages), license_ or NOT_STATED)
     counts = (f"{count:,}" for count in (source.read, source.written, source.rejected))
     return f"| {' | '.join((*cells, *counts, *lengths))} |"

@@ -172,9 +172,12 @@ def _splits(splits: Sequence[SplitTotals]) -> Aspect:
     if not by_name["train"].records or not validation.records:
         empty = "validation" if by_name["train"].records else "training"
         return Aspect(WARNING, f"There is no {empty} split", "Set validation_fraction in the config and build again.")
-    share = validation.seconds / sum(split.seconds for split in splits)
-    title = f"{format_percent(share)} of the speech is held out for validation"
-    return Aspect(OK, title, counted(validation.records, "record"))
+    seconds = sum(split.seconds for split in splits)
+    held_out = [one for one in splits if one.name != "train"]
+    first, *others = (f"{format_percent(one.seconds / seconds)}" for one in held_out)
+    title = ", ".join([f"{first} of the speech is held out for validation", *(f"{one} for test" for one in others)])
+    first, *others = (counted(one.records, "record") for one in held_out)
+    return Aspect(OK, title, ", ".join([first, *(f"{one} for test" for one in others)]))
 
 
 def _languages_without_validation(totals: Totals) -> Iterator[Aspect]:
@@ -190,9 +193,9 @@ def _languages_without_validation(totals: Totals) -> Iterator[Aspect]:
 
 def _leaks(repetitions: RepetitionTotals) -> Aspect:
     if not repetitions.leaks:
-        return Aspect(OK, "No text occurs in both splits", "No training record has the text of a validation record.")
-    title = f"{counted(repetitions.leaks, 'training record')} with the text of a validation record"
-    return Aspect(WARNING, title, "Set split_by=text or checks.reject_text_leaks=true.")
+        return Aspect(OK, "No text occurs in two splits", "No record has the text of a record in a later split.")
+    title = f"{counted(repetitions.leaks, 'record')} with the text of a record that is held out"
+    return Aspect(WARNING, title, "Set checks.reject_text_leaks=true, or, unless sources state splits, split_by=text.")
 
 
 def _copies(repetitions: RepetitionTotals) -> Aspect:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from pipelines.tables.columns import DatasetRows
 from shared.dataset import DatasetInfo, SourceInfo
-from shared.layout import SPLITS
+from shared.layout import SPLITS, TRAINING_SPLITS
 
 SHOWN_SPEAKERS = 40
 
@@ -44,6 +44,7 @@ class LanguageTotals(NamedTuple):
     seconds: float
     train_s: float
     validation_s: float
+    test_s: float
     speakers: int
     rejected: int
     characters_per_second: float  # the median
@@ -90,8 +91,9 @@ def _source(name: str, source: SourceInfo, *, seconds: float) -> SourceTotals:
 
 
 def split_totals(kept: DatasetRows) -> list[SplitTotals]:
-    """Training, then validation."""
-    return [_split(name, kept.table.filter(pc.equal(kept.table["split"], name))) for name in SPLITS]
+    """Training, validation, and test if it has a record."""
+    totals = [_split(name, kept.table.filter(pc.equal(kept.table["split"], name))) for name in SPLITS]
+    return [one for one in totals if one.records or one.name in TRAINING_SPLITS]
 
 
 def _split(name: str, table: pa.Table) -> SplitTotals:
@@ -120,6 +122,7 @@ def language_totals(kept: DatasetRows, *, rejected: DatasetRows) -> list[Languag
                 seconds=sum(spoken.values()),
                 train_s=spoken["train"],
                 validation_s=spoken["validation"],
+                test_s=spoken["test"],
                 speakers=pc.count_distinct(kept.table["speaker"].take(rows)).as_py(),
                 rejected=rejected_by_code.pop(code, 0),
                 characters_per_second=float(np.median(kept.numbers("characters_per_second")[rows])),
@@ -127,7 +130,9 @@ def language_totals(kept: DatasetRows, *, rejected: DatasetRows) -> list[Languag
             )
         )
     nan = float("nan")
-    facts += [LanguageTotals(code, 0, 0.0, 0.0, 0.0, 0, count, nan, nan) for code, count in rejected_by_code.items()]
+    facts += [
+        LanguageTotals(code, 0, 0.0, 0.0, 0.0, 0.0, 0, count, nan, nan) for code, count in rejected_by_code.items()
+    ]
     return sorted(facts, key=lambda row: (-row.seconds, -row.rejected, row.code))
 
 

@@ -1,4 +1,4 @@
-"""Cross-shard checks: ids are unique; no recording occurs in both splits; `text_leaks` marks texts that do.
+"""Cross-shard checks: ids are unique; no recording occurs in two splits; `text_leaks` marks texts that do.
 
 Each shard sends a few packed arrays of 128-bit hashes instead of an element per record. The first byte of a hash
 selects the group in which it is compared.
@@ -16,7 +16,7 @@ import pyarrow as pa
 from pipelines.build.splits import text_key
 from pipelines.validation.findings import Finding, Findings
 from shared.hashing import stable_hash
-from shared.layout import Layout, ShardName
+from shared.layout import SPLITS, Layout, ShardName
 from shared.messages import first_few
 from shared.tables import MANIFEST, read_table
 
@@ -37,7 +37,7 @@ class ShardHashes(NamedTuple):
     """Hashes of one kind that one shard contributes to one group."""
 
     shard_name: str
-    marked_as_leak: bool  # the manifest marks these texts as occurring in the other split too
+    marked_as_leak: bool  # the manifest marks these texts as occurring in a later one of SPLITS too
     packed: bytes  # KEY_BYTES each
     manifest_missing: bool = False  # the manifest is damaged, so the group may lack hashes of this shard
 
@@ -117,7 +117,7 @@ def find_conflicts(grouped: tuple[GroupKey, Iterable[ShardHashes]], layout: Layo
     rows, origin = rows[order], origin[order]
     starts = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]).any(axis=1)][: len(rows)])
     sizes = np.diff(np.r_[starts, len(rows)])
-    wrong = _repeated(sizes) if kind == ID else _in_both_splits(hashes, origin, starts, sizes, kind=kind)
+    wrong = _repeated(sizes) if kind == ID else _in_later_splits(hashes, origin, starts, sizes, kind=kind)
     runs = np.repeat(np.stack([starts, starts + sizes], axis=1), sizes, axis=0)
     for shard_name, digests in _by_shard([one.shard_name for one in hashes], rows, origin, runs, wrong):
         yield from _findings(kind, digests, layout=layout, shard_name=shard_name)
@@ -130,17 +130,18 @@ def _repeated(sizes: np.ndarray) -> np.ndarray:
     return ~first
 
 
-def _in_both_splits(
+def _in_later_splits(
     hashes: list[ShardHashes], origin: np.ndarray, starts: np.ndarray, sizes: np.ndarray, *, kind: str
 ) -> np.ndarray:
-    """[N] bool: training rows whose hash validation has too; for texts, those that the manifest marks wrongly."""
-    held_out = np.array([ShardName.parse(one.shard_name).split == "validation" for one in hashes], bool)[origin]
-    also = np.repeat(np.logical_or.reduceat(held_out, starts) if len(starts) else held_out, sizes)
-    marked_as_leak = np.array([one.marked_as_leak for one in hashes], bool)[origin]
+    """[N] bool: rows whose hash a later split has too; for texts, those that the manifest marks wrongly."""
+    split = np.array([_split_number(one.shard_name) for one in hashes], np.int8)[origin]
+    last = np.repeat(np.maximum.reduceat(split, starts) if len(starts) else split, sizes)
+    leaks = split < last
     if kind == RECORDING:
-        return ~held_out & also
+        return leaks
+    marked_as_leak = np.array([one.marked_as_leak for one in hashes], bool)[origin]
     is_whole = not any(one.manifest_missing for one in hashes)
-    return ~held_out & ((also & ~marked_as_leak) | (marked_as_leak & ~also & is_whole))
+    return (leaks & ~marked_as_leak) | (marked_as_leak & ~leaks & is_whole)
 
 
 def _by_shard(
@@ -164,7 +165,7 @@ def _findings(kind: str, digests: dict[bytes, list[str]], *, layout: Layout, sha
     check, expected = {
         ID: ("duplicate", "one record per id"),
         RECORDING: ("leak", "a recording in one split only"),
-        TEXT: ("text_leaks", "true where validation holds the text, else false"),
+        TEXT: ("text_leaks", "true where a later split, validation or test, holds the text, else false"),
     }[kind]
     rows_by_hash = _rows_with_hashes(kind, digests, layout=layout, shard_name=shard_name)
     for digest, holders in sorted(digests.items()):
@@ -190,10 +191,14 @@ def _rows_with_hashes(
     rows = zip(made, table["utterance_id"].to_pylist(), table["text_leaks"].to_pylist(), strict=True)
     for index, (row, name, leaks) in enumerate(rows):
         holders = digests.get(row.tobytes())
-        if holders is not None and (kind != TEXT or leaks != _has_validation(holders)):
+        if holders is not None and (kind != TEXT or leaks != _has_later_split(holders, than=shard_name)):
             found.setdefault(row.tobytes(), []).append((index, name))
     return found
 
 
-def _has_validation(names: Iterable[str]) -> bool:
-    return any(ShardName.parse(shard_name).split == "validation" for shard_name in names)
+def _has_later_split(names: Iterable[str], *, than: str) -> bool:
+    return any(_split_number(shard_name) > _split_number(than) for shard_name in names)
+
+
+def _split_number(shard_name: str) -> int:
+    return SPLITS.index(ShardName.parse(shard_name).split)

@@ -19,7 +19,7 @@ def fix_for(finding: Finding, *, data: StoragePath) -> str:
     if finding.check == RECORDING:
         return f"put the recordings back, or build without them: {build}"
     if finding.check in CORPUS_CHECKS:
-        return f"take one of the two out of the corpus or hold both out (held_out), then {build}"
+        return f"take one of the two out of the corpus or hold both out for one split (held_out), then {build}"
     return f"make repair DATA={folder}"
 
 

@@ -28,6 +28,7 @@ from preprocess.corpora.ljspeech import LJSpeech
 from preprocess.corpora.m_ailabs import MAILabs
 from preprocess.corpora.mls import MLS
 from preprocess.corpora.nemo import NeMo
+from preprocess.corpora.official_splits import with_official_splits
 from preprocess.corpora.parquet import Parquet
 from preprocess.corpora.selection import select
 from preprocess.corpora.source import SourceConfig
@@ -79,9 +80,11 @@ def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Reje
     """Read a configured source: its utterances, and rejections of its invalid rows.
 
     Raises:
-        UserError: the corpus is not found at its root, or a list of ids cannot be read.
+        UserError: the corpus is not found at its root, a list of ids cannot be read, or an utterance's path names no
+            split where the config asks for the corpus' own ones.
     """
     if not source.root.is_dir():
         message = f"sources.{name}.root: no such directory {source.root}{cwd_hint(source.root)}"
         raise UserError(f"{message}; expected the folder of the corpus")
-    return select(source.utterances(name=name), source=source, name=name)
+    selected = select(source.utterances(name=name), source=source, name=name)
+    return with_official_splits(selected, source=source, name=name) if source.official_splits else selected

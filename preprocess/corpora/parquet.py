@@ -4,7 +4,7 @@ root/
     <any folders>/
         <name>.parquet      `files` names some of them, such as data/train-*.parquet
 
-    columns: {audio: audio, text: transcription, speaker: speaker_id}       also id and language
+    columns: {audio: audio, text: transcription, speaker: speaker_id}       also id, language and split
 
 `audio` is a column of bytes, or of structs with a field `bytes`; its field `path` names the recording. Without `id` an
 utterance's id is that name without its suffix, or where there is none the file's name and the number of the row.
@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from preprocess.corpora.folders import find_below
+from preprocess.corpora.official_splits import split_of_cell
 from preprocess.corpora.rows import Column, TableRow, cell_text
 from preprocess.corpora.source import (
     SourceConfig,
@@ -41,6 +42,7 @@ class ParquetColumns(Config):
     id: Column | None = None  # its id; null: the recording's name, else the file's and the number of the row
     speaker: Column | None = None  # its speaker; null: the source's name
     language: Column | None = None  # its language; null: the source's
+    split: Column | None = None  # its split: a name with train, dev, val, valid, validation or test, or nothing
 
 
 class Parquet(SourceConfig):
@@ -80,6 +82,7 @@ class Parquet(SourceConfig):
             text=cell_text(cells, columns.text),
             language=language or row_language(cell_text(cells, columns.language or "")),
             speaker=self.speaker or (cell_text(cells, columns.speaker) if columns.speaker else name),
+            split=split_of_cell(cell_text(cells, columns.split)) if columns.split else "",
         )
 
     def _id(self, number: int, cells: Mapping[str, Any], *, path: Path) -> str:

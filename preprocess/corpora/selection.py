@@ -91,17 +91,17 @@ def _first_by_hash(elements: Iterator[Utterance | Rejection], *, count: int) -> 
     Memory holds the selected utterances only. One that a later utterance replaces is rejected at that moment.
     """
     message = f"not among the {count} that max_utterances chose by hash"
-    heap: list[tuple[int, str, Utterance]] = []  # largest hash first: the first one to be replaced
+    heap: list[tuple[int, str, str, Utterance]] = []  # largest hash first: the first one to be replaced
     for element in elements:
         if isinstance(element, Rejection):
             yield element
             continue
-        entry = (-sort_key(element.id)[0], repr(element), element)  # ids can repeat
+        entry = (-sort_key(element.id)[0], repr(element), element.split, element)  # ids can repeat
         if len(heap) < count:
             heapq.heappush(heap, entry)
         else:
-            yield _not_selected(heapq.heappushpop(heap, entry)[2], message)
-    yield from (utterance for _, _, utterance in heap)
+            yield _not_selected(heapq.heappushpop(heap, entry)[-1], message)
+    yield from (entry[-1] for entry in heap)
 
 
 def _not_selected(utterance: Utterance, message: str) -> Rejection:

@@ -58,12 +58,19 @@ class SourceConfig(Config):
     speaker: str | None = None  # replaces the speakers of the corpus
     # of the corpus, such as CC-BY-4.0 (SPDX) or "public domain"; the descriptions of the dataset state it
     license: str | None = pydantic.Field(None, pattern=f"^{LICENSE.pattern}$")
+    # keep the corpus' own division into train, dev and test, which the names of folders and files state
+    official_splits: bool = False
     weight: float = pydantic.Field(1.0, gt=0, le=100)  # how often an epoch of training uses each utterance
     include: Path | None = None  # a text file with an id a line: only these utterances are taken
     exclude: Path | None = None  # the same: these utterances are not taken
     max_utterances: int | None = pydantic.Field(None, ge=1)  # number of utterances, chosen by hash before decoding
     max_hours: float | None = pydantic.Field(None, gt=0)  # hours of utterances that pass the checks, chosen by hash
     max_hours_per_speaker: float | None = pydantic.Field(None, gt=0)  # the same for each speaker
+
+    @property
+    def list_name(self) -> str:
+        """The name of the one list or table that the source reads; empty if the source reads no such file."""
+        return str(getattr(self, "file", ""))
 
     @abstractmethod
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
@@ -132,9 +139,9 @@ def _code_of(name: str) -> str | None:
 
 
 def make_utterance(
-    name: str, *, utterance_id: str, audio_path: str, text: str, language: str, speaker: str
+    name: str, *, utterance_id: str, audio_path: str, text: str, language: str, speaker: str, split: str = ""
 ) -> Utterance:
-    """Make an utterance of source `name`.
+    """Make an utterance of source `name`; `split` is the one that the corpus itself states.
 
     Raises:
         Rejected: the id or the speaker is empty, unprintable, or leads out of the corpus; the text is too long or not
@@ -152,6 +159,7 @@ def make_utterance(
         text=text,
         language=language,
         speaker=f"{name}/{speaker}",
+        split=split,
     )
 
 

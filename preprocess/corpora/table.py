@@ -5,7 +5,7 @@ root/
     <audio>                 the path in the column, relative to root, or to `audio_root`
 
     file: metadata.csv
-    columns: {audio: audio_file, text: transcription, speaker: speaker_name}    also id and language
+    columns: {audio: audio_file, text: transcription, speaker: speaker_name}    also id, language and split
     columns: {audio: recording, text: text, start: start, end: end}             or start and duration
 
 A row with `start` is the part of its recording between these seconds. Without `id` it is the audio's path without its
@@ -23,6 +23,7 @@ from typing import Any, Literal, Self
 
 import pydantic
 
+from preprocess.corpora.official_splits import split_of_cell
 from preprocess.corpora.rows import Column, TableRow, cell_text, read_json_lines, read_separated
 from preprocess.corpora.source import (
     SourceConfig,
@@ -50,6 +51,7 @@ class Columns(Config):
     start: Column | None = None  # seconds at which it begins in its recording; null: rows are whole recordings
     end: Column | None = None  # seconds at which it ends; null: `duration` tells
     duration: Column | None = None  # its seconds; null: `end` tells
+    split: Column | None = None  # its split: a name with train, dev, val, valid, validation or test, or nothing
 
     @pydantic.model_validator(mode="after")
     def _check_times(self) -> Self:
@@ -114,6 +116,7 @@ class Table(SourceConfig):
             text=cell_text(cells, columns.text),
             language=language or row_language(cell_text(cells, columns.language or "")),
             speaker=self.speaker or (cell_text(cells, columns.speaker) if columns.speaker else name),
+            split=split_of_cell(cell_text(cells, columns.split)) if columns.split else "",
         )
 
     def _times(self, cells: Mapping[str, Any], *, start: str) -> tuple[float, float]:

@@ -255,3 +255,14 @@ def test_a_choice_among_rows_of_one_id_is_the_same_in_any_order(
         assert len(found) == 4
         chosen.append(sorted(one.text for one in found if isinstance(one, Utterance)))
     assert chosen[0] == chosen[1]
+
+
+def test_a_choice_among_rows_that_differ_in_their_split_alone_is_made(
+    tmp_path: Path, read: Callable[..., list]
+) -> None:
+    rows = ["path\tclient_id\tsentence\tlocale\n", "a.mp3\tone\thello\ten\n"]
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"{part}.tsv").write_text("".join(rows))
+    found = read(tmp_path, reader="common_voice", official_splits=True, max_utterances=1)
+    assert [type(one) for one in found].count(Utterance) == 1
+    assert len(found) == 3

@@ -106,7 +106,7 @@ def test_a_text_is_parsed_to_the_shard_name_that_prints_it_or_refused(text: str)
 @pytest.mark.parametrize(
     "text",
     [
-        "lj-test-00000-of-00001",
+        "lj-dev-00000-of-00001",
         "lj-train-0-of-1",
         "LJ-train-00000-of-00001",
         "a-b-train-00000-of-00001",

@@ -35,7 +35,7 @@ def open_dataset(data: Path) -> Dataset:
     if not any(shard.records for shard in dataset.info.shards_of("train")):
         raise UserError(
             f"{data}: no training record in {counted(len(dataset.info.shards), 'shard')}; "
-            "is validation_fraction too high, or were all rejected (`make report` shows the reasons)?"
+            "are validation_fraction and test_fraction too high, or were all rejected (`make report` has the reasons)?"
         )
     return dataset
 

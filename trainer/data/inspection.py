@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shared.dataset import Contract, Dataset
-from shared.layout import SPLITS
+from shared.layout import TRAINING_SPLITS
 from shared.records import MEL_DTYPES
 from trainer.config.train_config import TrainConfig
 from trainer.data.bucket_types import Bucket, padding_share
@@ -40,7 +40,7 @@ def inspect_input(config: TrainConfig, *, dataset: Dataset) -> Inspection:
     Raises:
         UserError: there is nothing to train on, or a manifest is damaged.
     """
-    rows = {split: read_manifest_rows(dataset, split=split) for split in SPLITS}
+    rows = {split: read_manifest_rows(dataset, split=split) for split in TRAINING_SPLITS}
     plan = plan_rows(
         rows,
         dataset=dataset,

@@ -72,7 +72,7 @@ class Stream:
             UserError: a manifest or a shard is absent, or they do not belong together.
         """
         refuse_missing_shards(dataset, split=split)
-        self._split = split
+        self.split = split
         self.config, self._dataset, self._seed, self._buckets = config, dataset, seed, plan.buckets
         self._records = read_record_index(dataset, split=split)
         self._blocks = cut_blocks(self._records, chunk_bytes=config.chunk_bytes)
@@ -129,7 +129,7 @@ class Stream:
     @property
     def _shards(self) -> list[tuple[str, str]]:
         """Names and sha256."""
-        return [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self._split)]
+        return [(shard.name, shard.sha256) for shard in self._dataset.info.shards_of(self.split)]
 
     @property
     def sampled_rows(self) -> np.ndarray:

@@ -10,7 +10,6 @@ import numpy as np
 
 from shared.dataset import Dataset
 from shared.errors import UserError
-from shared.layout import SPLITS
 from trainer.config.data_config import InputConfig
 from trainer.data.bucket_count import BucketCountOption, cheapest_option, explain_bucket_count
 from trainer.data.bucket_types import BatchLimits, Bucket, BucketPlan
@@ -60,6 +59,11 @@ class Plan(NamedTuple):
     def buckets(self) -> tuple[Bucket, ...]:
         return self.bucket_plan.buckets
 
+    @property
+    def held_out(self) -> str:
+        """The split on which the model is evaluated, validation or test."""
+        return next(split for split in self.rates if split != "train")
+
     def with_limits(self, limits: Iterable[BucketLimit], *, devices: int) -> Plan:
         """The plan with fewer clips in buckets that exceed a limit; each limit holds on every device."""
         limits = tuple(limits)
@@ -93,13 +97,14 @@ class Plan(NamedTuple):
 
     @property
     def validation_subset_lines(self) -> list[str]:
-        """One line if validation uses a part of its split, none if it uses all of it."""
-        rates, excluded = self.rates["validation"], self.excluded.get("validation")
+        """One line if a part of the held-out split is used, none if all of it is."""
+        rates, excluded = self.rates[self.held_out], self.excluded.get(self.held_out)
         used, whole = np.count_nonzero(rates), len(rates) - (excluded.records if excluded else 0)
         if used == whole:
             return []
         return [
-            f"validation uses {used:,} of {whole:,} clips, a proportional share of each source (input.validation_clips)"
+            f"{self.held_out} uses {used:,} of {whole:,} clips, a proportional share of each source "
+            "(input.validation_clips)"
         ]
 
     def _outgrown(self, steps: int) -> list[str]:
@@ -114,32 +119,41 @@ class Plan(NamedTuple):
         ]
 
 
-def plan_dataset(dataset: Dataset, *, config: InputConfig, frames_per_step: int, steps: int) -> Plan:
+def plan_dataset(
+    dataset: Dataset, *, config: InputConfig, frames_per_step: int, steps: int, held_out: str = "validation"
+) -> Plan:
     """Plan the input of a run of `steps` steps.
+
+    Args:
+        held_out: the split on which the model is evaluated, validation or test.
 
     Raises:
         UserError: there is nothing to train on, or a manifest is damaged.
     """
-    rows = {split: read_manifest_rows(dataset, split=split) for split in SPLITS}
+    rows = {split: read_manifest_rows(dataset, split=split) for split in ("train", held_out)}
     return plan_rows(rows, dataset=dataset, config=config, frames_per_step=frames_per_step, steps=steps)
 
 
 def plan_rows(
     rows: dict[str, ManifestRows], *, dataset: Dataset, config: InputConfig, frames_per_step: int, steps: int
 ) -> Plan:
-    """Plan the input of a run from the manifest rows of both splits.
+    """Plan the input of a run from the manifest rows of the training split and of one that is held out.
 
     Raises:
         UserError: there is nothing to train on.
     """
+    (held_out,) = rows.keys() - {"train"}
     train, kept = rows["train"], {split: _kept(one, config=config) for split, one in rows.items()}
     _refuse_nothing(train, kept["train"], config=config)
     weights = {name: source.weight for name, source in dataset.info.sources.items()}
     rates = {
         "train": sampling_rates(train, weights=weights, kept=kept["train"], config=config.sampling),
-        "validation": _validation_subset(rows["validation"], kept["validation"], clips=config.validation_clips),
+        held_out: _validation_subset(rows[held_out], kept[held_out], clips=_evaluated(held_out, config=config)),
     }
-    bucket_plans = _bucket_plans(rows, rates=rates, config=config, frames_per_step=frames_per_step)
+    longest = _longest(rows[held_out], rates=rates[held_out])
+    bucket_plans = _bucket_plans(
+        train, rates=rates["train"], longest=longest, config=config, frames_per_step=frames_per_step
+    )
     epochs = steps / bucket_plans[-1].batches
     choices = tuple(_choice(one, config=config, epochs=epochs) for one in bucket_plans)
     chosen = cheapest_option(choices) if config.buckets is None else _largest(choices, shapes=config.buckets)
@@ -159,6 +173,11 @@ def _kept(rows: ManifestRows, *, config: InputConfig) -> np.ndarray:
     return rows.frames <= (config.max_frames or np.inf)
 
 
+def _evaluated(held_out: str, *, config: InputConfig) -> int | None:
+    """The number of clips that are used; None: all, as for a test, which is made once and not at each validation."""
+    return config.validation_clips if held_out == "validation" else None
+
+
 def _validation_subset(rows: ManifestRows, kept: np.ndarray, *, clips: int | None) -> np.ndarray:
     """1 for the rows that validation uses, [rows] float32: about `clips`, in proportion from each source, at least one.
 
@@ -175,7 +194,7 @@ def _validation_subset(rows: ManifestRows, kept: np.ndarray, *, clips: int | Non
 
 def _refuse_nothing(rows: ManifestRows, kept: np.ndarray, *, config: InputConfig) -> None:
     if len(kept) == 0:
-        raise UserError("the dataset has no training record; expected one or more (is validation_fraction too high?)")
+        raise UserError("the dataset has no training record: are validation_fraction and test_fraction too high?")
     if not kept.any():
         shortest = int(rows.frames.min())
         raise UserError(
@@ -183,15 +202,17 @@ def _refuse_nothing(rows: ManifestRows, kept: np.ndarray, *, config: InputConfig
         )
 
 
+def _longest(rows: ManifestRows, *, rates: np.ndarray) -> tuple[int, int]:
+    """The largest numbers of frames and of tokens of the clips that are used."""
+    return int(rows.frames[rates > 0].max(initial=0)), int(rows.tokens[rates > 0].max(initial=0))
+
+
 def _bucket_plans(
-    rows: dict[str, ManifestRows], *, rates: dict[str, np.ndarray], config: InputConfig, frames_per_step: int
+    train: ManifestRows, *, rates: np.ndarray, longest: tuple[int, int], config: InputConfig, frames_per_step: int
 ) -> list[BucketPlan]:
-    """Plans of more and more buckets, each cheaper than the one before."""
-    train, validation = rows["train"], rows["validation"]
-    used = rates["validation"] > 0
-    longest = int(validation.frames[used].max(initial=0)), int(validation.tokens[used].max(initial=0))
+    """Plans of more and more buckets, each cheaper than the one before; the largest bucket holds `longest`, too."""
     plans = plan_buckets(
-        length_histogram(train.frames, train.tokens, rates=rates["train"], frames_per_step=frames_per_step),
+        length_histogram(train.frames, train.tokens, rates=rates, frames_per_step=frames_per_step),
         limits=BatchLimits(config.global_frames_per_batch, config.global_max_clips, at_least=longest),
         shapes=max(config.buckets or 0, MAX_CHOSEN),
         frames_per_step=frames_per_step,

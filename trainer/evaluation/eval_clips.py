@@ -11,6 +11,7 @@ import numpy as np
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.hashing import stable_hash
+from shared.layout import SPLITS
 from shared.records import MEL_DTYPES, decode
 from shared.tfrecord import CorruptTFRecord, read_framed_record
 
@@ -42,7 +43,8 @@ def choose_clips(dataset: Dataset, *, split: str, count: int | None, seed: int =
         raise UserError(f"{dataset.layout.root}: it stores no mels (mel_dtype: none); expected a dataset that does")
     rows = dataset.manifest(split, columns=COLUMNS).to_pylist()
     if not rows:
-        raise UserError(f"{dataset.layout.root}: no clip in the split {split!r}; expected train or validation")
+        found = [one for one in SPLITS if any(shard.records for shard in dataset.info.shards_of(one))]
+        raise UserError(f"{dataset.layout.root}: no clip in the split {split!r}; expected {' or '.join(found)}")
     chosen = rows if count is None else heapq.nsmallest(count, rows, key=lambda row: _key(row, seed=seed))
     longest = _longest_clips(rows)
     return [

@@ -1,4 +1,4 @@
-"""`myxtts-train evaluate`: losses and synthesis metrics of a checkpoint on a dataset's validation split.
+"""`myxtts-train evaluate`: losses and synthesis metrics of a checkpoint on the validation or test split of a dataset.
 
 The metrics are those of the validation in training, computed by the same programs.
 """
@@ -46,16 +46,20 @@ class EvalResult(NamedTuple):
     """The metrics of a checkpoint."""
 
     checkpoint: CheckpointFile
+    split: str
     clips: int  # number of clips in the losses
     losses: dict[str, float]  # raw terms, and their weighted sum as `loss`
     spoken: dict[str, float]  # synthesis metrics; empty if no clip was synthesized
 
 
-def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken: int | None = None) -> EvalResult:
+def evaluate_run(
+    run: Path, *, data: Path, split: str = "validation", checkpoint: str | None = None, spoken: int | None = None
+) -> EvalResult:
     """Evaluate a checkpoint of a run, with the moving average of its weights if it has one.
 
     Args:
-        data: a dataset with the contract and the vocabulary of the run; its validation split is used.
+        data: a dataset with the contract and the vocabulary of the run.
+        split: validation or test.
         checkpoint: "best", "last" or a step; None is the best if there is one, and else the last.
         spoken: number of clips to synthesize; None is the number that the run synthesizes at validation.
 
@@ -74,6 +78,7 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
             info=trained,
             devices=trained.devices,
             vocabulary=Vocabulary.load(run / "vocab.json"),
+            held_out=split,
         )
         stream, buckets = feed.validation, feed.validation_plan.buckets
         model, progress = load_trained_model(run, saved, info=trained)  # the best may be another by now
@@ -91,7 +96,7 @@ def evaluate_run(run: Path, *, data: Path, checkpoint: str | None = None, spoken
         clips = len({*stream.sampled_rows.tolist()} - {one.row for one in stream.corrupt_records})
         if speaks.clips:
             _log(f"synthesizing {min(speaks.clips, clips)} of the clips")
-        return EvalResult(saved._replace(step=progress.step), clips, losses, _spoken(running))
+        return EvalResult(saved._replace(step=progress.step), split, clips, losses, _spoken(running))
 
 
 def check_data(trained: RunInfo, *, dataset: Dataset, run: Path, ignored: frozenset[str] = frozenset()) -> None:
@@ -138,7 +143,10 @@ def _losses(
             "CUDA_VISIBLE_DEVICES=-1"
         ) from event
     if validated is None:
-        raise UserError("the validation split has no valid clip that is short enough to evaluate, or no clip at all")
+        raise UserError(
+            f"the {stream.split} split has no valid clip that is short enough to evaluate, or no clip at all; builds "
+            f"with {stream.split}_fraction above 0 have one"
+        )
     return validated.losses
 
 
@@ -185,7 +193,8 @@ def write_eval_result(result: EvalResult, *, run: Path, data: Path) -> None:
     """
     saved, path = result.checkpoint, run / "evaluation.json"
     figures = {group: with_null(values) for group, values in (("losses", result.losses), ("spoken", result.spoken))}
-    facts = {"checkpoint": saved.path.name, "step": saved.step, "data": str(data), "clips": result.clips}
+    facts: dict[str, object] = {"checkpoint": saved.path.name, "step": saved.step, "data": str(data)}
+    facts |= {"split": result.split, "clips": result.clips}
     try:
         write_json(path, {**facts, **figures})
     except OSError as error:

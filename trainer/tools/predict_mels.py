@@ -15,7 +15,7 @@ import numpy as np
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.files import file_sha256, new_file, write_json
-from shared.layout import SPLITS
+from shared.layout import TRAINING_SPLITS
 from shared.locks import read_lock
 from shared.vocabulary import Vocabulary
 from trainer.checkpoint.checkpoint import find_checkpoint
@@ -45,7 +45,7 @@ class Predicted(NamedTuple):
 def predict_mels(
     run: Path, *, data: Path, out: Path, checkpoint: str | None = None, log: Callable[[str], object]
 ) -> Predicted:
-    """Predict the mels of both splits of a dataset, into `out`; an interrupted prediction starts again there.
+    """Predict the mels of a dataset's train and validation, into `out`; an interrupted prediction starts again there.
 
     Args:
         data: a dataset with the run's features and vocabulary; it may store mels or none.
@@ -116,7 +116,7 @@ def _predicted(
         log(line)
     step = EvalStep(model, losses=config.loss, seed=config.seed, xla=config.xla, draws_by_batch=True)
     compilations = CompilationLogger(log, xla=config.xla)
-    for split in SPLITS:
+    for split in TRAINING_SPLITS:
         stream = Stream(dataset, split=split, plan=plan, config=settings, seed=config.seed, vocabulary=vocabulary)
         if len(stream.sampled_rows):
             yield from _predicted_of(stream, plan=plan, step=step, compilations=compilations, log=log)

@@ -1,4 +1,4 @@
-"""The input of a run: its bucket plan, and the batch streams of both splits."""
+"""The input of a run: its bucket plan, and the batch streams of training and validation."""
 
 from __future__ import annotations
 
@@ -33,16 +33,22 @@ class DataModule:
         info: RunInfo,
         devices: int,
         vocabulary: Vocabulary | None = None,
+        held_out: str = "validation",
     ):
         """
         Args:
             devices: number of devices that share a training batch; a validation batch is as large as one device's part.
             vocabulary: of the model; None: the dataset's.
+            held_out: the split that `validation` streams, validation or test.
         """
         self._config, self._dataset, self._run, self._devices = config, dataset, run, devices
         self._vocabulary = vocabulary
         self._full_plan = plan_dataset(
-            dataset, config=config.input, frames_per_step=config.model.frames_per_step, steps=info.planned_steps
+            dataset,
+            config=config.input,
+            frames_per_step=config.model.frames_per_step,
+            steps=info.planned_steps,
+            held_out=held_out,
         )
         self._set_plan(self._full_plan.with_limits(info.ceilings, devices=devices))
 
@@ -59,7 +65,7 @@ class DataModule:
                 vocabulary=self._vocabulary,
                 crop_frames=self._config.model.crop_frames,
             )
-            for split, plan in (("train", self.plan), ("validation", self.validation_plan))
+            for split, plan in (("train", self.plan), (self.plan.held_out, self.validation_plan))
         )
 
     @property

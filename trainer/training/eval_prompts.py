@@ -38,16 +38,16 @@ class EvalPrompts(NamedTuple):
         return {*self.texts, *filter(None, self.references.values())}
 
 
-def choose_prompts(dataset: Dataset, *, heard: Sequence[str], count: int, seed: int) -> EvalPrompts:
-    """Choose `count` clips of the validation split, independent of the order of batches.
+def choose_prompts(dataset: Dataset, *, split: str, heard: Sequence[str], count: int, seed: int) -> EvalPrompts:
+    """Choose `count` clips of a split, independent of the order of batches.
 
     Clips of speakers with at least two clips come first, then those with the smallest hash. The reference is the
     speaker's longest other clip, which can fill a whole crop.
 
     Args:
-        heard: utterance ids that the validation stream delivers.
+        heard: utterance ids that the stream of this split delivers.
     """
-    table = dataset.manifest("validation", columns=("utterance_id", "text", "language", "speaker", "frames"))
+    table = dataset.manifest(split, columns=("utterance_id", "text", "language", "speaker", "frames"))
     table = table.filter(pc.is_in(table["utterance_id"], pa.array(heard, pa.string())))
     clips = dict(zip(table["utterance_id"].to_pylist(), table["speaker"].to_pylist(), strict=True))
     clips_of = Counter(clips.values())

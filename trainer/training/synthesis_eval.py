@@ -69,7 +69,9 @@ class SynthesisEval:
         """Yield the batches of the validation stream unchanged; the first pass keeps the clips to synthesize."""
         if self._count and self._prompts is None:
             heard = stream.utterance_ids(stream.sampled_rows)
-            self._prompts = choose_prompts(self._dataset, heard=heard, count=self._count, seed=self._seed)
+            self._prompts = choose_prompts(
+                self._dataset, split=stream.split, heard=heard, count=self._count, seed=self._seed
+            )
         for batch in batches:
             if self._prompts is not None and not self._inputs:
                 self._keep(batch, names=stream.utterance_ids, needed=self._prompts.utterance_ids)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import yaml
 
-from pipelines.config import config_document
+from pipelines.config import BuildConfig, config_document
 from tests.pipelines import builds
 
 TABLE = "sources={t: {reader: table, root: corpus, file: t.csv, language: en, columns: {audio: a, text: b}}}"
@@ -18,6 +18,10 @@ def test_settings_that_are_not_used_are_not_in_the_document() -> None:
         *("file", "columns", "separator", "quoted", "header", "audio_root", "suffix"),
     }
     assert source["columns"] == {"audio": "a", "text": "b", "id": None, "speaker": None, "language": None}
+    assert document.keys() == {
+        *("sources", "tokenizer", "features", "mel_dtype", "processing", "validation_fraction", "split_by"),
+        *("speaker_groups", "held_out", "decode_limit_s", "checks", "max_rejected_fraction", "utterances_per_shard"),
+    }
 
 
 def test_settings_that_are_used_are_in_the_document() -> None:
@@ -26,3 +30,11 @@ def test_settings_that_are_used_are_in_the_document() -> None:
     assert source["exclude"] == "e.txt"
     assert (source["columns"]["start"], source["columns"]["end"]) == ("c", "d")
     assert "duration" not in source["columns"]
+
+
+def test_a_document_with_the_settings_of_a_test_split_is_read_again() -> None:
+    used = TABLE.replace("text: b", "text: b, split: c").replace("language: en", "language: en, official_splits: true")
+    config = builds.config_of([used, "test_fraction=0.1", "held_out_for_test=names.txt", "waveform_dtype=int16"])
+    document = yaml.safe_load(config_document(config))
+    assert (document["test_fraction"], document["held_out_for_test"]) == (0.1, "names.txt")
+    assert BuildConfig.model_validate(document) == config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,8 +19,11 @@ def utterance(number: int, *, text: str = "x", speaker: str = "a/b") -> Utteranc
     return Utterance(id=f"a/{number}", audio_path="x.wav", text=text, language="eng_Latn", speaker=speaker)
 
 
+THREE = SplitRule(0.3, "text", 0.2)  # three splits, of about half, three tenths and a fifth
+
+
 def splits_by(what: str, *held_out: str) -> SplitRule:
-    return SplitRule(0.3, what, frozenset(held_out))
+    return SplitRule(0.3, what, held_out=dict.fromkeys(held_out, "validation"))
 
 
 @pytest.mark.parametrize(
@@ -56,6 +60,27 @@ def test_the_fraction_is_kept(what: str) -> None:
     assert 0.27 < found / 3000 < 0.33
 
 
+def test_a_test_split_takes_from_training_alone() -> None:
+    ones = [utterance(number, text=f"Sentence {number}") for number in range(3000)]
+    without, with_test = ([rule.split_of(one) for one in ones] for rule in (SplitRule(0.3, "text"), THREE))
+    assert 0.17 < with_test.count("test") / 3000 < 0.23
+    moved = {(before, after) for before, after in zip(without, with_test, strict=True) if before != after}
+    assert moved == {("train", "test")}
+    more = [SplitRule(0.3, "text", 0.3).split_of(one) for one in ones]
+    assert {after for before, after in zip(with_test, more, strict=True) if before == "test"} == {"test"}
+
+
+def test_the_splits_of_the_corpus_are_kept() -> None:
+    for own in ("train", "validation", "test"):
+        ones = [utterance(number, text=f"Sentence {number}") for number in range(50)]
+        assert {THREE.split_of(dataclasses.replace(one, split=own)) for one in ones} == {own}
+
+
+def test_a_list_outdoes_the_split_of_the_corpus() -> None:
+    rule = SplitRule(0.0, "text", held_out={"a/b": "test"})
+    assert rule.split_of(dataclasses.replace(utterance(7), split="validation")) == "test"
+
+
 def test_texts_without_letters_are_split_by_their_ids() -> None:
     found = {splits_by("text").split_of(utterance(number, text="…")) for number in range(100)}
     assert found == {"train", "validation"}
@@ -67,9 +92,10 @@ def test_texts_without_letters_are_neither_repeats_nor_leaks() -> None:
 
 
 @pytest.mark.parametrize("name", ["a/7", "a/b"])
-def test_a_held_out_name_is_in_validation(name: str) -> None:
-    assert SplitRule(0.0, "text", frozenset([name])).split_of(utterance(7)) == "validation"
-    assert SplitRule(0.0, "text", frozenset(["a/8"])).split_of(utterance(7)) == "train"
+def test_a_held_out_name_is_in_its_split(name: str) -> None:
+    for split in ("validation", "test"):
+        assert SplitRule(0.0, "text", held_out={name: split}).split_of(utterance(7)) == split
+    assert SplitRule(0.0, "text", held_out={"a/8": "validation"}).split_of(utterance(7)) == "train"
 
 
 def config_with(held_out: Path) -> BuildConfig:
@@ -80,7 +106,7 @@ def config_with(held_out: Path) -> BuildConfig:
 def test_a_list_with_a_byte_order_mark_and_any_line_ends_can_be_read(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_bytes("\ufeffe/EN001-0001\r\n\r\n  e/EN001-0002\n".encode())
     plan = plan_shards(config_with(tmp_path / "names.txt"))
-    assert plan.splits.held_out == {"e/EN001-0001", "e/EN001-0002"}
+    assert plan.splits.held_out == {"e/EN001-0001": "validation", "e/EN001-0002": "validation"}
     assert ("e", "validation") in plan.shards
 
 
@@ -93,7 +119,7 @@ def test_an_unknown_held_out_name_is_an_error(tmp_path: Path) -> None:
 def test_only_line_ends_separate_the_names_of_the_list(tmp_path: Path) -> None:
     names = {"e/a\u2028b", "e/c\u00a0", "e/d e"}
     (tmp_path / "names.txt").write_text("\n".join(names), encoding="utf-8")
-    assert SplitRule.from_config(config_with(tmp_path / "names.txt")).held_out == names
+    assert SplitRule.from_config(config_with(tmp_path / "names.txt")).held_out.keys() == names
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
@@ -142,7 +168,7 @@ def test_a_reader_of_librivox_is_in_one_split_in_all_corpora_with_its_numbers(pe
 
 def test_a_configured_speaker_has_no_number_of_librivox(people: Callable) -> None:
     rule = SplitRule.from_config(people())
-    person = rule._person
+    person = rule.person
     assert person("a/84") == person("b/84") != person("e/84")
 
 
@@ -155,13 +181,13 @@ def test_a_group_of_speakers_is_in_one_split(people: Callable) -> None:
     assert {one for one, _ in of_people} == {"train", "validation"}
     assert len(set(splits_of(rule, "a/85", "b/85", "d/z"))) == 1
     assert len(set(splits_of(rule, "a/84", "b/84", "d/y"))) == 1
-    person = rule._person
+    person = rule.person
     assert person("b/84") == person("d/y") != person("a/85")
 
 
 def test_two_groups_that_name_one_reader_of_librivox_are_one_person(people: Callable) -> None:
     groups = "d/1\td/2\nd/3\ta/84\nc/5\tb/84\td/1\n".replace("\td/1\n", "\td/6\n")
-    person = SplitRule.from_config(people(speaker_groups=groups))._person
+    person = SplitRule.from_config(people(speaker_groups=groups)).person
     assert len({person(name) for name in ("a/84", "b/84", "c/5", "d/3", "d/6")}) == 1
     assert person("d/1") == person("d/2") != person("d/3")
 
@@ -173,6 +199,53 @@ def test_all_voices_of_a_held_out_speaker_are_held_out(people: Callable) -> None
     assert set(splits_of(rule, "a/85", "b/85", "c/2", "e/84")) == {"train"}
     by_text = SplitRule.from_config(config.model_copy(update={"split_by": "text"}))
     assert splits_of(by_text, "a/84", "b/84") == ["validation", "train"]
+
+
+def test_one_name_in_both_lists_of_held_out_names_is_an_error(people: Callable) -> None:
+    with pytest.raises(UserError, match=r"held_out_for_test: .* has c/1, which held_out has, too"):
+        SplitRule.from_config(people(held_out="a/1\nc/1\n", held_out_for_test="c/1\n"))
+    with pytest.raises(UserError, match=r"both have a voice of librivox/84"):
+        SplitRule.from_config(people(held_out="a/84\n", held_out_for_test="b/84\n"))
+
+
+def test_all_voices_of_a_speaker_who_is_held_out_for_test_are_in_test(people: Callable) -> None:
+    rule = SplitRule.from_config(people(held_out="c/1\n", held_out_for_test="a/84\n", validation_fraction=0.0))
+    assert splits_of(rule, "a/84", "b/84", "c/1", "a/85") == ["test", "test", "validation", "train"]
+
+
+def test_an_unknown_name_that_is_held_out_for_test_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_text("e/nobody\n")
+    source = {"reader": "ljspeech", "root": "tests/corpora/english", "language": "eng_Latn"}
+    values = {"sources": {"e": source}, "tokenizer": "x", "held_out_for_test": tmp_path / "names.txt"}
+    with pytest.raises(UserError, match="held_out_for_test: no source has e/nobody"):
+        plan_shards(BuildConfig.model_validate(values))
+
+
+def test_fractions_that_leave_nothing_to_train_on_are_refused() -> None:
+    source = {"reader": "ljspeech", "root": "x", "language": "eng_Latn"}
+    values = {"sources": {"e": source}, "tokenizer": "x", "validation_fraction": 0.5, "test_fraction": 0.5}
+    with pytest.raises(ValueError, match=r"validation_fraction 0\.5 and test_fraction 0\.5 leave nothing to train on"):
+        BuildConfig.model_validate(values)
+
+
+@pytest.mark.parametrize(("split_by", "is_refused"), [("speaker", True), ("text", False)])
+def test_sources_that_put_one_person_into_two_splits_are_refused_if_split_by_speaker(
+    split_by: str, is_refused: bool, tmp_path: Path
+) -> None:
+    for corpus, part in (("a", "test"), ("b", "train")):
+        folder = tmp_path / corpus / part / "84/1"
+        folder.mkdir(parents=True)
+        (folder / "84-1.trans.txt").write_text(f"84-1-{part} HELLO {part}\n")
+    sources = {name: {"reader": "librispeech", "root": tmp_path / name, "official_splits": True} for name in ("a", "b")}
+    config = BuildConfig.model_validate({"sources": sources, "tokenizer": "x", "split_by": split_by})
+    if not is_refused:
+        assert plan_shards(config).shards.keys() == {("a", "test"), ("b", "train")}
+        return
+    with pytest.raises(UserError, match="but 1 are in two splits, such as librivox/84 in test and train"):
+        plan_shards(config)
+    (tmp_path / "names.txt").write_text("a/84-1-test\n")  # an utterance that is held out by its id says nothing
+    held_out = config.model_copy(update={"held_out_for_test": tmp_path / "names.txt"})
+    assert plan_shards(held_out).shards.keys() == {("a", "test"), ("b", "train")}
 
 
 def test_a_speaker_in_two_groups_is_an_error(people: Callable) -> None:

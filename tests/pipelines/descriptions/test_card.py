@@ -12,7 +12,7 @@ from datasets import load_dataset
 from pipelines.descriptions.card import card
 from pipelines.descriptions.licenses import read_licenses
 from shared.dataset import Dataset
-from shared.layout import SPLITS
+from shared.layout import TRAINING_SPLITS
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("dataset", ["float16"], indirect=True)]
 
@@ -28,7 +28,7 @@ def parts(dataset: Dataset) -> tuple[dict, str]:
 def test_the_head_leads_to_the_manifest_of_each_split(dataset: Dataset, parts: tuple[dict, str]) -> None:
     head, _ = parts
     (config,) = head["configs"]
-    assert [one["split"] for one in config["data_files"]] == list(SPLITS)
+    assert [one["split"] for one in config["data_files"]] == list(TRAINING_SPLITS)
     for one in config["data_files"]:
         found = {path.stem for path in Path(str(dataset.layout.root)).glob(one["path"])}
         assert found == {shard.name for shard in dataset.info.shards_of(one["split"])} != set()
@@ -39,8 +39,8 @@ def test_the_head_leads_to_the_manifest_of_each_split(dataset: Dataset, parts: t
 
 def test_hugging_face_opens_the_folder_by_its_card(dataset: Dataset, tmp_path: Path) -> None:
     read = load_dataset(str(dataset.layout.root), cache_dir=str(tmp_path))
-    assert list(read) == list(SPLITS)
-    for split in SPLITS:
+    assert list(read) == list(TRAINING_SPLITS)
+    for split in TRAINING_SPLITS:
         assert read[split].to_list() == dataset.manifest(split).to_pylist()
 
 
@@ -52,8 +52,11 @@ def test_each_source_is_a_row_with_licence_counts_and_lengths(dataset: Dataset, 
         assert (reader, languages) == (source.reader, ", ".join(source.languages))
         assert license_ == ("CC-BY-4.0" if name == "german" else "not stated")
         assert [int(read), int(written), int(rejected)] == [source.read, source.written, source.rejected]
-        table = {split: dataset.manifest(split, columns=["utterance_id", "duration_s"]).to_pylist() for split in SPLITS}
-        for split, length in zip(SPLITS, lengths, strict=True):
+        table = {
+            split: dataset.manifest(split, columns=["utterance_id", "duration_s"]).to_pylist()
+            for split in TRAINING_SPLITS
+        }
+        for split, length in zip(TRAINING_SPLITS, lengths, strict=True):
             seconds = sum(row["duration_s"] for row in table[split] if row["utterance_id"].startswith(f"{name}/"))
             assert float(length.removesuffix(" min")) == pytest.approx(seconds / 60, abs=0.06)
     assert parts[1].count("\n- ") >= 3 + len(dataset.info.made_by)

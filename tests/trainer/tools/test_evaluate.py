@@ -65,6 +65,30 @@ def test_a_checkpoint_is_evaluated_as_in_training(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_narrow")
+def test_clips_of_a_test_split_are_evaluated_as_those_of_validation(
+    on_devices: device_runs.Runs, command: Callable, tmp_path: Path
+) -> None:
+    """The same clips: those that were validation are test in another build."""
+    run, data = copied(on_devices.one, tmp_path / "run"), on_devices.one.parent / "data"
+    names = Dataset.open(data).manifest("validation")["utterance_id"].to_pylist()
+    (tmp_path / "names.txt").write_text("\n".join(names))
+    held_out = [f"held_out_for_test={tmp_path}/names.txt", "validation_fraction=0"]
+    other = built(tmp_path / "data", overrides=held_out)
+    judged = []
+    for words in (("--data", data), ("--data", other, "--split", "test")):
+        outcome = command("evaluate", "--run", run, *words)
+        assert outcome.code == 0, outcome.err
+        judged.append(json.loads((run / "evaluation.json").read_text(encoding="utf-8")))
+    assert [one["split"] for one in judged] == ["validation", "test"]
+    assert judged[0]["clips"] == judged[1]["clips"] == len(names)
+    for group in ("losses", "spoken"):
+        assert judged[0][group] != {}
+        for name, value in judged[0][group].items():
+            assert judged[1][group][name] == pytest.approx(value, rel=1e-4), name
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("_narrow")
 def test_data_without_a_usable_clip_are_one_line(
     on_devices: device_runs.Runs, command: Callable, tmp_path: Path
 ) -> None:
@@ -73,7 +97,7 @@ def test_data_without_a_usable_clip_are_one_line(
     outcome = command("evaluate", "--run", run, "--data", data)
     assert outcome.code == 2
     line = "error: the validation split has no valid clip that is short enough to evaluate, or no clip at all"
-    assert outcome.err.splitlines()[-1] == line
+    assert outcome.err.splitlines()[-1] == f"{line}; builds with validation_fraction above 0 have one"
     assert not (run / "evaluation.json").exists()
 
 

@@ -117,7 +117,9 @@ def test_the_same_clips_are_spoken_whatever_their_batches_and_as_the_manifest_te
 @pytest.mark.slow
 def test_each_clip_is_spoken_in_the_voice_of_its_speakers_longest_other_clip(dataset: Dataset) -> None:
     stream = validation(dataset, frames=1500)
-    choice = choose_prompts(dataset, heard=stream.utterance_ids(stream.sampled_rows), count=16, seed=1)
+    choice = choose_prompts(
+        dataset, split="validation", heard=stream.utterance_ids(stream.sampled_rows), count=16, seed=1
+    )
     rows = {row["utterance_id"]: row for row in dataset.manifest("validation").to_pylist()}
     for name, reference in choice.references.items():
         others = {
@@ -151,7 +153,7 @@ def test_clips_of_speakers_who_have_no_other_come_last(dataset: Dataset) -> None
     heard_names = [name for name in speakers if speakers[name] != speakers[first] or name == first]
     assert speakers[first] != speakers[last]
     for seed in range(5):
-        choice = choose_prompts(dataset, heard=heard_names, count=len(heard_names), seed=seed)
+        choice = choose_prompts(dataset, split="validation", heard=heard_names, count=len(heard_names), seed=seed)
         assert choice.references[first] is None
         assert list(choice.texts)[-1] == first
         assert all(choice.references[name] for name in heard_names if name != first)
