@@ -67,6 +67,8 @@ def train(
     """Train with CONFIG from the run's last checkpoint on; OVERRIDES are like optimizer.learning_rate=1e-4."""
     cluster = parse_tf_config(os.environ.get("TF_CONFIG"))
     settings = load_config(config, of=TrainConfig, overrides=overrides)
+    if settings.auto:
+        settings = _tuned(config, overrides, data=data, run=run)
     allocator = start_tensorflow(plain_malloc=plain_malloc, init_devices=cluster is None, keep_programs=True)
     from trainer.distributed.collectives import Hosts
     from trainer.platform.tf_errors import translate_errors
@@ -79,6 +81,20 @@ def train(
             settings, data=data, run=run, allocator=allocator, break_lock=break_lock, hosts=Hosts(cluster)
         )
     click.echo(f"{run}: step {ended.steps}, {ended.outcome}")
+
+
+def _tuned(config: Path, overrides: tuple[str, ...], *, data: Path, run: Path) -> TrainConfig:
+    """The settings of a run that chooses some of them by trials, each in a process of its own."""
+    if parse_tf_config(os.environ.get("TF_CONFIG")) is not None:
+        raise UserError(
+            "TF_CONFIG is set, and auto: true measures one host only; tune on one host (`make tune`), and train on all "
+            "of them with the config that it writes"
+        )
+    from trainer.tools.auto_tune import auto_tuned
+
+    document = TrainConfig.overridden(read_yaml(config), words=overrides)
+    given = TrainConfig.overridden({}, words=overrides)
+    return TrainConfig.model_validate(auto_tuned(document, given=given, data=data, run=run, log=_log))
 
 
 @cli.command()

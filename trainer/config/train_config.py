@@ -25,6 +25,8 @@ class TrainConfig(Config):
     RENAMED: ClassVar[Mapping[str, str]] = {"level": "preset", "free_running": "synthesis_eval"}
 
     preset: Preset | None = None  # named settings, which those given here override: trainer/config/presets/*.yaml
+    # choose precision, microbatches, batch shapes and input by trials when the run begins, as `make tune` does
+    auto: bool = False
     model: ModelConfig = ModelConfig()
     input: InputConfig = InputConfig()
     optimizer: OptimizerConfig = OptimizerConfig()

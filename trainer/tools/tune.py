@@ -84,7 +84,7 @@ class Tuner:
 
     def __post_init__(self) -> None:
         self._config = TrainConfig.model_validate(self.document)
-        self._fixed = frozenset(_leaves(self.given))
+        self._fixed = frozenset(leaves(self.given))
         self._fixed_fields = frozenset(field for field, key in STEP_KEYS.items() if key in self._fixed)
         if self._config.loss.adaptive:  # needs the gradients of a whole batch
             self._fixed_fields |= {"microbatches"}
@@ -105,7 +105,7 @@ class Tuner:
         best, document, facts = self._try_run(best)
         choices = (*self._step_choices(best), *self._input_choices(document, facts))
         for one in choices:
-            document = merged(document, overrides=_nested(one.key, one.value))
+            document = merged(document, overrides=nested(one.key, one.value))
         trials = tuple(self._search.trials.values())
         kept = tuple(sorted(self._fixed & TUNED_KEYS))
         return Tuned(devices["machine"], document, choices, kept, trials, tuple(facts["lines"]))
@@ -144,16 +144,16 @@ class Tuner:
         """Return the config's document with these settings; the most clips of a batch grow with its frames."""
         document = self.document
         for field, key in STEP_KEYS.items():
-            document = merged(document, overrides=_nested(key, getattr(settings, field)))
+            document = merged(document, overrides=nested(key, getattr(settings, field)))
         if "input.global_max_clips" in self._fixed:
             return document
         growth = settings.global_frames / self._config.input.global_frames_per_batch
         clips = math.ceil(growth * self._config.input.global_max_clips)
-        return merged(document, overrides=_nested("input.global_max_clips", clips))
+        return merged(document, overrides=nested("input.global_max_clips", clips))
 
     def _try_step(self, settings: StepSettings) -> Trial:
         self.log(f"{settings}: compiling, then {self.steps} steps in a row, three times")
-        facts = self._run("step", merged(self._with_step(settings), overrides=_nested("input.buckets", 1)))
+        facts = self._run("step", merged(self._with_step(settings), overrides=nested("input.buckets", 1)))
         if "clips" not in facts:
             raise UserError(f"{self.data}: the memory of the host does not suffice to plan the batches")
         speed = facts["frames"] / facts["step_s"] if facts["fits"] else 0.0
@@ -189,7 +189,7 @@ class Tuner:
         }
         for key, value in costs.items():
             if key not in self._fixed:
-                document = merged(document, overrides=_nested(key, value))
+                document = merged(document, overrides=nested(key, value))
         return document
 
     def _smaller(self, settings: StepSettings) -> StepSettings:
@@ -219,16 +219,16 @@ class Tuner:
         yield from (Choice(key, *value) for key, value in found.items() if key not in self._fixed)
 
 
-def _leaves(document: Document, *, prefix: str = "") -> Iterator[str]:
+def leaves(document: Document, *, prefix: str = "") -> Iterator[str]:
     """The keys of all values in a document, as `section.key`."""
     for name, value in document.items():
         if isinstance(value, dict) and value:
-            yield from _leaves(value, prefix=f"{prefix}{name}.")
+            yield from leaves(value, prefix=f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}"
 
 
-def _nested(key: str, value: Any) -> Document:
+def nested(key: str, value: Any) -> Document:
     """Return a document with one value, at `section.key`."""
     for name in reversed(key.split(".")):
         value = {name: value}

@@ -17,6 +17,8 @@ from trainer.config.train_config import TrainConfig
 # did not get
 NO_MEMORY_SIGNALS = {signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV}
 
+MAX_TRIAL_S = 3_600  # compiling the largest model for a GPU takes minutes
+
 
 def run_trial(
     trial: Literal["devices", "step", "run"],
@@ -33,17 +35,24 @@ def run_trial(
         fixed: keys of settings that keep their values.
 
     Raises:
-        UserError: the settings or the data are wrong.
+        UserError: the settings or the data are wrong, or the trial does not end.
         RuntimeError: the process failed for another reason; its standard error, which is this process's, says why.
     """
     request = {"trial": trial, "config": config.model_dump(mode="json"), "data": str(data), "steps": steps}
-    ended = subprocess.run(
-        [sys.executable, "-P", "-m", "trainer.tools.tuning_process"],
-        input=json.dumps(request | {"fixed": sorted(fixed)}),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-P", "-m", "trainer.tools.tuning_process"],
+            input=json.dumps(request | {"fixed": sorted(fixed)}),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=MAX_TRIAL_S,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise UserError(
+            f"a trial did not end within {MAX_TRIAL_S:,} s: the driver of the GPU may hang, or the host swaps; tune "
+            "again, or give the settings of the last trial above on the command line"
+        ) from error
     facts: dict[str, Any] = {"fits": False}
     for line in ended.stdout.splitlines():
         facts |= json.loads(line)

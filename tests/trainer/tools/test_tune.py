@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from shared.errors import UserError
 from trainer.config.train_config import TrainConfig
 from trainer.data.inspection import inspect_input
 from trainer.tools import tune as tuning
-from trainer.tools import tuning_input
+from trainer.tools import tuning_input, tuning_trials
 from trainer.tools.profile import Profile
 from trainer.tools.tune import Tuned, Tuner
 from trainer.tools.tuned_config import write_tuned_config
@@ -269,6 +271,18 @@ def test_a_trial_that_fails_otherwise_is_a_defect(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(subprocess, "run", ends(1, {"clips": 3}))
     with pytest.raises(RuntimeError, match="exit code 1"):
         tried("step", data=Path("d"))
+
+
+def test_a_trial_that_does_not_end_is_ended_and_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program, number = tmp_path / "hangs", tmp_path / "number"
+    program.write_text(f"#!/bin/sh\necho $$ > {number}\nexec sleep 600\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(tuning_trials, "MAX_TRIAL_S", 1)
+    with pytest.raises(UserError, match="a trial did not end within 1 s: the driver of the GPU may hang"):
+        tried("step", data=Path("d"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(number.read_text()), 0)
 
 
 def test_a_host_without_memory_to_plan_is_one_line(tune: Callable) -> None:
