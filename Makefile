@@ -6,7 +6,8 @@ DATA   ?= $(if $(filter %learn_check.yaml,$(CONFIG)),data/learn/data,$(if $(filt
 RUN    ?= $(if $(filter %learn_check.yaml,$(CONFIG)),runs/learn,$(if $(filter %learn_check_voices.yaml,$(CONFIG)),runs/learn_voices,runs/sample))
 RUNNER ?= local
 ARGS   ?=
-# two datasets to compare, an utterance to trace
+# long recordings, two datasets to compare, an utterance to trace
+ROOT ?=
 A  ?=
 B  ?=
 ID ?=
@@ -20,7 +21,7 @@ REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-
 OUT       ?= $(RUN)/speech.wav
 
 comma  := ,
-EXTRAS := preprocess,formats,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
+EXTRAS := preprocess,formats,vad,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
@@ -28,7 +29,7 @@ BENCH  := .venv-bench
 BENCHES ?= quality memory build growth duplicates scale validation loader waiting without_mels shapes step generation tuning flink
 
 .DEFAULT_GOAL := help
-.PHONY: help setup preprocess download corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
+.PHONY: help setup preprocess download segment corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
 .PHONY: docs docs-serve diagrams inspect-input profile tune train vocoder vocoder-mels monitor evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-docs test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
@@ -53,6 +54,9 @@ preprocess: $(READY)  ## build shards from corpora: CONFIG= DATA= RUNNER= ARGS=
 
 download: $(READY)  ## download and unpack a corpus into data/, or list those that can be: CORPUS= ARGS=
 	$(BIN)/myxtts-data download $(CORPUS) $(ARGS)
+
+segment: $(READY)  ## cut long recordings without texts at pauses, into a table of parts: ROOT= OUT=parts.csv ARGS=
+	$(BIN)/myxtts-data segment $(call path,$(ROOT)) --out $(call path,$(if $(filter file,$(origin OUT)),parts.csv,$(OUT))) $(ARGS)
 
 corpora: $(READY)  ## list the corpus readers, with the layout and the options of each
 	$(BIN)/myxtts-data corpora

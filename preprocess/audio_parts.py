@@ -104,7 +104,7 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
     if demuxer is not None:
         raise _unread(demuxer)
     rest = _content(file, advice="state where the part ends") if end_s is None else b""
-    if _is_mp3(file):
+    if is_mp3(file):
         samples, rate_hz = _read_by_ffmpeg(file, demuxer="mp3", start_s=start_s, end_s=end_s)
         _check_mp3(rest, samples=round(start_s * rate_hz) + len(samples))
         return samples, rate_hz
@@ -123,7 +123,7 @@ def _unread(kind: str) -> Rejected:
     return Rejected(Reason.UNREADABLE_AUDIO, f"no part of a recording in the format {kind} can be read; {REMEDY}")
 
 
-def _is_mp3(file: WatchedFile) -> bool:
+def is_mp3(file: WatchedFile) -> bool:
     """Whether a file begins with a frame of mp3, after its tag; the file is then again at its start."""
     file.seek(audio_offset(file.read(HEAD_BYTES) or b""))
     found = is_mp3_frame(file.read(MAX_MP3_FRAME_BYTES) or b"")

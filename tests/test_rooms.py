@@ -43,6 +43,7 @@ FLOORS = {
         *(
             ".",
             "download",
+            "segment",
             "export",
             "repair",
             "compare",
