@@ -4,7 +4,7 @@
     python -m tests.trainer.stream_process memory DATA EPOCHS SETTINGS
 
 `rows` appends a line `[next, rows, sha256 of the batch]` for each batch, from a position on. `memory` prints the
-least memory that was in use in each epoch, in MiB: between chunks, where the fewest batches are held. SETTINGS is JSON.
+memory that is in use at the end of each epoch, in MiB, when all buffers of the stream are full. SETTINGS is JSON.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -22,6 +23,7 @@ from trainer.platform.allocator import tune_allocator
 from trainer.platform.tf_import import import_tensorflow
 
 # TensorFlow is imported after the allocator was tuned, as in training
+POLL_S, POLLS, SETTLED_MIB, MAX_WAIT_S = 0.1, 4, 0.25, 10.0
 CONTENT = ("mel", "frames", "tokens", "token_counts", "rows")
 HEAP_FIELDS = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
 
@@ -49,13 +51,22 @@ def print_memory(data: str, until: str, settings: str) -> None:
     from tests.trainer.batches import make_stream, until_epoch
 
     stream, _, _ = make_stream(Dataset.open(data), **json.loads(settings))
-    epoch, sizes_mib = 0, []
-    for number, batch in enumerate(until_epoch(stream, int(until) + 1)):
-        if number % 20 == 0:
-            sizes_mib.append(live_mib())
+    epoch = 0
+    for batch in until_epoch(stream, int(until) + 1):
         if int(batch["next"][0]) > epoch:
-            print(min(sizes_mib), flush=True)
-            epoch, sizes_mib = epoch + 1, []
+            print(settled_mib(), flush=True)
+            epoch += 1
+
+
+def settled_mib() -> float:
+    """Memory in use once it hardly changes: then all buffers are full, however busy the machine is."""
+    sizes_mib, deadline_s = [live_mib()], time.monotonic() + MAX_WAIT_S
+    while len(sizes_mib) < POLLS or (
+        max(sizes_mib[-POLLS:]) - min(sizes_mib[-POLLS:]) > SETTLED_MIB and time.monotonic() < deadline_s
+    ):
+        time.sleep(POLL_S)
+        sizes_mib.append(live_mib())
+    return sizes_mib[-1]
 
 
 class Heap(ctypes.Structure):
