@@ -56,6 +56,7 @@ download: $(READY)  ## download and unpack a corpus into data/, or list those th
 	$(BIN)/myxtts-data download $(CORPUS) $(ARGS)
 
 segment: $(READY)  ## cut long recordings without texts at pauses, into a table of parts: ROOT= OUT=parts.csv ARGS=
+	$(if $(ROOT),,$(error ROOT= is empty: expected the folder of the recordings))
 	$(BIN)/myxtts-data segment $(call path,$(ROOT)) --out $(call path,$(if $(filter file,$(origin OUT)),parts.csv,$(OUT))) $(ARGS)
 
 corpora: $(READY)  ## list the corpus readers, with the layout and the options of each

@@ -98,12 +98,12 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
     demuxer = find_demuxer(file.read(HEAD_BYTES) or b"")
     file.seek(0)
     if demuxer == "mov":
-        data = _content(file, advice=REMEDY)
+        data = read_content(file, advice=REMEDY)
         check_container(data, demuxer=demuxer)  # FFmpeg would believe all that they state
         return _read_by_ffmpeg(io.BytesIO(data), demuxer=demuxer, start_s=start_s, end_s=end_s)
     if demuxer is not None:
         raise _unread(demuxer)
-    rest = _content(file, advice="state where the part ends") if end_s is None else b""
+    rest = read_content(file, advice="state where the part ends") if end_s is None else b""
     if is_mp3(file):
         samples, rate_hz = _read_by_ffmpeg(file, demuxer="mp3", start_s=start_s, end_s=end_s)
         _check_mp3(rest, samples=round(start_s * rate_hz) + len(samples))
@@ -141,7 +141,7 @@ def _check_mp3(data: bytes, *, samples: int) -> None:
         raise Rejected(Reason.TRUNCATED_AUDIO, f"{samples} samples, expected {counted}: the recording is cut off")
 
 
-def _content(file: WatchedFile, *, advice: str) -> bytes:
+def read_content(file: WatchedFile, *, advice: str) -> bytes:
     """All bytes of a file, which is then again at its start; raises Rejected if they are too many to be held."""
     data = bytearray()
     while chunk := file.read(MAX_HELD_BYTES >> 8):

@@ -10,14 +10,20 @@ from typing import NamedTuple
 from preprocess.speech_activity import Region
 
 PADDING_S = 0.1  # of the pauses around a clip that belong to it, or half of a shorter pause
+MAX_JOINED_PAUSE_S = 1.0  # across which short speech is joined with what is near
 
 
 class ClipLengths(NamedTuple):
     """What the clips are to be like."""
 
     min_s: float = 1.0  # shorter speech is joined with what is near, or left out
-    max_s: float = 20.0  # of a clip
-    pause_s: float = 0.5  # a pause of this length always ends a clip that is long enough
+    max_s: float = 20.0  # of a clip with its padding
+    pause_s: float = 0.5  # a pause of this length ends a clip that is long enough
+
+    @property
+    def max_speech_s(self) -> float:
+        """The longest speech that fits into a clip with its padding."""
+        return self.max_s - 2 * PADDING_S
 
 
 class Division(NamedTuple):
@@ -31,9 +37,9 @@ class Division(NamedTuple):
 def divide(regions: Sequence[Region], *, lengths: ClipLengths, duration_s: float) -> Division:
     """Divide speech into clips; each region is in one clip, or left out.
 
-    Regions with a pause of `pause_s` or more between them are separated. What is longer than `max_s` is then divided
+    Regions with a pause of `pause_s` or more between them are separated. What does not fit into `max_s` is then divided
     at its longest pause, again and again. What is shorter than `min_s` is joined with the neighbour across the shorter
-    pause, if both fit into `max_s`.
+    pause, if both fit and that pause is no longer than MAX_JOINED_PAUSE_S.
 
     Args:
         regions: in order, with a pause between any two.
@@ -44,9 +50,13 @@ def divide(regions: Sequence[Region], *, lengths: ClipLengths, duration_s: float
     spans = [Region(group[0].start_s, group[-1].end_s) for group in groups]
     padded = list(_padded(spans, regions=regions, duration_s=duration_s))
     return Division(
-        [clip for clip, span in zip(padded, spans, strict=True) if lengths.min_s <= _length(span) <= lengths.max_s],
+        [
+            clip
+            for clip, span in zip(padded, spans, strict=True)
+            if lengths.min_s <= _length(span) <= lengths.max_speech_s
+        ],
         [span for span in spans if _length(span) < lengths.min_s],
-        [span for span in spans if _length(span) > lengths.max_s],
+        [span for span in spans if _length(span) > lengths.max_speech_s],
     )
 
 
@@ -66,11 +76,11 @@ def _by_pauses(regions: Sequence[Region], *, pause_s: float) -> Iterator[list[Re
 
 
 def _parts(group: list[Region], *, lengths: ClipLengths) -> Iterator[list[Region]]:
-    """The group, divided at its longest pauses until each part fits into `max_s` or has no pause."""
+    """The group, divided at its longest pauses until each part fits or has no pause."""
     waiting = [group]
     while waiting:
         part = waiting.pop()
-        if len(part) == 1 or part[-1].end_s - part[0].start_s <= lengths.max_s:
+        if len(part) == 1 or part[-1].end_s - part[0].start_s <= lengths.max_speech_s:
             yield part
             continue
         pauses = [after.start_s - before.end_s for before, after in itertools.pairwise(part)]
@@ -90,8 +100,9 @@ def _joined(groups: list[list[Region]], *, lengths: ClipLengths) -> list[list[Re
         pauses = {
             one: groups[one + 1][0].start_s - groups[one][-1].end_s
             for one in neighbours
-            if groups[one + 1][-1].end_s - groups[one][0].start_s <= lengths.max_s
+            if groups[one + 1][-1].end_s - groups[one][0].start_s <= lengths.max_speech_s
         }
+        pauses = {one: pause_s for one, pause_s in pauses.items() if pause_s <= MAX_JOINED_PAUSE_S}
         if not pauses:
             number += 1
             continue

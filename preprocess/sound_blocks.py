@@ -3,53 +3,81 @@
 from __future__ import annotations
 
 import io
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import soundfile
 import soxr
 
-from preprocess.audio import check_header, check_rate
-from preprocess.audio_parts import REMEDY, UNSEEKABLE, WatchedFile, is_mp3
+from preprocess.audio import MAX_CHANNELS, MAX_PEAK, check_header, check_rate
+from preprocess.audio_parts import HEAD_BYTES, MAX_FRAMES, REMEDY, UNSEEKABLE, WatchedFile, is_mp3, read_content
 from preprocess.container_checks import check_container
 from preprocess.containers import decoded_frames, demuxer_options, find_demuxer, frame_samples, only_stream
 from preprocess.utterance import Reason, Rejected
 
-BLOCK_S = 10.0
-HEAD_BYTES = 1 << 16
-MAX_CONTAINER_BYTES = 1 << 30
+if TYPE_CHECKING:
+    import av
+
+MAX_BLOCK_S, MAX_BLOCK_VALUES = 10.0, 1 << 22
+MAX_DURATION_S = 24 * 3600.0
+# Parts of mp3 and mp4 are found by the times of frames: between two of these may be no gap.
+MAX_GAP_S = 0.02
+
+Block = tuple[np.ndarray, int]  # samples [S, channels] float32, rate in Hz
 
 
 def read_blocks(path: Path, *, rate_hz: int) -> Iterator[np.ndarray]:
     """Yield the samples of a recording, its channels averaged: [S] float32 blocks at `rate_hz`, by soxr HQ.
 
     Raises:
-        Rejected: the file is no audio, or damaged, or one of whose format no part can be read later.
+        Rejected: the file is no audio, or damaged, or of a format of which no part can be read later.
         OSError: the disk failed.
     """
     with path.open("rb", buffering=0) as file:
         watched = WatchedFile(file)
         try:
-            blocks = _decoded(watched)
-            first, file_rate_hz = next(blocks)
-            resampler = soxr.ResampleStream(file_rate_hz, rate_hz, 1, dtype="float32", quality="HQ")
-            for block, _ in itertools.chain([(first, file_rate_hz)], blocks):
-                yield resampler.resample_chunk(block)
-            yield resampler.resample_chunk(np.empty(0, np.float32), last=True)
+            yield from _resampled(_checked(_decoded(watched), file=watched), rate_hz=rate_hz)
         except soundfile.LibsndfileError as error:
             raise watched.error or Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
         except Rejected:
             if watched.error is not None:
                 raise watched.error from None
             raise
-        if watched.error is not None:
-            raise watched.error
 
 
-def _decoded(file: WatchedFile) -> Iterator[tuple[np.ndarray, int]]:
-    """The samples [S] of each block, and their rate."""
+def _resampled(blocks: Iterator[Block], *, rate_hz: int) -> Iterator[np.ndarray]:
+    resampler = None
+    for samples, file_rate_hz in blocks:
+        if resampler is None:
+            resampler = soxr.ResampleStream(file_rate_hz, rate_hz, 1, dtype="float32", quality="HQ")
+        yield resampler.resample_chunk(samples.mean(axis=1, dtype=np.float32))
+    if resampler is None:
+        raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
+    yield resampler.resample_chunk(np.empty(0, np.float32), last=True)
+
+
+def _checked(blocks: Iterator[Block], *, file: WatchedFile) -> Iterator[Block]:
+    """The blocks; raises what `decode_audio` raises for their samples, and the error of a read that failed."""
+    duration_s = 0.0
+    for samples, rate_hz in blocks:
+        if file.error is not None:
+            raise file.error
+        peak = float(np.abs(samples).max(initial=0.0))  # NaN if the samples hold one
+        if not np.isfinite(peak):
+            raise Rejected(Reason.NON_FINITE_AUDIO, "the signal holds NaN or infinity")
+        if peak > MAX_PEAK:
+            raise Rejected(Reason.UNREADABLE_AUDIO, f"a peak of {peak:.3g} in floating point, where full scale is 1")
+        duration_s += len(samples) / rate_hz
+        if duration_s > MAX_DURATION_S:
+            raise Rejected(Reason.UNDECODED_LENGTH, f"longer than {MAX_DURATION_S / 3600:.0f} h")
+        yield samples, rate_hz
+    if file.error is not None:
+        raise file.error
+
+
+def _decoded(file: WatchedFile) -> Iterator[Block]:
     demuxer = find_demuxer(file.read(HEAD_BYTES) or b"")
     file.seek(0)
     if demuxer is None and is_mp3(file):
@@ -58,36 +86,29 @@ def _decoded(file: WatchedFile) -> Iterator[tuple[np.ndarray, int]]:
         return _by_libsndfile(file)
     if demuxer != "mov":
         raise Rejected(Reason.UNREADABLE_AUDIO, f"no part of a recording in this format can be read; {REMEDY}")
-    return _by_ffmpeg(io.BytesIO(_content(file, demuxer=demuxer)), demuxer=demuxer)
+    data = read_content(file, advice=REMEDY)
+    check_container(data, demuxer=demuxer)  # FFmpeg would believe all that they state
+    return _by_ffmpeg(io.BytesIO(data), demuxer=demuxer)
 
 
-def _content(file: WatchedFile, *, demuxer: str) -> bytes:
-    """All bytes of a file; raises Rejected if they are too many, or state what FFmpeg must not believe."""
-    data = file.read(MAX_CONTAINER_BYTES + 1) or b""
-    if len(data) > MAX_CONTAINER_BYTES:
-        raise Rejected(Reason.UNDECODED_LENGTH, f"over {MAX_CONTAINER_BYTES} bytes; {REMEDY}")
-    check_container(data, demuxer=demuxer)
-    return data
-
-
-def _by_libsndfile(file: WatchedFile) -> Iterator[tuple[np.ndarray, int]]:
+def _by_libsndfile(file: WatchedFile) -> Iterator[Block]:
     with soundfile.SoundFile(file) as sound:
         check_header(sound)
         if not sound.seekable() or sound.subtype.startswith(UNSEEKABLE):
             raise Rejected(
                 Reason.UNREADABLE_AUDIO, f"no part of {sound.format} with {sound.subtype} can be read; {REMEDY}"
             )
-        count, stated = 0, sound.frames
-        for block in sound.blocks(round(BLOCK_S * sound.samplerate), dtype="float32", always_2d=True):
-            count += len(block)
-            yield block.mean(axis=1, dtype=np.float32), sound.samplerate
-        if count == 0:
-            raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
-        if count < stated:
-            raise Rejected(Reason.TRUNCATED_AUDIO, f"{count} samples, its header says {stated}")
+        if sound.frames > MAX_FRAMES:
+            raise Rejected(Reason.UNDECODED_LENGTH, f"the recording does not state its length; {REMEDY}")
+        size, count = min(round(MAX_BLOCK_S * sound.samplerate), MAX_BLOCK_VALUES // sound.channels), 0
+        while len(samples := sound.read(size, dtype="float32", always_2d=True)):
+            count += len(samples)
+            yield samples, sound.samplerate
+        if count < sound.frames:
+            raise Rejected(Reason.TRUNCATED_AUDIO, f"{count} samples, its header says {sound.frames}")
 
 
-def _by_ffmpeg(file: io.IOBase, *, demuxer: str) -> Iterator[tuple[np.ndarray, int]]:
+def _by_ffmpeg(file: io.IOBase, *, demuxer: str) -> Iterator[Block]:
     try:
         import av
     except ImportError:
@@ -96,14 +117,25 @@ def _by_ffmpeg(file: io.IOBase, *, demuxer: str) -> Iterator[tuple[np.ndarray, i
     options = demuxer_options(demuxer)
     try:
         with av.open(file, "r", format=demuxer, options=options, metadata_errors="replace") as container:
-            stream, rate_hz = only_stream(container), 0
-            for frame in decoded_frames(container, stream):
-                if rate_hz not in (0, frame.sample_rate):
-                    raise Rejected(Reason.UNREADABLE_AUDIO, f"{frame.sample_rate} Hz after {rate_hz} Hz")
-                rate_hz = frame.sample_rate
-                check_rate(rate_hz)
-                yield frame_samples(frame).mean(axis=1, dtype=np.float32), rate_hz
+            yield from _frames(container)
     except (av.FFmpegError, EOFError, ValueError) as error:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"FFmpeg: {' '.join(str(error).split())[:200]}") from error
-    if rate_hz == 0:
-        raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
+
+
+def _frames(container: av.container.InputContainer) -> Iterator[Block]:
+    """The frames of an opened file; raises Rejected where the times of two frames do not join."""
+    stream = only_stream(container)
+    found, count = (0, 0), 0
+    for frame in decoded_frames(container, stream):
+        kind = frame.sample_rate, frame.layout.nb_channels
+        if found not in ((0, 0), kind) or kind[1] > MAX_CHANNELS:
+            message = f"{kind[0]} Hz and {kind[1]} channels after {found[0]} Hz and {found[1]} channels"
+            raise Rejected(Reason.UNREADABLE_AUDIO, message)
+        check_rate(kind[0])
+        if frame.pts is not None:
+            at_s = float((frame.pts - (stream.start_time or 0)) * stream.time_base)
+            if abs(at_s - count / kind[0]) > MAX_GAP_S:
+                message = f"its frames have {count / kind[0]:.3f} s of sound where the time is {at_s:.3f} s; {REMEDY}"
+                raise Rejected(Reason.UNREADABLE_AUDIO, message)
+        found, count = kind, count + frame.samples
+        yield frame_samples(frame), kind[0]

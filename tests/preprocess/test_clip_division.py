@@ -49,7 +49,7 @@ def test_clips_have_the_lengths_that_are_asked_for(recording: tuple[list[Region]
     found = divide(regions, lengths=LENGTHS, duration_s=duration_s)
     for clip in found.clips:
         assert 0 <= clip.start_s < clip.end_s <= duration_s
-        assert LENGTHS.min_s - EPSILON_S <= clip.end_s - clip.start_s <= LENGTHS.max_s + 2 * PADDING_S + EPSILON_S
+        assert LENGTHS.min_s - EPSILON_S <= clip.end_s - clip.start_s <= LENGTHS.max_s + EPSILON_S
     for one, after in itertools.pairwise(sorted(found.clips)):
         assert one.end_s <= after.start_s
     for span in found.too_long:  # there was no pause in it
@@ -68,6 +68,7 @@ def test_a_long_pause_ends_a_clip_and_a_short_one_does_not() -> None:
 
 def test_speech_that_is_too_long_is_cut_at_its_longest_pause() -> None:
     assert ends((1, 5), (5.25, 8), (8.3, 12)) == [(1, 8), (8.3, 12)]
+    assert ends((1, 6), (6.2, 10.9)) == [(1, 6), (6.2, 10.9)]  # with their padding, 10.1 s together
 
 
 def test_a_short_word_goes_with_the_nearer_neighbour() -> None:
@@ -75,9 +76,10 @@ def test_a_short_word_goes_with_the_nearer_neighbour() -> None:
     assert ends((1, 3), (3.6, 4.5), (5.5, 8)) == [(1, 4.5), (5.5, 8)]
 
 
-def test_a_short_word_alone_is_left_out() -> None:
+def test_a_short_word_that_is_alone_or_far_from_others_is_left_out() -> None:
     found = divide([Region(1, 1.5)], lengths=LENGTHS, duration_s=3)
     assert (found.clips, found.too_short) == ([], [Region(1, 1.5)])
+    assert ends((1, 3), (5, 5.5)) == [(1, 3)]
 
 
 @pytest.mark.parametrize(("pause_s", "padding_s"), [(1.0, PADDING_S), (0.12, 0.06)])

