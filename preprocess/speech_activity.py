@@ -94,6 +94,8 @@ def find_speech(activity: Activity) -> list[Region]:
         before, after = noises[number : number + 2]
         first = _edge(activity.levels_db, at=start, limit=ends[number], noise_db=before, step=-1)
         last = _edge(activity.levels_db, at=end - 1, limit=starts[number + 1] - 1, noise_db=after, step=1)
+        if last < first:  # a region of little sound between pauses of unlike noise
+            first, last = start, end - 1
         end_s = min((last + 1) * LEVEL_SAMPLES / RATE_HZ, activity.duration_s)
         regions.append(Region(first * LEVEL_SAMPLES / RATE_HZ, end_s))
     return _separate(regions)

@@ -139,7 +139,11 @@ def test_a_recording_that_is_cut_off_or_none_is_rejected(tmp_path: Path) -> None
     (tmp_path / "cut.flac").write_bytes(whole.getvalue()[: len(whole.getvalue()) // 2])
     (tmp_path / "none.wav").write_bytes(b"RIFF")
     soundfile.write(tmp_path / "empty.wav", np.empty(0), RATE_HZ)
-    for name, words in (("cut.flac", ""), ("none.wav", "libsndfile: "), ("empty.wav", "holds no samples")):
+    for name, words in (
+        ("cut.flac", "libsndfile|samples"),
+        ("none.wav", "libsndfile: "),
+        ("empty.wav", "holds no samples"),
+    ):
         with pytest.raises(Rejected, match=words):
             read(tmp_path / name)
 
