@@ -64,7 +64,11 @@ class DepthwiseConvolution(keras.layers.Layer):
         self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        # a sum of shifted products, which XLA computes in one pass
+        if x.shape[1] is None:  # a program for all lengths, which XLA does not compile
+            kernel = tf.reshape(tf.convert_to_tensor(self.weight), [1, -1, x.shape[2], 1])
+            found = tf.nn.depthwise_conv2d(x[:, tf.newaxis], kernel, [1, 1, 1, 1], "SAME")
+            return tf.nn.bias_add(found[:, 0], self.bias)
+        # XLA on CPUs computes a sum of shifted products in a tenth of the time of a depthwise convolution
         frames = tf.shape(x)[1]
         padded = tf.pad(x, [[0, 0], [self.reach, self.reach], [0, 0]])
         products = [padded[:, tap : tap + frames] * self.weight[tap] for tap in range(2 * self.reach + 1)]
@@ -81,7 +85,7 @@ class Linear(keras.layers.Layer):
         self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        return tf.matmul(x, self.weight) + self.bias
+        return tf.nn.bias_add(tf.matmul(x, self.weight), self.bias)
 
 
 class LayerNorm(keras.layers.Layer):

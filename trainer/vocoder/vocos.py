@@ -34,8 +34,10 @@ class ConvNextBlock(keras.layers.Layer):
         self.built = True
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
-        change = self._expand(self._norm(self._depthwise(x)))
-        return x + self.gamma * self._contract(tf.nn.gelu(change, approximate=False))
+        # rows of all frames: TensorFlow computes product, bias and GELU of matrices in one kernel on CPUs
+        rows = tf.reshape(self._norm(self._depthwise(x)), [-1, x.shape[2]])
+        change = self._contract(tf.nn.gelu(self._expand(rows), approximate=False))
+        return x + self.gamma * tf.reshape(change, tf.shape(x))
 
 
 class Vocos(keras.Model):

@@ -63,6 +63,15 @@ def test_streamed_samples_are_those_of_the_whole(name: str, sizes: list[int]) ->
         assert len(pieces) == 4, "nothing came before the end"
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_the_program_for_all_lengths_gives_the_samples_of_the_generator(name: str) -> None:
+    """The goldens are those of the generator; a program for all lengths may compute its layers otherwise."""
+    speaking, given = vocoder(name), mel(40)
+    wanted = speaking._generator.call(tf.constant(given[np.newaxis]))[0].numpy()
+    assert np.abs(wanted).max() > 0.01
+    np.testing.assert_allclose(speaking(given), wanted, atol=1e-6)
+
+
 @pytest.mark.slow
 def test_a_long_mel_is_vocoded_in_parts_with_the_samples_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     tested, long_mel, lengths = vocoder("vocos same"), mel(150), []
