@@ -176,8 +176,9 @@ class XTTS(keras.Model):
         temperature: tf.Tensor | float = 1.0,
         guide: TextGuide | None = None,
         guidance: tf.Tensor | None = None,
+        max_steps: tf.Tensor | None = None,
     ) -> tuple[tf.Tensor, tf.Tensor, GenerationState]:
-        """Synthesise the next `steps` steps of each text, or fewer if the stop of every text is predicted.
+        """Synthesise the next `steps` steps of each text, or fewer if every text has ended.
 
         The caches of `state` must have room for the steps. Parts of any sizes, one after another, give what one part
         of all steps gives.
@@ -187,6 +188,7 @@ class XTTS(keras.Model):
             guide: keeps the speech on its text; None: attention and end are the model's own.
             guidance: scale of classifier-free guidance (Ho & Salimans, 2022) by the voice, []; `memory` then has 2 B
                 rows, B texts in their voices and the same texts without a reference. None: no guidance.
+            max_steps: [B] int32, steps of all parts together, at which a text ends; None: no bound.
 
         Returns:
             The mel [B, steps r, M] in ln magnitude, silence past the end; the alignment [B, steps, T], zeros past the
@@ -217,6 +219,8 @@ class XTTS(keras.Model):
                 guided = follow(guided, guide, step.alignment[:, 0])
                 predicted &= may_end(guided, guide, steps=state.position + 1)
                 ends = predicted | must_end(guided, guide, steps=state.position + 1)
+            if max_steps is not None:
+                ends |= state.position + 1 >= max_steps
             state = state._replace(
                 position=state.position + 1,
                 steps=tf.where(state.stopped, state.steps, state.position + 1),

@@ -117,6 +117,7 @@ class Generator:
             tf.constant(sampling.temperature, tf.float32),
             self._guide(prompts, rows=rows) if sampling.is_guided else None,
             tf.constant(sampling.guidance, tf.float32) if is_with_guidance else None,
+            tf.constant([one.max_steps for one in prompts] + [0] * (rows - len(prompts)), tf.int32),
         )
         state = self._model.begin_generation(*memory.text_mask.shape, steps=room, is_with_guidance=is_with_guidance)
         state = state._replace(stopped=tf.range(rows) >= len(prompts))
@@ -176,6 +177,7 @@ class Generator:
         scale: tf.Tensor,
         guide: TextGuide | None,
         guidance: tf.Tensor | None,
+        max_steps: tf.Tensor,
     ) -> tuple[tf.Tensor, tf.Tensor, GenerationState]:
         return self._model.continue_generation(
             memory,
@@ -186,6 +188,7 @@ class Generator:
             temperature=scale,
             guide=guide,
             guidance=guidance,
+            max_steps=max_steps,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -109,6 +109,29 @@ def test_the_first_part_comes_before_the_second_is_spoken(model: XTTS) -> None:
     parts = generator.parts(prompt, sampling=Sampling(stop_threshold=1.0, is_guided=False))
     first = list(itertools.islice(parts, 3))
     assert [len(part.mel) for part in first] == [2 * R] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_parts")
+def test_no_step_is_computed_beyond_the_most_steps_of_the_longest_text(
+    model: XTTS, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part has two steps; without a bound within the program, the last one would compute both."""
+    generator, positions = Generator(model, xla=False, frames_per_second=FRAMES_PER_SECOND), []
+    continued = generator._continue
+
+    def counted(*given: Any) -> Any:
+        found = continued(*given)
+        positions.append(int(found[2].position))
+        return found
+
+    monkeypatch.setattr(generator, "_continue", counted)
+    never = Sampling(stop_threshold=1.0, is_guided=False)
+    prompts = [given_text(6, crop=9).prompt(generator, max_steps=steps) for steps in (3, 5)]
+    spoken = generator.speak(prompts, sampling=never)
+    assert positions == [2, 4, 5]
+    assert [len(one.mel) for one in spoken] == [3 * R, 5 * R]
+    assert not any(one.has_ended for one in spoken)
 
 
 @pytest.mark.slow
