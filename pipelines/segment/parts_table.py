@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,10 +51,16 @@ class PartsTable:
         return recording.relative_to(self._root).as_posix()
 
     def add(self, recording: Path, *, parts: Sequence[tuple[float, float]]) -> None:
-        """Add the parts of a recording, pairs of seconds, in one write."""
+        """Add the parts of a recording, pairs of seconds; all of them, or none where the disk is full."""
         text = io.StringIO()
         writer = csv.DictWriter(text, self._columns, restval="", lineterminator="\n")
         for start_s, end_s in parts:
             writer.writerow({"audio": self.name_of(recording), "start": f"{start_s:.3f}", "end": f"{end_s:.3f}"})
-        with self.path.open("ab", buffering=0) as file:
-            file.write(text.getvalue().encode())
+        rest, before = memoryview(text.getvalue().encode()), self.path.stat().st_size
+        with self.path.open("ab", buffering=0) as file:  # nothing is left in a buffer where a write fails
+            try:
+                while rest:
+                    rest = rest[file.write(rest) :]
+            except OSError:
+                os.truncate(self.path, before)
+                raise

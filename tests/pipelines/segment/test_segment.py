@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import resource
 import signal
 import time
 from pathlib import Path
@@ -234,6 +235,24 @@ def test_columns_of_the_owner_and_a_missing_line_end_are_kept(tmp_path: Path) ->
     rows = list(csv.DictReader(path.open(encoding="utf-8")))
     assert rows[0]["text"] == "Yes, of course."
     assert rows[1] == {"audio": "b.wav", "start": "1.000", "end": "2.500", "text": "", "speaker": ""}
+
+
+def test_a_full_disk_leaves_no_recording_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A recording with some of its parts in the table would be taken for done."""
+    path = tmp_path / "parts.csv"
+    table = PartsTable(path, root=tmp_path)
+    table.add(tmp_path / "a.wav", parts=[(0.0, 1.0)])
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 1000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            table.add(tmp_path / "b.wav", parts=[(float(number), number + 0.5) for number in range(20_000)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.slow
