@@ -25,7 +25,8 @@ _PR_SET_PDEATHSIG = 1  # Linux: the signal that this process gets when its paren
 
 def main() -> None:
     """Answer the request on standard input, with limited memory."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # a job in the background, which Ctrl-C does not end
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     asked = json.load(sys.stdin)

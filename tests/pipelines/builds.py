@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -58,10 +59,20 @@ def build_words(corpus: Path, *more: str, data: Path) -> list[str]:
 
 
 def start(*words: str, group: bool = False) -> subprocess.Popen[str]:
-    """Start the command as a process, with `group` in a process group of its own; its stderr is a pipe."""
+    """Start the command as from a terminal, with `group` in a process group of its own; its stderr is a pipe."""
     return subprocess.Popen(
-        [COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=group
+        [COMMAND, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=group,
+        preexec_fn=heed_interrupts,
     )
+
+
+def heed_interrupts() -> None:
+    """Undo what a shell sets for jobs in the background, which the tests may be: that SIGINT is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
