@@ -64,11 +64,7 @@ def decode_audio(data: bytes, *, max_duration_s: float) -> Signal:
         check_rate(rate_hz if len(samples) else MIN_RATE_HZ)
     if len(samples) == 0:
         raise Rejected(Reason.EMPTY_AUDIO, "the file holds no samples")
-    peak = max(float(samples.max()), -float(samples.min()))  # NaN if the samples hold one
-    if not np.isfinite(peak):
-        raise Rejected(Reason.NON_FINITE_AUDIO, "the signal holds NaN or infinity")
-    if peak > MAX_PEAK:
-        raise Rejected(Reason.UNREADABLE_AUDIO, f"a peak of {peak:.3g} in floating point, where full scale is 1")
+    check_peak(samples)
     mono = samples[:, 0] if samples.shape[1] == 1 else samples.mean(axis=1, dtype=np.float32)
     return Signal(np.ascontiguousarray(mono), rate_hz)
 
@@ -100,6 +96,15 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
             return samples, file.samplerate
     except soundfile.LibsndfileError as error:
         raise Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
+
+
+def check_peak(samples: np.ndarray) -> None:
+    """Raise Rejected if one of the samples, of which there is at least one, is no sample of a recording."""
+    peak = max(float(samples.max()), -float(samples.min()))  # NaN if the samples hold one
+    if not np.isfinite(peak):
+        raise Rejected(Reason.NON_FINITE_AUDIO, "the signal holds NaN or infinity")
+    if peak > MAX_PEAK:
+        raise Rejected(Reason.UNREADABLE_AUDIO, f"a peak of {peak:.3g} in floating point, where full scale is 1")
 
 
 def check_size(samples: int, *, channels: int) -> None:

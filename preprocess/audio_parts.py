@@ -9,9 +9,11 @@ scale.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -80,17 +82,24 @@ def read_part(file: io.RawIOBase, *, start_s: float, end_s: float | None) -> byt
         OSError: the disk failed.
     """
     watched = WatchedFile(file)
-    try:
+    with translate_errors(watched):
         samples, rate_hz = _read(watched, start_s=start_s, end_s=end_s)
-    except soundfile.LibsndfileError as error:
-        raise watched.error or Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
-    except Rejected:
-        if watched.error is not None:
-            raise watched.error from None
-        raise
-    if watched.error is not None:
-        raise watched.error
     return _wav(samples, rate_hz=rate_hz)
+
+
+@contextlib.contextmanager
+def translate_errors(file: WatchedFile) -> Iterator[None]:
+    """Raise the error of a read that failed, whatever its reader made of it; else Rejected for one of libsndfile."""
+    try:
+        yield
+    except soundfile.LibsndfileError as error:
+        raise file.error or Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
+    except Rejected:
+        if file.error is not None:
+            raise file.error from None
+        raise
+    if file.error is not None:
+        raise file.error
 
 
 def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np.ndarray, int]:
@@ -102,7 +111,7 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
         check_container(data, demuxer=demuxer)  # FFmpeg would believe all that they state
         return _read_by_ffmpeg(io.BytesIO(data), demuxer=demuxer, start_s=start_s, end_s=end_s)
     if demuxer is not None:
-        raise _unread(demuxer)
+        raise without_parts(demuxer)
     rest = read_content(file, advice="state where the part ends") if end_s is None else b""
     if is_mp3(file):
         samples, rate_hz = _read_by_ffmpeg(file, demuxer="mp3", start_s=start_s, end_s=end_s)
@@ -111,15 +120,21 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
     check_truncation(rest)
     check_ogg(rest)
     with soundfile.SoundFile(file) as sound:
-        check_header(sound)
-        if not sound.seekable() or sound.subtype.startswith(UNSEEKABLE):
-            raise _unread(f"{sound.format} with {sound.subtype}")
-        if sound.frames > MAX_FRAMES:
-            raise Rejected(Reason.UNDECODED_LENGTH, f"the recording does not state its length; {REMEDY}")
+        check_has_parts(sound)
         return _read_sound(sound, start_s=start_s, end_s=end_s), sound.samplerate
 
 
-def _unread(kind: str) -> Rejected:
+def check_has_parts(sound: soundfile.SoundFile) -> None:
+    """Raise Rejected for a recording of which libsndfile reads no parts, or which is none of speech."""
+    check_header(sound)
+    if not sound.seekable() or sound.subtype.startswith(UNSEEKABLE):
+        raise without_parts(f"{sound.format} with {sound.subtype}")
+    if sound.frames > MAX_FRAMES:
+        raise Rejected(Reason.UNDECODED_LENGTH, f"the recording does not state its length; {REMEDY}")
+
+
+def without_parts(kind: str) -> Rejected:
+    """The rejection of a recording in a format of which no part is read."""
     return Rejected(Reason.UNREADABLE_AUDIO, f"no part of a recording in the format {kind} can be read; {REMEDY}")
 
 

@@ -22,7 +22,7 @@ from preprocess.utterance import Utterance
 MAX_PREPARATION_S = 300.0
 MAX_MEMORY_BYTES = 4 << 30  # beside the libraries; the largest recording that is decoded takes half of it
 _OUT_OF_MEMORY_CODE = 3
-_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
 
 def isolated_failure(utterance: Utterance, *, prepare: Preparation) -> str | None:
@@ -32,7 +32,7 @@ def isolated_failure(utterance: Utterance, *, prepare: Preparation) -> str | Non
     prepares it then meets the same.
     """
     words = [sys.executable, "-P", "-m", __name__]
-    given, environment = pickle.dumps((prepare, utterance)), os.environ | _ONE_THREAD
+    given, environment = pickle.dumps((prepare, utterance)), os.environ | ONE_THREAD
     try:
         ended = subprocess.run(
             words, input=given, env=environment, capture_output=True, timeout=MAX_PREPARATION_S, check=False
@@ -41,10 +41,11 @@ def isolated_failure(utterance: Utterance, *, prepare: Preparation) -> str | Non
         return f"not prepared within {MAX_PREPARATION_S:.0f} s"
     if ended.returncode == _OUT_OF_MEMORY_CODE:
         return f"its decoder needs more than {MAX_MEMORY_BYTES >> 30} GiB of memory"
-    return f"its decoder was ended by {_signal_name(-ended.returncode)}" if ended.returncode < 0 else None
+    return f"its decoder was ended by {signal_name(-ended.returncode)}" if ended.returncode < 0 else None
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """The name of a signal, such as SIGSEGV."""
     try:
         return signal.Signals(number).name
     except ValueError:  # a real-time signal

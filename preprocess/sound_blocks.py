@@ -11,8 +11,17 @@ import numpy as np
 import soundfile
 import soxr
 
-from preprocess.audio import MAX_CHANNELS, MAX_PEAK, check_header, check_rate
-from preprocess.audio_parts import HEAD_BYTES, MAX_FRAMES, REMEDY, UNSEEKABLE, WatchedFile, is_mp3, read_content
+from preprocess.audio import MAX_CHANNELS, check_peak, check_rate
+from preprocess.audio_parts import (
+    HEAD_BYTES,
+    REMEDY,
+    WatchedFile,
+    check_has_parts,
+    is_mp3,
+    read_content,
+    translate_errors,
+    without_parts,
+)
 from preprocess.container_checks import check_container
 from preprocess.containers import decoded_frames, demuxer_options, find_demuxer, frame_samples, only_stream
 from preprocess.utterance import Reason, Rejected
@@ -32,19 +41,13 @@ def read_blocks(path: Path, *, rate_hz: int) -> Iterator[np.ndarray]:
     """Yield the samples of a recording, its channels averaged: [S] float32 blocks at `rate_hz`, by soxr HQ.
 
     Raises:
-        Rejected: the file is no audio, or damaged, or of a format of which no part can be read later.
+        Rejected: the file is no audio, or damaged, or its format is one without parts (`read_part`).
         OSError: the disk failed.
     """
     with path.open("rb", buffering=0) as file:
         watched = WatchedFile(file)
-        try:
+        with translate_errors(watched):
             yield from _resampled(_checked(_decoded(watched), file=watched), rate_hz=rate_hz)
-        except soundfile.LibsndfileError as error:
-            raise watched.error or Rejected(Reason.UNREADABLE_AUDIO, f"libsndfile: {error.error_string}") from error
-        except Rejected:
-            if watched.error is not None:
-                raise watched.error from None
-            raise
 
 
 def _resampled(blocks: Iterator[Block], *, rate_hz: int) -> Iterator[np.ndarray]:
@@ -59,22 +62,17 @@ def _resampled(blocks: Iterator[Block], *, rate_hz: int) -> Iterator[np.ndarray]
 
 
 def _checked(blocks: Iterator[Block], *, file: WatchedFile) -> Iterator[Block]:
-    """The blocks; raises what `decode_audio` raises for their samples, and the error of a read that failed."""
+    """The blocks; raises Rejected for samples of no recording, and the error of a read that failed."""
     duration_s = 0.0
     for samples, rate_hz in blocks:
         if file.error is not None:
             raise file.error
-        peak = float(np.abs(samples).max(initial=0.0))  # NaN if the samples hold one
-        if not np.isfinite(peak):
-            raise Rejected(Reason.NON_FINITE_AUDIO, "the signal holds NaN or infinity")
-        if peak > MAX_PEAK:
-            raise Rejected(Reason.UNREADABLE_AUDIO, f"a peak of {peak:.3g} in floating point, where full scale is 1")
+        if len(samples):
+            check_peak(samples)
         duration_s += len(samples) / rate_hz
         if duration_s > MAX_DURATION_S:
             raise Rejected(Reason.UNDECODED_LENGTH, f"longer than {MAX_DURATION_S / 3600:.0f} h")
         yield samples, rate_hz
-    if file.error is not None:
-        raise file.error
 
 
 def _decoded(file: WatchedFile) -> Iterator[Block]:
@@ -85,7 +83,7 @@ def _decoded(file: WatchedFile) -> Iterator[Block]:
     if demuxer is None:
         return _by_libsndfile(file)
     if demuxer != "mov":
-        raise Rejected(Reason.UNREADABLE_AUDIO, f"no part of a recording in this format can be read; {REMEDY}")
+        raise without_parts(demuxer)
     data = read_content(file, advice=REMEDY)
     check_container(data, demuxer=demuxer)  # FFmpeg would believe all that they state
     return _by_ffmpeg(io.BytesIO(data), demuxer=demuxer)
@@ -93,13 +91,7 @@ def _decoded(file: WatchedFile) -> Iterator[Block]:
 
 def _by_libsndfile(file: WatchedFile) -> Iterator[Block]:
     with soundfile.SoundFile(file) as sound:
-        check_header(sound)
-        if not sound.seekable() or sound.subtype.startswith(UNSEEKABLE):
-            raise Rejected(
-                Reason.UNREADABLE_AUDIO, f"no part of {sound.format} with {sound.subtype} can be read; {REMEDY}"
-            )
-        if sound.frames > MAX_FRAMES:
-            raise Rejected(Reason.UNDECODED_LENGTH, f"the recording does not state its length; {REMEDY}")
+        check_has_parts(sound)
         size, count = min(round(MAX_BLOCK_S * sound.samplerate), MAX_BLOCK_VALUES // sound.channels), 0
         while len(samples := sound.read(size, dtype="float32", always_2d=True)):
             count += len(samples)

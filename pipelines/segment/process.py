@@ -8,7 +8,6 @@ REQUEST is a JSON object: `path` (of the recording) and `lengths` (the fields of
 
 from __future__ import annotations
 
-import ctypes
 import json
 import signal
 import sys
@@ -19,16 +18,14 @@ from preprocess.isolated import limit_memory
 from preprocess.sound_blocks import read_blocks
 from preprocess.speech_activity import RATE_HZ, find_speech, measure_activity
 from preprocess.utterance import Rejected
-
-_PR_SET_PDEATHSIG = 1  # Linux: the signal that this process gets when its parent ends
+from shared.child_process import end_with_parent
 
 
 def main() -> None:
     """Answer the request on standard input, with limited memory."""
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # a job in the background, which Ctrl-C does not end
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     asked = json.load(sys.stdin)
     limit_memory()
     json.dump(find_parts(Path(asked["path"]), lengths=ClipLengths(**asked["lengths"])), sys.stdout)

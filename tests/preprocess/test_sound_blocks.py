@@ -150,6 +150,8 @@ def test_a_recording_that_is_cut_off_or_none_is_rejected(tmp_path: Path) -> None
 
 def test_a_format_of_which_no_part_can_be_read_later_is_rejected(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "x.wav", sweep(1.0), 8000, subtype="GSM610")
-    with pytest.raises(Rejected, match="no part of WAV with GSM610 can be read; make a FLAC of it") as found:
+    with pytest.raises(
+        Rejected, match="no part of a recording in the format WAV with GSM610 can be read; make a FLAC of it"
+    ) as found:
         read(tmp_path / "x.wav")
     assert found.value.reason == Reason.UNREADABLE_AUDIO

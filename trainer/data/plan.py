@@ -148,7 +148,7 @@ def plan_rows(
     weights = {name: source.weight for name, source in dataset.info.sources.items()}
     rates = {
         "train": sampling_rates(train, weights=weights, kept=kept["train"], config=config.sampling),
-        held_out: _validation_subset(rows[held_out], kept[held_out], clips=_evaluated(held_out, config=config)),
+        held_out: _validation_subset(rows[held_out], kept[held_out], clips=_max_clips(held_out, config=config)),
     }
     longest = _longest(rows[held_out], rates=rates[held_out])
     bucket_plans = _bucket_plans(
@@ -173,7 +173,7 @@ def _kept(rows: ManifestRows, *, config: InputConfig) -> np.ndarray:
     return rows.frames <= (config.max_frames or np.inf)
 
 
-def _evaluated(held_out: str, *, config: InputConfig) -> int | None:
+def _max_clips(held_out: str, *, config: InputConfig) -> int | None:
     """The number of clips that are used; None: all, as for a test, which is made once and not at each validation."""
     return config.validation_clips if held_out == "validation" else None
 

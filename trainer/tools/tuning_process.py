@@ -16,7 +16,6 @@ because the system may kill the process in between. Exit code 2 after `{"error":
 
 from __future__ import annotations
 
-import ctypes
 import json
 import signal
 import sys
@@ -25,6 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from shared.child_process import end_with_parent
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.locks import read_lock
@@ -33,7 +33,6 @@ from trainer.platform.process import usable_cores
 from trainer.platform.tf_setup import start_tensorflow
 
 TIMED_ROWS = 3  # of steps; the fastest counts, because other processes only slow a row down
-_PR_SET_PDEATHSIG = 1  # Linux: the signal that this process gets when its parent ends
 
 
 class Request(NamedTuple):
@@ -48,7 +47,7 @@ class Request(NamedTuple):
 
 def main() -> None:
     """Answer the request on standard input."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the parent, and with it this process
     asked = json.load(sys.stdin)
     config, data = TrainConfig.model_validate(asked["config"]), Path(asked["data"])

@@ -77,7 +77,7 @@ def test_a_test_split_is_added_and_taken_away_without_decoding(tmp_path: Path, m
 def build_listed(
     folder: Path, texts: Iterable[tuple[str, str]], *words: str, same: Mapping[int, int] | None = None
 ) -> Dataset:
-    """Build clips with these texts, each of which is in the split that is given with it.
+    """Build a clip for each pair of a split and a text, in that split.
 
     Args:
         same: number of a clip -> number of another one, which has the same recording.

@@ -132,7 +132,7 @@ def test_the_command_writes_the_table_and_names_what_it_cannot_read_and_continue
     assert "left out: 0 regions too short or too long, 1 that cannot be read" in ended.stdout
     source = yaml.safe_load(ended.stdout.splitlines()[-1])
     assert (source["root"], source["file"]) == (str(root), str(out))
-    # with texts, and one recording that is mended and one that is new
+    # the texts are filled in, the damaged recording is removed, and another one is added
     filled = out.read_text().replace(",\n", ",some words\n")
     out.write_text(filled)
     (root / "book/b.wav").unlink()
