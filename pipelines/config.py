@@ -99,7 +99,7 @@ def config_document(config: BuildConfig) -> bytes:
     values = config.model_dump(mode="json", exclude={"workers"})
     _drop_unchanged(values, waveform_dtype=NO_WAVEFORM, test_fraction=0.0, held_out_for_test=None)
     for source in values["sources"].values():
-        _drop_unchanged(source, license=None, include=None, exclude=None, official_splits=False)
+        _drop_unchanged(source, license=None, include=None, exclude=None, scores={}, official_splits=False)
         _drop_unchanged(source.get("columns", {}), start=None, end=None, duration=None, split=None)
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True).encode()
 

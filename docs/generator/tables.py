@@ -48,7 +48,7 @@ FAILURES = {
     Reason.UNSAFE_PATH: "The audio path leads out of the corpus, or is a command.",
     Reason.UNKNOWN_LANGUAGE: "The row's language is none of the 202, or is ambiguous.",
     Reason.TEXT_TOO_LONG: "The text is longer than 10,000 characters.",
-    Reason.NOT_SELECTED: "`max_utterances`, `include` or `exclude` leaves it out, or the reader does not read it.",
+    Reason.NOT_SELECTED: "`max_utterances`, a list or a score leaves it out, or the reader does not read it.",
     Reason.DUPLICATE_ID: "An earlier row of the source has the same id.",
     Reason.MISSING_AUDIO: "No file at the audio path.",
     Reason.UNREADABLE_AUDIO: "The file is not audio, or its format is not supported.",

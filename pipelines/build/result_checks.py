@@ -12,7 +12,7 @@ from shared.storage_path import StoragePath
 from shared.tables import REJECTED, read_table
 
 # without a rejection that counts as a failure, the caps of the config rejected everything
-EXCLUDED = "a limit or a list of the config (max_utterances, max_hours, include, exclude) excludes all"
+EXCLUDED = "a limit or a list of the config (max_utterances, max_hours, include, exclude, scores) excludes all"
 
 
 # One bad clip of twelve is no sign of a broken language; fewer utterances count among all only.

@@ -19,6 +19,7 @@ from preprocess.corpora.common_voice import CommonVoice
 from preprocess.corpora.css10 import CSS10
 from preprocess.corpora.emilia import Emilia
 from preprocess.corpora.folder import Folder
+from preprocess.corpora.hui import HUI
 from preprocess.corpora.jsut import JSUT
 from preprocess.corpora.kaldi import Kaldi
 from preprocess.corpora.lhotse import Lhotse
@@ -47,6 +48,7 @@ Source = Annotated[
     | CSS10
     | Emilia
     | Folder
+    | HUI
     | JSUT
     | Kaldi
     | Lhotse
@@ -80,8 +82,8 @@ def read_corpus(source: SourceConfig, *, name: str) -> Iterator[Utterance | Reje
     """Read a configured source: its utterances, and rejections of its invalid rows.
 
     Raises:
-        UserError: the corpus is not found at its root, a list of ids cannot be read, or an utterance's path names no
-            split where the config asks for the corpus' own ones.
+        UserError: the corpus is not found at its root, a list of ids or a table of scores cannot be read, or an
+            utterance's path names no split where the config asks for the corpus' own ones.
     """
     if not source.root.is_dir():
         message = f"sources.{name}.root: no such directory {source.root}{cwd_hint(source.root)}"

@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
+from preprocess.corpora.columns import Column
 from preprocess.corpora.folders import find_below
 from preprocess.corpora.official_splits import split_of_cell
-from preprocess.corpora.rows import Column, TableRow, cell_text
+from preprocess.corpora.rows import TableRow, cell_text
 from preprocess.corpora.source import (
     SourceConfig,
     audio_path,

@@ -6,16 +6,11 @@ import csv
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
-
-import pydantic
+from typing import Any, NamedTuple
 
 from preprocess.corpora.json_rows import json_object
 from preprocess.corpora.metadata import Line, read_columns, read_lines
 from preprocess.utterance import Reason, Rejected
-
-# The name of a column, or without a header its number.
-Column = Annotated[str, pydantic.BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 
 
 class TableRow(NamedTuple):
@@ -40,6 +35,37 @@ def cell_text(cells: Mapping[str, Any], column: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise Rejected(Reason.BAD_METADATA_ROW, f"{column!r} is a {type(value).__name__}, expected text")
     return str(value)
+
+
+def read_rows(
+    path: Path,
+    *,
+    required: Sequence[str],
+    separator: str | None = None,
+    is_quoted: bool | None = None,
+    has_header: bool = True,
+) -> Iterator[TableRow]:
+    """Yield the rows of a table: Parquet, JSON lines or separated text, by the suffix of its name.
+
+    Args:
+        required: columns that the table must have.
+        separator: of text; None for a tab in .tsv, else a comma.
+        is_quoted: whether the fields of text are quoted as in CSV; None where the separator is a comma.
+        has_header: whether the first row of text names the columns; otherwise they are `1`, `2`, …
+
+    Raises:
+        UserError: the table cannot be read, or a required column is missing.
+    """
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if suffix == ".parquet":
+        from preprocess.corpora.parquet_rows import read_parquet  # with pyarrow, which configs load without
+
+        return read_parquet(path, required=required)
+    if suffix in (".jsonl", ".ndjson"):
+        return read_json_lines(path)
+    separator = separator or ("\t" if suffix == ".tsv" else ",")
+    is_quoted = separator == "," if is_quoted is None else is_quoted
+    return read_separated(path, separator=separator, is_quoted=is_quoted, required=required if has_header else None)
 
 
 def read_separated(

@@ -1,4 +1,4 @@
-"""Which utterances of a corpus are taken: lists of ids, and a number chosen by hash."""
+"""Which utterances of a corpus are taken: lists of ids, bounds of scores, and a number chosen by hash."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from preprocess.corpora.metadata import read_lines
+from preprocess.corpora.scores import Scores, read_scores
 from preprocess.corpora.source import SourceConfig, row_rejection, shown
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.errors import UserError
@@ -16,13 +17,13 @@ from shared.hashing import sort_key
 def select(
     elements: Iterator[Utterance | Rejection], *, source: SourceConfig, name: str
 ) -> Iterator[Utterance | Rejection]:
-    """Yield what a source's `include`, `exclude` and `max_utterances` take, and rejections of all other utterances.
+    """Yield what a source's `include`, `exclude`, `scores` and `max_utterances` take, and rejections of all others.
 
     Args:
         name: of the source.
 
     Raises:
-        UserError: a list of ids cannot be read.
+        UserError: a list of ids or a table of scores cannot be read.
     """
     lists = [
         IdList(path, source=source, name=name, is_wanted=is_wanted)
@@ -31,6 +32,8 @@ def select(
     ]
     if lists:
         elements = _listed(elements, lists)
+    if source.scores:
+        elements = _scored(elements, [read_scores(*one) for one in source.scores.items()], name=name)
     return elements if source.max_utterances is None else _first_by_hash(elements, count=source.max_utterances)
 
 
@@ -83,6 +86,18 @@ def _listed(elements: Iterator[Utterance | Rejection], lists: Sequence[IdList]) 
         yield _not_selected(element, refusing[0].message) if refusing else element
     for ids in lists:
         yield from ids.rejections()
+
+
+def _scored(
+    elements: Iterator[Utterance | Rejection], tables: Sequence[Scores], *, name: str
+) -> Iterator[Utterance | Rejection]:
+    for element in elements:
+        if isinstance(element, Utterance):
+            refusals = (scores.refusal(element.id, source=name) for scores in tables)
+            message = next(filter(None, refusals), "")
+            yield _not_selected(element, message) if message else element
+        else:
+            yield element
 
 
 def _first_by_hash(elements: Iterator[Utterance | Rejection], *, count: int) -> Iterator[Utterance | Rejection]:

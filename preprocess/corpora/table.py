@@ -23,8 +23,9 @@ from typing import Any, Literal, Self
 
 import pydantic
 
+from preprocess.corpora.columns import Column
 from preprocess.corpora.official_splits import split_of_cell
-from preprocess.corpora.rows import Column, TableRow, cell_text, read_json_lines, read_separated
+from preprocess.corpora.rows import TableRow, cell_text, read_rows
 from preprocess.corpora.source import (
     SourceConfig,
     audio_path,
@@ -87,18 +88,9 @@ class Table(SourceConfig):
                 yield row_rejection(path, root=self.root, name=name, line=row.number, language=language, error=error)
 
     def _rows(self, path: Path) -> Iterator[TableRow]:
-        suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
         required = list(dict.fromkeys(self.columns.model_dump(exclude_none=True).values()))
-        if suffix == ".parquet":
-            from preprocess.corpora.parquet_rows import read_parquet  # with pyarrow, which configs load without
-
-            return read_parquet(path, required=required)
-        if suffix in (".jsonl", ".ndjson"):
-            return read_json_lines(path)
-        separator = self.separator or ("\t" if suffix == ".tsv" else ",")
-        is_quoted = separator == "," if self.quoted is None else self.quoted
-        return read_separated(
-            path, separator=separator, is_quoted=is_quoted, required=required if self.header else None
+        return read_rows(
+            path, required=required, separator=self.separator, is_quoted=self.quoted, has_header=self.header
         )
 
     def _utterance(self, cells: Mapping[str, Any], *, name: str, language: str) -> Utterance:

@@ -36,6 +36,7 @@ ROWS = {
     "cml_tts": Rows("train.csv", b"%s.wav|1|%s|t|1|1|1|7", CML_HEADER),
     "common_voice": Rows("validated.tsv", b"c\t%s\t%s", b"client_id\tpath\tsentence\n"),
     "css10": Rows("transcript.txt", b"%s|raw|%s|1.5"),
+    "hui": Rows("anna/book/metadata.csv", b"%s|%s"),
     "jsut": Rows("basic5000/transcript_utf8.txt", b"%s:%s"),
     "librispeech": Rows("dev-clean/61/2/61-2.trans.txt", b"%s-2-3 %s"),
     "ljspeech": Rows("metadata.csv", b"%s|raw|%s"),

@@ -131,6 +131,21 @@ def test_m_ailabs_reads_each_book_once_and_neither_appledouble_nor_mixed_ones(wr
         read(write({"tlh_KL/by_book/male/k/b/metadata.csv": "a|b\n"}), reader="m_ailabs")
 
 
+@pytest.mark.parametrize("root", ["", "Anna_K"])
+def test_hui_reads_the_books_of_all_speakers_or_of_one(root: str, write: Any, utterances: Any) -> None:
+    rows = 'traum_01_f000001|Fünf Leute.\ntraum_01_f000002|"""Ja"", sagte sie | leise."\n'
+    folder = write({"Anna_K/traum/metadata.csv": rows, "Anna_K/traum/._metadata.csv": b"\0\5\x16\7Mac OS X"})
+    first, second = utterances(folder / root, reader="hui")
+    assert first == Utterance(
+        id="x/Anna_K/traum/traum_01_f000001",
+        audio_path=f"{folder}/Anna_K/traum/wavs/traum_01_f000001.wav",
+        text="Fünf Leute.",
+        language="deu_Latn",
+        speaker="x/Anna_K",
+    )
+    assert second.text == '"Ja", sagte sie | leise.'
+
+
 def test_css10_reads_the_normalised_text_or_the_original_if_that_is_romanised(write: Any, utterances: Any) -> None:
     root = write(
         {
