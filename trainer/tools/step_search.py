@@ -94,12 +94,15 @@ class StepSearch:
             only = self.try_step(settings)
             return only if only.fits else None
         best = self._fewest_parts(settings)
-        while best is not None and (parts := _next_parts(best)) <= best.clips:
-            more = self.try_step(settings._replace(microbatches=parts))
-            if _speed(more) <= _speed(best):
+        if best is None:
+            return None
+        tried = [best]
+        while (parts := _next_parts(tried[-1])) <= best.clips:
+            tried.append(self.try_step(settings._replace(microbatches=parts)))
+            if _speed(tried[-1]) <= _speed(tried[-2]):
+                tried.append(self.try_step(settings._replace(microbatches=_parts_between(tried[0], tried[-1]))))
                 break
-            best = more
-        return best
+        return max(tried, key=_speed)
 
     def _fewest_parts(self, settings: StepSettings) -> Trial | None:
         """Return the trial with the fewest parts that fit, or None if single clips do not fit."""
@@ -140,12 +143,33 @@ def _speed(trial: Trial) -> float:
     return trial.frames_per_s if trial.fits else 0.0
 
 
+def _rows(trial: Trial, *, parts: int) -> int:
+    """Return the rows of a batch in so many parts of equal size, the empty ones too."""
+    return -(-trial.clips // parts) * parts
+
+
 def _next_parts(trial: Trial) -> int:
     """Return the number of parts, up to twice as many, with the fewest empty rows; twice as many if all have more."""
-    parts, clips = trial.settings.microbatches, trial.clips
+    parts = trial.settings.microbatches
+    numbers = range(parts + 1, min(2 * parts, trial.clips) + 1)
+    best = min(numbers, key=lambda number: _rows(trial, parts=number), default=2 * parts)
+    return best if _rows(trial, parts=best) < _rows(trial, parts=parts) else 2 * parts
 
-    def rows(number: int) -> int:
-        return -(-clips // number) * number
 
-    best = min(range(parts + 1, min(2 * parts, clips) + 1), key=rows, default=2 * parts)
-    return best if rows(best) < rows(parts) else 2 * parts
+def _parts_between(few: Trial, many: Trial) -> int:
+    """Return the number of parts, from one trial's to another's, for which the least time is expected.
+
+    A step is taken to need a time for each part and a time for each row, which the two trials tell.
+    """
+    parts = [trial.settings.microbatches for trial in (few, many)]
+    if not many.fits:
+        return parts[0]
+    rows = [_rows(few, parts=number) for number in parts]
+    times = [1 / trial.frames_per_s for trial in (few, many)]  # of batches with equally many frames
+    determinant = parts[0] * rows[1] - parts[1] * rows[0]
+    part_time = (times[0] * rows[1] - times[1] * rows[0]) / determinant
+    row_time = (times[1] * parts[0] - times[0] * parts[1]) / determinant
+    return min(
+        range(parts[0], parts[1] + 1),
+        key=lambda number: number * part_time + _rows(few, parts=number) * row_time,
+    )

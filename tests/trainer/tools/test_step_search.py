@@ -62,6 +62,8 @@ def found(machine: Machine, *, start: StepSettings = START, raise_batch: bool = 
 )
 @hypothesis.example(Machine(memory=3.5, part_s=0.01, half=1.05), 20)
 @hypothesis.example(Machine(memory=5.5, part_s=0.01, half=3), 17)
+@hypothesis.example(Machine(memory=1.125, part_s=0.01, half=1.09375, recomputed=1.125), 52)
+@hypothesis.example(Machine(memory=3.375, part_s=0.01, half=1.0769, recomputed=1.2837), 44)
 def test_the_fastest_split_is_found_that_fits(machine: Machine, clips: int) -> None:
     """A part takes as long as a clip or longer, beside its clips: kernels have to be started, gradients added."""
     best, most = found(machine, start=START._replace(global_frames=clips * CLIP_FRAMES)), machine.best_of_all(clips)
