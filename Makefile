@@ -21,7 +21,7 @@ REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-
 OUT       ?= $(RUN)/speech.wav
 
 comma  := ,
-EXTRAS := preprocess,formats,vad,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
+EXTRAS := preprocess,formats,vad,dnsmos,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
@@ -29,7 +29,7 @@ BENCH  := .venv-bench
 BENCHES ?= quality memory build growth duplicates scale validation loader waiting without_mels shapes step generation tuning flink
 
 .DEFAULT_GOAL := help
-.PHONY: help setup preprocess download segment corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
+.PHONY: help setup preprocess download segment score corpora validate repair replay compare trace report flink-up flink-down flink-status doctor
 .PHONY: docs docs-serve diagrams inspect-input profile tune train vocoder vocoder-mels monitor evaluate evaluate-speech synthesize export quickstart learn-check test test-data test-docs test-model test-training test-quick test-quick-data test-quick-trainer soak lint types bench bench-gpu schedules lock clean
 
 help:  ## list the targets
@@ -58,6 +58,10 @@ download: $(READY)  ## download and unpack a corpus into data/, or list those th
 segment: $(READY)  ## cut long recordings without texts at pauses, into a table of parts: ROOT= OUT=parts.csv ARGS=
 	$(if $(ROOT),,$(error ROOT= is empty: expected the folder of the recordings))
 	$(BIN)/myxtts-data segment $(call path,$(ROOT)) --out $(call path,$(if $(filter file,$(origin OUT)),parts.csv,$(OUT))) $(ARGS)
+
+score: $(READY)  ## predict how listeners rate each recording of the corpora (DNSMOS), into a table: CONFIG= OUT=scores.csv ARGS=
+	$(BIN)/myxtts-data score $(call path,$(or $(CONFIG),configs/preprocess_sample.yaml)) \
+	  --out $(call path,$(if $(filter file,$(origin OUT)),scores.csv,$(OUT))) $(ARGS)
 
 corpora: $(READY)  ## list the corpus readers, with the layout and the options of each
 	$(BIN)/myxtts-data corpora
@@ -214,7 +218,7 @@ types: $(READY)  ## mypy
 $(BENCH)/.ready: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/pip install --quiet --disable-pip-version-check --constraint requirements.lock \
-	  --editable ".[preprocess,formats,trainer,speech,dev,bench]"
+	  --editable ".[preprocess,formats,dnsmos,trainer,speech,dev,bench]"
 	touch $@
 
 bench: $(BENCH)/.ready  ## run the benchmarks, each beside its floor or its peers: BENCHES=

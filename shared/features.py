@@ -122,7 +122,7 @@ def mel_filterbank(spec: FeatureSpec) -> np.ndarray:
     Defined as `librosa.filters.mel` (Slaney's Auditory Toolbox, 1998) and, for HTK without norm, as
     `torchaudio.functional.melscale_fbanks`.
     """
-    bins_hz = np.linspace(0.0, spec.sample_rate_hz / 2, spec.n_fft // 2 + 1)
+    bins_hz = np.linspace(0.0, spec.sample_rate_hz * (spec.n_fft // 2) / spec.n_fft, spec.n_fft // 2 + 1)
     to_mel, to_hz = _SCALES[spec.mel_scale]
     edges_mel = np.linspace(to_mel(spec.fmin_hz), to_mel(spec.fmax_hz), spec.n_mels + 2)
     edges_hz = to_hz(edges_mel)

@@ -44,6 +44,7 @@ FLOORS = {
             ".",
             "download",
             "segment",
+            "score",
             "export",
             "repair",
             "compare",

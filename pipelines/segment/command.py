@@ -57,7 +57,7 @@ def segment(root: Path, out: Path, min_s: float, max_s: float, pause_s: float, w
     check_detector()
     recordings = find_recordings(root)
     table = PartsTable(out, root=root)
-    new = [path for path in recordings if table.name_of(path) not in table.recordings]
+    new = [path for path in recordings if not table.has(path)]
     done: list[Segmented] = []
     try:
         for one in _with_progress(

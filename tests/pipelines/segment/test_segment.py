@@ -230,7 +230,8 @@ def test_columns_of_the_owner_and_a_missing_line_end_are_kept(tmp_path: Path) ->
     path = tmp_path / "parts.csv"
     path.write_text('audio,start,end,text,speaker\na.wav,0.000,1.000,"Yes, of course.",anna')
     table = PartsTable(path, root=tmp_path)
-    assert table.recordings == {"a.wav"}
+    assert table.has(tmp_path / "a.wav")
+    assert not table.has(tmp_path / "b.wav")
     table.add(tmp_path / "b.wav", parts=[(1.0, 2.5)])
     rows = list(csv.DictReader(path.open(encoding="utf-8")))
     assert rows[0]["text"] == "Yes, of course."
