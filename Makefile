@@ -194,7 +194,7 @@ test-quick-trainer: $(READY)
 
 soak: $(READY) $(BENCH)/.ready  ## repetition, and the dearest tests: the whole matrix, many kills, hundreds of faults; takes hours
 	$(BIN)/pytest -m "soak and not torch"
-	$(BENCH)/bin/pytest -m torch tests/trainer/vocoder
+	$(BENCH)/bin/pytest -m torch tests/trainer/vocoder tests/pipelines/export
 
 # of mkdocs 2, which this site does not use
 docs docs-serve: export NO_MKDOCS_2_WARNING := 1

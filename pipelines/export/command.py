@@ -20,7 +20,7 @@ from shared.storage_path import StoragePath
 def export(format_: str, out: Path, data: StoragePath) -> None:
     """Copy the dataset into the folder OUT for other software; the same command continues.
 
-    FORMAT is npy, webdataset, parquet, or wav: the recordings, resampled and processed as for their mels.
+    FORMAT is npy, webdataset, parquet, lhotse, or wav: the recordings, resampled and processed as for their mels.
     """
     from pipelines.export.export import export_dataset
     from shared.dataset import Dataset

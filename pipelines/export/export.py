@@ -92,7 +92,9 @@ def _digest(shard: ShardInfo) -> Sha256:
 
 def _is_there(stem: Path, *, format_: str) -> bool:
     chosen = FORMATS[format_]
-    return stem.with_name(f"{stem.name}{chosen.suffix}").is_file() and stem.is_dir() == chosen.has_folder
+    suffixes = filter(None, (chosen.suffix, chosen.second_suffix))
+    has_files = all(stem.with_name(f"{stem.name}{suffix}").is_file() for suffix in suffixes)
+    return has_files and stem.is_dir() == chosen.has_folder
 
 
 def _exported(out: Path, *, state: ExportInfo) -> dict[str, Sha256]:

@@ -3,6 +3,8 @@
 npy          SHARD/000042.npy: the mel [F, M] of record 42; SHARD.jsonl: the rows
 webdataset   SHARD.tar: SHARD-000042.json, the row, and SHARD-000042.mel.npy (github.com/webdataset/webdataset)
 parquet      SHARD.parquet: the rows, with a column `mel` of F lists of M numbers
+lhotse       SHARD.jsonl.gz: lhotse's cuts, each as long as its frames, with a supervision, and the row as `custom`;
+             SHARD.features.tar: their mels, in lhotse's Shar format (github.com/lhotse-speech/lhotse)
 wav          SHARD/000042.wav: the recording of record 42 as its mel was computed from it; SHARD.jsonl: the rows, with a
              column `audio`, the file relative to OUT; metadata.jsonl: the rows of all shards
 
@@ -11,13 +13,14 @@ A row has the columns of the manifest, but for the record's place in its shard, 
 
 from __future__ import annotations
 
+import gzip
 import io
 import itertools
 import json
 import shutil
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
@@ -26,6 +29,7 @@ import pyarrow.parquet as pq
 
 from pipelines.export.recordings import pcm_wav, processed_wav
 from shared.dataset import Contract
+from shared.features import FeatureSpec
 from shared.files import new_file, write_bytes
 from shared.records import Record
 from shared.tables import MANIFEST
@@ -42,6 +46,7 @@ class Format(NamedTuple):
 
     suffix: str
     write: Callable[[Path, Utterances, Contract], None]
+    second_suffix: str = ""  # of another file of the shard, which is written first
     has_folder: bool = False  # beside the file, of the same name
     has_table: bool = False  # the rows of all shards in one file
     has_mels: bool = True
@@ -102,6 +107,49 @@ def _write_webdataset(path: Path, utterances: Utterances, _: Contract) -> None:
             _add(tar, f"{key}.mel.npy", _npy(record.mel))
 
 
+def _write_lhotse(path: Path, utterances: Utterances, contract: Contract) -> None:
+    mels_path = path.with_name(path.name.removesuffix(FORMATS["lhotse"].suffix) + FORMATS["lhotse"].second_suffix)
+    with (
+        new_file(path) as file,
+        gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as cuts,
+        new_file(mels_path) as mels,
+        tarfile.open(fileobj=mels, mode="w", format=tarfile.GNU_FORMAT) as tar,
+    ):
+        for columns, record in utterances:
+            name = str(PurePosixPath(record.utterance_id))  # as lhotse compares it with the names in the tar
+            features = _lhotse_features(name, record=record, spec=contract.features)
+            cuts.write(_json(_lhotse_cut(name, row=_row(columns, record), duration_s=features["duration"])) + b"\n")
+            _add(tar, f"{name}.npy", _npy(record.mel))
+            _add(tar, f"{name}.json", _json(features))
+
+
+def _lhotse_features(name: str, *, record: Record, spec: FeatureSpec) -> dict[str, Any]:
+    """lhotse's Features of a mel that lies before them in a tar."""
+    shift_s = spec.hop_samples / spec.sample_rate_hz
+    return {
+        "type": spec.name,
+        "num_frames": record.frames,
+        "num_features": spec.n_mels,
+        "frame_shift": shift_s,
+        "sampling_rate": spec.sample_rate_hz,
+        "start": 0,
+        "duration": record.frames * shift_s,
+        "storage_type": "shar",
+        "storage_path": "",
+        "storage_key": "",
+        "recording_id": name,
+        "channels": 0,
+    }
+
+
+def _lhotse_cut(name: str, *, row: dict[str, Any], duration_s: float) -> dict[str, Any]:
+    """lhotse's MonoCut of one utterance."""
+    place = {"start": 0, "duration": duration_s, "channel": 0}
+    said = {"text": row["text"], "language": row["language"], "speaker": row["speaker"]}
+    supervision = {"id": name, "recording_id": name, **place, **said}
+    return {"id": name, **place, "supervisions": [supervision], "custom": row, "type": "MonoCut"}
+
+
 def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
     member = tarfile.TarInfo(name)
     member.size = len(content)
@@ -141,5 +189,6 @@ FORMATS = {
     "npy": Format(".jsonl", _write_npy, has_folder=True),
     "webdataset": Format(".tar", _write_webdataset),
     "parquet": Format(".parquet", _write_parquet),
+    "lhotse": Format(".jsonl.gz", _write_lhotse, second_suffix=".features.tar"),
     "wav": Format(".jsonl", _write_wav, has_folder=True, has_table=True, has_mels=False),
 }

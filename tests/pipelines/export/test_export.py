@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import shutil
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,10 +60,27 @@ def read_parquet(out: Path, shard: str) -> Iterator[tuple[Row, np.ndarray]]:
         yield row, np.array(mel, np.float16)
 
 
+def read_lhotse(out: Path, shard: str) -> Iterator[tuple[Row, np.ndarray]]:
+    """Without lhotse, which needs PyTorch: a cut a line, and for each the mel and its description."""
+    with gzip.open(out / f"{shard}.jsonl.gz") as cuts, tarfile.open(out / f"{shard}.features.tar") as tar:
+        for line in cuts:
+            cut, names = json.loads(line), (tar.next(), tar.next())
+            assert [one.name for one in names if one] == [f"{cut['id']}.npy", f"{cut['id']}.json"]
+            mel, features = (tar.extractfile(one) for one in names if one)
+            assert mel is not None
+            assert features is not None
+            values = np.load(io.BytesIO(mel.read()), allow_pickle=False)
+            described = json.loads(features.read())
+            assert (described["num_frames"], described["num_features"]) == values.shape
+            yield cut["custom"], values
+        assert tar.next() is None
+
+
 READERS: dict[str, Callable[[Path, str], Iterator[tuple[Row, np.ndarray]]]] = {
     "npy": read_npy,
     "webdataset": read_webdataset,
     "parquet": read_parquet,
+    "lhotse": read_lhotse,
 }
 
 
@@ -82,6 +102,16 @@ def test_every_row_and_mel_is_that_of_the_dataset(dataset: Dataset, tmp_path: Pa
     state = json.loads((tmp_path / "export.json").read_bytes())
     assert state["contract"] == dataset.info.contract.model_dump(mode="json")
     assert state["shards"].keys() == {shard.name for shard in dataset.info.shards}
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_an_export_whose_files_are_gone_is_completed(dataset: Dataset, tmp_path: Path, format_: str) -> None:
+    export_dataset(dataset, out=tmp_path, format_=format_)
+    whole = content(tmp_path)
+    for path in sorted(tmp_path.glob(f"{dataset.info.shards[0].name}*")):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        assert export_dataset(dataset, out=tmp_path, format_=format_) == 1
+        assert content(tmp_path) == whole
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -217,7 +247,7 @@ def test_an_export_in_another_format_and_a_damaged_one_are_refused(dataset: Data
     (tmp_path / "export.json").write_text("[" * 100_000)
     with pytest.raises(UserError, match=r"export\.json: not that of an export"):
         export_dataset(dataset, out=tmp_path, format_="webdataset")
-    with pytest.raises(UserError, match="unknown format 'zip'; expected one of npy, webdataset, parquet, wav"):
+    with pytest.raises(UserError, match="unknown format 'zip'; expected one of npy, webdataset, parquet, lhotse, wav"):
         export_dataset(dataset, out=tmp_path, format_="zip")
 
 
@@ -303,3 +333,29 @@ def test_the_command_says_how_many_shards_it_exported(dataset: Dataset, tmp_path
         ended = builds.run(*words)
         assert ended.returncode == 0, ended.stderr
         assert ended.stdout == f"{tmp_path}: {count} of {len(dataset.info.shards)} shards exported now, as npy\n"
+
+
+@pytest.mark.soak
+@pytest.mark.torch
+@pytest.mark.parametrize("features", ["hifigan-22k", "vocos-24k"])
+def test_lhotse_reads_its_cuts_and_their_mels(features: str, tmp_path: Path) -> None:
+    from lhotse import CutSet
+
+    words = [*WORDS, f"features={features}"]
+    dataset = Dataset.open(builds.build(tmp_path / "data", overrides=words))
+    out = tmp_path / "out"
+    export_dataset(dataset, out=out, format_="lhotse")
+    fields = {"cuts": sorted(out.glob("*.jsonl.gz")), "features": sorted(out.glob("*.features.tar"))}
+    found = {cut.id: cut for cut in CutSet.from_shar(fields=fields)}
+    rows = {row["utterance_id"]: row for split in SPLITS for row in dataset.manifest(split).to_pylist()}
+    assert found.keys() == rows.keys()
+    for split in SPLITS:
+        for record in dataset.records(split):
+            cut, row = found[record.utterance_id], rows[record.utterance_id]
+            np.testing.assert_array_equal(cut.load_features(), record.mel)
+            (said,) = cut.supervisions
+            assert (said.text, said.language, said.speaker) == (row["text"], row["language"], row["speaker"])
+            assert cut.custom["token_ids"] == list(record.tokens)
+            assert cut.duration == pytest.approx(row["duration_s"], abs=cut.frame_shift)
+            assert cut.num_frames == record.frames
+            assert cut.sampling_rate == dataset.info.contract.features.sample_rate_hz
