@@ -13,10 +13,11 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from preprocess.record import Preparation
-from preprocess.utterance import Utterance
+from preprocess.utterance import Rejected, Utterance
 
 # An utterance takes milliseconds, or 3 s where the disk fails; a longer one does not end.
 MAX_PREPARATION_S = 300.0
@@ -50,6 +51,18 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:  # a real-time signal
         return f"signal {number}"
+
+
+def answer_or_problem(answer: Callable[[], dict[str, object]]) -> dict[str, object]:
+    """What a function that reads a recording returns, or `problem`: why the recording cannot be read."""
+    try:
+        return answer()
+    except Rejected as error:
+        return {"problem": error.message}
+    except OSError as error:
+        return {"problem": error.strerror or "cannot be read"}
+    except MemoryError:
+        return {"problem": "its decoder needs too much memory"}
 
 
 def main() -> None:

@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from preprocess.utterance import Reason, Rejected
+from shared.records import PCM_FULL_SCALE
 
 CHUNKS_START = 12
 PLAIN_PCM, EXTENSIBLE = 1, 0xFFFE
 # Offset of EXTENSIBLE's subformat, whose first two bytes are the format tag.
 SUBFORMAT = 24
-FULL_SCALE = 32768
 # Sizes in place of one that a program that writes into a pipe does not know: FFmpeg, and SoX, eSpeak and arecord, which
 # round 2 GiB down. No file that is read is as long.
 UNSTATED, UNSTATED_FROM, UNSTATED_TO = 0xFFFF_FFFF, 0x7FFF_EF00, 0x8000_0000
@@ -98,5 +98,5 @@ def _describe_difference(data: bytes, first: dict[bytes, Chunk], *, rate_hz: int
     if start + size > len(data):
         return "a wav that is cut off"
     pcm = np.frombuffer(data, "<i2", stated * channels, start).reshape(stated, channels)
-    is_same = np.allclose((pcm / np.float32(FULL_SCALE)).mean(axis=1), samples, rtol=0, atol=0.5 / FULL_SCALE)
+    is_same = np.allclose((pcm / np.float32(PCM_FULL_SCALE)).mean(axis=1), samples, rtol=0, atol=0.5 / PCM_FULL_SCALE)
     return "" if is_same else "a wav with several data chunks"

@@ -8,6 +8,7 @@ answered by a line of standard output: `scores`, the fields of Opinion, or `prob
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import sys
@@ -15,8 +16,7 @@ import sys
 from preprocess.audio import decode_audio, resample
 from preprocess.audio_file import read_audio_file
 from preprocess.dnsmos import DNSMOS, RATE_HZ
-from preprocess.isolated import limit_memory
-from preprocess.utterance import Rejected
+from preprocess.isolated import answer_or_problem, limit_memory
 from shared.child_process import end_with_parent
 
 
@@ -27,20 +27,14 @@ def main() -> None:
     networks = DNSMOS()
     limit_memory()
     for line in sys.stdin:
-        print(json.dumps(answer(**json.loads(line), networks=networks)), flush=True)
+        asked = json.loads(line)
+        print(json.dumps(answer_or_problem(functools.partial(score, networks, **asked))), flush=True)
 
 
-def answer(path: str, *, max_duration_s: float, networks: DNSMOS) -> dict[str, object]:
-    """The answer for one recording."""
-    try:
-        decoded = decode_audio(read_audio_file(path), max_duration_s=max_duration_s)
-        return {"scores": networks(resample(decoded, rate_hz=RATE_HZ).samples)._asdict()}
-    except Rejected as error:
-        return {"problem": error.message}
-    except OSError as error:
-        return {"problem": error.strerror or "cannot be read"}
-    except MemoryError:
-        return {"problem": "its decoder needs too much memory"}
+def score(networks: DNSMOS, *, path: str, max_duration_s: float) -> dict[str, object]:
+    """The answer for one recording; raises Rejected or OSError if it cannot be read."""
+    decoded = decode_audio(read_audio_file(path), max_duration_s=max_duration_s)
+    return {"scores": networks(resample(decoded, rate_hz=RATE_HZ).samples)._asdict()}
 
 
 if __name__ == "__main__":

@@ -14,10 +14,9 @@ import sys
 from pathlib import Path
 
 from preprocess.clip_division import ClipLengths, divide
-from preprocess.isolated import limit_memory
+from preprocess.isolated import answer_or_problem, limit_memory
 from preprocess.sound_blocks import read_blocks
 from preprocess.speech_activity import RATE_HZ, find_speech, measure_activity
-from preprocess.utterance import Rejected
 from shared.child_process import end_with_parent
 
 
@@ -28,19 +27,13 @@ def main() -> None:
     end_with_parent()
     asked = json.load(sys.stdin)
     limit_memory()
-    json.dump(find_parts(Path(asked["path"]), lengths=ClipLengths(**asked["lengths"])), sys.stdout)
+    path, lengths = Path(asked["path"]), ClipLengths(**asked["lengths"])
+    json.dump(answer_or_problem(lambda: find_parts(path, lengths=lengths)), sys.stdout)
 
 
 def find_parts(path: Path, *, lengths: ClipLengths) -> dict[str, object]:
-    """The answer for one recording."""
-    try:
-        activity = measure_activity(read_blocks(path, rate_hz=RATE_HZ))
-    except Rejected as error:
-        return {"problem": error.message}
-    except OSError as error:
-        return {"problem": error.strerror or "cannot be read"}
-    except MemoryError:
-        return {"problem": "its decoder needs too much memory"}
+    """The answer for one recording; raises Rejected or OSError if it cannot be read."""
+    activity = measure_activity(read_blocks(path, rate_hz=RATE_HZ))
     division = divide(find_speech(activity), lengths=lengths, duration_s=activity.duration_s)
     return {"duration_s": activity.duration_s, **division._asdict()}
 

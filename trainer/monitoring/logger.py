@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from shared.errors import UserError
 from shared.files import write_bytes
+from shared.records import PCM_FULL_SCALE
 from trainer.monitoring.compilation import CompilationLogger
 from trainer.monitoring.plots import alignment_image, mel_comparison_image
 from trainer.monitoring.samples import Samples
@@ -98,7 +99,7 @@ class RunLogger:
     def log_audio(self, name: str, *, step: int, samples: np.ndarray, rate_hz: int) -> None:
         """Log a sound [S] int16."""
         with _translate_disk_errors(self._events), self._writer.as_default(step=step):
-            tf.summary.audio(name, samples[None, :, None] / np.float32(32768.0), rate_hz)
+            tf.summary.audio(name, samples[None, :, None] / np.float32(PCM_FULL_SCALE), rate_hz)
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shared.features import FeatureSpec
+from shared.records import PCM_FULL_SCALE
 from trainer.config.synthesis_eval_config import SynthesisEvalConfig
 from trainer.evaluation.cepstra import align_mels
 from trainer.evaluation.dtw import dtw_distance_db
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from trainer.evaluation.text_errors import TextErrors
 
 MAX_MOVE = 2  # tokens by which attention may advance in one decoder step
-FULL_SCALE = 32768.0  # of the samples' int16
 
 # listeners and pitch need packages of the extra `evaluation`, so they are imported where they are asked for
 
@@ -74,7 +74,7 @@ class SynthesisMeasures:
         from trainer.evaluation.text_errors import text_errors
 
         def errors(name: str, sound: np.ndarray, *, said: str) -> TextErrors:
-            heard = listener.transcribe(sound / FULL_SCALE, rate_hz=rate_hz, language=languages[name])
+            heard = listener.transcribe(sound / PCM_FULL_SCALE, rate_hz=rate_hz, language=languages[name])
             return text_errors(heard, said=said)
 
         known = [one for one in samples if listener.hears(languages[one.utterance_id])]
@@ -100,7 +100,7 @@ def _pitch_metrics(samples: list[Sample], *, spec: FeatureSpec) -> dict[str, flo
             continue
         contours = (
             pitch_contour(
-                sound / FULL_SCALE, rate_hz=spec.sample_rate_hz, hop_samples=spec.hop_samples, frames=len(mel)
+                sound / PCM_FULL_SCALE, rate_hz=spec.sample_rate_hz, hop_samples=spec.hop_samples, frames=len(mel)
             )
             for sound, mel in ((one.spoken_sound, one.spoken), (one.target_sound, one.target))
         )
