@@ -2,7 +2,7 @@
 
 Source: Reddy, Gopal, Cutler, "DNSMOS P.835: A Non-Intrusive Perceptual Objective Speech Quality Metric to Evaluate
 Noise Suppressors" (ICASSP 2022), and for P.808 their DNSMOS of 2021; the networks are in Microsoft's package speechmos
-(MIT), which need not be imported. They hear windows of 9.01 s; a shorter recording is repeated until it fills one.
+(MIT), which need not be imported. They hear windows of 9.01 s; a shorter recording is doubled until it fills one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RATE_HZ = 16_000
 WINDOW_S = 9.01  # of what the networks hear at once; a window begins at each second
 WINDOW_SAMPLES = 144_160
 
-# The mel that the network of P.808 hears. It ends 10 ms before its window does; silence is behind both ends of it.
+# The mel that the network of P.808 hears, and nothing else reads. Its padding is of zeros, and its floor one of power.
 _MEL = FeatureSpec(
     name="dnsmos-p808",
     sample_rate_hz=RATE_HZ,
@@ -63,10 +63,8 @@ class DNSMOS:
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        folder = _weights_folder() / "dnsmos_models"
         self._p835, self._p808 = (
-            onnxruntime.InferenceSession(folder / name, options, providers=["CPUExecutionProvider"])
-            for name in ("sig_bak_ovr.onnx", "model_v8.onnx")
+            onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]) for path in _weights()
         )
 
     def __call__(self, samples: np.ndarray) -> Opinion:
@@ -90,14 +88,15 @@ class DNSMOS:
 
 def check_dnsmos() -> None:
     """Raise UserError unless the networks and their runtime are installed."""
-    if any(importlib.util.find_spec(name) is None for name in ("speechmos", "onnxruntime")):
+    if importlib.util.find_spec("onnxruntime") is None or not all(path.is_file() for path in _weights()):
         raise UserError("DNSMOS needs speechmos and onnxruntime, which are not installed: pip install 'myxtts[dnsmos]'")
 
 
 def p808_mel(samples: np.ndarray) -> np.ndarray:
     """The mel that the network of P.808 hears, [F, 120] float32: decibels below the loudest value, (dB + 40) / 40.
 
-    Equal to librosa's `melspectrogram` and `power_to_db` with their defaults.
+    Equal to librosa's `melspectrogram` with frames of 321 samples, a hop of 160 and 120 bands, and its `power_to_db`
+    relative to the largest value.
 
     Args:
         samples: [S] float32.
@@ -128,8 +127,8 @@ def _answer(network: Any, heard: np.ndarray) -> np.ndarray:
     return np.asarray(network.run(None, {"input_1": heard[np.newaxis]})[0][0])
 
 
-def _weights_folder() -> Path:
+def _weights() -> list[Path]:
+    """The files of the networks of P.835 and P.808 in the package speechmos."""
     spec = importlib.util.find_spec("speechmos")
-    if spec is None or not spec.submodule_search_locations:
-        raise ModuleNotFoundError("speechmos")
-    return Path(spec.submodule_search_locations[0])
+    places = (spec.submodule_search_locations if spec else None) or ["speechmos"]
+    return [Path(places[0]) / "dnsmos_models" / name for name in ("sig_bak_ovr.onnx", "model_v8.onnx")]

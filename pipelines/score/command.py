@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,9 @@ from shared.config import load_config
 from shared.messages import counted
 
 if TYPE_CHECKING:
+    from pipelines.config import BuildConfig
     from pipelines.score.score import Scored
+    from pipelines.tables.csv_table import CsvTable
 
 ID = "utterance_id"
 COLUMNS = ("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808")
@@ -37,20 +40,15 @@ def score(config: Path, overrides: tuple[str, ...], out: Path, workers: int | No
     from pipelines.config import BuildConfig
 
     build_config = load_config(config, of=BuildConfig, overrides=overrides)
-    from pipelines.score.score import list_utterances
-    from pipelines.score.score import score as score_recordings
     from pipelines.tables.csv_table import CsvTable
     from preprocess.dnsmos import check_dnsmos
 
     check_dnsmos()
     table = CsvTable(out, columns=(ID, *COLUMNS), key=ID)
-    count = sum(1 for _ in list_utterances(build_config, known=table.keys))
-    new = list_utterances(build_config, known=table.keys)
-    done = score_recordings(new, max_duration_s=build_config.decode_limit_s, workers=workers)
     scored, problems = 0, 0
     try:
-        with contextlib.closing(done):
-            for one in _with_progress(done, count=count):
+        with contextlib.closing(_scored(build_config, table=table, workers=workers)) as found:
+            for one in found:
                 if one.problem:
                     click.echo(f"{one.utterance.audio_path}: {one.problem}", err=True)
                     problems += 1
@@ -58,7 +56,7 @@ def score(config: Path, overrides: tuple[str, ...], out: Path, workers: int | No
                     table.add([{ID: one.utterance.id} | _cells(one.scores)])
                     scored += 1
     except KeyboardInterrupt:
-        click.echo(f"interrupted: {out} has {scored:,} of {counted(count, 'recording')}; the same command continues")
+        click.echo(f"interrupted: {counted(scored, 'recording')} scored now; the same command continues")
         sys.exit(128 + signal.SIGINT)
     click.echo(f"{out}: {counted(scored, 'recording')} scored, {problems:,} that cannot be read")
     if table.keys:
@@ -71,14 +69,28 @@ def _cells(scores: Mapping[str, float]) -> dict[str, str]:
     return {name: f"{scores[name.removeprefix('dnsmos_')]:.3f}" for name in COLUMNS}
 
 
-def _with_progress(done: Iterator[Scored], *, count: int) -> Iterator[Scored]:
+def _scored(config: BuildConfig, *, table: CsvTable, workers: int | None) -> Generator[Scored]:
+    """Score what the table has not, and show how far that is."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from pipelines.score.score import list_elements
+    from pipelines.score.score import score as score_recordings
+    from preprocess.utterance import Utterance
+
+    new, bad_rows = 0, 0
+    for element in list_elements(config):
+        new += isinstance(element, Utterance) and element.id not in table.keys
+        bad_rows += not isinstance(element, Utterance)
+    if bad_rows:
+        click.echo(f"left out: {counted(bad_rows, 'row')} of the metadata, which a build rejects", err=True)
+    utterances = (one for one in list_elements(config) if isinstance(one, Utterance) and one.id not in table.keys)
     columns = MofNCompleteColumn(), TextColumn("recordings"), BarColumn(), TextColumn("left"), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar:
-        task = bar.add_task("", total=count)
-        for one in done:
+    bar = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
+    found = score_recordings(utterances, max_duration_s=config.decode_limit_s, workers=workers)
+    with bar, contextlib.closing(found):
+        task = bar.add_task("", total=new)
+        for one in found:
             yield one
             bar.advance(task)
 
@@ -97,6 +109,7 @@ def _show_distribution(path: Path) -> None:
     for name, by_id in tables.items():
         values = np.nanpercentile(list(by_id.values()), _SHOWN_PERCENT)
         click.echo(f"  {name:28}" + "".join(f"{value:8.2f}" for value in values))
-    lowest = np.nanpercentile(list(tables[COLUMNS[0]].values()), _SHOWN_PERCENT[0])
+    lowest = float(np.nanpercentile(list(tables[COLUMNS[0]].values()), _SHOWN_PERCENT[0]))
+    file = json.dumps(str(path.absolute()), ensure_ascii=False)
     click.echo("a source takes the recordings that a bound leaves by its setting")
-    click.echo(f"  scores: {{{COLUMNS[0]}: {{file: {json.dumps(str(path), ensure_ascii=False)}, min: {lowest:.1f}}}}}")
+    click.echo(f"  scores: {{{COLUMNS[0]}: {{file: {file}, min: {math.floor(lowest * 100) / 100:.2f}}}}}")

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-import collections
 import concurrent.futures
 import contextlib
 import json
 import os
+import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Container, Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from pipelines.config import BuildConfig
 from preprocess.corpora import read_corpus
 from preprocess.isolated import ONE_THREAD, signal_name
-from preprocess.utterance import Utterance
+from preprocess.utterance import Rejection, Utterance
 
 MAX_RECORDING_S = 300.0  # of work; a longer one does not end
+_HUNG = "took too long, and was given up"
 PROCESS = "pipelines.score.process"
 # What a source takes by these is not known before its recordings have scores.
-_UNSELECTED: dict[str, object] = {"scores": {}, "max_utterances": None, "official_splits": False}
+_UNSELECTED: dict[str, object] = {"scores": {}, "max_utterances": None}
 
 
 class Scored(NamedTuple):
@@ -32,8 +33,8 @@ class Scored(NamedTuple):
     problem: str = ""  # why the recording has no scores; empty if it has
 
 
-def list_utterances(config: BuildConfig, *, known: Container[str]) -> Iterator[Utterance]:
-    """Yield the utterances of all sources that are not known, each id once.
+def list_elements(config: BuildConfig) -> Iterator[Utterance | Rejection]:
+    """Yield the utterances of all sources, each id once, and the rejections of their other rows.
 
     A source's `scores` and `max_utterances` leave none out here.
 
@@ -43,97 +44,148 @@ def list_utterances(config: BuildConfig, *, known: Container[str]) -> Iterator[U
     seen = set[str]()
     for name, source in config.sources.items():
         for element in read_corpus(source.model_copy(update=_UNSELECTED), name=name):
-            if isinstance(element, Utterance) and element.id not in known and element.id not in seen:
+            if isinstance(element, Rejection):
+                yield element
+            elif element.id not in seen:
                 seen.add(element.id)
                 yield element
 
 
 def score(utterances: Iterable[Utterance], *, max_duration_s: float, workers: int | None = None) -> Generator[Scored]:
-    """Score the recording of each utterance; yield in their order.
+    """Score the recording of each utterance; yield each when it is done.
 
     Args:
         max_duration_s: of a recording; a longer one is not decoded.
         workers: processes at a time; None: one for each core.
+
+    Raises:
+        RuntimeError: a process could not be started.
     """
     count = workers or os.cpu_count() or 1
-    with contextlib.ExitStack() as stack:
-        processes = [stack.enter_context(ScoringProcess(max_duration_s=max_duration_s)) for _ in range(count)]
-        idle = collections.deque(processes)
-        pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(count))
+    idle: queue.SimpleQueue[ScoringProcess] = queue.SimpleQueue()
+    processes = [ScoringProcess(max_duration_s=max_duration_s) for _ in range(count)]
+    for process in processes:
+        idle.put(process)
 
-        def score_one(utterance: Utterance) -> Scored:
-            process = idle.popleft()
-            try:
-                return process.score(utterance)
-            finally:
-                idle.append(process)
-
-        waiting = collections.deque[concurrent.futures.Future[Scored]]()
+    def score_one(utterance: Utterance) -> Scored:
+        process = idle.get()
         try:
-            for utterance in utterances:
-                waiting.append(pool.submit(score_one, utterance))
-                if len(waiting) > 2 * count:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            return process.score(utterance)
         finally:
-            for future in waiting:
-                future.cancel()
-            for process in processes if waiting else ():
-                process.kill()
+            idle.put(process)
+
+    with concurrent.futures.ThreadPoolExecutor(count) as pool, contextlib.ExitStack() as stack:
+        for process in processes:
+            stack.callback(process.close)  # also ends the work that an interrupt leaves behind
+        running = set[concurrent.futures.Future[Scored]]()
+        for utterance in utterances:
+            running.add(pool.submit(score_one, utterance))
+            if len(running) > 2 * count:
+                done, running = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        yield from (future.result() for future in concurrent.futures.as_completed(running))
 
 
 class ScoringProcess:
-    """A process that scores one recording at a time, started when it is needed; a context manager, which ends it."""
+    """A process that scores one recording at a time, and is started when one is needed."""
 
     def __init__(self, *, max_duration_s: float):
         self._max_duration_s = max_duration_s
+        self._lock, self._is_closed = threading.Lock(), False
         self._process: subprocess.Popen[str] | None = None
 
-    def __enter__(self) -> ScoringProcess:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-
-    def kill(self) -> None:
-        """Kill the process, also while another thread waits for its answer."""
-        if self._process is not None:
-            self._process.kill()
+    def close(self) -> None:
+        """End the process, also while another thread waits for its answer, and start no other one."""
+        with self._lock:
+            self._is_closed = True
+            if self._process is not None:
+                self._process.kill()
 
     def score(self, utterance: Utterance) -> Scored:
-        """Score one recording, which may crash its decoder or never end; the next one has a new process then."""
-        if self._process is None:
-            words = [sys.executable, "-P", "-m", PROCESS]
-            self._process = subprocess.Popen(
-                words, env=os.environ | ONE_THREAD, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-        process = self._process
-        limit = threading.Timer(MAX_RECORDING_S, process.kill)
-        limit.start()
-        try:
-            line = self._ask(process, path=utterance.audio_path)
-        finally:
-            is_over = not limit.is_alive()
-            limit.cancel()
-        if line:
-            return Scored(utterance, **json.loads(line))
-        self._process = None
-        code = process.wait()
-        if code > 0:
-            raise RuntimeError(f"{utterance.audio_path}: the process that scores it ended with exit code {code}")
-        reason = f"not done within {MAX_RECORDING_S:.0f} s" if is_over else f"ended by {signal_name(-code)}"
-        return Scored(utterance, problem=f"its decoder was {reason}")
+        """Score one recording, which may crash its decoder or never end.
 
-    def _ask(self, process: subprocess.Popen[str], *, path: str) -> str:
-        """The answer of the process; empty if the process ended."""
-        assert process.stdin is not None
+        An older process may end for what an earlier recording did to it: then a new one is asked.
+
+        Raises:
+            RuntimeError: the process ends before it takes a recording.
+        """
+        is_new = self._process is None
+        scored = self._score_once(utterance)
+        has_ended = self._process is None
+        return self._score_once(utterance) if has_ended and not is_new and scored.problem != _HUNG else scored
+
+    def _score_once(self, utterance: Utterance) -> Scored:
+        process = self._started()
+        if process is None:
+            return Scored(utterance, problem="interrupted")
+        is_over = threading.Event()
+
+        def end() -> None:
+            is_over.set()
+            process.kill()
+
+        limit = threading.Timer(MAX_RECORDING_S, end)
+        limit.start()
+        line = _ask(process, path=utterance.audio_path, max_duration_s=self._max_duration_s)
+        limit.cancel()
+        if line and not is_over.is_set():
+            return Scored(utterance, **json.loads(line))
+        code = self._ended(process)
+        if is_over.is_set():
+            return Scored(utterance, problem=_HUNG)
+        how = f"by {signal_name(-code)}" if code < 0 else f"with exit code {code}"
+        return Scored(utterance, problem=f"the process that scored it ended {how}")
+
+    def _started(self) -> subprocess.Popen[str] | None:
+        """A process that waits for a recording; None after `close`."""
+        with self._lock:
+            if self._process is not None and self._process.poll() is not None:  # ended between two recordings
+                _reap(self._process)
+                self._process = None
+            if self._is_closed or self._process is not None:
+                return None if self._is_closed else self._process
+            process = self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", PROCESS],
+                env=os.environ | ONE_THREAD,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,  # Ctrl-C is for this process, which ends that one
+            )
         assert process.stdout is not None
-        try:
-            process.stdin.write(f"{json.dumps({'path': path, 'max_duration_s': self._max_duration_s})}\n")
-            process.stdin.flush()
-        except BrokenPipeError:
-            return ""
+        if not process.stdout.readline():
+            code = self._ended(process)
+            if not self._is_closed:
+                raise RuntimeError(f"{PROCESS} ended with exit code {code} before it took a recording")
+            return None
+        return process
+
+    def _ended(self, process: subprocess.Popen[str]) -> int:
+        """The exit code of a process that has ended, or soon will."""
+        with self._lock:
+            self._process = None
+        return _reap(process)
+
+
+def _ask(process: subprocess.Popen[str], *, path: str, max_duration_s: float) -> str:
+    """The answer of a process; empty if the process ended."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(f"{json.dumps({'path': path, 'max_duration_s': max_duration_s})}\n")
+        process.stdin.flush()
         return process.stdout.readline()
+    except BrokenPipeError:
+        return ""
+
+
+def _reap(process: subprocess.Popen[str]) -> int:
+    """The exit code of a process whose pipes are of no more use; one that does not end is killed."""
+    for pipe in filter(None, (process.stdin, process.stdout)):
+        with contextlib.suppress(BrokenPipeError):
+            pipe.close()
+    try:
+        return process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()

@@ -16,9 +16,10 @@ Column = Annotated[str, pydantic.BeforeValidator(lambda value: str(value) if typ
 class ScoreBounds(Config):
     """A table with a score of each utterance, and the bounds of the utterances that are taken."""
 
-    file: Path  # .csv, .tsv, .jsonl, each also as .gz, or .parquet, with a header and a row for each utterance
-    id: Column = "utterance_id"  # column of the ids, with or without the source's name before them
-    column: Column | None = None  # column of the scores; null: the name under which the bounds stand
+    # .parquet, .jsonl or .ndjson; other names are those of CSV with a header, .tsv of tabs; text also as .gz
+    file: Path
+    id: str = "utterance_id"  # column of the ids, with or without the source's name before them
+    column: str | None = None  # column of the scores; null: the name under which the bounds stand
     min: float | None = None  # lowest score that is taken
     max: float | None = None  # highest score that is taken
 

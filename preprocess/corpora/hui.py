@@ -11,14 +11,14 @@ Language: German unless configured. Speaker: the folder above the book.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from preprocess.corpora.folders import find_files
-from preprocess.corpora.metadata import check_fields, parse_csv_line, parse_lines
-from preprocess.corpora.source import SourceConfig, audio_path, make_utterance
-from preprocess.utterance import Rejection, Utterance
+from preprocess.corpora.rows import cell_text, read_separated
+from preprocess.corpora.source import SourceConfig, audio_path, make_utterance, row_rejection
+from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 
 
 class HUI(SourceConfig):
@@ -27,22 +27,27 @@ class HUI(SourceConfig):
     reader: Literal["hui"]
 
     def utterances(self, *, name: str) -> Iterator[Utterance | Rejection]:
-        for path in find_files(self.root, "*/*/metadata.csv", "*/metadata.csv", name=name, reader=self.reader):
-            yield from self._rows(path, name=name)
-
-    def _rows(self, path: Path, *, name: str) -> Iterator[Utterance | Rejection]:
-        book, speaker = path.absolute().parent.name, path.absolute().parents[1].name
         language = self.required_language(name=name, inferred="German")
+        for path in find_files(self.root, "*/*/metadata.csv", "*/metadata.csv", name=name, reader=self.reader):
+            for row in read_separated(path, separator="|", is_quoted=True, required=None):
+                try:
+                    if isinstance(row.cells, Rejected):
+                        raise row.cells
+                    yield self._utterance(row.cells, book=path.parent, name=name, language=language)
+                except Rejected as error:
+                    yield row_rejection(
+                        path, root=self.root, name=name, line=row.number, language=language, error=error
+                    )
 
-        def parse(line: str) -> Utterance:
-            clip, text = check_fields(parse_csv_line(line, separator="|"), "|", ("id", "text"))
-            return make_utterance(
-                name,
-                utterance_id=f"{speaker}/{book}/{clip.strip()}",
-                audio_path=audio_path(path.parent, "wavs", f"{clip.strip()}.wav"),
-                text=text,
-                language=language,
-                speaker=self.speaker or speaker,
-            )
-
-        return parse_lines(path, root=self.root, name=name, language=language, parse=parse)
+    def _utterance(self, cells: Mapping[str, Any], *, book: Path, name: str, language: str) -> Utterance:
+        if len(cells) != 2 or not cells["1"].strip():
+            raise Rejected(Reason.BAD_METADATA_ROW, f"{len(cells)} fields; expected id|text")
+        clip, speaker = cells["1"].strip(), book.absolute().parent.name
+        return make_utterance(
+            name,
+            utterance_id=f"{speaker}/{book.name}/{clip}",
+            audio_path=audio_path(book, "wavs", f"{clip}.wav"),
+            text=cell_text(cells, "2"),
+            language=language,
+            speaker=self.speaker or speaker,
+        )

@@ -99,12 +99,7 @@ def parse_lines(
 
 
 def split_fields(line: str, separator: str, *layouts: Sequence[str]) -> list[str]:
-    """Split a line into its fields, which are then checked as by `check_fields`."""
-    return check_fields(line.split(separator), separator, *layouts)
-
-
-def check_fields(fields: list[str], separator: str, *layouts: Sequence[str]) -> list[str]:
-    """Check the number of fields of a line; return the fields.
+    """Split a line into its fields.
 
     Args:
         layouts: lists of field names; the line must have as many fields as one of them.
@@ -112,6 +107,7 @@ def check_fields(fields: list[str], separator: str, *layouts: Sequence[str]) -> 
     Raises:
         Rejected: the number of fields is another one, or the first field is blank.
     """
+    fields = line.split(separator)
     if len(fields) not in map(len, layouts):
         rows = " or ".join(separator.join(names) for names in layouts).replace("\t", "<tab>")
         raise Rejected(Reason.BAD_METADATA_ROW, f"{len(fields)} fields, wanted {rows}")

@@ -37,7 +37,7 @@ def cell_text(cells: Mapping[str, Any], column: str) -> str:
     return str(value)
 
 
-def read_rows(
+def read_table_rows(
     path: Path,
     *,
     required: Sequence[str],

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from preprocess.corpora.columns import ScoreBounds
-from preprocess.corpora.rows import TableRow, cell_text, read_rows
+from preprocess.corpora.rows import TableRow, cell_text, read_table_rows
 from preprocess.corpora.source import shown
 from preprocess.utterance import Reason, Rejected
 from shared.errors import UserError
+
+_PRECISION = 1e-6  # relative: a table may hold float32, in which 3.1 is 3.0999999
 
 
 class Scores(NamedTuple):
@@ -20,20 +22,24 @@ class Scores(NamedTuple):
     bounds: ScoreBounds
     by_id: Mapping[str, float]  # NaN where the table has no number
 
-    def refusal(self, utterance_id: str, *, source: str) -> str:
-        """Why an utterance is not taken; empty if it is.
+    def score(self, utterance_id: str, *, source: str) -> float | None:
+        """The score of an utterance, NaN where its cell is empty; None if the table has no row of it.
 
         Args:
             source: the name of the source, with which the ids of the table may begin.
         """
-        score = self.by_id.get(utterance_id, self.by_id.get(utterance_id.removeprefix(f"{source}/"), math.nan))
+        score = self.by_id.get(utterance_id)
+        return self.by_id.get(utterance_id.removeprefix(f"{source}/")) if score is None else score
+
+    def refusal(self, score: float | None) -> str:
+        """Why an utterance with this score is not taken; empty if it is."""
         low, high = self.bounds.min, self.bounds.max
-        if math.isnan(score):
+        if score is None or math.isnan(score):
             return f"no {self.name} in {self.bounds.file}"
-        if low is not None and score < low:
-            return f"{self.name} {score:g} is below {low:g}"
-        if high is not None and score > high:
-            return f"{self.name} {score:g} is above {high:g}"
+        if low is not None and score < low and not math.isclose(score, low, rel_tol=_PRECISION):
+            return f"{self.name} {score:.6g} is below {low:.6g}"
+        if high is not None and score > high and not math.isclose(score, high, rel_tol=_PRECISION):
+            return f"{self.name} {score:.6g} is above {high:.6g}"
         return ""
 
 
@@ -47,7 +53,7 @@ def read_scores(name: str, bounds: ScoreBounds) -> Scores:
         UserError: the table cannot be read, a column is missing, a score is not a number, or an utterance has two rows.
     """
     column, by_id = bounds.column or name, dict[str, float]()
-    for row in read_rows(bounds.file, required=[bounds.id, column]):
+    for row in read_table_rows(bounds.file, required=[bounds.id, column]):
         try:
             utterance_id, score = _score(row, id_=bounds.id, column=column)
         except Rejected as error:
@@ -64,20 +70,23 @@ def _score(row: TableRow, *, id_: str, column: str) -> tuple[str, float]:
     """The id and the score of a row; NaN for an empty cell.
 
     Raises:
-        Rejected: the row cannot be read, has no id, or its score is not a number.
+        Rejected: the row cannot be read, has no id, has not the column, or its score is not a number.
     """
     if isinstance(row.cells, Rejected):
         raise row.cells
-    return cell_text(row.cells, id_).strip(), _number(row.cells.get(column), column=column)
+    if column not in row.cells:
+        raise Rejected(Reason.BAD_METADATA_ROW, f"no {column!r}; expected a number, or nothing")
+    return cell_text(row.cells, id_), _number(row.cells[column], column=column)
 
 
 def _number(cell: Any, *, column: str) -> float:
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return math.nan
     try:
-        if isinstance(cell, bool) or "_" in str(cell):
-            raise ValueError
-        return float(cell)
-    except (TypeError, ValueError, OverflowError) as error:
+        number = math.inf if isinstance(cell, bool) or "_" in str(cell) else float(cell)
+    except (TypeError, ValueError, OverflowError):
+        number = math.inf
+    if math.isinf(number):
         message = f"its {column} is {shown(str(cell))}; expected a number, or nothing"
-        raise Rejected(Reason.BAD_METADATA_ROW, message) from error
+        raise Rejected(Reason.BAD_METADATA_ROW, message)
+    return number

@@ -91,13 +91,22 @@ def _listed(elements: Iterator[Utterance | Rejection], lists: Sequence[IdList]) 
 def _scored(
     elements: Iterator[Utterance | Rejection], tables: Sequence[Scores], *, name: str
 ) -> Iterator[Utterance | Rejection]:
+    found, asked = [False] * len(tables), ""
     for element in elements:
-        if isinstance(element, Utterance):
-            refusals = (scores.refusal(element.id, source=name) for scores in tables)
-            message = next(filter(None, refusals), "")
-            yield _not_selected(element, message) if message else element
-        else:
+        if isinstance(element, Rejection):
             yield element
+            continue
+        scores = [table.score(element.id, source=name) for table in tables]
+        found = [known or score is not None for known, score in zip(found, scores, strict=True)]
+        refusals = (table.refusal(score) for table, score in zip(tables, scores, strict=True))
+        message, asked = next(filter(None, refusals), ""), element.id
+        yield _not_selected(element, message) if message else element
+    for table, is_found in zip(tables, found, strict=True):
+        if asked and not is_found:
+            raise UserError(
+                f"{table.bounds.file}: no utterance of the source {name} is in its column {table.bounds.id}; expected "
+                f"ids such as {asked}"
+            )
 
 
 def _first_by_hash(elements: Iterator[Utterance | Rejection], *, count: int) -> Iterator[Utterance | Rejection]:

@@ -25,7 +25,7 @@ import pydantic
 
 from preprocess.corpora.columns import Column
 from preprocess.corpora.official_splits import split_of_cell
-from preprocess.corpora.rows import TableRow, cell_text, read_rows
+from preprocess.corpora.rows import TableRow, cell_text, read_table_rows
 from preprocess.corpora.source import (
     SourceConfig,
     audio_path,
@@ -89,7 +89,7 @@ class Table(SourceConfig):
 
     def _rows(self, path: Path) -> Iterator[TableRow]:
         required = list(dict.fromkeys(self.columns.model_dump(exclude_none=True).values()))
-        return read_rows(
+        return read_table_rows(
             path, required=required, separator=self.separator, is_quoted=self.quoted, has_header=self.header
         )
 

@@ -114,7 +114,7 @@ NASTY = [
 ]
 
 
-@pytest.mark.parametrize("reader", sorted({*ROWS} - {"table"}))  # a record of a table can have many lines
+@pytest.mark.parametrize("reader", sorted({*ROWS} - {"hui", "table"}))  # a record of CSV can have many lines
 def test_each_row_that_is_not_blank_is_an_utterance_or_a_rejection(reader: str, write: Write, read: Any) -> None:
     pick = random.Random(0)
     lines = [b"".join(pick.choices(NASTY, k=pick.randint(1, 12))) for _ in range(2000)]

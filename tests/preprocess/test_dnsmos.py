@@ -81,8 +81,12 @@ def test_the_mel_is_librosas() -> None:
     np.testing.assert_allclose(p808_mel(speech), expected.T, atol=1e-4)
 
 
-def test_silence_has_a_mel() -> None:
-    assert np.isfinite(p808_mel(np.zeros(144_000, np.float32))).all()
+@pytest.mark.parametrize("level", [0.0, 1 / 32768])
+def test_the_mel_of_silence_is_librosas(level: float) -> None:
+    silence = level * np.random.default_rng(0).integers(-1, 2, 144_000).astype(np.float32)
+    power = librosa.feature.melspectrogram(y=silence, sr=RATE_HZ, n_fft=321, hop_length=160, n_mels=120)
+    expected = (librosa.power_to_db(power, ref=np.max) + 40) / 40
+    np.testing.assert_allclose(p808_mel(silence), expected.T, atol=1e-4)
 
 
 @pytest.mark.slow
@@ -101,7 +105,10 @@ def test_the_scores_of_all_and_of_the_background_fall_with_noise(networks: DNSMO
     assert (falls < 0).all()
 
 
-def test_without_the_packages_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dnsmos.importlib.util, "find_spec", lambda name: None)
+@pytest.mark.parametrize("missing", ["onnxruntime", "speechmos"])
+def test_without_the_packages_there_is_one_line(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_dnsmos()
+    find = dnsmos.importlib.util.find_spec
+    monkeypatch.setattr(dnsmos.importlib.util, "find_spec", lambda name: None if name == missing else find(name))
     with pytest.raises(UserError, match=r"pip install 'myxtts\[dnsmos\]'"):
         check_dnsmos()

@@ -41,7 +41,7 @@ def test_utterances_within_the_bounds_are_taken_and_the_others_told_why_not(tabl
     assert [one.id for one in found if isinstance(one, Utterance)] == ["x/0", "x/1"]
     refused = [one for one in found if not isinstance(one, Utterance)]
     assert {one.reason for one in refused} == {Reason.NOT_SELECTED}
-    absent = f"no utmos in {table}"
+    absent = f"no utmos in {table}"  # an empty cell, and no row
     assert {one.id: one.message for one in refused} == {
         "x/2": "utmos 3.19 is below 3.2",
         "x/3": absent,
@@ -49,11 +49,34 @@ def test_utterances_within_the_bounds_are_taken_and_the_others_told_why_not(tabl
     }
 
 
+def test_a_misspelt_column_of_json_lines_is_one_line(write: Any, read: Any) -> None:
+    root = write({"metadata.csv": METADATA, "s.jsonl": '{"utterance_id": "0", "utmos": 3}\n'})
+    with pytest.raises(UserError, match=r"s\.jsonl, row 1: no 'utmoss'; expected a number, or nothing"):
+        read(root, reader="ljspeech", language="en", scores={"utmoss": {"file": root / "s.jsonl", "min": 1}})
+
+
+def test_a_score_of_half_the_precision_reaches_its_bound(write: Any, read: Any) -> None:
+    root = write({"metadata.csv": METADATA})
+    scores = pa.table({"utterance_id": list("01234"), "utmos": pa.array([3.1, 3.09, 0.3, 0.31, 3.1], pa.float32())})
+    pq.write_table(scores, root / "s.parquet")
+    for bound, taken in (({"min": 3.1}, "04"), ({"max": 0.3}, "2")):
+        found = read(root, reader="ljspeech", language="en", scores={"utmos": {"file": root / "s.parquet", **bound}})
+        assert [one.id for one in found if isinstance(one, Utterance)] == [f"x/{number}" for number in taken]
+
+
+def test_ids_are_those_of_the_corpus_with_their_commas_and_spaces(write: Any, read: Any) -> None:
+    rows = 'clip,t\n"a, b.wav",text\n" c .wav",text\nd.wav,text\n'
+    root = write({"t.csv": rows, "s.csv": b'\xef\xbb\xbfutterance_id,utmos\r\n"a, b",4\r\n" c ",4\r\nx/d,4\r\n'})
+    columns, bounds = {"audio": "clip", "text": "t"}, {"utmos": {"file": root / "s.csv", "min": 3}}
+    found = read(root, reader="table", file="t.csv", columns=columns, language="en", scores=bounds)
+    assert [one.id for one in found if isinstance(one, Utterance)] == ["x/a, b", "x/ c ", "x/d"]
+
+
 def test_every_table_bounds_and_ids_need_no_source(write: Any, read: Any) -> None:
     root = write({"metadata.csv": METADATA, "a.csv": "id,wer\n0,0.1\n1,0.3\n2,1e9\n", "b.csv": "1,2\n0,7\n1,7\n2,7\n"})
     bounds = {
         "wer": {"file": root / "a.csv", "id": "id", "max": 0.3},
-        "rating": {"file": root / "b.csv", "id": 1, "column": 2, "min": 7, "max": 7},
+        "rating": {"file": root / "b.csv", "id": "1", "column": "2", "min": 7, "max": 7},
     }
     found = read(root, reader="ljspeech", language="en", scores=bounds, max_utterances=2)
     assert [one.id for one in found if isinstance(one, Utterance)] == ["x/0", "x/1"]
@@ -65,6 +88,8 @@ def test_every_table_bounds_and_ids_need_no_source(write: Any, read: Any) -> Non
     [
         ("utterance_id,utmos\n0,high\n", r"scores\.csv, row 2: its utmos is 'high'; expected a number, or nothing"),
         ("utterance_id,utmos\n0,1_0\n", r"row 2: its utmos is '1_0'; expected a number, or nothing"),
+        ("utterance_id,utmos\n0,1e999\n", r"row 2: its utmos is '1e999'; expected a number, or nothing"),
+        ("utterance_id,utmos\ny/0,1\n", r"no utterance of the source x is in its column utterance_id; .* as x/4"),
         ("utterance_id,utmos\n0,1\n0,1\n", r"row 3: a second row of '0'; expected one row an utterance"),
         ("utterance_id,utmos\n0,1,2\n", r"row 2: 3 fields, but 2 columns"),
         ("id,utmos\n0,1\n", r"scores\.csv: no column utterance_id in its header; it has id, utmos"),

@@ -1,6 +1,7 @@
 """Search, by trials, for the settings with which a training step takes the most frames per second.
 
-each precision ── the batch in as few parts as fit into memory, then in more parts while that is faster
+each precision ── the batch in as few parts as fit into memory, then in more parts while that is faster, then in the
+               │  number of parts between for which these trials promise the least time
                └─ the same with rematerialisation, if the whole batch does not fit without
 the best of these ── twice the batch while that is faster and fits, if a larger batch is allowed
 """

@@ -10,7 +10,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies
 
-from trainer.tools.step_search import StepSearch, StepSettings, Trial
+from trainer.tools.step_search import MIN_GAIN, StepSearch, StepSettings, Trial
 
 CLIP_FRAMES, CLIPS, EPOCH_CLIPS = 800, 20, 100_000
 PRECISIONS = ("float32", "bfloat16")
@@ -72,7 +72,7 @@ def test_the_fastest_split_is_found_that_fits(machine: Machine, clips: int) -> N
         return
     assert best is not None
     assert best.fits
-    assert best.frames_per_s >= 0.97 * most
+    assert best.frames_per_s >= most / MIN_GAIN * (1 - 1e-9)  # what a less exact precision must gain
     assert best.settings.global_frames == clips * CLIP_FRAMES
 
 
