@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipelines.export.recordings import pcm_wav, processed_wav
+from pipelines.export.recordings import pcm_wav, waveform_of
 from shared.dataset import Contract
 from shared.features import FeatureSpec
 from shared.files import new_file, write_bytes
@@ -88,15 +88,9 @@ def _write_wav(path: Path, utterances: Utterances, contract: Contract) -> None:
     with new_file(path) as rows:
         for index, (columns, record) in enumerate(utterances):
             name = f"{index:06d}.wav"
-            write_bytes(folder / name, _wav_of(record, columns=columns, contract=contract))
+            samples = waveform_of(record, row=columns, contract=contract)
+            write_bytes(folder / name, pcm_wav(samples, rate_hz=contract.features.sample_rate_hz))
             rows.write(_json({"audio": f"{folder.name}/{name}", **_row(columns, record)}) + b"\n")
-
-
-def _wav_of(record: Record, *, columns: dict[str, Any], contract: Contract) -> bytes:
-    """The stored waveform, or the recording, processed once more."""
-    if record.waveform is None:
-        return processed_wav(columns, contract=contract)
-    return pcm_wav(record.waveform, rate_hz=contract.features.sample_rate_hz)
 
 
 def _write_webdataset(path: Path, utterances: Utterances, _: Contract) -> None:

@@ -1,4 +1,4 @@
-"""Reads source recordings again, and repeats the processing from which their mels were computed."""
+"""The samples from which mels were computed: stored ones, or those of the recordings, processed once more."""
 
 from __future__ import annotations
 
@@ -11,21 +11,38 @@ from typing import Any
 import numpy as np
 
 from pipelines.config import MAX_DECODE_S
+from pipelines.tables.load import KEPT
+from pipelines.trace.lookup import rows_with_id
 from preprocess.audio import decode_audio, resample, to_pcm
 from preprocess.audio_file import read_audio_file
 from preprocess.processing import process
 from preprocess.utterance import Rejected
-from shared.dataset import Contract
+from shared.dataset import Contract, Dataset
 from shared.errors import UserError, cwd_hint
+from shared.records import Record
 
 
-def processed_wav(row: Mapping[str, Any], *, contract: Contract) -> bytes:
-    """The recording of a row of the manifest as a wav: 16 bits, one channel, resampled and processed.
+def read_waveform(dataset: Dataset, utterance_id: str) -> np.ndarray:
+    """The samples of an utterance that a dataset holds, [S] int16 at the rate of its mels, resampled and processed.
+
+    Raises:
+        UserError: no record has this id, or the recording cannot be read.
+        ValueError: the record is damaged, or the recording is not the one that the dataset was built from.
+    """
+    record = dataset.record(utterance_id)
+    (row,) = (row for row in rows_with_id(dataset, utterance_id) if row["status"] == KEPT)
+    return waveform_of(record, row=row, contract=dataset.info.contract)
+
+
+def waveform_of(record: Record, *, row: Mapping[str, Any], contract: Contract) -> np.ndarray:
+    """The samples of a record and its row of the manifest, [S] int16, resampled and processed.
 
     Raises:
         UserError: the recording cannot be read.
         ValueError: it is not the one that the dataset was built from.
     """
+    if record.waveform is not None:
+        return record.waveform
     path = row["audio_path"]
     try:
         data = read_audio_file(path)
@@ -35,8 +52,7 @@ def processed_wav(row: Mapping[str, Any], *, contract: Contract) -> bytes:
     except Rejected as error:
         raise UserError(f"the recording of {row['utterance_id']}: {error.message}{cwd_hint(path)}") from error
     rate_hz = contract.features.sample_rate_hz
-    samples = process(resample(decoded, rate_hz=rate_hz), steps=contract.processing).samples
-    return pcm_wav(to_pcm(samples), rate_hz=rate_hz)
+    return to_pcm(process(resample(decoded, rate_hz=rate_hz), steps=contract.processing).samples)
 
 
 def pcm_wav(pcm: np.ndarray, *, rate_hz: int) -> bytes:

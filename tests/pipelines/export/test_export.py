@@ -21,6 +21,7 @@ from datasets import load_dataset
 
 from pipelines.export.export import export_dataset
 from pipelines.export.formats import COLUMNS, FORMATS
+from pipelines.export.recordings import read_waveform
 from preprocess.mel import log_mel
 from shared.dataset import Dataset, ShardInfo
 from shared.errors import UserError
@@ -167,6 +168,16 @@ def test_a_wav_is_the_recording_that_its_mel_was_computed_from(dataset: Dataset,
         samples, rate_hz = soundfile.read(tmp_path / "out" / row["audio"], dtype="int16")
         np.testing.assert_array_equal(samples, soundfile.read(row["audio_path"], dtype="int16")[0])
         assert (rate_hz, soundfile.info(tmp_path / "out" / row["audio"]).subtype) == (22050, "PCM_16")
+
+
+def test_the_samples_of_one_utterance_are_those_of_its_wav(dataset: Dataset, tmp_path: Path) -> None:
+    export_dataset(dataset, out=tmp_path / "out", format_="wav")
+    for line in (tmp_path / "out" / "metadata.jsonl").read_text(encoding="utf-8").splitlines()[::9]:
+        row = json.loads(line)
+        expected, _ = soundfile.read(tmp_path / "out" / row["audio"], dtype="int16")
+        np.testing.assert_array_equal(read_waveform(dataset, row["utterance_id"]), expected)
+    with pytest.raises(UserError, match="no record of 'english/absent'"):
+        read_waveform(dataset, "english/absent")
 
 
 def test_wavs_are_resampled_and_processed_as_for_the_mels(tmp_path: Path) -> None:
