@@ -20,7 +20,7 @@ from shared.errors import UserError
 from shared.features import FeatureSpec, mel_filterbank
 
 RATE_HZ = 16_000
-WINDOW_S = 9.01  # of what the networks hear at once; a window begins at each second
+WINDOW_S = 9.01  # of what the networks hear at once; `_windows` tells where windows begin
 WINDOW_SAMPLES = 144_160
 
 # The mel that the network of P.808 hears, and nothing else reads. Its padding is of zeros, and its floor one of power.

@@ -1,7 +1,7 @@
 """Copies a dataset into a format of other software, shard by shard; an interrupted export continues.
 
 OUT/export.json     the format, the contract and its fingerprint, and a digest of each shard that was exported
-OUT/<shard>.…       one file per shard, see `formats`
+OUT/<shard>.…       the files of each shard, see `formats`
 OUT/metadata.jsonl  of some formats: the rows of all shards
 """
 

@@ -37,6 +37,7 @@ from shared.tables import MANIFEST
 _PLACE = ("shard", "index", "offset_bytes", "length_bytes")
 COLUMNS = [name for name in MANIFEST.names if name not in _PLACE]
 ROWS_AT_ONCE = 64  # in memory, and in a row group
+_CUTS, _FEATURES = ".jsonl.gz", ".features.tar"  # the suffixes of lhotse's files
 
 Utterances = Iterable[tuple[dict[str, Any], Record]]  # a row of the manifest, and its record
 
@@ -46,7 +47,7 @@ class Format(NamedTuple):
 
     suffix: str
     write: Callable[[Path, Utterances, Contract], None]
-    second_suffix: str = ""  # of another file of the shard, which is written first
+    second_suffix: str = ""  # of another file of the shard, which is complete before the first one is
     has_folder: bool = False  # beside the file, of the same name
     has_table: bool = False  # the rows of all shards in one file
     has_mels: bool = True
@@ -102,7 +103,7 @@ def _write_webdataset(path: Path, utterances: Utterances, _: Contract) -> None:
 
 
 def _write_lhotse(path: Path, utterances: Utterances, contract: Contract) -> None:
-    mels_path = path.with_name(path.name.removesuffix(FORMATS["lhotse"].suffix) + FORMATS["lhotse"].second_suffix)
+    mels_path = path.with_name(path.name.removesuffix(_CUTS) + _FEATURES)
     with (
         new_file(path) as file,
         gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as cuts,
@@ -183,6 +184,6 @@ FORMATS = {
     "npy": Format(".jsonl", _write_npy, has_folder=True),
     "webdataset": Format(".tar", _write_webdataset),
     "parquet": Format(".parquet", _write_parquet),
-    "lhotse": Format(".jsonl.gz", _write_lhotse, second_suffix=".features.tar"),
+    "lhotse": Format(_CUTS, _write_lhotse, second_suffix=_FEATURES),
     "wav": Format(".jsonl", _write_wav, has_folder=True, has_table=True, has_mels=False),
 }

@@ -76,12 +76,12 @@ def _scored(config: BuildConfig, *, table: CsvTable, workers: int | None) -> Gen
 
     from pipelines.score.score import list_elements
     from pipelines.score.score import score as score_recordings
-    from preprocess.utterance import Utterance
+    from preprocess.utterance import Reason, Rejection, Utterance
 
     new, bad_rows = 0, 0
     for element in list_elements(config):
         new += isinstance(element, Utterance) and element.id not in table.keys
-        bad_rows += not isinstance(element, Utterance)
+        bad_rows += isinstance(element, Rejection) and element.reason != Reason.NOT_SELECTED
     if bad_rows:
         click.echo(f"left out: {counted(bad_rows, 'row')} of the metadata, which a build rejects", err=True)
     utterances = (one for one in list_elements(config) if isinstance(one, Utterance) and one.id not in table.keys)

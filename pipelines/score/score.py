@@ -17,8 +17,10 @@ from pipelines.config import BuildConfig
 from preprocess.corpora import read_corpus
 from preprocess.isolated import ONE_THREAD, signal_name
 from preprocess.utterance import Rejection, Utterance
+from shared.errors import UserError
 
-MAX_RECORDING_S = 300.0  # of work; a longer one does not end
+MAX_WAIT_S = 300.0  # and MAX_WAITS times the longest recording; work that takes longer does not end
+MAX_WAITS = 10.0
 _HUNG = "took too long, and was given up"
 PROCESS = "pipelines.score.process"
 # What a source takes by these is not known before its recordings have scores.
@@ -59,9 +61,9 @@ def score(utterances: Iterable[Utterance], *, max_duration_s: float, workers: in
         workers: processes at a time; None: one for each core.
 
     Raises:
-        RuntimeError: a process could not be started.
+        UserError: a process could not be started.
     """
-    count = workers or os.cpu_count() or 1
+    count = workers or len(os.sched_getaffinity(0))
     idle: queue.SimpleQueue[ScoringProcess] = queue.SimpleQueue()
     processes = [ScoringProcess(max_duration_s=max_duration_s) for _ in range(count)]
     for process in processes:
@@ -74,9 +76,14 @@ def score(utterances: Iterable[Utterance], *, max_duration_s: float, workers: in
         finally:
             idle.put(process)
 
-    with concurrent.futures.ThreadPoolExecutor(count) as pool, contextlib.ExitStack() as stack:
+    with (
+        contextlib.ExitStack() as last,
+        concurrent.futures.ThreadPoolExecutor(count) as pool,
+        contextlib.ExitStack() as first,
+    ):
         for process in processes:
-            stack.callback(process.close)  # also ends the work that an interrupt leaves behind
+            first.callback(process.close)  # also ends the work that an interrupt leaves behind
+            last.callback(process.reap)
         running = set[concurrent.futures.Future[Scored]]()
         for utterance in utterances:
             running.add(pool.submit(score_one, utterance))
@@ -101,13 +108,18 @@ class ScoringProcess:
             if self._process is not None:
                 self._process.kill()
 
+    def reap(self) -> None:
+        """Wait for the end of the process that was closed, and close its pipes."""
+        if self._process is not None:
+            _reap(self._process)
+
     def score(self, utterance: Utterance) -> Scored:
         """Score one recording, which may crash its decoder or never end.
 
         An older process may end for what an earlier recording did to it: then a new one is asked.
 
         Raises:
-            RuntimeError: the process ends before it takes a recording.
+            UserError: the process ends before it takes a recording.
         """
         is_new = self._process is None
         scored = self._score_once(utterance)
@@ -124,17 +136,16 @@ class ScoringProcess:
             is_over.set()
             process.kill()
 
-        limit = threading.Timer(MAX_RECORDING_S, end)
+        limit = threading.Timer(MAX_WAIT_S + MAX_WAITS * self._max_duration_s, end)
         limit.start()
         line = _ask(process, path=utterance.audio_path, max_duration_s=self._max_duration_s)
         limit.cancel()
-        if line and not is_over.is_set():
+        if line.endswith("\n"):
             return Scored(utterance, **json.loads(line))
         code = self._ended(process)
         if is_over.is_set():
             return Scored(utterance, problem=_HUNG)
-        how = f"by {signal_name(-code)}" if code < 0 else f"with exit code {code}"
-        return Scored(utterance, problem=f"the process that scored it ended {how}")
+        return Scored(utterance, problem=f"the process that scored it ended {_how(code)}")
 
     def _started(self) -> subprocess.Popen[str] | None:
         """A process that waits for a recording; None after `close`."""
@@ -156,7 +167,10 @@ class ScoringProcess:
         if not process.stdout.readline():
             code = self._ended(process)
             if not self._is_closed:
-                raise RuntimeError(f"{PROCESS} ended with exit code {code} before it took a recording")
+                raise UserError(
+                    f"{PROCESS}: ended {_how(code)} before it took a recording; expected enough memory for each of "
+                    "the --workers, and the packages that `pip install 'myxtts[dnsmos]'` installs"
+                )
             return None
         return process
 
@@ -165,6 +179,11 @@ class ScoringProcess:
         with self._lock:
             self._process = None
         return _reap(process)
+
+
+def _how(code: int) -> str:
+    """How a process ended, by its exit code."""
+    return f"by {signal_name(-code)}" if code < 0 else f"with exit code {code}"
 
 
 def _ask(process: subprocess.Popen[str], *, path: str, max_duration_s: float) -> str:
@@ -185,7 +204,7 @@ def _reap(process: subprocess.Popen[str]) -> int:
         with contextlib.suppress(BrokenPipeError):
             pipe.close()
     try:
-        return process.wait(timeout=5)
+        return process.wait(timeout=20)
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()

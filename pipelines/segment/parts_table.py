@@ -18,7 +18,7 @@ class PartsTable:
         root: the folder to which the paths of the recordings are relative.
 
     Raises:
-        UserError: the file cannot be read or written, or has other columns.
+        UserError: the file cannot be read or written, or has other columns, or another process adds rows to it.
     """
 
     def __init__(self, path: Path, *, root: Path):

@@ -8,7 +8,9 @@ import fcntl
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from io import FileIO
 from pathlib import Path
+from typing import Literal
 
 from shared.errors import UserError
 from shared.files import flock_file
@@ -27,11 +29,11 @@ class CsvTable:
     """
 
     def __init__(self, path: Path, *, columns: Sequence[str], key: str):
+        self._path = path
         if path.suffix != ".csv":
             raise UserError(f"{path}: the table is CSV; expected a name that ends in .csv")
         try:
-            self._file = path.open("ab", buffering=0)  # nothing is left in a buffer where a write fails
-            flock_file(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file = self._opened("a+b")
             with path.open(encoding="utf-8-sig", newline="") as file:
                 rows = csv.DictReader(file)
                 header = list(rows.fieldnames or [])
@@ -46,21 +48,41 @@ class CsvTable:
             if is_new:
                 self._file.truncate(0)
                 self._append(_lines([self._columns]))
-            elif not content.endswith(b"\n"):
-                self._append(b"\n")
-        except BlockingIOError as error:
-            raise UserError(f"{path}: another process writes this table; wait for its end") from error
         except OSError as error:
             raise UserError(f"{path}: cannot be written ({error.strerror})") from error
         except (UnicodeDecodeError, csv.Error) as error:
             raise UserError(f"{path}: no CSV in UTF-8; give another --out, or remove the file") from error
 
     def add(self, rows: Sequence[Mapping[str, str]]) -> None:
-        """Add rows: all of them, or none where the disk is full."""
-        self._append(_lines([row.get(name, "") for name in self._columns] for row in rows))
+        """Add rows: all of them, or none where the disk is full.
+
+        An editor may have put another file in the place of the table; the rows are added to that.
+
+        Raises:
+            UserError: the table cannot be written, or is gone.
+        """
+        try:
+            if not os.path.samestat(self._path.stat(), os.fstat(self._file.fileno())):
+                self._file = self._opened("r+b")
+            self._append(_lines([row.get(name, "") for name in self._columns] for row in rows))
+        except OSError as error:
+            reason = f"cannot be written ({error.strerror}); what it has is whole, and the same command continues"
+            raise UserError(f"{self._path}: {reason}") from error
+
+    def _opened(self, mode: Literal["a+b", "r+b"]) -> FileIO:
+        """The file, locked, and without a buffer: nothing is left in one where a write fails."""
+        file = self._path.open(mode, buffering=0)
+        try:
+            flock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"{self._path}: another process writes this table; wait for its end") from error
+        return file
 
     def _append(self, content: bytes) -> None:
-        rest, before = memoryview(content), os.fstat(self._file.fileno()).st_size
+        before = self._file.seek(0, os.SEEK_END)
+        if before and os.pread(self._file.fileno(), 1, before - 1) != b"\n":
+            content = b"\n" + content
+        rest = memoryview(content)
         try:
             while rest:
                 rest = rest[self._file.write(rest) :]

@@ -40,9 +40,11 @@ class HUI(SourceConfig):
                     )
 
     def _utterance(self, cells: Mapping[str, Any], *, book: Path, name: str, language: str) -> Utterance:
-        if len(cells) != 2 or not cells["1"].strip():
-            raise Rejected(Reason.BAD_METADATA_ROW, f"{len(cells)} fields; expected id|text")
+        if len(cells) != 2:
+            raise Rejected(Reason.BAD_METADATA_ROW, f"{len(cells)} fields, expected id|text")
         clip, speaker = cells["1"].strip(), book.absolute().parent.name
+        if not clip:
+            raise Rejected(Reason.BAD_METADATA_ROW, "no id")
         return make_utterance(
             name,
             utterance_id=f"{speaker}/{book.name}/{clip}",

@@ -30,10 +30,13 @@ def select(
         for path, is_wanted in ((source.include, True), (source.exclude, False))
         if path is not None
     ]
+    tables = [read_scores(*one) for one in source.scores.items()]
+    if tables:
+        elements = _with_known_ids(elements, tables, name=name)
     if lists:
         elements = _listed(elements, lists)
-    if source.scores:
-        elements = _scored(elements, [read_scores(*one) for one in source.scores.items()], name=name)
+    if tables:
+        elements = _scored(elements, tables, name=name)
     return elements if source.max_utterances is None else _first_by_hash(elements, count=source.max_utterances)
 
 
@@ -91,22 +94,30 @@ def _listed(elements: Iterator[Utterance | Rejection], lists: Sequence[IdList]) 
 def _scored(
     elements: Iterator[Utterance | Rejection], tables: Sequence[Scores], *, name: str
 ) -> Iterator[Utterance | Rejection]:
-    found, asked = [False] * len(tables), ""
     for element in elements:
         if isinstance(element, Rejection):
             yield element
             continue
-        scores = [table.score(element.id, source=name) for table in tables]
-        found = [known or score is not None for known, score in zip(found, scores, strict=True)]
-        refusals = (table.refusal(score) for table, score in zip(tables, scores, strict=True))
-        message, asked = next(filter(None, refusals), ""), element.id
+        refusals = (table.refusal(table.score(element.id, source=name)) for table in tables)
+        message = next(filter(None, refusals), "")
         yield _not_selected(element, message) if message else element
-    for table, is_found in zip(tables, found, strict=True):
-        if asked and not is_found:
-            raise UserError(
-                f"{table.bounds.file}: no utterance of the source {name} is in its column {table.bounds.id}; expected "
-                f"ids such as {asked}"
-            )
+
+
+def _with_known_ids(
+    elements: Iterator[Utterance | Rejection], tables: Sequence[Scores], *, name: str
+) -> Iterator[Utterance | Rejection]:
+    """Yield the elements; raise UserError at their end if a table has no id of the corpus."""
+    missing, asked = list(tables), ""
+    for element in elements:
+        if missing and isinstance(element, Utterance):
+            asked = element.id
+            missing = [table for table in missing if table.score(asked, source=name) is None]
+        yield element
+    if missing and asked:
+        raise UserError(
+            f"{missing[0].bounds.file}: no utterance of the source {name} is in its column {missing[0].bounds.id}; "
+            f"expected ids such as {asked}"
+        )
 
 
 def _first_by_hash(elements: Iterator[Utterance | Rejection], *, count: int) -> Iterator[Utterance | Rejection]:

@@ -51,7 +51,8 @@ def test_the_command_scores_every_recording_once_and_a_source_reads_its_table(co
     assert "C00001.wav: libsndfile: " in ended.stderr
     assert f"{out}: 2 recordings scored, 1 that cannot be read\n" in ended.stdout
     rows = list(csv.DictReader(out.open(encoding="utf-8")))
-    assert [row["utterance_id"] for row in rows] == ["one/C00000", "one/C00002"]
+    assert {row["utterance_id"] for row in rows} == {"one/C00000", "one/C00002"}
+    assert len(rows) == 2
     assert out.read_text().startswith(HEADER)
     assert all(1 < float(value) < 5 for row in rows for name, value in row.items() if name != "utterance_id")
     # the setting that the command prints is one that the build reads
@@ -67,6 +68,7 @@ def test_the_command_scores_every_recording_once_and_a_source_reads_its_table(co
     assert "0 recordings scored, 1 that cannot be read\nthe table had 2 recordings already" in again.stdout
 
 
+@pytest.mark.slow
 def test_a_recording_is_scored_as_the_authors_program_scores_the_file(tmp_path: Path) -> None:
     """Within what another resampling of a recording above full scale makes: the scores are from 1 to 5."""
     samples, rate_hz = soundfile.read(sorted((builds.ENGLISH / "wavs").iterdir())[5])
@@ -111,11 +113,13 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SCORE_TEST_FOLDER", str(tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_in")
 def test_a_recording_that_ends_its_process_or_never_ends_is_a_problem_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(scoring, "MAX_RECORDING_S", 2.0)
+    monkeypatch.setattr(scoring, "MAX_WAIT_S", 5.0)
+    monkeypatch.setattr(scoring, "MAX_WAITS", 0.0)
     given = utterances("1", "2", "crash", "3", "hang", "4", "defect", "5last", "6")
     found = {one.utterance.id: one for one in score(given, max_duration_s=60, workers=1)}
     assert {name: one.problem for name, one in found.items() if one.problem} == {
@@ -126,18 +130,20 @@ def test_a_recording_that_ends_its_process_or_never_ends_is_a_problem_of_its_own
     assert {name: one.scores["ovrl"] for name, one in found.items() if one.scores} == {
         **{"1": 1, "2": 2, "3": 3, "4": 4, "5last": 5, "6": 6}
     }
-    processes = [one.scores["process"] for one in found.values() if one.scores]
-    assert processes[0] == processes[1]  # one process for many recordings
-    assert len(set(processes)) == 5
+    processes = {name: one.scores["process"] for name, one in found.items() if one.scores}
+    assert processes["1"] == processes["2"]  # one process for many recordings
+    assert len(set(processes.values())) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_in")
 def test_a_process_that_takes_no_recording_ends_the_scoring(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCORE_TEST_BROKEN", "1")
-    with pytest.raises(RuntimeError, match="ended with exit code 3 before it took a recording"):
+    with pytest.raises(UserError, match="ended with exit code 3 before it took a recording; expected enough memory"):
         list(score(utterances("1", "2"), max_duration_s=60, workers=1))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_in")
 def test_several_processes_work_at_once() -> None:
     names = [f"together{number}" for number in range(40)]
@@ -146,6 +152,7 @@ def test_several_processes_work_at_once() -> None:
     assert len({one.scores["process"] for one in found}) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("names", [("1", "hang"), ("1", "hang", "hang2", *"23456789")])
 def test_who_stops_listening_waits_for_no_recording(names: tuple[str, ...]) -> None:
@@ -171,6 +178,21 @@ def test_one_process_at_a_time_adds_rows(tmp_path: Path) -> None:
     assert (tmp_path / "b.csv").read_text() == "one,two\n1,2"
 
 
+def test_rows_are_added_to_the_file_that_an_editor_put_in_the_tables_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    table = CsvTable(path, columns=("id", "text"), key="id")
+    table.add([{"id": "a"}])
+    (tmp_path / "saved").write_text("id,text\na,some words")  # without a line end
+    (tmp_path / "saved").rename(path)
+    table.add([{"id": "b"}])
+    assert path.read_text() == "id,text\na,some words\nb,\n"
+    path.unlink()
+    with pytest.raises(
+        UserError, match=r"a\.csv: cannot be written \(No such file or directory\); what it has is whole"
+    ):
+        table.add([{"id": "c"}])
+
+
 @pytest.mark.slow
 def test_an_interrupted_command_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None:
     out = tmp_path / "scores.csv"
@@ -189,7 +211,10 @@ def test_an_interrupted_command_keeps_what_is_done_and_leaves_no_process(tmp_pat
         said, _ = command.communicate(timeout=30)
     rows = out.read_text().splitlines()[1:]
     assert command.returncode == 130
-    assert said == f"interrupted: {len(rows)} recordings scored now; the same command continues\n"
+    told = {
+        f"interrupted: {one} recordings scored now; the same command continues\n" for one in (len(rows) - 1, len(rows))
+    }
+    assert said in told  # the signal may come between a row and its count
     assert all(row.count(",") == 4 for row in rows)
     assert children
     assert psutil.wait_procs(children, timeout=10)[1] == []
