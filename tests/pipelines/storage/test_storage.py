@@ -278,7 +278,7 @@ def test_worker_processes_write_into_a_store(data: RemotePath, small: Path, stor
 
 @pytest.mark.slow
 @pytest.mark.parametrize("data", ["vault"], indirect=True)
-@pytest.mark.parametrize("renames", [9, *(pytest.param(number, marks=pytest.mark.soak) for number in (1, 19))])
+@pytest.mark.parametrize("renames", [1, *(pytest.param(number, marks=pytest.mark.soak) for number in (9, 16))])
 def test_a_killed_publication_is_completed(
     renames: int, data: RemotePath, small: Path, stores_in_subprocesses: None, command: Callable[..., Outcome]
 ) -> None:
