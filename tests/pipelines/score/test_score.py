@@ -24,6 +24,7 @@ from preprocess.dnsmos import DNSMOS, RATE_HZ
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.dataset import Dataset
 from shared.errors import UserError
+from shared.messages import counted
 from tests.pipelines import builds
 
 HEADER = "utterance_id,dnsmos_ovrl,dnsmos_sig,dnsmos_bak,dnsmos_p808\n"
@@ -212,7 +213,8 @@ def test_an_interrupted_command_keeps_what_is_done_and_leaves_no_process(tmp_pat
     rows = out.read_text().splitlines()[1:]
     assert command.returncode == 130
     told = {
-        f"interrupted: {one} recordings scored now; the same command continues\n" for one in (len(rows) - 1, len(rows))
+        f"interrupted: {counted(count, 'recording')} scored now; the same command continues\n"
+        for count in (len(rows) - 1, len(rows))
     }
     assert said in told  # the signal may come between a row and its count
     assert all(row.count(",") == 4 for row in rows)
