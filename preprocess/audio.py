@@ -99,7 +99,7 @@ def _decode(data: bytes, *, max_duration_s: float) -> tuple[np.ndarray, int]:
 
 
 def check_peak(samples: np.ndarray) -> None:
-    """Raise Rejected if one of the samples, of which there is at least one, is no sample of a recording."""
+    """Raise Rejected if a sample is infinite, NaN, or far above full scale; there must be at least one sample."""
     peak = max(float(samples.max()), -float(samples.min()))  # NaN if the samples hold one
     if not np.isfinite(peak):
         raise Rejected(Reason.NON_FINITE_AUDIO, "the signal holds NaN or infinity")

@@ -125,7 +125,7 @@ def _read(file: WatchedFile, *, start_s: float, end_s: float | None) -> tuple[np
 
 
 def check_has_parts(sound: soundfile.SoundFile) -> None:
-    """Raise Rejected for a recording of which libsndfile reads no parts, or which is none of speech."""
+    """Raise Rejected if libsndfile cannot read parts of the recording, or if its header is not one of speech."""
     check_header(sound)
     if not sound.seekable() or sound.subtype.startswith(UNSEEKABLE):
         raise without_parts(f"{sound.format} with {sound.subtype}")
@@ -134,7 +134,7 @@ def check_has_parts(sound: soundfile.SoundFile) -> None:
 
 
 def without_parts(kind: str) -> Rejected:
-    """The rejection of a recording in a format of which no part is read."""
+    """The rejection of a recording whose format cannot be read in parts."""
     return Rejected(Reason.UNREADABLE_AUDIO, f"no part of a recording in the format {kind} can be read; {REMEDY}")
 
 

@@ -29,7 +29,7 @@ class CsvTable:
     """
 
     def __init__(self, path: Path, *, columns: Sequence[str], key: str):
-        self._path = path
+        self._path, self._required = path, columns
         if path.suffix != ".csv":
             raise UserError(f"{path}: the table is CSV; expected a name that ends in .csv")
         try:
@@ -39,13 +39,9 @@ class CsvTable:
                 header = list(rows.fieldnames or [])
                 self.keys = {str(row.get(key)) for row in rows}
             self._columns = header or list(columns)
-            content = path.read_bytes()
-            is_new = not content.removeprefix(codecs.BOM_UTF8).strip()
-            if missing := [name for name in columns if name not in header and not is_new]:
-                raise UserError(
-                    f"{path}: no column {', '.join(missing)}; expected a table that this command wrote, or none"
-                )
-            if is_new:
+            if path.read_bytes().removeprefix(codecs.BOM_UTF8).strip():
+                self._check(header)
+            else:
                 self._file.truncate(0)
                 self._append(_lines([self._columns]))
         except OSError as error:
@@ -59,15 +55,25 @@ class CsvTable:
         An editor may have put another file in the place of the table; the rows are added to that.
 
         Raises:
-            UserError: the table cannot be written, or is gone.
+            UserError: the table cannot be written, is gone, or lost a column.
         """
         try:
             if not os.path.samestat(self._path.stat(), os.fstat(self._file.fileno())):
                 self._file = self._opened("r+b")
+                with self._path.open(encoding="utf-8-sig", newline="") as file:
+                    self._columns = next(csv.reader(file), [])
+                self._check(self._columns)
             self._append(_lines([row.get(name, "") for name in self._columns] for row in rows))
         except OSError as error:
             reason = f"cannot be written ({error.strerror}); what it has is whole, and the same command continues"
             raise UserError(f"{self._path}: {reason}") from error
+
+    def _check(self, header: Sequence[str]) -> None:
+        """Raise UserError if the table has not all of its columns."""
+        if missing := [name for name in self._required if name not in header]:
+            raise UserError(
+                f"{self._path}: no column {', '.join(missing)}; expected a table that this command wrote, or none"
+            )
 
     def _opened(self, mode: Literal["a+b", "r+b"]) -> FileIO:
         """The file, locked, and without a buffer: nothing is left in one where a write fails."""

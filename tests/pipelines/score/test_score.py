@@ -183,10 +183,10 @@ def test_rows_are_added_to_the_file_that_an_editor_put_in_the_tables_place(tmp_p
     path = tmp_path / "a.csv"
     table = CsvTable(path, columns=("id", "text"), key="id")
     table.add([{"id": "a"}])
-    (tmp_path / "saved").write_text("id,text\na,some words")  # without a line end
+    (tmp_path / "saved").write_text("speaker,id,text\nanna,a,some words")  # without a line end
     (tmp_path / "saved").rename(path)
     table.add([{"id": "b"}])
-    assert path.read_text() == "id,text\na,some words\nb,\n"
+    assert path.read_text() == "speaker,id,text\nanna,a,some words\n,b,\n"
     path.unlink()
     with pytest.raises(
         UserError, match=r"a\.csv: cannot be written \(No such file or directory\); what it has is whole"
