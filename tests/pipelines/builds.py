@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -34,6 +33,8 @@ BESIDE = (
 )
 P = TypeVar("P", bound=StoragePath)
 COMMAND = Path(sys.executable).with_name("myxtts-data")
+# undoes what a shell sets for jobs in the background, which the tests may be: that SIGINT is ignored
+HEEDING_INTERRUPTS = ("env", "--default-signal=INT")
 
 
 def build(data: P, *, config: str = SAMPLE_CONFIG, overrides: Sequence[str] = ()) -> P:
@@ -61,18 +62,12 @@ def build_words(corpus: Path, *more: str, data: Path) -> list[str]:
 def start(*words: str, group: bool = False) -> subprocess.Popen[str]:
     """Start the command as from a terminal, with `group` in a process group of its own; its stderr is a pipe."""
     return subprocess.Popen(
-        [COMMAND, *words],
+        [*HEEDING_INTERRUPTS, COMMAND, *words],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=group,
-        preexec_fn=heed_interrupts,
     )
-
-
-def heed_interrupts() -> None:
-    """Undo what a shell sets for jobs in the background, which the tests may be: that SIGINT is ignored."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

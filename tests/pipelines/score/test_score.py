@@ -197,14 +197,9 @@ def test_rows_are_added_to_the_file_that_an_editor_put_in_the_tables_place(tmp_p
 @pytest.mark.slow
 def test_an_interrupted_command_keeps_what_is_done_and_leaves_no_process(tmp_path: Path) -> None:
     out = tmp_path / "scores.csv"
-    words = [builds.COMMAND, "score", "configs/preprocess_sample.yaml", "--out", str(out), "--workers", "1"]
-    with subprocess.Popen(
-        words,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as command:
+    words = [*builds.HEEDING_INTERRUPTS, builds.COMMAND, "score", "configs/preprocess_sample.yaml"]
+    words += ["--out", out, "--workers", "1"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as command:
         while command.poll() is None and not (out.exists() and out.read_text().count("\n") > 2):
             time.sleep(0.05)
         children = psutil.Process(command.pid).children()
