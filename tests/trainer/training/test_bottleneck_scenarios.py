@@ -18,6 +18,8 @@ from tests.trainer.processes import begin, build_sample, end, program
 from trainer.platform.process import usable_cores
 
 TIMEOUT_S = 1800
+# the folder that makes the mels of a training slow, in a process that has it in PYTHONPATH
+SLOW_MELS = str(Path(__file__).parents[1] / "slow_mels")
 BASE = {
     "steps": 60,
     "log_every": 30,
@@ -41,11 +43,10 @@ def without_mels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_sample(tmp_path_factory.mktemp("online") / "data", "mel_dtype=none", "max_rejected_fraction=1")
 
 
-def verdicts(data: Path, *, run: Path, settings: Settings, cache: Path | None = None) -> set[str]:
-    """The kinds of the verdicts on a training; without `cache` it loads the programs that other trainings compiled."""
+def verdicts(data: Path, *, run: Path, settings: Settings, environment: Mapping[str, str] | None = None) -> set[str]:
+    """The kinds of the verdicts on a training, which loads the programs that other trainings compiled."""
     overrides = [f"{name}={value}" for name, value in {**BASE, **settings}.items()]
     words = ["train", "configs/train_sample.yaml", *overrides, "--data", str(data), "--run", str(run)]
-    environment = None if cache is None else {"XDG_CACHE_HOME": str(cache)}
     ended = end(begin([program("myxtts-train"), *words], environment=environment), within_s=TIMEOUT_S)
     assert ended.code == 0, ended.err
     lines = json.loads((run / "summary.json").read_text(encoding="utf-8"))["verdicts"]
@@ -74,16 +75,17 @@ def test_a_setting_that_limits_a_training_is_named_until_it_is_changed(
 
 @pytest.mark.soak
 def test_compilation_is_named_until_the_programs_are_kept(sample: Path, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    assert "compile" in verdicts(sample, run=tmp_path / "limited", settings={}, cache=cache)
-    assert "compile" not in verdicts(sample, run=tmp_path / "remedied", settings={"steps": 300}, cache=cache)
+    own = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert "compile" in verdicts(sample, run=tmp_path / "limited", settings={}, environment=own)
+    assert "compile" not in verdicts(sample, run=tmp_path / "remedied", settings={"steps": 300}, environment=own)
 
 
 @pytest.mark.soak
 def test_mels_computed_too_slowly_are_named_until_they_are_stored(
     sample: Path, without_mels: Path, tmp_path: Path
 ) -> None:
-    assert "input" in verdicts(without_mels, run=tmp_path / "limited", settings={})
+    slowly = {"PYTHONPATH": SLOW_MELS}
+    assert "input" in verdicts(without_mels, run=tmp_path / "limited", settings={}, environment=slowly)
     assert "input" not in verdicts(sample, run=tmp_path / "remedied", settings={})
 
 
