@@ -16,6 +16,7 @@ from pipelines.doctor import doctor
 from pipelines.download.command import download
 from pipelines.execution.flink.commands import flink
 from pipelines.export.command import export
+from pipelines.read import read
 from pipelines.score.command import score
 from pipelines.segment.command import segment
 from pipelines.storage.locations import data_option, dataset_path
@@ -263,7 +264,7 @@ def trace(what: str, data: StoragePath, mel: Path | None, as_json: bool, reprodu
     sys.exit(0 if all(map(is_ok, utterances)) else 1)
 
 
-for command in (download, segment, score, export, doctor, flink):
+for command in (download, read, segment, score, export, doctor, flink):
     cli.add_command(command)
 
 

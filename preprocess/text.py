@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 import regex
 
-from preprocess.verbalize import count_numbers, protect_numbers, verbalize
+from preprocess.verbalization.readings import Reading
+from preprocess.verbalization.verbalize import count_numbers, protect_numbers, verbalize
 from shared.languages import script
 
 # Part of the contract: a different preparation gives different tokens.
-PREPARATION = "nllb-moses-nfkc-reading-3"
+PREPARATION = "nllb-moses-nfkc-reading-4"
 
 ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER = "\u200c", "\u200d"
 
@@ -44,12 +45,15 @@ class PreparedText(NamedTuple):
     unread_numbers: int
 
 
-def prepare_text(text: str, *, language: str) -> PreparedText:
+def prepare_text(text: str, *, language: str, readings: list[Reading] | None = None) -> PreparedText:
     """Prepare a text: Moses punctuation, NFKC, no control or format characters, single spaces, numbers in words.
 
     All steps before the numbers, with Moses' language `en` for every text, are those of fairseq's NLLB preparation
     (stopes). Unlike there, format characters within words are removed, and the zero-width non-joiner of Arabic script
     is kept.
+
+    Args:
+        readings: takes what was written in words.
     """
     text = _without_format_characters(text, language=language)
     text = protect_numbers(text, language=language)
@@ -57,7 +61,7 @@ def prepare_text(text: str, *, language: str) -> PreparedText:
     if not text.isprintable():
         text = "".join(character if _printing(character) else " " for character in text)
     text = " ".join(text.split())
-    text = verbalize(text, language=language)
+    text = verbalize(text, language=language, readings=readings)
     return PreparedText(text, count_numbers(text))
 
 

@@ -17,7 +17,18 @@ import soundfile
 from shared.dataset import Contract, contract_differences
 from shared.errors import UserError
 
-LIBRARIES = ("numpy", "scipy", "soxr", "soundfile", "tokenizers", "num2words", "regex", "sacremoses", "pyarrow")
+LIBRARIES = (
+    "numpy",
+    "scipy",
+    "soxr",
+    "soundfile",
+    "tokenizers",
+    "num2words",
+    "icu4py",
+    "regex",
+    "sacremoses",
+    "pyarrow",
+)
 OPTIONAL_LIBRARIES = ("av",)  # which holds FFmpeg
 PROCESSOR = "processor"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from preprocess.tokens import Tokenizer
-from preprocess.verbalize import words_with_digits
+from preprocess.verbalization.verbalize import words_with_digits
 from shared.errors import UserError
 from shared.messages import counted, first_few
 from shared.vocabulary import Vocabulary

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import sentencex
 
-from preprocess.numbers import verbalize_numbers
 from preprocess.text import spoken_characters
+from preprocess.verbalization.verbalize import verbalize
 from shared.languages import iso_639_1
 
 # Silence after a piece, by what follows it.
@@ -81,8 +81,8 @@ def _with_ordinals(sentences: list[str], *, language: str) -> Iterator[str]:
 
 
 def _reads_alone(sentence: str, *, following: str, language: str) -> bool:
-    alone = verbalize_numbers(sentence, language=language).rstrip()
-    return verbalize_numbers(sentence + following, language=language).startswith(alone)
+    alone = verbalize(sentence, language=language).rstrip()
+    return verbalize(sentence + following, language=language).startswith(alone)
 
 
 def _joined(sentences: Iterable[str]) -> Iterator[str]:

@@ -6,9 +6,11 @@ import re
 
 import regex
 
-from preprocess.abbreviations import expand_abbreviations
-from preprocess.conventions import CONVENTIONS, has_number_words
-from preprocess.numbers import verbalize_numbers
+from preprocess.verbalization.abbreviations import expand_abbreviations
+from preprocess.verbalization.conventions import CONVENTIONS, has_number_words
+from preprocess.verbalization.numbers import verbalize_numbers
+from preprocess.verbalization.readings import Reading
+from preprocess.verbalization.rules import apply_rules
 
 _NUMERALS = regex.compile(r"[\p{Nd}\p{No}]+")
 
@@ -26,9 +28,33 @@ _POWER = regex.compile(rf"(?<=[^\W{_RAISED}])(?=[{_RAISED}])|(?<=\d)(?=[\u2080-\
 _NUMBER_SIGN = regex.compile(r"(?:№|\b[nN]\.?º)(?=\s?\d)")
 
 
-def verbalize(text: str, *, language: str) -> str:
-    """Write the abbreviations and numbers of a prepared text in words; uncertain ones stay as they are."""
-    return verbalize_numbers(expand_abbreviations(text, language=language), language=language)
+def verbalize(text: str, *, language: str, readings: list[Reading] | None = None) -> str:
+    """Write the abbreviations and numbers of a prepared text in words; uncertain ones stay as they are.
+
+    Args:
+        readings: takes what was read.
+    """
+    first: list[Reading] = []
+    text = expand_abbreviations(text, language=language, readings=first)
+    then: list[Reading] = []
+    if has_number_words(language):
+        text, then = _read_numbers(text, language=language)
+    if readings is not None:
+        readings += first + then
+    return text
+
+
+def _read_numbers(text: str, *, language: str) -> tuple[str, list[Reading]]:
+    read, readings = _read(text, language=language, whole=False)
+    if count_numbers(read):  # of a range, both numbers are read or none
+        return _read(text, language=language, whole=True)
+    return read, readings
+
+
+def _read(text: str, *, language: str, whole: bool) -> tuple[str, list[Reading]]:
+    readings: list[Reading] = []
+    text = apply_rules(text, language=language, readings=readings, whole=whole)
+    return verbalize_numbers(text, language=language, readings=readings), readings
 
 
 def count_numbers(text: str) -> int:

@@ -10,22 +10,31 @@ import functools
 
 import regex
 
-from preprocess.conventions import CONVENTIONS, has_number_words
-from preprocess.conventions.convention import Substitutions
-from preprocess.number_parser import Number, number_pattern, parse_number, quantity_pattern
-from preprocess.number_words import (
+from preprocess.verbalization.conventions import CONVENTIONS, has_number_words
+from preprocess.verbalization.conventions.convention import Substitutions
+from preprocess.verbalization.number_parser import (
+    Number,
+    number_pattern,
+    parse_number,
+    protected_unit,
+    quantity_pattern,
+)
+from preprocess.verbalization.number_words import (
     decimal_words,
     digits_words,
     money_words,
     number_words,
     ordinal_words,
     percent_words,
+    unit_words,
     year_words,
 )
+from preprocess.verbalization.readings import Reading
 from shared.languages import script
 
 # Numbers that begin with a zero are not quantities; up to this length they are read digit by digit.
 MAX_SPELLED_DIGITS = 20
+MAX_BEFORE = 40  # characters before a number that decide how it is read
 
 # Powers, products, other currencies, units in lower case, 12h30: not read as the number alone.
 _NOT_ALONE_BEFORE = regex.compile(r"(?:[\^⁄+×#±]|(?<!\d)\p{Sc} ?-?|(?<!\w)[.,]|\d\p{L}{1,3})$")
@@ -38,16 +47,22 @@ _LARGER = regex.compile(
     r"| (?i:тыс|тис|мил|мл|міл)| (?:هزار|میلی|만|억)"
 )
 
+_KINDS = {"percent": "percent", "currency": "money", "unit": "unit", "mark": "ordinal", "decade": "decade"}
+
 # In these scripts, letters after a number belong to its word: 오월, পাঁচটি.
-_SUFFIXING_SCRIPTS = ("Hang", "Beng", "Knda", "Telu")
+_SUFFIXING_SCRIPTS = ("Hang", "Beng", "Knda", "Telu", "Hans", "Hant", "Jpan")
 
 
-def verbalize_numbers(text: str, *, language: str) -> str:
-    """Write every number that has one certain reading in words."""
+def verbalize_numbers(text: str, *, language: str, readings: list[Reading] | None = None) -> str:
+    """Write every number that has one certain reading in words.
+
+    Args:
+        readings: takes what was read.
+    """
     if not has_number_words(language):
         return text
-    verbalizer = _verbalizer(language)
-    return verbalizer.pattern.sub(verbalizer.replacement, text)
+    verbalizer, found = _verbalizer(language), [] if readings is None else readings
+    return verbalizer.pattern.sub(lambda match: verbalizer.replacement(match, readings=found), text)
 
 
 @functools.cache
@@ -63,20 +78,27 @@ class _Verbalizer:
         self.convention = CONVENTIONS[language]
         self.pattern = number_pattern(self.convention)
         self.shape = quantity_pattern(self.convention)
+        self.units = {protected_unit(written): noun for written, noun in self.convention.units.items()}
         self.separator = "" if script(language) in _SUFFIXING_SCRIPTS else " "
 
-    def replacement(self, match: regex.Match[str]) -> str:
+    def replacement(self, match: regex.Match[str], *, readings: list[Reading]) -> str:
         """The words of a matched number, separated from letters next to it; or the match itself if it is uncertain."""
         text, start, end = match.string, match.start(), match.end()
         number = parse_number(match["number"], shape=self.shape)
-        if number is None or _NOT_ALONE_BEFORE.search(text[max(0, start - 4) : start]):
+        if number is None or self._is_unsure_after(text[max(0, start - MAX_BEFORE) : start]):
             return match[0]
         words = self._signed(number, match)
-        if words is None:
+        unsure = self.convention.unsure_words
+        if words is None or (unsure and regex.search(unsure, words)):
             return match[0]
+        readings.append(Reading(match[0], words, self._kind(number, match)))
         before = self.separator if _is_letter(text[max(0, start - 1) : start]) else ""
         behind = self.separator if _is_letter(text[end : end + 1]) else ""
         return f"{before}{words}{behind}"
+
+    def _is_unsure_after(self, before: str) -> bool:
+        unsure = self.convention.unsure_before
+        return bool(_NOT_ALONE_BEFORE.search(before[-4:]) or (unsure and regex.search(f"(?:{unsure})$", before)))
 
     def _signed(self, number: Number, match: regex.Match[str]) -> str | None:
         words = self._by_sign(number, match) if number.is_quantity else self._code(number, match)
@@ -96,6 +118,9 @@ class _Verbalizer:
             return percent_words(number.value, fraction=number.fraction, language=self.language)
         if match["sign"] or match["currency"]:
             return self._money(number, match)
+        if match["unit"]:
+            unit = self.units[match["unit"]]
+            return unit_words(number.value, fraction=number.fraction, unit=unit, language=self.language)
         if match["mark"]:
             return self._marked(number, mark=match["mark"])
         if match["decade"]:
@@ -104,7 +129,7 @@ class _Verbalizer:
 
     def _money(self, number: Number, match: regex.Match[str]) -> str | None:
         money = self.convention.currencies.get(match["sign"] or match["currency"])
-        if money is None or (match["sign"] and match["currency"]):
+        if money is None or (match["sign"] and (match["currency"] or match["unit"])):
             return None
         if match["magnitude"]:
             words = self._cardinal(number)
@@ -145,7 +170,7 @@ class _Verbalizer:
         """The ending of an ordinal in this context; None if the number is not certainly an ordinal."""
         if not number.plain or not 1 <= number.value <= 99:
             return None
-        before = match.string[max(0, match.start() - 12) : match.start()]
+        before = match.string[max(0, match.start() - MAX_BEFORE) : match.start()]
         if match["dot"]:
             return self._ending_before_dot(before, match)
         if number.value > 31:
@@ -176,10 +201,23 @@ class _Verbalizer:
         unsure = self.convention.unsure
         return bool(unsure) and regex.match(unsure, match.string, pos=match.end("number")) is not None
 
+    def _kind(self, number: Number, match: regex.Match[str]) -> str:
+        """What a number was read as, by the signs that belong to it and by its context."""
+        if match["sign"]:
+            return "percent" if match["sign"] in ("%", "٪") else "money"
+        if signs := [kind for group, kind in _KINDS.items() if match[group]]:
+            return signs[0]
+        if not number.is_quantity:
+            return "code"
+        if self._ending_of_ordinal(number, match) is not None:
+            return "ordinal"
+        is_year = number.plain and len(number.whole) == 4 and year_words(number.value, language=self.language)
+        return "decimal" if number.fraction else "year" if is_year else "number"
+
     def _agrees(self, words: str, number: Number, match: regex.Match[str]) -> bool:
         """True if the number must agree with the gender of the word that follows, which is not known."""
         convention, text, end = self.convention, match.string, match.end()
-        if not convention.agrees or number.fraction or number.value >= 1000 or match["dot"]:
+        if not convention.agrees or number.fraction or match["dot"]:
             return False
         if text[end : end + 1] != " " or not _is_letter(text[end + 1 : end + 2]):
             return False

@@ -1,23 +1,31 @@
-"""Numbers in words: cardinals, ordinals and years by num2words, and their agreement with nouns."""
+"""Numbers in words by num2words or ICU (CLDR's spell-out rules), and their agreement with nouns."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import num2words
 import regex
 
-from preprocess.conventions import CONVENTIONS
-from preprocess.conventions.convention import Money, Noun, Substitutions
+from preprocess.verbalization.conventions import CONVENTIONS
+from preprocess.verbalization.conventions.convention import Money, Noun, Substitutions
 from shared.languages import script
+
+if TYPE_CHECKING:
+    from icu4py.messageformat import MessageFormat
 
 Kind = Literal["cardinal", "ordinal", "year"]
 
 # What num2words raises for numbers and forms that it does not support.
 _REFUSALS = (AttributeError, IndexError, KeyError, NotImplementedError, OverflowError, TypeError, ValueError)
 MAX_FRACTION_DIGITS = 20
+
+_CARDINAL_RULES = "cardinal"
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b"))  # where ICU would let a word break
+# Writing systems of more than one script of Unicode, or of another name.
+_SCRIPTS = {"Hans": ("Han",), "Hant": ("Han",), "Jpan": ("Han", "Hiragana", "Katakana")}
 
 
 def _polish(number: int) -> int:
@@ -45,19 +53,59 @@ _PLURALS: Mapping[str, Callable[[int], int]] = {
 
 @functools.lru_cache(maxsize=1 << 14)
 def number_words(number: int, *, language: str, kind: Kind = "cardinal") -> str | None:
-    """The number in words; None if num2words does not have it or writes it in another script."""
+    """The number in words; None if the library does not have it or writes it in another script."""
     convention = CONVENTIONS[language]
     if number >= convention.limit:
         return None
     if convention.thousand and kind == "cardinal" and 100_000 <= number < 1_000_000:
         thousands, rest = (number_words(part, language=language) for part in divmod(number, 1000))
         return f"{thousands} {convention.thousand}" + (f" {rest}" if number % 1000 else "")
+    if not convention.words:
+        return _spelled_out(number, rules=_CARDINAL_RULES, language=language) if kind == "cardinal" else None
     try:
         words = num2words.num2words(number, lang=convention.words, to=kind)
     except _REFUSALS:
         return None
-    words = substitute(" ".join(str(words or "").split()), convention.substitutions)
+    return _in_script(str(words or ""), language=language)
+
+
+def _spelled_out(number: int, *, rules: str, language: str) -> str | None:
+    """The number by a set of ICU's spell-out rules, such as `ordinal-feminine-genitive`; `cardinal`: the usual ones."""
+    words = _formatter(rules, CONVENTIONS[language].icu).format({"n": number})
+    return _in_script(words.translate(_INVISIBLE), language=language)
+
+
+@functools.cache
+def _formatter(rules: str, locale: str) -> MessageFormat:
+    from icu4py.messageformat import MessageFormat  # 40 MB that most texts need not
+
+    style = f",%spellout-{rules}" if rules != _CARDINAL_RULES else ""
+    return MessageFormat(f"{{n,spellout{style}}}", locale)
+
+
+def _in_script(words: str, *, language: str) -> str | None:
+    words = substitute(" ".join(words.split()), CONVENTIONS[language].substitutions)
     return words if _letters(language).fullmatch(words) else None
+
+
+def form_words(number: int, *, form: str, language: str) -> str | None:
+    """A number in one of the forms that a language's rules ask for; None if it cannot be said.
+
+    Args:
+        form: empty for counting, `year`, `month` (its name), `ordinal` (num2words' own), a gender of the convention's
+            `agreement`, or a set of ICU's spell-out rules, such as `ordinal-feminine-genitive`.
+    """
+    convention = CONVENTIONS[language]
+    if form == "month":
+        return convention.months[number - 1] if 1 <= number <= len(convention.months) else None
+    if form == "year":
+        return year_words(number, language=language) or number_words(number, language=language)
+    if form == "ordinal":
+        return ordinal_words(number, ending=(), language=language)
+    if form and form not in convention.agreement:
+        return _spelled_out(number, rules=form, language=language)
+    words = number_words(number, language=language)
+    return words and substitute(words, convention.agreement.get(form, ()))
 
 
 def substitute(words: str, substitutions: Substitutions) -> str:
@@ -69,7 +117,8 @@ def substitute(words: str, substitutions: Substitutions) -> str:
 
 @functools.cache
 def _letters(language: str) -> regex.Pattern[str]:
-    return regex.compile(rf"[\p{{Script={script(language)}}}\p{{M}} '’-]+")
+    scripts = "".join(rf"\p{{Script={name}}}" for name in _SCRIPTS.get(script(language), (script(language),)))
+    return regex.compile(rf"[{scripts}\p{{M}} '’-]+")
 
 
 def counted_words(number: int, *, noun: Noun, language: str) -> str | None:
@@ -77,20 +126,25 @@ def counted_words(number: int, *, noun: Noun, language: str) -> str | None:
     convention = CONVENTIONS[language]
     words = number_words(number, language=language)
     form = noun.forms[min(_PLURALS[convention.plural](number), len(noun.forms) - 1)]
-    between = " " if not number or number % 10**6 else _of(form, convention.of)
+    between = _joint(language) if not number or number % 10**6 else _of(form, convention.of) or _joint(language)
     return words and f"{substitute(words, convention.agreement.get(noun.gender, ()))}{between}{form}"
 
 
 def _of(noun: str, of: str) -> str:
     if of.endswith("'"):
         return f" {of}" if noun[0] in "aeiou" else " de "
-    return f" {of} " if of else " "
+    return f" {of} " if of else ""
+
+
+def _joint(language: str) -> str:
+    """What stands between two words."""
+    return "" if script(language) in _SCRIPTS else " "
 
 
 def digits_words(digits: str, *, language: str) -> str | None:
     """Digits read one by one: `zero zero seven`."""
     words = [number_words(int(digit), language=language) for digit in digits]
-    return " ".join(word for word in words if word) if all(words) else None
+    return _joint(language).join(word for word in words if word) if all(words) else None
 
 
 def decimal_words(whole: int, *, fraction: str, language: str) -> str | None:
@@ -99,7 +153,14 @@ def decimal_words(whole: int, *, fraction: str, language: str) -> str | None:
     if point is None or len(fraction) > MAX_FRACTION_DIGITS:
         return None
     head, tail = counted_words(whole, noun=point, language=language), _say_fraction(fraction, language=language)
-    return f"{head} {tail}" if head and tail else None
+    return f"{head}{_joint(language)}{tail}" if head and tail else None
+
+
+def quantity_words(whole: int, *, fraction: str, language: str) -> str | None:
+    """A number with or without a fraction."""
+    if fraction:
+        return decimal_words(whole, fraction=fraction, language=language)
+    return number_words(whole, language=language)
 
 
 def _say_fraction(digits: str, *, language: str) -> str | None:
@@ -123,7 +184,7 @@ def money_words(whole: int, *, fraction: str, money: Money, language: str) -> st
         parts.append(counted_words(whole, noun=money.unit, language=language))
     if hundredths and money.hundredth:
         parts.append(counted_words(hundredths, noun=money.hundredth, language=language))
-    joint = f" {CONVENTIONS[language].money_joint} ".replace("  ", " ")
+    joint = f" {CONVENTIONS[language].money_joint} ".replace("  ", _joint(language))
     return joint.join(part for part in parts if part) if all(parts) else None
 
 
@@ -133,17 +194,20 @@ def percent_words(whole: int, *, fraction: str, language: str) -> str | None:
     percent = convention.percent
     if percent is None:
         return None
-    words = (
-        decimal_words(whole, fraction=fraction, language=language)
-        if fraction
-        else number_words(whole, language=language)
-    )
     if convention.percent_first:
-        return words and f"{percent.forms[0]} {words}"
+        words = quantity_words(whole, fraction=fraction, language=language)
+        return words and f"{percent.forms[0]}{_joint(language)}{words}"
+    return unit_words(whole, fraction=fraction, unit=percent, language=language)
+
+
+def unit_words(whole: int, *, fraction: str, unit: Noun, language: str) -> str | None:
+    """A quantity with its unit: `five kilometers`. After a fraction the noun has its fourth form, if there are four."""
     if not fraction:
-        return counted_words(whole, noun=percent, language=language)
-    form = percent.forms[{1: 0, 3: 1, 4: 3}[len(percent.forms)]]
-    return words and f"{words} {form}"
+        return counted_words(whole, noun=unit, language=language)
+    words = decimal_words(whole, fraction=fraction, language=language)
+    plural = CONVENTIONS[language].plural
+    index = {1: 0, 2: _PLURALS[plural](whole) if plural == "french" else 1, 3: 1, 4: 3}[len(unit.forms)]
+    return words and f"{words}{_joint(language)}{unit.forms[index]}"
 
 
 def year_words(number: int, *, language: str) -> str | None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preprocess.conventions import CONVENTIONS
-from preprocess.number_words import number_words
 from preprocess.text import prepare_text
-from preprocess.verbalize import count_numbers, verbalize
+from preprocess.verbalization.conventions import CONVENTIONS
+from preprocess.verbalization.number_words import number_words
+from preprocess.verbalization.verbalize import count_numbers, verbalize
 from shared.languages import CODES, script
 
 # By hand, from what the languages say: text, and the same read out.
@@ -47,7 +47,7 @@ READ = {
         ("el 5º día y la 3ª vez", "el quinto día y la tercera vez"),
         ("21 €, 1 €, £2", "veintiún euros, un euro, dos libras"),
         ("£300, 500 € y £200.500", "trescientas libras, quinientos euros y doscientas mil quinientas libras"),
-        ("£200.000.000, 200 y 300", "doscientos millones de libras, doscientos y trescientos"),
+        ("£200.000.000", "doscientos millones de libras"),
         ("el 21 de mayo de 1984", "el veintiuno de mayo de mil novecientos ochenta y cuatro"),
         ("la Sra. García, p. ej.", "la señora García, por ejemplo"),
     ],
@@ -120,7 +120,7 @@ READ = {
         ("in 1984", "in negentienhonderdvierentachtig"),
         ("€ 3,50", "drie euro en vijftig cent"),
         ("bijv. 2%", "bijvoorbeeld twee procent"),
-        ("1.500", "duizendvijfhonderd"),
+        ("1.500", "duizend vijfhonderd"),
     ],
     "ces_Latn": [
         ("1 Kč, 2 Kč, 5 Kč", "jedna koruna, dvě koruny, pět korun"),
@@ -128,15 +128,7 @@ READ = {
         ("např. 5 %", "například pět procent"),
         ("200 lidí, 310, 510", "dvě stě lidí, tři sta deset, pět set deset"),
     ],
-    "arb_Arab": [
-        ("١٩٨٤", "ألف وتسعمائة وأربعة وثمانون"),
-        ("1984", "ألف وتسعمائة وأربعة وثمانون"),
-        ("٥٠٪", "خمسون بالمئة"),
-        ("200", "مئتان"),
-        ("2000", "ألفان"),
-        ("200,000", "مئتا ألف"),
-        ("٣٫٥", "ثلاثة فاصلة خمسة"),
-    ],
+    "arb_Arab": [("عام 1984", "عام ألف وتسعمائة وأربعة وثمانين"), ("بنسبة ٥٠٪", "بنسبة خمسين بالمئة")],
     "hun_Latn": [
         ("2 Ft és 5 Ft", "két forint és öt forint"),
         ("3. osztály", "harmadik osztály"),
@@ -145,9 +137,10 @@ READ = {
         ("pl. 2001", "például kétezer-egy"),
     ],
     "kor_Hang": [
-        ("2024년 5월", "이천이십사년 오월"),
+        ("2024년 5월", "이천이십사 년 오월"),
         ("100%", "백 퍼센트"),
-        ("1,500원", "천오백원"),
+        ("1,500원", "천오백 원"),
+        ("3시", "세 시"),
         ("3.14", "삼 점 일 사"),
         ("$5", "오 달러"),
     ],
@@ -159,8 +152,10 @@ READ = {
     ],
     "ukr_Cyrl": [("9 травня", "дев'ятого травня"), ("22 ₴", "двадцять дві гривні")],
     "swe_Latn": [("1984", "nittonhundraåttiofyra"), ("21 kr", "tjugoen kronor"), ("3:e", "tredje")],
-    "hin_Deva": [("डॉ. शर्मा", "डॉक्टर शर्मा")],
+    "hin_Deva": [("डॉ. शर्मा", "डॉक्टर शर्मा"), ("५ किताबें", "पाँच किताबें")],
     "ben_Beng": [("৫টি বই", "পাঁচটি বই")],
+    "zho_Hans": [("1984年5月3日", "一九八四年五月三日"), ("5%", "百分之五"), ("2个人", "两个人")],
+    "jpn_Jpan": [("1984年5月3日", "千九百八十四年五月三日"), ("本を3冊", "本を三冊")],
     "fin_Latn": [("21", "kaksikymmentäyksi")],
     "vie_Latn": [("có 5 người", "có năm người")],
     "ind_Latn": [("21 orang", "dua puluh satu orang")],
@@ -176,37 +171,31 @@ READ = {
 # Not surely said in one way, so left as it is.
 LEFT = {
     "eng_Latn": [
-        *["12:30", "2020-05-12", "555-1234", "5551234567", "1/2", "10-20", "1.2.3", "3,5", "2½", "10²", "m²", "5km"],
-        *["20°", "5 ‰", "₫500", "$1.555", "A$5", "+49", "3 May", "1" * 13, "0" * 21],
-        *["3×4", "100 000 km", "$-5", "5¢", "12h30", "$40k", "$5M"],
+        *["555-1234", "5551234567", "1/2", "10-20", "1.2.3", "3,5", "10²", "m²", "04/07/2021", "20:00"],
+        *["5 ‰", "₫500", "$1.555", "A$5", "+49", "1" * 13, "0" * 21],
+        *["3×4", "100 000 km", "$-5", "12h30"],
         "Main St. The",
         "Hank M. Smith",
     ],
     "deu_Latn": [
-        "am 1. 5. um",
         "3.5",
         "1 Mann",
         "50%ige",
         "100%-ig",
-        "der 3. Mann",
         "3. Mai",
         "12.5.2020",
-        "mein 2. Buch",
     ],
-    "spa_Latn": ["$5", "21 libros", "300 personas", "1,234.5"],
-    "por_Latn": ["200 casas", "2 mulheres"],
+    "spa_Latn": ["$5", "1,234.5"],
+    "por_Latn": ["2019/20"],
     "ron_Latn": ["1 băiat", "2 fete", "12 fete"],
     "cat_Latn": ["2 cases", "200 cases"],
     "bel_Cyrl": ["2 жанчыны"],
     "slk_Latn": ["2 ženy"],
-    "fra_Latn": ["1 femme", "1.000"],
-    "pol_Latn": ["w 1984 roku", "5-ty", "3. miejsce"],
-    "rus_Cyrl": ["в 1945 году", "5-го", "2 женщины"],
-    "ces_Latn": ["3. května", "2 ženy"],
+    "fra_Latn": ["1.000"],
+    "pol_Latn": ["5-ty"],
+    "arb_Arab": ["1984", "200 كتاب", "٥٠٪"],
     "hun_Latn": ["5-én", "1848. március"],
-    "kor_Hang": ["3시", "5개", "6월"],
     "fin_Latn": ["5:ssä", "3. luokka", "3,5", "5 %", "5 €"],
-    "hin_Deva": ["५ किताबें"],
     "srp_Cyrl": ["5 књига"],
     "swh_Latn": ["vitabu 5"],
     "amh_Ethi": ["1984"],
@@ -216,7 +205,6 @@ LEFT = {
 
 XTTS_LANGUAGES = "eng_Latn spa_Latn fra_Latn deu_Latn ita_Latn por_Latn pol_Latn tur_Latn rus_Cyrl nld_Latn ces_Latn "
 XTTS_LANGUAGES += "arb_Arab zho_Hans hun_Latn kor_Hang jpn_Jpan hin_Deva"
-NEITHER_READ_NOR_TOUCHED = {"zho_Hans", "jpn_Jpan"}
 
 written = st.text("0123456789 .,:-/%$€£'°^²½ªº\u00a0٣۴५aAdst", max_size=40)
 
@@ -253,9 +241,8 @@ def test_no_two_numbers_are_said_alike(language: str) -> None:
     assert {words: each for words, each in said.items() if words is not None and len(each) > 1} == {}
 
 
-def test_every_language_of_xtts_is_read_or_left_untouched() -> None:
-    assert set(XTTS_LANGUAGES.split()) - NEITHER_READ_NOR_TOUCHED <= set(READ)
-    assert not NEITHER_READ_NOR_TOUCHED & set(CONVENTIONS)
+def test_every_language_of_xtts_is_read() -> None:
+    assert set(XTTS_LANGUAGES.split()) <= set(READ)
 
 
 @pytest.mark.parametrize("language", [code for code in CODES if code not in CONVENTIONS])

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import regex
 
-from preprocess.conventions.convention import Convention
+from preprocess.verbalization.conventions.convention import Convention
 
 # Longer digit strings can be telephone numbers, unless they are round.
 MAX_UNGROUPED_DIGITS = 6
 MAX_WRITTEN = 40
 
 _NEVER = "(?!)"
+_RAISED = regex.compile("(?=[\u00b2\u00b3])")
 
 
 class Number(NamedTuple):
@@ -50,9 +52,10 @@ def number_pattern(convention: Convention) -> regex.Pattern[str]:
     decade = "'?s" if convention.decades else _NEVER
     dot = "[.]" if convention.dot else _NEVER
     behind = (
-        rf"(?P<currency>{currency})(?![\p{{L}}\p{{N}}])",
-        rf" (?P<currency>{currency})(?![\p{{L}}\p{{N}}]| ?\d)",  # of $5 the sign is not the number's before it
+        rf"(?P<currency>{currency})(?![\p{{L}}\p{{N}}/])",
+        rf" (?P<currency>{currency})(?![\p{{L}}\p{{N}}/]| ?\d)",  # of $5 the sign is not the number's before it
         r" ?(?P<percent>[%٪])(?!-?\p{L})",  # 50%ige
+        rf" ?(?P<unit>{_any_of(protected_unit(unit) for unit in convention.units)})(?![\p{{L}}\p{{N}}/^])",
         rf"(?P<mark>{marks})(?![\p{{L}}\p{{N}}])",
         rf"(?P<decade>{decade})(?![\p{{L}}\p{{N}}])",
         rf"(?P<dot>{dot})(?= ?\p{{L}})",
@@ -64,8 +67,13 @@ def number_pattern(convention: Convention) -> regex.Pattern[str]:
     )
 
 
+def protected_unit(unit: str) -> str:
+    """A unit as it is after `protect_numbers` and NFKC: m² is m^2."""
+    return unicodedata.normalize("NFKC", _RAISED.sub("^", unit))
+
+
 def _any_of(words: Iterable[str]) -> str:
-    return "|".join(map(regex.escape, words)) or _NEVER
+    return "|".join(map(regex.escape, sorted(words, key=len, reverse=True))) or _NEVER
 
 
 def quantity_pattern(convention: Convention) -> regex.Pattern[str]:

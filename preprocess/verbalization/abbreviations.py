@@ -7,20 +7,32 @@ from collections.abc import Iterable
 
 import regex
 
-from preprocess.conventions import CONVENTIONS
-from preprocess.conventions.convention import Convention
+from preprocess.verbalization.conventions import CONVENTIONS
+from preprocess.verbalization.conventions.convention import Convention
+from preprocess.verbalization.readings import Reading
 
 # "Main St. The", "Jean M. Dupont": after a name, a title is a street or an initial.
 _AFTER_NAME = regex.compile(r"\p{Lu}\p{L}+ $")
 _ENDS_SENTENCE = regex.compile(r"""["')\]]*(?:$| \p{Lu})""")
 
 
-def expand_abbreviations(text: str, *, language: str) -> str:
-    """Replace the language's unambiguous abbreviations by their words."""
+def expand_abbreviations(text: str, *, language: str, readings: list[Reading]) -> str:
+    """Replace the language's unambiguous abbreviations by their words.
+
+    Args:
+        readings: takes what was read.
+    """
     if language not in CONVENTIONS:
         return text
     expander = _expander(language)
-    return expander.pattern.sub(expander.replacement, text) if expander.words else text
+
+    def read(match: regex.Match[str]) -> str:
+        words = expander.replacement(match)
+        if words != match[0]:
+            readings.append(Reading(match[0], words.strip(), "abbreviation"))
+        return words
+
+    return expander.pattern.sub(read, text) if expander.words else text
 
 
 @functools.cache
@@ -35,7 +47,8 @@ class _Expander:
         kinds = (convention.titles, convention.numbered, convention.phrases, convention.closings)
         self.words = {_unspaced(short): words for kind in kinds for short, words in kind.items()}
         self.streets = convention.streets
-        self.closings = frozenset(map(_unspaced, convention.closings))
+        closings = convention.closings.values()
+        self.closings = frozenset([*closings, *map(_capitalised, closings)])
         self.pattern = _pattern(convention)
 
     def replacement(self, match: regex.Match[str]) -> str:
@@ -45,7 +58,7 @@ class _Expander:
         if short in self.streets and _AFTER_NAME.search(text[max(0, start - 40) : start]):
             return match[0]
         words = self.words.get(short) or _capitalised(self.words[short[0].lower() + short[1:]])
-        if short.lower() in self.closings and short.endswith(".") and _ENDS_SENTENCE.match(text, end):
+        if words in self.closings and short.endswith(".") and _ENDS_SENTENCE.match(text, end):
             return f"{words}."
         return f"{words} " if text[end : end + 1].isalnum() else words
 

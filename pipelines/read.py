@@ -1,0 +1,45 @@
+"""The command `read`: how a text is read in a language, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+
+@click.command()
+@click.argument("texts", nargs=-1)
+@click.option("--language", required=True, metavar="LANGUAGE", help="A code such as deu_Latn or de.")
+def read(texts: tuple[str, ...], language: str) -> None:
+    """Show what a build makes of TEXTS, or of the lines of standard input, and the reason for each reading."""
+    from shared.languages import resolve_language
+
+    code = resolve_language(language)
+    for text in texts or _lines():
+        for line in explain(text, language=code):
+            click.echo(line)
+
+
+def explain(text: str, *, language: str) -> Iterator[str]:
+    """Yield the text, the text as it is read, a line for each reading, and a line for what was left."""
+    from preprocess.text import prepare_text
+    from preprocess.verbalization.readings import Reading
+    from preprocess.verbalization.verbalize import words_with_digits
+
+    readings: list[Reading] = []
+    prepared = prepare_text(text, language=language, readings=readings)
+    yield text
+    yield f"  {prepared.text}"
+    for reading in readings:
+        yield f"    {reading.kind}: {reading.written.strip()} -> {reading.words.strip()}"
+    if prepared.unread_numbers:
+        left = words_with_digits(prepared.text, language=language)
+        reason = f"no reading is certain: {' '.join(left)}" if left else f"numbers are not read in {language}"
+        yield f"    left: {reason}"
+
+
+def _lines() -> Iterator[str]:
+    with click.open_file("-", encoding="utf-8") as stdin:
+        for line in stdin:
+            if line.strip():
+                yield line.strip()
