@@ -37,7 +37,7 @@ MAX_SPELLED_DIGITS = 20
 MAX_BEFORE = 40  # characters before a number that decide how it is read
 
 # Powers, products, other currencies, units in lower case, 12h30: not read as the number alone.
-_NOT_ALONE_BEFORE = regex.compile(r"(?:[\^⁄+×#±]|(?<!\d)\p{Sc} ?-?|(?<!\w)[.,]|\d\p{L}{1,3})$")
+_NOT_ALONE_BEFORE = r"[\^⁄+×#±]|(?<!\d)\p{Sc} ?-?|(?<!\w)[.,]|\d\p{L}{1,3}"
 _NOT_ALONE_AFTER = regex.compile(r" ?[%٪‰°′″×^⁄=]|\p{Sc}| \p{Sc}(?! ?\d)| \d+⁄|\p{Ll}")
 # 1. 5.
 _DATE = regex.compile(r"\. ?\d")
@@ -79,13 +79,15 @@ class _Verbalizer:
         self.pattern = number_pattern(self.convention)
         self.shape = quantity_pattern(self.convention)
         self.units = {protected_unit(written): noun for written, noun in self.convention.units.items()}
+        unsure = [_NOT_ALONE_BEFORE, *filter(None, [self.convention.unsure_before])]
+        self.unsure_before = regex.compile(rf"(?:{'|'.join(unsure)})$")
         self.separator = "" if script(language) in _SUFFIXING_SCRIPTS else " "
 
     def replacement(self, match: regex.Match[str], *, readings: list[Reading]) -> str:
         """The words of a matched number, separated from letters next to it; or the match itself if it is uncertain."""
         text, start, end = match.string, match.start(), match.end()
         number = parse_number(match["number"], shape=self.shape)
-        if number is None or self._is_unsure_after(text[max(0, start - MAX_BEFORE) : start]):
+        if number is None or self.unsure_before.search(text[max(0, start - MAX_BEFORE) : start]):
             return match[0]
         words = self._signed(number, match)
         unsure = self.convention.unsure_words
@@ -95,10 +97,6 @@ class _Verbalizer:
         before = self.separator if _is_letter(text[max(0, start - 1) : start]) else ""
         behind = self.separator if _is_letter(text[end : end + 1]) else ""
         return f"{before}{words}{behind}"
-
-    def _is_unsure_after(self, before: str) -> bool:
-        unsure = self.convention.unsure_before
-        return bool(_NOT_ALONE_BEFORE.search(before[-4:]) or (unsure and regex.search(f"(?:{unsure})$", before)))
 
     def _signed(self, number: Number, match: regex.Match[str]) -> str | None:
         words = self._by_sign(number, match) if number.is_quantity else self._code(number, match)

@@ -311,6 +311,14 @@ def test_ten_thousand_characters_take_less_than_a_second(kind: str, language: st
     assert time.process_time() - start < 1
 
 
+@pytest.mark.parametrize("language", [code for code in CONVENTIONS if CONVENTIONS[code].rules])
+@pytest.mark.parametrize("kind", ["signs between digits", "spaced groups", "dots"])
+def test_no_rule_takes_long_for_ten_thousand_characters(kind: str, language: str) -> None:
+    start = time.process_time()
+    prepare_text(HOSTILE[kind], language=language)
+    assert time.process_time() - start < 1
+
+
 def test_ten_thousand_digits_are_left_alone_at_once() -> None:
     start = time.process_time()
     assert prepare_text("1" * 10_000, language="eng_Latn").unread_numbers == 1
