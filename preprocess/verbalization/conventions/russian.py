@@ -20,7 +20,7 @@ _DATE = rf"(?P<d>0?[1-9]|[12]\d|3[01])\.{MONTH}\.{YEAR}(?: (?:года|г\.))?"
 
 _TO_GENITIVE = (
     "(?i:до|от|около|без|для|из|из-за|после|у|среди|против|свыше|более|менее|больше|меньше|кроме|вместо|ради|вокруг|возле|"
-    "порядка|не хватает|не менее|не более|достига(?:ет|ют|л|ла|ло|ли))"
+    "порядка|не хватает|не менее|не более|достиг(?:ает|ают|ал|ла|ло|ли)?)"
 )
 _GENITIVE = rf"(?<=\b{_TO_GENITIVE} )"
 # Of 1, 21, 31, the genders differ in every case.
@@ -172,6 +172,7 @@ RUSSIAN = Convention(
         Rule("abbreviation", r"(?<=\b[Нн]а )стр\. ?(?P<n>\d+)", "странице {n}"),
         Rule("abbreviation", r"(?<=^|[(;:.] )[Сс]тр\. ?(?P<n>\d+)", "страница {n}"),
         # cases
+        Rule("number", r"(?P<n>(?:[1-9]\d*)?(?<!1)[234])(?= человек\b)", "{n:cardinal-masculine-genitive}"),
         *(_genitive(unit, forms) for unit, forms in _UNITS.items()),
         Rule(
             "number",
@@ -184,7 +185,11 @@ RUSSIAN = Convention(
             "{n:cardinal-masculine-instrumental}",
         ),
         Rule("number", rf"{_NOT_ONE}(?= {_ADJECTIVE}\p{{Ll}}{{2,}}[ая]м\b)", "{n:cardinal-masculine-dative}"),
-        Rule("number", rf"{_NOT_ONE}(?= {_ADJECTIVE}\p{{Ll}}{{2,}}[ая]х\b)", "{n:cardinal-masculine-prepositional}"),
+        Rule(
+            "number",
+            rf"{_NOT_ONE}(?= (?!год){_ADJECTIVE}\p{{Ll}}{{2,}}[ая]х\b)",
+            "{n:cardinal-masculine-prepositional}",
+        ),
         Rule("number", rf"(?<!{_TO_GENITIVE} ){_ONE}(?= \p{{Ll}}+[ую]\b)", "{n:cardinal-feminine-accusative}"),
         Rule("number", rf"(?<!{_TO_GENITIVE} ){_ONE}(?= {_FEMININE}\b)", "{n:cardinal-feminine}"),
         Rule("number", r"(?<!\w )(?P<n>(?:[1-9]\d*)?(?<!1)2)(?= \p{Ll}+[ыи]\b)", "{n:cardinal-feminine}"),
@@ -219,9 +224,9 @@ RUSSIAN = Convention(
     unsure=(
         r"-[^\W\d]| (?:года?|году|годы|годов|годах|гг?\.|века?|веке|вв?\.|сутк|суток|воро|ножниц)(?!\w)"
         r"| миллион(?:ам|ами)(?!\w)"
-        r"| \d[\d -]*-\d|-\d| из \d| сут| г(?!\p{L})"
+        r"| \d[\d -]*-\d| --? ?\d|-\d| из \d| сут| г(?!\p{L})"
     ),
-    unsure_words=r"\bодна (?:тонна|минута|тысяча|копейка)|^тысяча\b",  # the accusative: одну тонну, тысячу двести
+    unsure_words=r"\bодна (?:тонна|минута|тысяча|копейка|целая)|^тысяча\b",  # the accusative: одну тонну, тысячу двести
     unsure_before=(
         rf"\b(?:{_TO_GENITIVE}|(?i:к|ко|перед|между|над|при|о|об|по|с|со|из|код|кода|коду|пин-код|пароль|телефон)) "
         r"|\b(?i:рейс) "

@@ -35,6 +35,7 @@ _FEMININE_UNITS = {
     "т": noun("тонна тонни тонн тонни", "f"),
     "грн": noun("гривня гривні гривень гривні", "f"),
     "коп.": noun("копійка копійки копійок копійки", "f"),
+    "тис.": noun("тисяча тисячі тисяч тисячі", "f"),
     "хв": noun("хвилина хвилини хвилин хвилини", "f"),
 }
 # The last word of a year as an ordinal in the genitive.
@@ -82,8 +83,8 @@ UKRAINIAN = Convention(
     agrees=r"\b(?:один|два)$",
     percent=noun("відсоток відсотки відсотків відсотка"),
     units={unit: noun(forms) for unit, forms in _UNITS.items()} | _FEMININE_UNITS,
-    unsure_words=r"\bодна (?:тонна|гривня|копійка|хвилина)|^тисяча\b",  # the accusative: одну тонну, тисячу двісті
-    unsure_before=_OTHER_CASES + r"|\b(?i:с|стор|п|ст|гл|рис|табл|буд|кв)\. ?|\d-|\d - |\(|грн ",
+    unsure_words=r"\bодна (?:тонна|гривня|копійка|хвилина|тисяча|ціла)|^тисяча\b",  # the accusative: одну тонну, тисячу двісті
+    unsure_before=_OTHER_CASES + r"|\b(?i:с|стор|п|ст|гл|мал|рис|табл|буд|кв)\. ?|\d-|\d - |\(|грн ",
     currencies={
         **dict.fromkeys(("₴",), money("гривня гривні гривень", "копійка копійки копійок", "f")),
         "€": money("євро", "цент центи центів"),
