@@ -83,7 +83,8 @@ UKRAINIAN = Convention(
     agrees=r"\b(?:один|два)$",
     percent=noun("відсоток відсотки відсотків відсотка"),
     units={unit: noun(forms) for unit, forms in _UNITS.items()} | _FEMININE_UNITS,
-    unsure_words=r"\bодна (?:тонна|гривня|копійка|хвилина|тисяча|ціла)|^тисяча\b",  # the accusative: одну тонну, тисячу двісті
+    # the accusative: одну тонну, тисячу двісті
+    unsure_words=r"\bодна (?:тонна|гривня|копійка|хвилина|тисяча|ціла)|^тисяча\b",
     unsure_before=_OTHER_CASES + r"|\b(?i:с|стор|п|ст|гл|мал|рис|табл|буд|кв)\. ?|\d-|\d - |\(|грн ",
     currencies={
         **dict.fromkeys(("₴",), money("гривня гривні гривень", "копійка копійки копійок", "f")),
