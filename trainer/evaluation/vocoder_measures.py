@@ -78,8 +78,8 @@ def stft_distances(samples: np.ndarray, recording: np.ndarray) -> tuple[float, f
 
 
 def pesq_of(samples: np.ndarray, recording: np.ndarray, *, rate_hz: int) -> float:
-    """Wide-band PESQ; nan where the package is absent, or finds no speech in the recording."""
-    if importlib.util.find_spec("pesq") is None:
+    """Wide-band PESQ; nan where the package is absent, finds no speech in the recording, or would compare silence."""
+    if importlib.util.find_spec("pesq") is None or not samples.any():
         return float("nan")
     import pesq
 

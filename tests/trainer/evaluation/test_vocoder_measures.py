@@ -95,4 +95,5 @@ def test_optional_packages_are_asked_at_their_rates_and_are_nan_where_they_are_a
     monkeypatch.setattr("importlib.util.find_spec", lambda asked, **_: object())
     monkeypatch.setitem(sys.modules, "pesq", package)
     assert pesq_of(speech(), speech(), rate_hz=RATE_HZ) == 3.5
+    assert math.isnan(pesq_of(np.zeros_like(speech()), speech(), rate_hz=RATE_HZ))  # the package fails on silence
     assert asked == {"rate_hz": 16_000, "seconds": pytest.approx(0.8, abs=0.01), "mode": "wb"}
