@@ -17,6 +17,7 @@ from preprocess.verbalization.conventions.convention import (
 
 _MONTHS = "January February March April May June July August September October November December".split()
 _MONTH = rf"(?:{'|'.join(_MONTHS)})\b"
+_SHORT_MONTH = rf"(?:{'|'.join(month[:3] for month in _MONTHS)})\b"
 _TH = "(?:st|nd|rd|th)?"
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 
@@ -317,8 +318,10 @@ ENGLISH = Convention(
     ordinals=(("st|nd|rd|th", ()),),
     day_before=rf"\b{_MONTH} $",
     # Abbreviations without a vowel, and telephone numbers.
-    unsure=r" ?(?![ap]\.?m\b)(?:[b-df-hj-np-tv-xz]{1,4}|cu|[kMGT]?(?:bps|Pa|V|Ah|J))\b|(?<=\b0\d+)[ -]+\d",
-    unsure_before=r"\b(?:EUR|USD|GBP|CHF) |\d x |\b0\d+[ -]+(?:\d+[ -]+)*|\+\d+ (?:\d+ )*",
+    unsure=r" ?(?![ap]\.?m\b)(?:[b-df-hj-np-tv-xz]{1,4}|cu|[kMGT]?(?:bps|Pa|V|Ah|J))\b|(?<=\b0\d+)[ -]+\d"
+    rf"|-(?:\p{{Lu}}{{2}}|{_SHORT_MONTH})|\.\p{{L}}",
+    unsure_before=r"\b(?:EUR|USD|GBP|CHF) |\d x |\b0\d+[ -]+(?:\d+[ -]+)*|\+\d+ (?:\d+ )*"
+    rf"|\b{_SHORT_MONTH}-|\b\p{{Lu}}{{2,}}(?=\d+\.\p{{L}})",
     titles={
         **{"Mr": "Mister", "Mrs": "Missus"},
         **dict.fromkeys(("Dr.", "Dr"), "Doctor"),
