@@ -39,7 +39,7 @@ def explain(text: str, *, language: str) -> Iterator[str]:
 
 
 def _lines() -> Iterator[str]:
-    with click.open_file("-", encoding="utf-8") as stdin:
+    with click.open_file("-", encoding="utf-8", errors="replace") as stdin:
         for line in stdin:
             if line.strip():
                 yield line.strip()

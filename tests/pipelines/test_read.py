@@ -24,14 +24,14 @@ def test_a_text_is_shown_as_it_is_read_with_the_reason_for_each_reading(command:
 
 
 def test_the_lines_of_standard_input_are_texts(command: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"5 %\n\nno number\n")))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"5 %\n\nno \xff number\n")))
     outcome = command("read", "--language", "eng_Latn")
     assert outcome.out.splitlines() == [
         "5 %",
         "  five percent",
         "    percent: 5% -> five percent",
-        "no number",
-        "  no number",
+        "no \ufffd number",
+        "  no \ufffd number",
     ]
 
 
