@@ -168,25 +168,19 @@ class _Verbalizer:
         """The ending of an ordinal in this context; None if the number is not certainly an ordinal."""
         if not number.plain or not 1 <= number.value <= 99:
             return None
-        before = match.string[max(0, match.start() - MAX_BEFORE) : match.start()]
         if match["dot"]:
-            return self._ending_before_dot(before, match)
+            return () if self._is_ordinal_by_its_dot(match) else None
         if number.value > 31:
             return None
+        before = match.string[max(0, match.start() - MAX_BEFORE) : match.start()]
         convention = self.convention
         if convention.day_before and regex.search(convention.day_before, before):
             return ()
         is_day = convention.day_after and regex.match(convention.day_after, match.string, pos=match.end("number"))
         return convention.day_substitutions if is_day else None
 
-    def _ending_before_dot(self, before: str, match: regex.Match[str]) -> Substitutions | None:
-        for pattern, ending in self.convention.ordinals_after:
-            if regex.search(pattern, before):
-                return (("$", ending),)
-        is_ordinal = (
-            self.convention.dot == "ordinal" and _sentence_continues(match) and not self._is_named_unsure(match)
-        )
-        return () if is_ordinal else None
+    def _is_ordinal_by_its_dot(self, match: regex.Match[str]) -> bool:
+        return self.convention.dot == "ordinal" and _sentence_continues(match) and not self._is_named_unsure(match)
 
     def _is_unsure(self, match: regex.Match[str]) -> bool:
         if match["dot"]:

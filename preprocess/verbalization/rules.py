@@ -20,7 +20,7 @@ DIGITS = "digits"  # one by one
 
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 # In these scripts, a number stands next to letters.
-_UNSPACED_SCRIPTS = ("Hans", "Hant", "Jpan", "Hang", "Thai")
+_UNSPACED_SCRIPTS = ("Hans", "Hant", "Jpan", "Hang")
 _NO_DIGIT_BEFORE, _NO_DIGIT_AFTER = r"(?<!\d)(?<!\d[.,:/'٫٬-])", r"(?!\d|[.,:/'٫٬-]\d)"
 _NO_LETTER_BEFORE, _NO_LETTER_AFTER = r"(?<![\p{L}\p{M}])", r"(?![\p{L}\p{M}])"
 
@@ -30,7 +30,7 @@ def apply_rules(text: str, *, language: str, readings: list[Reading], whole: boo
 
     Args:
         readings: takes what was read.
-        whole: True to leave constructs alone of which a rule would leave a number for later.
+        whole: True to change no construct whose rule keeps digits.
     """
     for rule in _compiled_rules(language):
         read = functools.partial(_replacement, rule, language=language, readings=readings, whole=whole)

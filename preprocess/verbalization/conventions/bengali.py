@@ -25,7 +25,6 @@ BENGALI = Convention(
     point=noun("দশমিক"),
     minus="মাইনাস",
     plural="none",
-    months=tuple(_MONTHS.split()),
     rules=(
         Rule("ordinal", "[1১]ম", "প্রথম"),
         Rule("ordinal", "[2২]য়", "দ্বিতীয়"),

@@ -101,7 +101,6 @@ class Convention:
     decades: bool = False  # 1990s
     ordinals: tuple[tuple[str, Substitutions], ...] = ()  # mark after the digits -> the ordinal's ending
     dot: str = ""  # "3. x" before lower case: "ordinal", or "unsure" if the ordinal's ending is not known
-    ordinals_after: tuple[tuple[str, str], ...] = ()  # pattern before "3. X" -> the ordinal's ending
     day_before: str = ""  # pattern of months after which the day is an ordinal
     day_after: str = ""  # pattern of months before which the day is an ordinal
     day_substitutions: Substitutions = ()

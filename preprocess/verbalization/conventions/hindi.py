@@ -49,7 +49,6 @@ HINDI = Convention(
     point=noun("दशमलव"),
     minus="माइनस",
     plural="none",
-    months=tuple(_MONTHS.split()),
     rules=(
         # a year in words is said as hundreds: उन्नीस सौ चौरासी
         Rule(

@@ -16,7 +16,6 @@ from preprocess.verbalization.conventions.convention import (
 _WHOLE = r"(?:\d{1,3}(?:,\d{3})+|[1-9]\d{0,5}|[1-9]\d*000|0)"
 _DECIMAL = rf"{_WHOLE}(?:\.\d+)?"
 _DASH = " ?[-~〜−‐] ?"
-_WAVE = " ?[~〜] ?"
 _CLOCK = r"(?:[01]?\d|2[0-4]):[0-5]\d"
 
 # Codes, differences, ends of ranges.
