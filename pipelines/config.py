@@ -27,6 +27,7 @@ class BuildConfig(Config):
 
     sources: dict[SourceName, Source] = pydantic.Field(min_length=1)
     tokenizer: str  # path of a tokenizer.json, or a Hugging Face repository that has one
+    text_normalizer: str | None = None  # entry point of an installed package, a function that gets each text first
     features: str = "hifigan-22k"  # mel preset: hifigan-22k, bigvgan-24k-100 or vocos-24k
     mel_dtype: Literal["float16", "float32", "none"] = "float16"  # of the stored mels; none: training computes them
     # of samples that are stored beside the mels, for the training of a vocoder; none: no samples are stored
@@ -97,7 +98,7 @@ class BuildConfig(Config):
 def config_document(config: BuildConfig) -> bytes:
     """The config as YAML with all defaults, but without settings that do not change the dataset."""
     values = config.model_dump(mode="json", exclude={"workers"})
-    _drop_unchanged(values, waveform_dtype=NO_WAVEFORM, test_fraction=0.0, held_out_for_test=None)
+    _drop_unchanged(values, text_normalizer=None, waveform_dtype=NO_WAVEFORM, test_fraction=0.0, held_out_for_test=None)
     for source in values["sources"].values():
         _drop_unchanged(source, license=None, include=None, exclude=None, scores={}, official_splits=False)
         _drop_unchanged(source.get("columns", {}), start=None, end=None, duration=None, split=None)

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from preprocess.text_normalizer import TextNormalizer
 
 
 @click.command()
 @click.argument("texts", nargs=-1)
 @click.option("--language", required=True, metavar="LANGUAGE", help="A code such as deu_Latn or de.")
-def read(texts: tuple[str, ...], language: str) -> None:
+@click.option("--normalizer", metavar="NAME", help="Entry point of the text normalizer that gets each text first.")
+def read(texts: tuple[str, ...], language: str, normalizer: str | None) -> None:
     """Show what a build makes of TEXTS, or of the lines of standard input, and the reason for each reading."""
+    from preprocess.text_normalizer import load_normalizer
     from shared.languages import resolve_language
 
     code = resolve_language(language)
+    loaded = None if normalizer is None else load_normalizer(normalizer)
     for text in texts or _lines():
-        for line in explain(text, language=code):
+        for line in explain(text, language=code, normalizer=loaded):
             click.echo(line)
 
 
-def explain(text: str, *, language: str) -> Iterator[str]:
+def explain(text: str, *, language: str, normalizer: TextNormalizer | None = None) -> Iterator[str]:
     """Yield the text, the text as it is read, a line for each reading, and a line for what was left."""
     from preprocess.text import prepare_text
     from preprocess.verbalization.readings import Reading
     from preprocess.verbalization.verbalize import words_with_digits
 
     readings: list[Reading] = []
-    prepared = prepare_text(text, language=language, readings=readings)
+    prepared = prepare_text(text, language=language, normalizer=normalizer, readings=readings)
     yield text
     yield f"  {prepared.text}"
     for reading in readings:

@@ -15,6 +15,7 @@ from preprocess.parts import names_a_file
 from preprocess.processing import process
 from preprocess.quality import Quality, measure_quality
 from preprocess.text import prepare_text, spoken_characters
+from preprocess.text_normalizer import TextNormalizer
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import READING_STAGE, Reason, Rejected, Rejection, Utterance
 from preprocess.wav import check_plain_pcm
@@ -83,6 +84,7 @@ class Preparation:
     tokenizer: Tokenizer
     processing: Processing
     decode_limit_s: float
+    normalizer: TextNormalizer | None = None
 
     def __call__(self, utterance: Utterance) -> PreparedUtterance | Rejection:
         """Prepare one utterance.
@@ -117,7 +119,7 @@ class Preparation:
 
     def read_text(self, text: str, *, language: str) -> Sentence:
         """Prepare and tokenize a text; raises Rejected if nothing is left of it."""
-        prepared = prepare_text(text, language=language)
+        prepared = prepare_text(text, language=language, normalizer=self.normalizer)
         tokens = self.tokenizer.encode(prepared.text, language=language)
         if len(tokens) < 3:
             raise Rejected(Reason.EMPTY_TEXT, "nothing is left of the text after its preparation")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import regex
 
+from preprocess.text_normalizer import TextNormalizer
 from preprocess.verbalization.readings import Reading
 from preprocess.verbalization.verbalize import count_numbers, protect_numbers, verbalize
 from shared.languages import script
@@ -45,7 +46,9 @@ class PreparedText(NamedTuple):
     unread_numbers: int
 
 
-def prepare_text(text: str, *, language: str, readings: list[Reading] | None = None) -> PreparedText:
+def prepare_text(
+    text: str, *, language: str, normalizer: TextNormalizer | None = None, readings: list[Reading] | None = None
+) -> PreparedText:
     """Prepare a text: Moses punctuation, NFKC, no control or format characters, single spaces, numbers in words.
 
     All steps before the numbers, with Moses' language `en` for every text, are those of fairseq's NLLB preparation
@@ -53,8 +56,14 @@ def prepare_text(text: str, *, language: str, readings: list[Reading] | None = N
     is kept.
 
     Args:
+        normalizer: the user's own, which gets the text first.
         readings: takes what was written in words.
+
+    Raises:
+        UserError: the normalizer fails.
     """
+    if normalizer is not None:
+        text = normalizer(text, language=language)
     text = _without_format_characters(text, language=language)
     text = protect_numbers(text, language=language)
     text = unicodedata.normalize("NFKC", _moses(text))

@@ -23,6 +23,8 @@ from shared.tables import MANIFEST, read_table
 from shared.tfrecord import read_framed_record, read_framed_records
 
 SCHEMA_VERSION = 3
+# Fields of the contract that are left out where a dataset has no such thing, and their values there.
+_OPTIONAL_FACTS: dict[str, Any] = {"waveform_dtype": NO_WAVEFORM, "text_normalizer": None}
 
 
 class _Frozen(pydantic.BaseModel):
@@ -45,6 +47,14 @@ class TokenizerIdentity(_Frozen):
     size: int
 
 
+class NormalizerIdentity(_Frozen):
+    """A text normalizer of the user's own, and the package that holds it."""
+
+    name: str
+    distribution: str
+    version: str
+
+
 class Contract(_Frozen):
     """The meaning of the numbers in the shards. Datasets with equal fingerprints can be trained on together."""
 
@@ -55,13 +65,15 @@ class Contract(_Frozen):
     text_preparation: str
     processing: Processing
     waveform_dtype: Literal["none", "int16"] = NO_WAVEFORM
+    text_normalizer: NormalizerIdentity | None = None
 
     @pydantic.model_serializer(mode="wrap")
-    def _without_default(self, serialize: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave the dtype out where no waveforms are stored, as before there were any: the bytes are the same."""
+    def _without_defaults(self, serialize: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out what a dataset has not, as before there was any: the bytes are the same."""
         facts = serialize(self)
-        if self.waveform_dtype == NO_WAVEFORM:
-            facts.pop("waveform_dtype", None)
+        for name, default in _OPTIONAL_FACTS.items():
+            if name in facts and facts[name] == default:
+                del facts[name]
         return facts
 
     @property
@@ -94,8 +106,7 @@ class Contract(_Frozen):
 def contract_differences(first: Contract, second: Contract) -> dict[str, tuple[Any, Any]]:
     """Both values of each field that gives two contracts different fingerprints, by dotted key."""
     facts = [
-        one.model_dump(mode="json", exclude={"tokenizer": {"location"}}) | {"waveform_dtype": one.waveform_dtype}
-        for one in (first, second)
+        _OPTIONAL_FACTS | one.model_dump(mode="json", exclude={"tokenizer": {"location"}}) for one in (first, second)
     ]
     pairs = [(key, [one[key] for one in facts]) for key in facts[0]]
     differences: dict[str, tuple[Any, Any]] = {}

@@ -95,12 +95,12 @@ def say(
     sentence may not be what the text says, because its length, attention or pauses are implausible.
     """
     from trainer.speech.audio_file import output_of
-    from trainer.speech.request import prepare_request, trained_languages
+    from trainer.speech.request import TextFrontEnd
 
     output = output_of(out, stream_format=stream_format)
     words = _given_text(text, file)
     clips = _decoded(references, voice=voice)
-    request = prepare_request(words, language=language, languages=trained_languages(run), run=run)
+    request = TextFrontEnd.of_run(run).prepare(words, language=language)
     start_tensorflow(gpus="as needed", keep_programs=True)  # a training may be running on it
     from trainer.platform.tf_errors import translate_errors
     from trainer.tools.synthesize import Arrays, result_lines, synthesize

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipelines.config import BuildConfig
 from preprocess.record import Preparation
 from preprocess.text import PREPARATION
+from preprocess.text_normalizer import load_normalizer
 from preprocess.tokens import Tokenizer
 from shared.dataset import Contract
 from shared.features import preset
@@ -14,7 +15,7 @@ def create_preparation(config: BuildConfig) -> Preparation:
     """Create the function that makes a record from an utterance, with the settings of `config`.
 
     Raises:
-        UserError: the tokenizer cannot be read.
+        UserError: the tokenizer or the text normalizer cannot be loaded.
     """
     return Preparation(
         features=preset(config.features),
@@ -23,6 +24,7 @@ def create_preparation(config: BuildConfig) -> Preparation:
         tokenizer=Tokenizer(config.tokenizer),
         processing=config.processing,
         decode_limit_s=config.decode_limit_s,
+        normalizer=None if config.text_normalizer is None else load_normalizer(config.text_normalizer),
     )
 
 
@@ -35,4 +37,5 @@ def create_contract(prepare: Preparation) -> Contract:
         text_preparation=PREPARATION,
         processing=prepare.processing,
         waveform_dtype=prepare.waveform_dtype,
+        text_normalizer=None if prepare.normalizer is None else prepare.normalizer.identity,
     )

@@ -10,6 +10,7 @@ from pipelines.config import MAX_DECODE_S
 from pipelines.storage.record_reader import decode_mel
 from pipelines.trace.lookup import Row
 from preprocess.record import Preparation
+from preprocess.text_normalizer import normalizer_of
 from preprocess.tokens import Tokenizer
 from preprocess.utterance import Rejection, Utterance
 from shared.dataset import Contract
@@ -23,7 +24,7 @@ def reproduce_record(row: Row, *, payload: bytes, contract: Contract) -> str:
     """Prepare the manifest's text and the present audio file; return `SAME` or a description of the difference.
 
     Raises:
-        UserError: the tokenizer cannot be loaded, or is not the tokenizer of the dataset.
+        UserError: the tokenizer or the text normalizer cannot be loaded, or is not that of the dataset.
     """
     utterance = Utterance(
         id=row["utterance_id"],
@@ -53,6 +54,7 @@ def _preparation(contract: Contract) -> Preparation:
         tokenizer=tokenizer,
         processing=contract.processing,
         decode_limit_s=MAX_DECODE_S,
+        normalizer=normalizer_of(contract.text_normalizer),
     )
 
 

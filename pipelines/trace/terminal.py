@@ -66,7 +66,9 @@ def _contract(details: UtteranceDetails) -> Iterator[tuple[str, str]]:
     stored = contract.mel_dtype if contract.stores_mels else "not stored"
     stored += f", waveforms {contract.waveform_dtype}" * contract.stores_waveforms
     yield "", f"{spec.name}: {spec.sample_rate_hz} Hz, hop {spec.hop_samples}, {spec.n_mels} mels, {stored}"
-    yield "", f"processing {', '.join(steps) or 'none'}; text {contract.text_preparation}"
+    normalizer = contract.text_normalizer
+    after = f" after {normalizer.name} of {normalizer.distribution} {normalizer.version}" if normalizer else ""
+    yield "", f"processing {', '.join(steps) or 'none'}; text {contract.text_preparation}{after}"
     yield "", f"tokenizer {tokenizer.location} (sha256 {tokenizer.sha256[:16]}…, {tokenizer.size} entries)"
 
 

@@ -17,7 +17,6 @@ from trainer.server.model_thread import ModelThread
 from trainer.server.settings import ServerSettings
 from trainer.server.speech_body import SpeechBody
 from trainer.speech.audio_file import STREAM_FORMATS, encode_stream, encode_wav
-from trainer.speech.request import prepare_request
 from trainer.speech.speech import SpokenPiece, SpokenPieces
 from trainer.speech.synthesizer import Synthesizer
 
@@ -72,8 +71,7 @@ class SpeechRoutes:
         return body
 
     def _spoken(self, body: SpeechBody) -> SpokenPieces:
-        speaks, run = self._synthesizer.languages, self._synthesizer.run
-        prepared = prepare_request(body.input, language=body.language, languages=speaks, run=run)
+        prepared = self._synthesizer.front_end.prepare(body.input, language=body.language)
         voice = None if body.voice_name is None else self._synthesizer.voices.find(body.voice_name).voice
         options = body.options(max_sentence_s=self._settings.max_sentence_s)
         return self._synthesizer.speak(prepared, voice=voice, options=options, in_batches=False)

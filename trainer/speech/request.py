@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from preprocess.text import prepare_text, spoken_characters
+from preprocess.text_normalizer import TextNormalizer, normalizer_of
+from shared.dataset import NormalizerIdentity
 from shared.errors import UserError
 from shared.languages import resolve_language
 from shared.messages import first_few
@@ -25,38 +28,68 @@ class SynthesisRequest(NamedTuple):
     language: str  # a FLORES-200 code
 
 
-def prepare_request(text: str, *, language: str | None, languages: Sequence[str], run: Path) -> SynthesisRequest:
-    """Prepare a text for the model of a run.
+class TextFrontEnd:
+    """Prepares texts for the model of a run, as the texts of its dataset were prepared; needs no TensorFlow."""
 
-    Args:
-        text: an empty line separates paragraphs.
-        language: a FLORES-200 code, or a name that means exactly one; None: the only one that was trained.
-        languages: codes of the languages that the run was trained on; empty if they are unknown.
+    def __init__(self, run: Path, *, languages: Sequence[str], normalizer: TextNormalizer | None) -> None:
+        """
+        Args:
+            run: the run or export, for messages.
+            languages: codes of the languages that the run was trained on; empty if they are unknown.
+            normalizer: the text normalizer of its dataset.
+        """
+        self._run, self._languages, self._normalizer = run, languages, normalizer
 
-    Raises:
-        UserError: the language is unknown or was not trained, or the text has nothing to speak or is too long.
-    """
-    code = _trained_language(language, languages=languages, run=run)
-    return SynthesisRequest(prepare_pieces(text, language=code), code)
+    @classmethod
+    def of_run(cls, run: Path) -> TextFrontEnd:
+        """The front end of a run or export. If there is none, or it is damaged, whoever loads the model reports that.
+
+        Raises:
+            UserError: the text normalizer of its dataset is not installed, or in another version.
+        """
+        path = run / "vocab.json"
+        languages = Vocabulary.load(path).languages if path.is_file() else []
+        return cls(run, languages=languages, normalizer=normalizer_of(_normalizer_identity(run / "run.json")))
+
+    def prepare(self, text: str, *, language: str | None) -> SynthesisRequest:
+        """Prepare a text.
+
+        Args:
+            text: an empty line separates paragraphs.
+            language: a FLORES-200 code, or a name that means exactly one; None: the only one that was trained.
+
+        Raises:
+            UserError: the language is unknown or was not trained, or the text has nothing to speak or is too long.
+        """
+        code = _trained_language(language, languages=self._languages, run=self._run)
+        return SynthesisRequest(prepare_pieces(text, language=code, normalizer=self._normalizer), code)
+
+    def prepare_heard(self, heard: str, *, language: str) -> str:
+        """A transcript that a listener wrote, prepared as texts are: numbers and abbreviations in words."""
+        return prepare_text(heard, language=language, normalizer=self._normalizer).text
 
 
-def trained_languages(run: Path) -> list[str]:
-    """Codes of the languages that a run was trained on; none if there is no run, which is reported elsewhere."""
-    path = run / "vocab.json"
-    return Vocabulary.load(path).languages if path.is_file() else []
+def _normalizer_identity(path: Path) -> NormalizerIdentity | None:
+    """The text normalizer that a `run.json` names."""
+    try:
+        named = json.loads(path.read_bytes())["contract"].get("text_normalizer")
+        return None if named is None else NormalizerIdentity.model_validate(named)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
 
 
-def prepare_pieces(text: str, *, language: str) -> tuple[TextPiece, ...]:
+def prepare_pieces(text: str, *, language: str, normalizer: TextNormalizer | None = None) -> tuple[TextPiece, ...]:
     """Divide a text into sentences, each prepared for the tokenizer.
 
     Raises:
-        UserError: the text has no letter or digit, or is too long.
+        UserError: the text has no letter or digit, or is too long, or the normalizer fails.
     """
     if len(text) > MAX_CHARACTERS:
         raise UserError(f"the text: {len(text):,} characters, expected at most {MAX_CHARACTERS:,}; divide it")
     text = text.encode(errors="ignore").decode()  # without halves of surrogate pairs, which UTF-8 does not have
     divided = split_text(text, language=language)
-    prepared = (piece._replace(text=prepare_text(piece.text, language=language).text) for piece in divided)
+    texts = (prepare_text(piece.text, language=language, normalizer=normalizer).text for piece in divided)
+    prepared = (piece._replace(text=text) for piece, text in zip(divided, texts, strict=True))
     pieces = tuple(piece for piece in prepared if spoken_characters(piece.text))
     if not pieces:
         raise UserError(f"the text: {_without_words(text)}; expected words to speak")

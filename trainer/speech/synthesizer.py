@@ -22,6 +22,7 @@ import numpy as np
 from trainer.platform import lean_tensorflow  # noqa: F401
 
 # isort: split
+from preprocess.text_normalizer import normalizer_of
 from preprocess.tokens import Tokenizer
 from shared.dataset import Contract
 from shared.errors import UserError
@@ -38,7 +39,7 @@ from trainer.speech.griffin_lim import griffin_lim
 from trainer.speech.options import SpeechOptions
 from trainer.speech.prompts import PromptMaker, open_tokenizer
 from trainer.speech.reference import Reference, read_reference
-from trainer.speech.request import SynthesisRequest, prepare_request
+from trainer.speech.request import SynthesisRequest, TextFrontEnd
 from trainer.speech.sentences import TextPiece
 from trainer.speech.speech import Speech, SpokenPiece, SpokenPieces
 from trainer.speech.time_stretch import stretch_mel
@@ -65,6 +66,8 @@ class Synthesizer:
         """Use `Synthesizer.load`."""
         self._info, self.run, self.checkpoint = info, run, checkpoint
         self._vocabulary = Vocabulary.load(run / "vocab.json")
+        normalizer = normalizer_of(info.contract.text_normalizer)
+        self.front_end = TextFrontEnd(run, languages=self.languages, normalizer=normalizer)
         self._spec = info.contract.features
         self._generator = Generator(model, xla=info.config.xla, frames_per_second=self._spec.frames_per_second)
         self._speaker = PlausibleSpeaker(self._generator, frames_per_second=self._spec.frames_per_second)
@@ -89,8 +92,8 @@ class Synthesizer:
             vocoder: a vocoder file, which `myxtts-train vocoder convert` writes; None: Griffin-Lim.
 
         Raises:
-            UserError: there is no trained run or no such checkpoint, the tokenizer is another one, or the vocoder is
-                none, or one for other mels.
+            UserError: there is no trained run or no such checkpoint, the tokenizer or the text normalizer is another
+                one, or the vocoder is none, or one for other mels.
         """
         run = Path(run)
         info = read_run_info(run)
@@ -198,7 +201,7 @@ class Synthesizer:
         options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
     ) -> Iterator[SpokenPiece]:
         """Speak a text as `say` does, sentence after sentence; the first comes before the second is begun."""
-        request = prepare_request(text, language=language, languages=self.languages, run=self.run)
+        request = self.front_end.prepare(text, language=language)
         return self.speak(request, voice=voice, options=options).pieces
 
     def say_batch(
@@ -210,7 +213,7 @@ class Synthesizer:
         options: SpeechOptions = SpeechOptions(),  # noqa: B008 (immutable)
     ) -> Iterator[Speech]:
         """Speak texts of a language as `say` does, sixteen sentences at a time; yields their speech in order."""
-        requests = [prepare_request(text, language=language, languages=self.languages, run=self.run) for text in texts]
+        requests = [self.front_end.prepare(text, language=language) for text in texts]
         return self.speak_batch(requests, voice=voice, options=options)
 
     def speak(

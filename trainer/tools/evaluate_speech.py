@@ -31,9 +31,7 @@ from trainer.evaluation.speaker_encoders import resemblyzer_encoder
 from trainer.speech.generation import BATCH_ROWS
 from trainer.speech.options import SpeechOptions
 from trainer.speech.plausibility import NO_END
-from trainer.speech.request import prepare_request
 from trainer.speech.speech import Speech
-from trainer.speech.spoken_words import prepare_heard
 from trainer.speech.synthesizer import Synthesizer
 from trainer.speech.voice import Voice, mel_differences
 
@@ -137,8 +135,7 @@ class SpeechEvaluator:
         self, clips: Sequence[EvalClip], *, reference: Sound | None, log: Callable[[str], object]
     ) -> list[Speech]:
         voice = None if reference is None else Voice(clips[0].speaker, (reference.mel,), self._contract)
-        run, languages = self._synthesizer.run, self._synthesizer.languages
-        requests = [prepare_request(one.text, language=one.language, languages=languages, run=run) for one in clips]
+        requests = [self._synthesizer.front_end.prepare(one.text, language=one.language) for one in clips]
         options = self._options if voice else self._options._replace(guidance=1.0)
         return list(self._synthesizer.speak_batch(requests, voice=voice, options=options, log=log))
 
@@ -191,7 +188,8 @@ class SpeechEvaluator:
             return None
         rate_hz = self._spec.sample_rate_hz
         heard = self._listener.transcribe(sound.samples, rate_hz=rate_hz, language=clip.language)
-        return TextMeasures.of(prepare_heard(heard, language=clip.language), said=clip.text)
+        words = self._synthesizer.front_end.prepare_heard(heard, language=clip.language)
+        return TextMeasures.of(words, said=clip.text)
 
 
 def _group_of(clip: EvalClip) -> tuple[str, str]:

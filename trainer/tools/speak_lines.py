@@ -22,7 +22,7 @@ from shared.files import write_bytes
 from shared.messages import counted, first_few
 from trainer.speech.lines import Line
 from trainer.speech.options import SpeechOptions
-from trainer.speech.request import SynthesisRequest, prepare_request
+from trainer.speech.request import SynthesisRequest
 from trainer.speech.speech import Speech
 from trainer.speech.synthesizer import Synthesizer
 from trainer.speech.voice import Voice
@@ -106,12 +106,7 @@ class LinesSpeaker:
 
     def _task(self, line: Line, *, language: str | None, suffix: str) -> _Task:
         try:
-            request = prepare_request(
-                line.text,
-                language=line.language or language,
-                languages=self._synthesizer.languages,
-                run=self._synthesizer.run,
-            )
+            request = self._synthesizer.front_end.prepare(line.text, language=line.language or language)
         except UserError as error:
             raise UserError(f"{line.id}: {error}") from error
         said = (line.text, request.language, self._digests[line.voice], self._options, self._model)
