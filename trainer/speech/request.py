@@ -31,12 +31,12 @@ class SynthesisRequest(NamedTuple):
 class TextFrontEnd:
     """Prepares texts for the model of a run, as the texts of its dataset were prepared; needs no TensorFlow."""
 
-    def __init__(self, run: Path, *, languages: Sequence[str], normalizer: TextNormalizer | None) -> None:
+    def __init__(self, run: Path, *, languages: Sequence[str], normalizer: TextNormalizer | None = None) -> None:
         """
         Args:
             run: the run or export, for messages.
             languages: codes of the languages that the run was trained on; empty if they are unknown.
-            normalizer: the text normalizer of its dataset.
+            normalizer: the text normalizer of its dataset; None: it had none.
         """
         self._run, self._languages, self._normalizer = run, languages, normalizer
 

@@ -21,7 +21,7 @@ from trainer.server.app import make_app
 from trainer.server.settings import ServerSettings
 from trainer.speech.options import SpeechOptions
 from trainer.speech.reference import Reference
-from trainer.speech.request import SynthesisRequest
+from trainer.speech.request import SynthesisRequest, TextFrontEnd
 from trainer.speech.sentences import TextPiece
 from trainer.speech.speech import SpokenPiece, SpokenPieces
 from trainer.speech.voice import Voice, make_voice
@@ -39,6 +39,7 @@ class ToneSynthesizer:
 
     def __init__(self, run: Path, *, contract: Contract):
         self.run, self.voices, self._contract = run, VoiceStore(run / "voices"), contract
+        self.front_end = TextFrontEnd(run, languages=self.languages)
         self.before_piece: Callable[[], object] = lambda: None
         self.closed = 0  # texts that were spoken to their end, or given up
 

@@ -21,7 +21,7 @@ from trainer.evaluation.clip_measures import Sound
 from trainer.evaluation.eval_clips import EvalClip, choose_clips, read_mels
 from trainer.speech.options import SpeechOptions
 from trainer.speech.plausibility import NO_END
-from trainer.speech.request import SynthesisRequest
+from trainer.speech.request import SynthesisRequest, TextFrontEnd
 from trainer.speech.speech import Speech, SpokenPiece
 from trainer.speech.voice import Voice
 from trainer.tools.evaluate_speech import EvaluatedClip, SpeechEvaluator, joined_sound
@@ -37,6 +37,7 @@ class Parrot:
 
     def __init__(self, dataset: Dataset, *, spoil: Callable[[np.ndarray], np.ndarray] = lambda mel: mel):
         self.contract, self.run, self.spoil = dataset.info.contract, Path("run"), spoil
+        self.front_end = TextFrontEnd(self.run, languages=self.languages)
         self.asked: list[tuple[str, int, str | None]] = []
         self.mels: Iterator[np.ndarray] = iter(())
 

@@ -15,7 +15,7 @@ from shared.errors import UserError
 from tests.trainer.server.serving import RATE_HZ, tone_piece
 from trainer.speech.lines import Line
 from trainer.speech.options import SpeechOptions
-from trainer.speech.request import SynthesisRequest
+from trainer.speech.request import SynthesisRequest, TextFrontEnd
 from trainer.speech.speech import Speech
 from trainer.speech.voice import Voice
 from trainer.tools.speak_lines import LinesResult, LinesSpeaker
@@ -34,6 +34,7 @@ class Speaker:
         if not path.exists() or path.read_text() != weights:
             path.write_text(weights)
         self.run, self.lives, self.checkpoint = run, lives, SimpleNamespace(path=path)
+        self.front_end = TextFrontEnd(run, languages=self.languages)
         self.spoken: list[tuple[str, str | None]] = []
 
     def speak_batch(
