@@ -77,6 +77,7 @@ def _meanings() -> dict[str, list[str]]:
 
 
 _MEANINGS = _meanings()
+_RETIRED = {"mo", "sh"}  # names of Romanian and Serbian that ISO 639-1 has no more
 _NAME = re.compile(r"(?P<language>[a-z]{2,})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|\d{3}))?")
 
 
@@ -139,7 +140,7 @@ def language_code(token_id: int) -> str:
 
 def iso_639_1(code: str) -> str:
     """The two-letter code of a FLORES-200 language, such as `en`; its three letters, where there is none."""
-    two = (name for name, codes in _MEANINGS.items() if len(name) == 2 and code in codes)
+    two = (name for name, codes in _MEANINGS.items() if len(name) == 2 and code in codes and name not in _RETIRED)
     return next(two, code[:3])
 
 

@@ -10,7 +10,7 @@ import langcodes
 import pytest
 
 from shared.errors import UserError
-from shared.languages import CODES, FIRST_ID, LAST_ID, language_code, language_id, resolve_language, script
+from shared.languages import CODES, FIRST_ID, LAST_ID, iso_639_1, language_code, language_id, resolve_language, script
 from shared.vocabulary import NUM_NLLB_IDS
 
 
@@ -181,3 +181,10 @@ def test_a_two_letter_code_is_resolved_or_refused_with_its_languages() -> None:
 def test_a_script_that_nllb_does_not_have_is_refused_with_one_that_it_has(name: str, code: str) -> None:
     with pytest.raises(UserError, match=f"^unknown language '{name}'; expected a FLORES-200 code such as {code}$"):
         resolve_language(name)
+
+
+def test_no_two_letter_name_of_a_language_is_retired() -> None:
+    names = {name for name in map(iso_639_1, CODES) if len(name) == 2}
+    renamed = {name: langcodes.standardize_tag(name) for name in names if langcodes.standardize_tag(name) != name}
+    assert renamed == {"tl": "fil"}  # Unicode alone prefers Filipino to Tagalog
+    assert (iso_639_1("ron_Latn"), iso_639_1("srp_Cyrl"), iso_639_1("nob_Latn")) == ("ro", "sr", "nb")

@@ -25,7 +25,7 @@ RATE_HZ = 16_000
 PEAK = 0.7
 SILENCE_S = 0.2  # before and after a clip, which recordings for these models have
 ENGLISH = "eng_Latn"
-WHISPER_NAMES = {"mo": "ro", "sh": "sr", "nb": "no", "jv": "jw"}  # of languages that iso_639_1 calls otherwise
+WHISPER_NAMES = {"nb": "no", "jv": "jw"}  # of languages that iso_639_1 calls otherwise
 MAX_WHISPER_S = 30.0  # of sound that a model of transformers hears at once without marks of time
 NONE = "none"
 
