@@ -21,7 +21,7 @@ REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-
 OUT       ?= $(RUN)/speech.wav
 
 comma  := ,
-EXTRAS := preprocess,formats,vad,dnsmos,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
+EXTRAS := preprocess,formats,vad,dnsmos,text-language,trainer,speech,evaluation,dev,docs$(if $(GPU),$(comma)gpu)
 READY  := .venv/.ready$(if $(GPU),-gpu)
 BIN    := .venv/bin
 # an environment of its own: PyTorch's CUDA 13 and TensorFlow's CUDA 12 put cuDNN and NCCL into the same files
@@ -59,7 +59,7 @@ segment: $(READY)  ## cut long recordings without texts at pauses, into a table 
 	$(if $(ROOT),,$(error ROOT= is empty: expected the folder of the recordings))
 	$(BIN)/myxtts-data segment $(call path,$(ROOT)) --out $(call path,$(if $(filter file,$(origin OUT)),parts.csv,$(OUT))) $(ARGS)
 
-score: $(READY)  ## predict how listeners rate each recording of the corpora (DNSMOS), into a table: CONFIG= OUT=scores.csv ARGS=
+score: $(READY)  ## predict how listeners rate each recording of the corpora (DNSMOS), into a table: CONFIG= OUT=scores.csv ARGS="--of text-language"
 	$(BIN)/myxtts-data score $(call path,$(or $(CONFIG),configs/preprocess_sample.yaml)) \
 	  --out $(call path,$(if $(filter file,$(origin OUT)),scores.csv,$(OUT))) $(ARGS)
 

@@ -7,7 +7,7 @@ import json
 import math
 import signal
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,64 +18,78 @@ from shared.messages import counted
 
 if TYPE_CHECKING:
     from pipelines.config import BuildConfig
+    from pipelines.score.measures import Measure
     from pipelines.score.score import Scored
     from pipelines.tables.csv_table import CsvTable
 
 ID = "utterance_id"
-COLUMNS = ("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808")
 _SHOWN_PERCENT = (5, 25, 50, 75, 95)
 
 
 @click.command()
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1)
+@click.option(
+    "--of",
+    "name",
+    type=click.Choice(["dnsmos", "text-language"]),
+    default="dnsmos",
+    show_default=True,
+    help="What is measured.",
+)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The table, CSV.")
 @click.option("--workers", type=click.IntRange(min=1), help="Recordings at a time; by default, one for each core.")
-def score(config: Path, overrides: tuple[str, ...], out: Path, workers: int | None) -> None:
-    """Score the recordings of CONFIG's corpora by DNSMOS: a table for the setting `scores` of a source.
+def score(config: Path, overrides: tuple[str, ...], name: str, out: Path, workers: int | None) -> None:
+    """Score the utterances of CONFIG's corpora: a table for the setting `scores` of a source.
 
-    Utterances that the table has are left out, so that the same command continues. Exit 0: all recordings have scores,
-    1: some could not be read.
+    `dnsmos` predicts how listeners would rate each recording, `text-language` tells how likely each text is in the
+    language that is stated for it.
+
+    Utterances that the table has are left out, so that the same command continues. Exit 0: all have scores, 1: some
+    recordings could not be read.
     """
     from pipelines.config import BuildConfig
 
     build_config = load_config(config, of=BuildConfig, overrides=overrides)
+    from pipelines.score.measures import MEASURES
     from pipelines.tables.csv_table import CsvTable
-    from preprocess.dnsmos import check_dnsmos
 
-    check_dnsmos()
-    table = CsvTable(out, columns=(ID, *COLUMNS), key=ID)
+    measure = MEASURES[name]
+    measure.check()
+    table = CsvTable(out, columns=(ID, *measure.columns, *measure.words), key=ID)
     scored, problems = 0, 0
     try:
-        with contextlib.closing(_scored(build_config, table=table, workers=workers)) as found:
+        with contextlib.closing(_scored(build_config, measure=measure, table=table, workers=workers)) as found:
             for one in found:
                 if one.problem:
                     click.echo(f"{one.utterance.audio_path}: {one.problem}", err=True)
                     problems += 1
                 else:
-                    table.add([{ID: one.utterance.id} | _cells(one.scores)])
+                    table.add([{ID: one.utterance.id} | {key: _cell(value) for key, value in one.scores.items()}])
                     scored += 1
     except KeyboardInterrupt:
-        click.echo(f"interrupted: {counted(scored, 'recording')} scored now; the same command continues")
+        click.echo(f"interrupted: {counted(scored, measure.looks_at)} scored now; the same command continues")
         sys.exit(128 + signal.SIGINT)
-    click.echo(f"{out}: {counted(scored, 'recording')} scored, {problems:,} that cannot be read")
+    click.echo(f"{out}: {counted(scored, measure.looks_at)} scored, {problems:,} that cannot be read")
     if table.keys:
-        click.echo(f"the table had {counted(len(table.keys), 'recording')} already")
-    _show_distribution(out)
+        click.echo(f"the table had {counted(len(table.keys), measure.looks_at)} already")
+    _show_distribution(out, measure=measure)
     sys.exit(1 if problems else 0)
 
 
-def _cells(scores: Mapping[str, float]) -> dict[str, str]:
-    return {name: f"{scores[name.removeprefix('dnsmos_')]:.3f}" for name in COLUMNS}
+def _cell(value: float | str) -> str:
+    """A cell of the table, empty for a score that there is not; of a small number, the digits that count."""
+    if isinstance(value, str):
+        return value
+    return "" if math.isnan(value) else f"{value:.3f}" if abs(value) >= 0.1 else f"{value:.3g}"
 
 
-def _scored(config: BuildConfig, *, table: CsvTable, workers: int | None) -> Generator[Scored]:
+def _scored(config: BuildConfig, *, measure: Measure, table: CsvTable, workers: int | None) -> Generator[Scored]:
     """Score what the table has not, and show how far that is."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from pipelines.score.score import list_elements
-    from pipelines.score.score import score as score_recordings
     from preprocess.utterance import Reason, Rejection, Utterance
 
     new, bad_rows = 0, 0
@@ -85,9 +99,10 @@ def _scored(config: BuildConfig, *, table: CsvTable, workers: int | None) -> Gen
     if bad_rows:
         click.echo(f"left out: {counted(bad_rows, 'row')} of the metadata, which a build rejects", err=True)
     utterances = (one for one in list_elements(config) if isinstance(one, Utterance) and one.id not in table.keys)
-    columns = MofNCompleteColumn(), TextColumn("recordings"), BarColumn(), TextColumn("left"), TimeRemainingColumn()
+    what = TextColumn(f"{measure.looks_at}s")
+    columns = MofNCompleteColumn(), what, BarColumn(), TextColumn("left"), TimeRemainingColumn()
     bar = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
-    found = score_recordings(utterances, max_duration_s=config.decode_limit_s, workers=workers)
+    found = measure.score(utterances, max_duration_s=config.decode_limit_s, workers=workers)
     with bar, contextlib.closing(found):
         task = bar.add_task("", total=new)
         for one in found:
@@ -95,21 +110,27 @@ def _scored(config: BuildConfig, *, table: CsvTable, workers: int | None) -> Gen
             bar.advance(task)
 
 
-def _show_distribution(path: Path) -> None:
-    """Print what share of the table's recordings has a lower score, and the setting that reads the table."""
+def _show_distribution(path: Path, *, measure: Measure) -> None:
+    """Print what share of the table's utterances has a lower score, and the setting that reads the table."""
     import numpy as np
 
     from preprocess.corpora.columns import ScoreBounds
     from preprocess.corpora.scores import read_scores
 
-    tables = {name: read_scores(name, ScoreBounds(file=path, id=ID, min=1)).by_id for name in COLUMNS}
-    if not tables[COLUMNS[0]]:
+    bounds = ScoreBounds(file=path, id=ID, min=1)
+    tables = {name: np.array(list(read_scores(name, bounds).by_id.values())) for name in measure.columns}
+    known = {name: scores[~np.isnan(scores)] for name, scores in tables.items()}
+    first = measure.columns[0]
+    if unknown := len(tables[first]) - len(known[first]):
+        click.echo(f"no score: {counted(unknown, measure.looks_at)} in languages that the classifier does not know")
+    if not len(known[first]):
         return
-    click.echo("share of the recordings below:" + "".join(f"{percent:6} %" for percent in _SHOWN_PERCENT))
-    for name, by_id in tables.items():
-        values = np.nanpercentile(list(by_id.values()), _SHOWN_PERCENT)
+    click.echo(f"share of the {measure.looks_at}s below:" + "".join(f"{percent:6} %" for percent in _SHOWN_PERCENT))
+    for name, scores in known.items():
+        values = np.percentile(scores, _SHOWN_PERCENT)
         click.echo(f"  {name:28}" + "".join(f"{value:8.2f}" for value in values))
-    lowest = float(np.nanpercentile(list(tables[COLUMNS[0]].values()), _SHOWN_PERCENT[0]))
+    lowest = measure.bound(known[first])
+    click.echo(f"{np.mean(known[first] < lowest):.1%} have a {first} below {lowest:.2f}")
     file = json.dumps(str(path.absolute()), ensure_ascii=False)
-    click.echo("a source takes the recordings that a bound leaves by its setting")
-    click.echo(f"  scores: {{{COLUMNS[0]}: {{file: {file}, min: {math.floor(lowest * 100) / 100:.2f}}}}}")
+    click.echo("a source takes the utterances that a bound leaves by its setting")
+    click.echo(f"  scores: {{{first}: {{file: {file}, min: {lowest:.2f}}}}}")

@@ -4,7 +4,7 @@
 
 Standard output begins with a line that says that recordings are taken. From then on, a line of standard input is a JSON
 object: `path`, of a recording or of a part of one, and `max_duration_s`. Each is answered by a line of standard output:
-`scores`, the fields of Opinion, or `problem` if the recording cannot be read.
+`scores`, the fields of Opinion after `dnsmos_`, or `problem` if the recording cannot be read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def score(networks: DNSMOS, *, path: str, max_duration_s: float) -> dict[str, ob
     samples = resample(decode_audio(read_audio_file(path), max_duration_s=max_duration_s), rate_hz=RATE_HZ).samples
     if not len(samples):
         raise Rejected(Reason.TOO_SHORT, f"nothing is left of it at {RATE_HZ} Hz")
-    return {"scores": networks(samples)._asdict()}
+    return {"scores": {f"dnsmos_{name}": value for name, value in networks(samples)._asdict().items()}}
 
 
 if __name__ == "__main__":

@@ -28,10 +28,10 @@ _UNSELECTED: dict[str, object] = {"scores": {}, "max_utterances": None}
 
 
 class Scored(NamedTuple):
-    """An utterance, and the scores of its recording by name."""
+    """An utterance and its scores."""
 
     utterance: Utterance
-    scores: Mapping[str, float] = {}
+    scores: Mapping[str, float | str] = {}  # by column
     problem: str = ""  # why the recording has no scores; empty if it has
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -20,6 +21,7 @@ from pipelines.score import process
 from pipelines.score import score as scoring
 from pipelines.score.score import list_elements, score
 from pipelines.tables.csv_table import CsvTable
+from preprocess.corpora import read_corpus
 from preprocess.dnsmos import DNSMOS, RATE_HZ
 from preprocess.utterance import Reason, Rejected, Rejection, Utterance
 from shared.dataset import Dataset
@@ -69,6 +71,38 @@ def test_the_command_scores_every_recording_once_and_a_source_reads_its_table(co
     assert "0 recordings scored, 1 that cannot be read\nthe table had 2 recordings already" in again.stdout
 
 
+def test_texts_in_another_language_than_the_stated_one_are_found_and_left_out(
+    config: Path, tmp_path: Path, command: Callable
+) -> None:
+    metadata = tmp_path / "corpus/metadata.csv"
+    said = ("These words are in English.", "Diese Wörter sind nicht auf Englisch.", "OK")
+    metadata.write_text("".join(f"C{number:05}|{text}|{text}\n" for number, text in enumerate(said)))
+    out = tmp_path / "languages.csv"
+    outcome = command("score", config, "sources.one.max_utterances=null", "--of", "text-language", "--out", out)
+    assert outcome.code == 0
+    assert f"{out}: 3 texts scored, 0 that cannot be read\n" in outcome.out
+    assert "33.3% have a text_language below 0.02\n" in outcome.out
+    rows = {row.pop("utterance_id"): row for row in csv.DictReader(out.open(encoding="utf-8"))}
+    assert {name: row["likeliest_language"] for name, row in rows.items()}["one/C00001"] == "de"
+    document = yaml.safe_load(config.read_text())
+    document["sources"]["one"] |= {"max_utterances": None, **yaml.safe_load(outcome.out.splitlines()[-1])}
+    source = BuildConfig.model_validate(document).sources["one"]
+    refused = [one.id for one in read_corpus(source, name="one") if isinstance(one, Rejection)]
+    assert refused == ["one/C00001"]
+
+
+def test_a_text_in_a_language_that_is_not_known_has_an_empty_cell(
+    config: Path, tmp_path: Path, command: Callable
+) -> None:
+    out = tmp_path / "languages.csv"
+    words = ("sources.one.language=kbp_Latn", "--of", "text-language", "--out", out)
+    outcome = command("score", config, *words)
+    assert "no score: 3 texts in languages that the classifier does not know\n" in outcome.out
+    assert outcome.out.splitlines()[-1].startswith("no score")
+    assert "one/C00000,,\n" in out.read_text()
+    assert "0 texts scored" in command("score", config, *words).out
+
+
 @pytest.mark.slow
 def test_a_recording_is_scored_as_the_authors_program_scores_the_file(tmp_path: Path) -> None:
     """Within what another resampling of a recording above full scale makes: the scores are from 1 to 5."""
@@ -79,7 +113,7 @@ def test_a_recording_is_scored_as_the_authors_program_scores_the_file(tmp_path: 
     assert isinstance(found, dict)
     expected = authors.run(str(path), RATE_HZ)
     for name, value in found.items():
-        assert value == pytest.approx(expected[f"{name}_mos"], abs=0.03)
+        assert value == pytest.approx(expected[f"{name.removeprefix('dnsmos_')}_mos"], abs=0.03)
 
 
 def test_a_recording_of_one_sample_is_too_short(tmp_path: Path) -> None:

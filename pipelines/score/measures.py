@@ -1,0 +1,78 @@
+"""What `myxtts-data score` can measure: the columns of its table, and how utterances are scored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from pipelines.score.score import Scored, score
+from preprocess.dnsmos import check_dnsmos
+from preprocess.text_language import MIN_TEXT_LANGUAGE, check_text_language, text_language
+from preprocess.utterance import Utterance
+
+LOW_PERCENT = 5  # of the recordings, that the proposed bound leaves out
+
+
+class Score(Protocol):
+    """Scores utterances, and yields each when it is done."""
+
+    def __call__(
+        self, utterances: Iterable[Utterance], *, max_duration_s: float, workers: int | None
+    ) -> Generator[Scored]:
+        """
+        Args:
+            max_duration_s: of a recording; a longer one is not decoded.
+            workers: processes at a time; None: one for each core.
+        """
+
+
+class Measure(NamedTuple):
+    """A measure of utterances."""
+
+    columns: tuple[str, ...]  # numbers; the bound that is proposed is one of the first
+    words: tuple[str, ...]  # columns of text
+    check: Callable[[], None]  # raises UserError if a package is missing
+    score: Score
+    bound: Callable[[np.ndarray], float]  # proposed for the scores of the first column
+    looks_at: str  # what of an utterance is scored
+
+
+def score_texts(
+    utterances: Iterable[Utterance], *, max_duration_s: float = 0.0, workers: int | None = None
+) -> Generator[Scored]:
+    """Compare the text of each utterance with the language that is stated for it, in this process.
+
+    An utterance in a language that the classifier does not know has no score.
+    """
+    for utterance in utterances:
+        found = text_language(utterance.text, language=utterance.language)
+        if found is None:
+            yield Scored(utterance, {"text_language": math.nan, "likeliest_language": ""})
+        else:
+            yield Scored(utterance, {"text_language": found.likelihood, "likeliest_language": found.likeliest})
+
+
+def _floor_of_low_percent(scores: np.ndarray) -> float:
+    return math.floor(float(np.nanpercentile(scores, LOW_PERCENT)) * 100) / 100
+
+
+DNSMOS = Measure(
+    columns=("dnsmos_ovrl", "dnsmos_sig", "dnsmos_bak", "dnsmos_p808"),
+    words=(),
+    check=check_dnsmos,
+    score=score,
+    bound=_floor_of_low_percent,
+    looks_at="recording",
+)
+TEXT_LANGUAGE = Measure(
+    columns=("text_language",),
+    words=("likeliest_language",),
+    check=check_text_language,
+    score=score_texts,
+    bound=lambda _: MIN_TEXT_LANGUAGE,
+    looks_at="text",
+)
+MEASURES = {"dnsmos": DNSMOS, "text-language": TEXT_LANGUAGE}
