@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -57,16 +58,23 @@ def test_with_fewer_cores_than_the_machine_has_nothing_is_said_of_other_programs
     assert set(stats.metrics()) == {"host_own_cores", "host_memory_free_mib"}
 
 
+def scheduled_s(pid: int) -> float:
+    """The time that the kernel's scheduler gave to a process of one thread."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
 def test_a_program_that_takes_a_core_is_seen_from_outside_and_as_another_one() -> None:
     with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as hog:
         try:
             watched, here = HostMeter(process=psutil.Process(hog.pid)), HostMeter()
+            begun_s = scheduled_s(hog.pid)
             time.sleep(1.0)
             of_hog, of_here = watched.read(), here.read()
+            hog_s = scheduled_s(hog.pid) - begun_s  # beside other tests, less than a second
         finally:
             hog.kill()
-    # beside other tests it gets a part of a core
-    assert 0.2 < of_hog.own_cores < 1.1
+    assert of_hog.own_cores * of_hog.seconds == pytest.approx(hog_s, abs=0.1)
+    assert of_hog.own_cores > 0
     assert of_here.own_cores < 0.5
     assert of_here.other_cores is None or of_here.other_cores > 0.9 * of_hog.own_cores - 0.1
     assert of_here.memory_free_mib == pytest.approx(psutil.virtual_memory().available / 2**20, rel=0.2)
