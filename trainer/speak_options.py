@@ -49,6 +49,13 @@ SPEECH_OPTIONS = (
         help="Scale of the noise; less is more even, 0 is none.",
     ),
     click.option(
+        "--stop-threshold",
+        type=click.FloatRange(0.0, 1.0),
+        default=0.5,
+        show_default=True,
+        help="Speech ends where the probability of its end exceeds it; more is later.",
+    ),
+    click.option(
         "--speed",
         type=click.FloatRange(MIN_SPEED, MAX_SPEED),
         default=1.0,

@@ -127,7 +127,7 @@ def _describe(kind: Kind, share: float, *, load: SessionLoad, config: TrainConfi
     match kind:
         case "compile":
             evidence = f"{share:.0%} of the time went to compiling or loading the step for {load.shapes} batch shapes"
-            remedy = "lower input.buckets" if load.shapes > 1 else "train more steps in a session"
+            remedy = "train more steps in a session" + " or lower input.buckets" * (load.shapes > 1)
             return (
                 evidence,
                 f"{remedy}; the next session loads these programs" if is_program_cache_enabled() else remedy,

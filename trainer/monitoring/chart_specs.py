@@ -68,6 +68,9 @@ SPEED = (
 _GPU_METRICS = (
     ("Memory of GPUs", "MiB", "memory_peak_mib"),
     ("Power of GPUs", "W", "power_w"),
+    ("Clock of GPUs", "MHz", "clock_mhz"),
+    ("Data to GPUs over PCIe", "MiB/s", "pcie_received_mib_s"),
+    ("Data from GPUs over PCIe", "MiB/s", "pcie_sent_mib_s"),
     ("GPU utilisation", "%", "utilisation"),
 )
 _KNOWN_SYNTHESIS = {key for spec in SYNTHESIS for _, _, key in spec.metrics}

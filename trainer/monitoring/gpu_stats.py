@@ -1,4 +1,4 @@
-"""GPU statistics during training: utilisation and power by NVML, peak memory by TensorFlow.
+"""GPU statistics during training: utilisation, power, clock and PCIe by NVML, peak memory by TensorFlow.
 
 A thread samples NVML every half second. NVML's utilisation is the fraction of its last sample period, at most a second,
 in which a kernel ran; samples during or shortly after an excluded time (compilation, validation) are left out. Memory
@@ -34,37 +34,53 @@ class GpuStats(NamedTuple):
     memory_peak_mib: float  # most that TensorFlow had in use at once so far
     utilisation: float | None  # percent, mean
     power_w: float | None  # mean
+    clock_mhz: float | None = None  # of the multiprocessors, mean: lower where heat or a power limit slows them down
+    pcie_received_mib_s: float | None = None  # from the host, mean
+    pcie_sent_mib_s: float | None = None  # to the host, mean
 
     def metrics(self) -> dict[str, float]:
         """The values that are known, by name."""
-        values = {"utilisation": self.utilisation, "memory_peak_mib": self.memory_peak_mib, "power_w": self.power_w}
+        values = {name: getattr(self, name) for name in ("memory_peak_mib", *_QUERIES)}
         return {f"gpu{self.number}_{name}": value for name, value in values.items() if value is not None}
 
     def __str__(self) -> str:
         busy = "utilisation unknown" if self.utilisation is None else f"{self.utilisation:.1f} % busy"
         power = "" if self.power_w is None else f", {self.power_w:.0f} W"
+        clock = "" if self.clock_mhz is None else f", {self.clock_mhz:.0f} MHz"
         memory = f"{self.memory_peak_mib / 1024:.1f} of {self.memory_total_mib / 1024:.1f} GiB"
-        return f"GPU {self.number} ({self.name}): {busy}, peak memory {memory}{power}"
+        return f"GPU {self.number} ({self.name}): {busy}, peak memory {memory}{power}{clock}"
+
+
+# What NVML is asked for, by the names of GpuStats' means. The counters of PCIe run for 20 ms while the thread waits.
+_QUERIES: dict[str, Callable[[Any, Any], float]] = {
+    "utilisation": lambda nvml, gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu,
+    "power_w": lambda nvml, gpu: nvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
+    "clock_mhz": lambda nvml, gpu: nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM),
+    "pcie_received_mib_s": lambda nvml, gpu: nvml.nvmlDeviceGetPcieThroughput(gpu, nvml.NVML_PCIE_UTIL_RX_BYTES) / 1024,
+    "pcie_sent_mib_s": lambda nvml, gpu: nvml.nvmlDeviceGetPcieThroughput(gpu, nvml.NVML_PCIE_UTIL_TX_BYTES) / 1024,
+}
 
 
 class _Sample(NamedTuple):
     at_s: float
-    utilisation: float | None
-    power_w: float | None
+    values: dict[str, float]  # those that the device provides
 
 
-class _Sums:
-    """Sums over samples."""
+class _Means:
+    """The means of samples, by name; a value that some samples lack is the mean of the others."""
 
     def __init__(self) -> None:
-        self.utilisations, self.utilisation_sum = 0, 0.0
-        self.powers, self.power_sum = 0, 0.0
+        self._sums: dict[str, float] = {}
+        self._counts: dict[str, int] = {}
 
     def add(self, sample: _Sample) -> None:
-        if sample.utilisation is not None:
-            self.utilisations, self.utilisation_sum = self.utilisations + 1, self.utilisation_sum + sample.utilisation
-        if sample.power_w is not None:
-            self.powers, self.power_sum = self.powers + 1, self.power_sum + sample.power_w
+        for name, value in sample.values.items():
+            self._sums[name] = self._sums.get(name, 0.0) + value
+            self._counts[name] = self._counts.get(name, 0) + 1
+
+    def get(self) -> dict[str, float | None]:
+        """The mean of each value; None for one that no sample has."""
+        return {name: self._sums[name] / self._counts[name] if name in self._sums else None for name in _QUERIES}
 
 
 class _Device(NamedTuple):
@@ -73,7 +89,7 @@ class _Device(NamedTuple):
     memory_total_mib: float
     handle: Any
     samples: list[_Sample]
-    total: _Sums
+    total: _Means
 
     @property
     def tensorflow_name(self) -> str:
@@ -140,7 +156,7 @@ class GpuSampler:
         for device in self._devices:
             samples = device.samples[:]
             del device.samples[: len(samples)]
-            window = _Sums()
+            window = _Means()
             for sample in samples:
                 if not any(one.start_s <= sample.at_s <= one.end_s + SAMPLE_PERIOD_S for one in excluded):
                     window.add(sample)
@@ -158,11 +174,9 @@ class GpuSampler:
         for device in self._devices:
             self._memory.reset_memory_stats(device.tensorflow_name)
 
-    def _stats(self, device: _Device, sums: _Sums) -> GpuStats:
-        utilisation = sums.utilisation_sum / sums.utilisations if sums.utilisations else None
-        power_w = sums.power_sum / sums.powers if sums.powers else None
+    def _stats(self, device: _Device, means: _Means) -> GpuStats:
         peak_mib = self._memory.get_memory_info(device.tensorflow_name)["peak"] / 2**20
-        return GpuStats(device.number, device.name, device.memory_total_mib, peak_mib, utilisation, power_w)
+        return GpuStats(device.number, device.name, device.memory_total_mib, peak_mib, **means.get())
 
     def _run(self) -> None:
         try:
@@ -173,21 +187,15 @@ class GpuSampler:
             self._problem = f"GPU utilisation is no longer measured: NVML says {error}"
 
     def _sample(self, handle: Any) -> _Sample:
-        rates = self._query(self._nvml.nvmlDeviceGetUtilizationRates, handle)
-        power_mw = self._query(self._nvml.nvmlDeviceGetPowerUsage, handle)
-        utilisation = None if rates is None else float(rates.gpu)
-        return _Sample(self._clock(), utilisation, None if power_mw is None else power_mw / 1000)
-
-    def _query(self, query: Callable[[Any], Any], handle: Any) -> Any:
-        """The answer of NVML; None if the device does not provide it, as a MIG instance."""
-        try:
-            return query(handle)
-        except self._nvml.NVMLError_NotSupported:
-            return None
+        values: dict[str, float] = {}
+        for name, query in _QUERIES.items():
+            with contextlib.suppress(self._nvml.NVMLError_NotSupported):  # as by a MIG instance
+                values[name] = float(query(self._nvml, handle))
+        return _Sample(self._clock(), values)
 
     def _describe(self, number: int, handle: Any) -> _Device:
         total_mib = self._nvml.nvmlDeviceGetMemoryInfo(handle).total / 2**20
-        return _Device(number, self._nvml.nvmlDeviceGetName(handle), total_mib, handle, [], _Sums())
+        return _Device(number, self._nvml.nvmlDeviceGetName(handle), total_mib, handle, [], _Means())
 
 
 def missing_gpu_advice() -> str:

@@ -178,6 +178,9 @@ def _gpu(values: Values, name: str) -> list[str]:
         f"{name}_utilisation": "{:.0f} % busy",
         f"{name}_memory_peak_mib": "{:,.0f} MiB",
         f"{name}_power_w": "{:.0f} W",
+        f"{name}_clock_mhz": "{:.0f} MHz",
+        f"{name}_pcie_received_mib_s": "{:.0f} MiB/s in",
+        f"{name}_pcie_sent_mib_s": "{:.0f} MiB/s out",
     }
     words = _present(values, **keys)
     return [f"{name.removeprefix('gpu')}: {words[0]}", *words[1:]] if words else []

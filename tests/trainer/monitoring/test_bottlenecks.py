@@ -77,7 +77,7 @@ def gpu(used: float, *, utilisation: float | None = 99.0) -> GpuStats:
         (
             Case(compilation_s=100.0),
             "compile-bound: 49% of the time went to compiling or loading the step for 2 batch shapes; "
-            "lower input.buckets",
+            "train more steps in a session or lower input.buckets",
             Case(compilation_s=30.0),
         ),
         (
@@ -128,7 +128,7 @@ def test_programs_that_the_next_session_loads_are_promised_only_where_they_are_k
 ) -> None:
     monkeypatch.setattr(bottlenecks, "is_program_cache_enabled", lambda: True)
     (told,) = lines(Case(compilation_s=100.0))
-    assert told.endswith("; lower input.buckets; the next session loads these programs")
+    assert told.endswith(" or lower input.buckets; the next session loads these programs")
 
 
 def test_a_session_that_waits_for_data_is_not_called_compute_bound() -> None:

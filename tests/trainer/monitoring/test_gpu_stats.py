@@ -22,6 +22,8 @@ class Driver:
 
     NVMLError = pynvml.NVMLError
     NVMLError_NotSupported = pynvml.NVMLError_NotSupported
+    NVML_CLOCK_SM = pynvml.NVML_CLOCK_SM
+    NVML_PCIE_UTIL_RX_BYTES, NVML_PCIE_UTIL_TX_BYTES = pynvml.NVML_PCIE_UTIL_RX_BYTES, pynvml.NVML_PCIE_UTIL_TX_BYTES
 
     def __init__(self, percentages: list[float | Exception], *, gpus: int = 1, power: bool = True):
         self.asked = 0
@@ -58,6 +60,13 @@ class Driver:
         if not self._power:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         return 250_000
+
+    def nvmlDeviceGetClockInfo(self, handle: int, kind: int) -> int:  # noqa: N802
+        return 1_500 if kind == pynvml.NVML_CLOCK_SM else 0
+
+    def nvmlDeviceGetPcieThroughput(self, handle: int, counter: int) -> int:  # noqa: N802
+        """KB/s."""
+        return 3_072 if counter == pynvml.NVML_PCIE_UTIL_RX_BYTES else 1_024
 
     def nvmlDeviceGetUtilizationRates(self, handle: int) -> SimpleNamespace:  # noqa: N802
         value = self._percentages[min(self.asked, len(self._percentages) - 1)]
@@ -115,9 +124,17 @@ def _all_visible(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_mean_is_that_of_the_samples() -> None:
     _, (use,) = sampled(90, 100, 80)
-    assert use == GpuStats(0, "card 0", 80 * 1024, 3 * 1024, 90.0, 250.0)  # of memory not what NVML sees, the pool
-    assert use.metrics() == {"gpu0_utilisation": 90.0, "gpu0_memory_peak_mib": 3 * 1024, "gpu0_power_w": 250.0}
-    assert str(use) == "GPU 0 (card 0): 90.0 % busy, peak memory 3.0 of 80.0 GiB, 250 W"
+    # of memory not what NVML sees, the pool
+    assert use == GpuStats(0, "card 0", 80 * 1024, 3 * 1024, 90.0, 250.0, 1500.0, 3.0, 1.0)
+    assert use.metrics() == {
+        "gpu0_utilisation": 90.0,
+        "gpu0_memory_peak_mib": 3 * 1024,
+        "gpu0_power_w": 250.0,
+        "gpu0_clock_mhz": 1500.0,
+        "gpu0_pcie_received_mib_s": 3.0,
+        "gpu0_pcie_sent_mib_s": 1.0,
+    }
+    assert str(use) == "GPU 0 (card 0): 90.0 % busy, peak memory 3.0 of 80.0 GiB, 250 W, 1500 MHz"
 
 
 def test_samples_within_and_just_after_a_compilation_do_not_count() -> None:
@@ -133,7 +150,7 @@ def test_a_reading_without_samples_is_empty() -> None:
 
 def test_the_total_is_over_all_readings() -> None:
     sampler, _ = sampled(10, 20)
-    sampler._devices[0].samples[:] = [_Sample(9.0, 60.0, None)]
+    sampler._devices[0].samples[:] = [_Sample(9.0, {"utilisation": 60.0})]
     sampler.pop_stats(())
     assert sampler.session_stats()[0].utilisation == pytest.approx(30.0)
 
