@@ -82,7 +82,9 @@ def test_compilation_is_named_until_the_programs_are_kept_and_the_session_is_lon
     assert "compile" in verdicts(sample, run=tmp_path / "limited", settings={"steps": 300}, environment=own)
     compiled = set(tmp_path.glob("cache/myxtts/programs/*/*.pb"))
     assert "compile" not in verdicts(sample, run=tmp_path / "remedied", settings={"steps": 2000}, environment=own)
-    assert compiled == set(tmp_path.glob("cache/myxtts/programs/*/*.pb")) != set(), "programs were compiled again"
+    new = set(tmp_path.glob("cache/myxtts/programs/*/*.pb")) - compiled
+    assert len(compiled) > 4
+    assert len(new) <= 1, "only the update's, since the learning rate's schedule ends at the last step"
     assert compilation_s(tmp_path / "remedied") < 0.7 * compilation_s(tmp_path / "limited")
 
 
