@@ -77,10 +77,20 @@ class Vocos(keras.Model):
     def _inverted(self, spectrum: tf.Tensor) -> tf.Tensor:
         """The signal [B, S] of a spectrum [B, F, bins]: overlapped frames, divided by the windows' power."""
         size, hop, pad = self.config.n_fft, self.config.hop_length, self.config.pad_samples
-        window = tf.signal.hann_window(size, periodic=True)
-        frames = tf.signal.irfft(spectrum, [size]) * window
-        power = tf.tile(tf.square(window)[None], [tf.shape(spectrum)[1], 1])
-        signal = tf.signal.overlap_and_add(frames, hop) / tf.maximum(
-            tf.signal.overlap_and_add(power, hop), MIN_WINDOW_POWER
-        )
-        return signal[:, pad : tf.shape(signal)[1] - pad]
+        window, frames = tf.signal.hann_window(size, periodic=True), tf.shape(spectrum)[1]
+        signal = overlap_add(tf.signal.irfft(spectrum, [size]) * window, hop=hop)
+        power = overlap_add(tf.tile(tf.square(window)[None, None], [1, frames, 1]), hop=hop)
+        samples = tf.reshape(signal / tf.maximum(power, MIN_WINDOW_POWER), [tf.shape(signal)[0], -1])
+        return samples[:, pad : (frames - 1) * hop + size - pad]
+
+
+def overlap_add(frames: tf.Tensor, *, hop: int) -> tf.Tensor:
+    """The sum of frames [B, F, N], each `hop` samples after the one before, in blocks of a hop: [B, F + K - 1, hop].
+
+    K is N / hop, rounded up. `tf.signal.overlap_and_add` takes several times as long on a CPU where F is open.
+    """
+    count = -(-frames.shape[-1] // hop)
+    whole = tf.pad(frames, [[0, 0], [0, 0], [0, count * hop - frames.shape[-1]]])
+    parts = tf.reshape(whole, [tf.shape(frames)[0], -1, count, hop])
+    shifted = [tf.pad(parts[:, :, k], [[0, 0], [k, count - 1 - k], [0, 0]]) for k in range(count)]
+    return tf.add_n(shifted)
