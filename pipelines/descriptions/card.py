@@ -37,7 +37,7 @@ def card(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> str:
 
 def _head(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
     records = num_records(info)
-    files = [{"split": split, "path": f"manifest/*-{split}-*.parquet"} for split in SPLITS if _has_records(info, split)]
+    files = [{"split": split, "path": _manifests(info, split)} for split in SPLITS if _has_records(info, split)]
     return {
         "pretty_name": ", ".join(sorted(info.sources)),
         "language": sorted({iso_639_1(code) for code in info.languages}),
@@ -46,6 +46,14 @@ def _head(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> dict:
         "size_categories": [next((name for bound, name in _SIZES.items() if records < bound), "n>100M")],
         "configs": [{"config_name": "manifest", "data_files": files}],
     }
+
+
+def _manifests(info: DatasetInfo, split: str) -> str | list[str]:
+    """The paths of a split's manifests: a pattern, or a list without those of no rows, which `datasets` cannot read."""
+    shards = list(info.shards_of(split))
+    if all(shard.records for shard in shards):
+        return f"manifest/*-{split}-*.parquet"
+    return [f"manifest/{shard.name}.parquet" for shard in shards if shard.records]
 
 
 def _has_records(info: DatasetInfo, split: str) -> bool:
@@ -80,6 +88,8 @@ def _lines(info: DatasetInfo, *, licenses: Mapping[str, str | None]) -> Iterator
     yield "## Provenance\n"
     yield "`config.yaml` has every setting of the build, the manifest the sha256 of each recording. Made by:\n"
     yield from (f"- {name}: {', '.join(versions)}" for name, versions in sorted(info.made_by.items()))
+    if normalizer := info.contract.text_normalizer:
+        yield f"- text_normalizer {normalizer.name}: {normalizer.distribution} {normalizer.version}"
 
 
 def _source(info: DatasetInfo, name: str, license_: str | None, *, splits: Sequence[str]) -> str:

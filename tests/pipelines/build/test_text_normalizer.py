@@ -49,6 +49,7 @@ def test_a_build_prepares_texts_by_the_normalizer_and_its_contract_names_it(tmp_
         "distribution": "shouting-normalizer",
         "version": "1.0",
     }
+    assert "- text_normalizer shout: shouting-normalizer 1.0\n" in (data / "README.md").read_text()
     traced = builds.run("trace", "ljspeech/C00000", "--data", str(data), "--reproduce")
     assert "the same bytes" in traced.stdout
     assert "after shout of shouting-normalizer 1.0" in traced.stdout
