@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MIN_TEXT_LANGUAGE = 0.02
 
 _NAMES = {"nb": "no", "nn": "no"}  # a text of some words may be either
+_OWN_NAMES = {"kik_Latn": "kik", "fuv_Latn": "fuv", "grn_Latn": "gug"}  # where iso_639_1 has another
+_OTHER_SCRIPT = {"ckb_Arab", "ace_Arab"}  # the classifier knows the language in Latin script alone
 
 
 class TextLanguage(NamedTuple):
@@ -47,13 +49,13 @@ def text_language(text: str, *, language: str) -> TextLanguage | None:
     Returns:
         None if the classifier does not know the language.
     """
-    stated = iso_639_1(language)
+    stated = _OWN_NAMES.get(language) or iso_639_1(language)
     probabilities: dict[str, float] = {}
     for name, probability in _classifier().rank(text):
         known = _NAMES.get(name, name)
         probabilities[known] = max(probability, probabilities.get(known, 0.0))
     own = probabilities.get(_NAMES.get(stated, stated))
-    if own is None:
+    if own is None or language in _OTHER_SCRIPT:
         return None
     likeliest = max(probabilities, key=lambda name: probabilities[name])
     return TextLanguage(own / probabilities[likeliest], likeliest)

@@ -53,6 +53,7 @@ class NormalizerIdentity(_Frozen):
     name: str
     distribution: str
     version: str
+    sha256: Sha256  # of the file that defines the function
 
 
 class Contract(_Frozen):

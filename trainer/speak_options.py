@@ -53,7 +53,7 @@ SPEECH_OPTIONS = (
         type=click.FloatRange(0.0, 1.0),
         default=0.5,
         show_default=True,
-        help="Speech ends where the probability of its end exceeds it; more is later.",
+        help="Speech ends where the probability of its end exceeds it; guided, once the text is spoken.",
     ),
     click.option(
         "--speed",

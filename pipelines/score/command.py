@@ -38,7 +38,9 @@ _SHOWN_PERCENT = (5, 25, 50, 75, 95)
     help="What is measured.",
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The table, CSV.")
-@click.option("--workers", type=click.IntRange(min=1), help="Recordings at a time; by default, one for each core.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Of dnsmos: recordings at a time; by default, one for each core."
+)
 def score(config: Path, overrides: tuple[str, ...], name: str, out: Path, workers: int | None) -> None:
     """Score the utterances of CONFIG's corpora: a table for the setting `scores` of a source.
 
@@ -50,6 +52,8 @@ def score(config: Path, overrides: tuple[str, ...], name: str, out: Path, worker
     """
     from pipelines.config import BuildConfig
 
+    if workers and name != "dnsmos":
+        raise click.UsageError(f"--workers: {name} is measured by one process; expected --of dnsmos")
     build_config = load_config(config, of=BuildConfig, overrides=overrides)
     from pipelines.score.measures import MEASURES
     from pipelines.tables.csv_table import CsvTable
@@ -122,11 +126,13 @@ def _show_distribution(path: Path, *, measure: Measure) -> None:
     known = {name: scores[~np.isnan(scores)] for name, scores in tables.items()}
     first = measure.columns[0]
     if unknown := len(tables[first]) - len(known[first]):
-        click.echo(f"no score: {counted(unknown, measure.looks_at)} in languages that the classifier does not know")
+        click.echo(f"no {first}: {counted(unknown, measure.looks_at)} {measure.without}; any bound leaves them out")
     if not len(known[first]):
         return
     click.echo(f"share of the {measure.looks_at}s below:" + "".join(f"{percent:6} %" for percent in _SHOWN_PERCENT))
     for name, scores in known.items():
+        if not len(scores):
+            continue
         values = np.percentile(scores, _SHOWN_PERCENT)
         click.echo(f"  {name:28}" + "".join(f"{value:8.2f}" for value in values))
     lowest = measure.bound(known[first])

@@ -32,12 +32,13 @@ class Score(Protocol):
 class Measure(NamedTuple):
     """A measure of utterances."""
 
-    columns: tuple[str, ...]  # numbers; the bound that is proposed is one of the first
+    columns: tuple[str, ...]  # numbers; the proposed bound is for the first column
     words: tuple[str, ...]  # columns of text
     check: Callable[[], None]  # raises UserError if a package is missing
     score: Score
     bound: Callable[[np.ndarray], float]  # proposed for the scores of the first column
     looks_at: str  # what of an utterance is scored
+    without: str  # what those without a score have in common
 
 
 def score_texts(
@@ -66,6 +67,7 @@ DNSMOS = Measure(
     score=score,
     bound=_floor_of_low_percent,
     looks_at="recording",
+    without="whose cells are empty",
 )
 TEXT_LANGUAGE = Measure(
     columns=("text_language",),
@@ -74,5 +76,6 @@ TEXT_LANGUAGE = Measure(
     score=score_texts,
     bound=lambda _: MIN_TEXT_LANGUAGE,
     looks_at="text",
+    without="in languages that the classifier does not know",
 )
 MEASURES = {"dnsmos": DNSMOS, "text-language": TEXT_LANGUAGE}

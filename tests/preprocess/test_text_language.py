@@ -12,6 +12,9 @@ import pytest
 from preprocess import text_language as module
 from preprocess.text_language import MIN_TEXT_LANGUAGE, TextLanguage, check_text_language, text_language
 from shared.errors import UserError
+from shared.languages import CODES
+
+pytestmark = pytest.mark.slow
 
 TABLES = sorted(Path("tests/preprocess/verbalization/number_tables").glob("*.tsv"))
 
@@ -59,8 +62,16 @@ def test_both_written_forms_of_norwegian_are_one_language(language: str) -> None
     assert text_language("Dette er ikke en dansk setning, sa han.", language=language) == TextLanguage(1.0, "no")
 
 
-def test_a_language_that_the_classifier_does_not_know_has_no_likelihood() -> None:
-    assert text_language("Kwasi kodi", language="kbp_Latn") is None
+@pytest.mark.parametrize("language", ["kbp_Latn", "ckb_Arab", "ace_Arab"])
+def test_a_language_that_the_classifier_does_not_know_has_no_likelihood(language: str) -> None:
+    assert text_language("ئەمە ڕستەیەکی کوردییە", language=language) is None
+
+
+def test_languages_that_the_classifier_names_otherwise_are_known() -> None:
+    assert text_language("Mũndũ ũrĩa ũthomaga nĩ amenyaga maũndũ maingĩ", language="kik_Latn") == TextLanguage(
+        1.0, "kik"
+    )
+    assert sum(text_language("x", language=code) is not None for code in CODES) == 121
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

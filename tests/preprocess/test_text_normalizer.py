@@ -14,13 +14,14 @@ from shared.dataset import NormalizerIdentity
 from shared.errors import UserError
 from tests.preprocess import normalizers
 
-IDENTITY = NormalizerIdentity(name="shout", distribution="shouting-normalizer", version="1.0")
+IDENTITY = NormalizerIdentity.model_validate(normalizers.IDENTITY)
 
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = normalizers.install(tmp_path / "packages")
     monkeypatch.syspath_prepend(folder)
+    monkeypatch.delitem(sys.modules, normalizers.MODULE, raising=False)  # of another test's folder
     load_normalizer.cache_clear()
     yield folder
     load_normalizer.cache_clear()
@@ -46,13 +47,14 @@ def test_a_normalizer_is_the_same_in_another_process(installed: Path) -> None:
     [
         (
             "absent",
-            "text_normalizer absent: no_such_module:shout cannot be imported (No module named 'no_such_module')",
+            "text_normalizer absent: no_such_module:shout cannot be imported "
+            "(ModuleNotFoundError: No module named 'no_such_module')",
         ),
         ("number", "text_normalizer number: shouting_normalizer:number is no function"),
         (
             "shuot",
             "text_normalizer shuot: no entry point of myxtts.text_normalizers has this name; "
-            "expected one of absent, fails, number, returns_bytes, shout",
+            "expected one of absent, doubles, fails, fails_in_lines, number, returns_bytes, shout",
         ),
     ],
 )
@@ -66,6 +68,7 @@ def test_a_normalizer_that_cannot_be_loaded(name: str, message: str) -> None:
     ("name", "what"),
     [
         ("fails", "raised ValueError: no such word"),
+        ("fails_in_lines", "raised ValueError: one line and another"),
         ("returns_bytes", "returned a bytes, expected a str"),
     ],
 )
@@ -73,7 +76,7 @@ def test_a_normalizer_that_fails_is_named_with_the_text(name: str, what: str) ->
     with pytest.raises(UserError) as caught:
         load_normalizer(name)("word " * 100, language="eng_Latn")
     shown = ("word " * 12) + "…"
-    assert str(caught.value) == f"text_normalizer {name} of shouting-normalizer 1.0 {what}, for the text {shown!r}"
+    assert str(caught.value) == f"text_normalizer {name} of shouting-normalizer 1.0, for the text {shown!r}: {what}"
 
 
 def test_two_packages_with_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,13 +85,20 @@ def test_two_packages_with_one_name_are_refused(tmp_path: Path, monkeypatch: pyt
         load_normalizer("shout")
 
 
-def test_the_normalizer_of_a_contract_must_have_its_version() -> None:
+def test_the_normalizer_of_a_contract_must_have_its_version_and_its_file(installed: Path) -> None:
     assert normalizer_of(None) is None
     found = normalizer_of(IDENTITY)
     assert found is not None
     assert found("loud", language="eng_Latn") == "of 90 %"
     older = IDENTITY.model_copy(update={"version": "0.9"})
-    with pytest.raises(UserError, match=r"shouting-normalizer 1\.0 is installed; expected shouting-normalizer 0\.9,"):
+    with pytest.raises(
+        UserError, match=r"installed is shouting-normalizer 1\.0, .*; expected shouting-normalizer 0\.9,"
+    ):
         normalizer_of(older)
-    with pytest.raises(UserError, match=r"no entry point .* has this name; .*; expected gone 1\.0, with which"):
-        normalizer_of(NormalizerIdentity(name="gone", distribution="gone", version="1.0"))
+    edited = installed / "shouting_normalizer.py"
+    edited.write_text(edited.read_text() + "# another file of the same version\n")
+    load_normalizer.cache_clear()
+    with pytest.raises(UserError, match=r"; expected shouting-normalizer 1\.0, sha256 of its file"):
+        normalizer_of(IDENTITY)
+    with pytest.raises(UserError, match=r"no entry point .* has this name; .*; expected gone 1\.0, sha256"):
+        normalizer_of(IDENTITY.model_copy(update={"name": "gone", "distribution": "gone"}))

@@ -61,6 +61,9 @@ _QUERIES: dict[str, Callable[[Any, Any], float]] = {
 }
 
 
+_OPTIONAL = {"clock_mhz", "pcie_received_mib_s", "pcie_sent_mib_s"}
+
+
 class _Sample(NamedTuple):
     at_s: float
     values: dict[str, float]  # those that the device provides
@@ -111,6 +114,7 @@ class GpuSampler:
         """`used` is the number of GPUs that TensorFlow computes on."""
         self._used, self._nvml, self._memory, self._interval_s, self._clock = used, nvml, memory, interval_s, clock
         self._devices: list[_Device] = []
+        self._refused: set[str] = set()  # what the driver does not tell, and is not asked for again
         self._problem: str | None = None
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gpu-sampler", daemon=True)
@@ -189,8 +193,16 @@ class GpuSampler:
     def _sample(self, handle: Any) -> _Sample:
         values: dict[str, float] = {}
         for name, query in _QUERIES.items():
-            with contextlib.suppress(self._nvml.NVMLError_NotSupported):  # as by a MIG instance
+            if name in self._refused:
+                continue
+            try:
                 values[name] = float(query(self._nvml, handle))
+            except self._nvml.NVMLError_NotSupported:  # as by a MIG instance
+                continue
+            except self._nvml.NVMLError:  # such as: no permission; a lost GPU fails at the next question, too
+                if name not in _OPTIONAL:
+                    raise
+                self._refused.add(name)
         return _Sample(self._clock(), values)
 
     def _describe(self, number: int, handle: Any) -> _Device:

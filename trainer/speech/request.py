@@ -16,7 +16,7 @@ from shared.languages import resolve_language
 from shared.messages import first_few
 from shared.vocabulary import Vocabulary
 from trainer.config.speech_bounds import MAX_CHARACTERS
-from trainer.speech.sentences import TextPiece, split_text
+from trainer.speech.sentences import TextPiece, paragraphs_of, split_text
 
 MAX_NAMED = 3  # characters or sentences in a message
 
@@ -42,27 +42,29 @@ class TextFrontEnd:
 
     @classmethod
     def of_run(cls, run: Path) -> TextFrontEnd:
-        """The front end of a run or export. If there is none, or it is damaged, whoever loads the model reports that.
+        """The front end of a run or export. That there is none, or a damaged `run.json`, is left to the model's loader.
 
         Raises:
-            UserError: the text normalizer of its dataset is not installed, or in another version.
+            UserError: the vocabulary is damaged, or the text normalizer of the dataset is not installed as it was.
         """
         path = run / "vocab.json"
         languages = Vocabulary.load(path).languages if path.is_file() else []
         return cls(run, languages=languages, normalizer=normalizer_of(_normalizer_identity(run / "run.json")))
 
-    def prepare(self, text: str, *, language: str | None) -> SynthesisRequest:
+    def prepare(self, text: str, *, language: str | None, is_normalized: bool = False) -> SynthesisRequest:
         """Prepare a text.
 
         Args:
             text: an empty line separates paragraphs.
+            is_normalized: the text is one of a dataset, which the text normalizer had already.
             language: a FLORES-200 code, or a name that means exactly one; None: the only one that was trained.
 
         Raises:
             UserError: the language is unknown or was not trained, or the text has nothing to speak or is too long.
         """
         code = _trained_language(language, languages=self._languages, run=self._run)
-        return SynthesisRequest(prepare_pieces(text, language=code, normalizer=self._normalizer), code)
+        normalizer = None if is_normalized else self._normalizer
+        return SynthesisRequest(prepare_pieces(text, language=code, normalizer=normalizer), code)
 
     def prepare_heard(self, heard: str, *, language: str) -> str:
         """A transcript that a listener wrote, prepared as texts are: numbers and abbreviations in words."""
@@ -74,12 +76,15 @@ def _normalizer_identity(path: Path) -> NormalizerIdentity | None:
     try:
         named = json.loads(path.read_bytes())["contract"].get("text_normalizer")
         return None if named is None else NormalizerIdentity.model_validate(named)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def prepare_pieces(text: str, *, language: str, normalizer: TextNormalizer | None = None) -> tuple[TextPiece, ...]:
     """Divide a text into sentences, each prepared for the tokenizer.
+
+    Args:
+        normalizer: gets each paragraph, before it is divided.
 
     Raises:
         UserError: the text has no letter or digit, or is too long, or the normalizer fails.
@@ -87,9 +92,10 @@ def prepare_pieces(text: str, *, language: str, normalizer: TextNormalizer | Non
     if len(text) > MAX_CHARACTERS:
         raise UserError(f"the text: {len(text):,} characters, expected at most {MAX_CHARACTERS:,}; divide it")
     text = text.encode(errors="ignore").decode()  # without halves of surrogate pairs, which UTF-8 does not have
+    if normalizer is not None:
+        text = "\n\n".join(normalizer(paragraph, language=language) for paragraph in paragraphs_of(text))
     divided = split_text(text, language=language)
-    texts = (prepare_text(piece.text, language=language, normalizer=normalizer).text for piece in divided)
-    prepared = (piece._replace(text=text) for piece, text in zip(divided, texts, strict=True))
+    prepared = (piece._replace(text=prepare_text(piece.text, language=language).text) for piece in divided)
     pieces = tuple(piece for piece in prepared if spoken_characters(piece.text))
     if not pieces:
         raise UserError(f"the text: {_without_words(text)}; expected words to speak")

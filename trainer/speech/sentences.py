@@ -48,6 +48,11 @@ class TextPiece(NamedTuple):
     pause_s: float
 
 
+def paragraphs_of(text: str) -> list[str]:
+    """The paragraphs of a text, which empty lines separate."""
+    return _PARAGRAPHS.split(text.strip())
+
+
 def split_text(text: str, *, language: str) -> list[TextPiece]:
     """Divide a text into sentences; an empty line separates paragraphs.
 
@@ -57,7 +62,7 @@ def split_text(text: str, *, language: str) -> list[TextPiece]:
         language: FLORES-200 code; for a language that sentencex does not know it uses general rules.
     """
     pieces: list[TextPiece] = []
-    for paragraph in _PARAGRAPHS.split(text.strip()):
+    for paragraph in paragraphs_of(text):
         found = sentencex.segment(iso_639_1(language), " ".join(paragraph.split()))
         sentences = list(_joined(_with_ordinals(found, language=language)))
         if sentences:

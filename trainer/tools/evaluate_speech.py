@@ -135,7 +135,8 @@ class SpeechEvaluator:
         self, clips: Sequence[EvalClip], *, reference: Sound | None, log: Callable[[str], object]
     ) -> list[Speech]:
         voice = None if reference is None else Voice(clips[0].speaker, (reference.mel,), self._contract)
-        requests = [self._synthesizer.front_end.prepare(one.text, language=one.language) for one in clips]
+        prepare = self._synthesizer.front_end.prepare
+        requests = [prepare(one.text, language=one.language, is_normalized=True) for one in clips]
         options = self._options if voice else self._options._replace(guidance=1.0)
         return list(self._synthesizer.speak_batch(requests, voice=voice, options=options, log=log))
 

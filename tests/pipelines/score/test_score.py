@@ -71,6 +71,7 @@ def test_the_command_scores_every_recording_once_and_a_source_reads_its_table(co
     assert "0 recordings scored, 1 that cannot be read\nthe table had 2 recordings already" in again.stdout
 
 
+@pytest.mark.slow
 def test_texts_in_another_language_than_the_stated_one_are_found_and_left_out(
     config: Path, tmp_path: Path, command: Callable
 ) -> None:
@@ -91,16 +92,27 @@ def test_texts_in_another_language_than_the_stated_one_are_found_and_left_out(
     assert refused == ["one/C00001"]
 
 
+@pytest.mark.slow
 def test_a_text_in_a_language_that_is_not_known_has_an_empty_cell(
     config: Path, tmp_path: Path, command: Callable
 ) -> None:
     out = tmp_path / "languages.csv"
     words = ("sources.one.language=kbp_Latn", "--of", "text-language", "--out", out)
     outcome = command("score", config, *words)
-    assert "no score: 3 texts in languages that the classifier does not know\n" in outcome.out
-    assert outcome.out.splitlines()[-1].startswith("no score")
+    told = "no text_language: 3 texts in languages that the classifier does not know; any bound leaves them out"
+    assert outcome.out.splitlines()[-1] == told
     assert "one/C00000,,\n" in out.read_text()
     assert "0 texts scored" in command("score", config, *words).out
+    refused = command("score", config, *words, "--workers", "2")
+    assert (refused.code, "text-language is measured by one process" in refused.err) == (2, True)
+
+
+def test_a_table_with_empty_cells_of_a_score_shows_the_others(config: Path, tmp_path: Path, command: Callable) -> None:
+    out = tmp_path / "scores.csv"
+    out.write_text(HEADER + "".join(f"one/C0000{number},3.{number},,2,\n" for number in range(3)))
+    shown = command("score", config, "--out", out).out
+    assert "dnsmos_ovrl" in shown
+    assert "dnsmos_sig" not in shown
 
 
 @pytest.mark.slow

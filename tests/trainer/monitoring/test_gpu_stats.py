@@ -25,8 +25,11 @@ class Driver:
     NVML_CLOCK_SM = pynvml.NVML_CLOCK_SM
     NVML_PCIE_UTIL_RX_BYTES, NVML_PCIE_UTIL_TX_BYTES = pynvml.NVML_PCIE_UTIL_RX_BYTES, pynvml.NVML_PCIE_UTIL_TX_BYTES
 
-    def __init__(self, percentages: list[float | Exception], *, gpus: int = 1, power: bool = True):
-        self.asked = 0
+    def __init__(
+        self, percentages: list[float | Exception], *, gpus: int = 1, power: bool = True, pcie_error: int | None = None
+    ):
+        self.asked = self.asked_pcie = 0
+        self._pcie_error = pcie_error
         self.shut_down = False
         self._percentages, self._gpus, self._power = percentages, gpus, power
 
@@ -66,6 +69,9 @@ class Driver:
 
     def nvmlDeviceGetPcieThroughput(self, handle: int, counter: int) -> int:  # noqa: N802
         """KB/s."""
+        self.asked_pcie += 1
+        if self._pcie_error is not None:
+            raise pynvml.NVMLError(self._pcie_error)
         return 3_072 if counter == pynvml.NVML_PCIE_UTIL_RX_BYTES else 1_024
 
     def nvmlDeviceGetUtilizationRates(self, handle: int) -> SimpleNamespace:  # noqa: N802
@@ -159,6 +165,19 @@ def test_a_gpu_without_power_readings_is_sampled_without_them() -> None:
     _, (use,) = sampled(70, 70, power=False)
     assert (use.power_w, use.utilisation) == (None, 70.0)
     assert "gpu0_power_w" not in use.metrics()
+
+
+@pytest.mark.parametrize(
+    "error", [pynvml.NVML_ERROR_NO_PERMISSION, pynvml.NVML_ERROR_UNKNOWN, pynvml.NVML_ERROR_FUNCTION_NOT_FOUND]
+)
+def test_a_driver_that_does_not_tell_of_pcie_is_asked_once_and_tells_the_rest(error: int) -> None:
+    driver = Driver([50, 70, LOST], pcie_error=error)
+    with GpuSampler(used=1, nvml=driver, memory=Memory(), interval_s=0.001) as sampler:
+        wait_for(lambda: not sampler._thread.is_alive())
+        (use,) = sampler.pop_stats(())
+    assert (use.utilisation, use.power_w, use.clock_mhz) == (60.0, 250.0, 1500.0)
+    assert use.pcie_received_mib_s is use.pcie_sent_mib_s is None
+    assert driver.asked_pcie == 2  # for each direction
 
 
 def test_a_driver_that_is_lost_is_reported_once_and_the_samples_stay() -> None:

@@ -61,7 +61,8 @@ TRAIN = {
     **{"voice_weight": 0.3, "learning_rate": 0.0015, "gradient_norm": 1.25, "loss_scale": 32768.0},
     **{"frames_per_second": 4451.0, "stall": 0.07, "memory_mib": 1531.0},
     **{"host_own_cores": 1.75, "host_other_cores": 0.25, "host_memory_free_mib": 12345.0},
-    **{"gpu0_memory_peak_mib": 40123.0, "gpu0_power_w": 512.0, "gpu0_utilisation": 96.5},
+    **{"gpu0_memory_peak_mib": 40123.0, "gpu0_power_w": 512.0, "gpu0_utilisation": 96.5, "gpu0_clock_mhz": 1755.0},
+    **{"gpu0_pcie_received_mib_s": 812.0, "gpu0_pcie_sent_mib_s": 41.0},
 }
 VALIDATION = {
     **{"loss": 8.0, "mel": 3.0, "kl": 0.35, "flux": -0.85, "stop": 0.225, "guided_attention": 0.7, "voice": 0.475},
@@ -99,6 +100,9 @@ CHARTS = {  # on the page: the last value of each line
     "Free memory": {"machine": "12,345"},
     "Memory of GPUs": {"GPU 0": "40,123"},
     "Power of GPUs": {"GPU 0": "512"},
+    "Clock of GPUs": {"GPU 0": "1,755"},
+    "Data to GPUs over PCIe": {"GPU 0": "812"},
+    "Data from GPUs over PCIe": {"GPU 0": "41"},
     "GPU utilisation": {"GPU 0": "96.5"},
 }
 
@@ -181,7 +185,7 @@ def test_training_and_validation_log_the_metrics_of_the_charts_under_these_names
             session.timer.record_step(tf.constant([100.0, 1.0]), compiled=False)
         measured = session.metrics()
     weights = [f"{term}_weight" for term in terms]
-    train = {"loss", *terms, *weights, *applied, *measured, *GpuStats(0, "a", 4.0, 3.0, 2.0, 1.0).metrics()}
+    train = {"loss", *terms, *weights, *applied, *measured, *GpuStats(0, "a", *[1.0] * 7).metrics()}
     assert train.issuperset(TRAIN)
     assert {"loss", *terms, *synthesis_metrics([sample("Yes.")])} == {*VALIDATION}
 
@@ -295,11 +299,12 @@ def test_lines_are_of_the_values_and_within_the_drawing() -> None:
 def test_the_page_shows_the_use_of_each_gpu(tmp_path: Path) -> None:
     gpu = {"number": 0, "name": EVIL, "memory_total_mib": 81559.0, "memory_peak_mib": 30720.0}
     run = make_run(tmp_path / "run", rows=train_rows([1.0]), incidents=[])
-    gpus = [{**gpu, "utilisation": 96.46, "power_w": 512.3}, {**gpu, "number": 1, "utilisation": None, "power_w": None}]
+    known = {"utilisation": 96.46, "power_w": 512.3, "clock_mhz": 1755.4}
+    gpus = [{**gpu, **known}, {**gpu, "number": 1, **dict.fromkeys(known)}]
     (run / "summary.json").write_text(json.dumps({**SUMMARY, "gpus": gpus}))
     page = render_html(run)
     assert EVIL not in page
-    assert re.search(r"GPU 0, .*96\.5 % busy; peak memory 30,720 of 81,559 MiB; 512 W</dd>", page)
+    assert re.search(r"GPU 0, .*96\.5 % busy; peak memory 30,720 of 81,559 MiB; 512 W; 1755 MHz</dd>", page)
     assert re.search(r"GPU 1, .*utilisation unknown; peak memory 30,720 of 81,559 MiB</dd>", page)
 
 

@@ -23,6 +23,7 @@ TRAIN = {
         "memory_mib": 1531.2,
     },
     **{"gpu0_utilisation": 97.0, "gpu0_memory_peak_mib": 40123.0, "gpu1_utilisation": 96.0},
+    **{"gpu0_clock_mhz": 1755.0, "gpu0_pcie_received_mib_s": 812.0, "gpu0_pcie_sent_mib_s": 41.0},
 }
 VALIDATION = {
     **{"loss": 3.49, "mel": 3.19, "free_length_error": 0.12, "free_mel_distance_db": 9.87},
@@ -53,6 +54,7 @@ def test_a_terminal_shows_everything_within_its_width(width: int) -> None:
     for words in (
         *("loss 5.4321", "mel 2.500", "guided attention 0.510", "learning rate 1.50e-03", "4,452 frames/s"),
         *("stall 0.7%", "memory 1,531 MiB", "0: 97 % busy", "40,123 MiB", "1: 96 % busy", "loss 3.4900"),
+        *("1755 MHz", "812 MiB/s in", "41 MiB/s out"),
         *("mel 9.9 dB off", "length 12% off", "attention moves on 98%", "ended 50%"),
     ):
         assert words in plain

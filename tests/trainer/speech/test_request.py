@@ -1,22 +1,30 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from preprocess.text_normalizer import load_normalizer
+from shared.dataset import NormalizerIdentity
 from shared.errors import UserError
+from shared.features import preset
+from shared.vocabulary import Vocabulary
 from tests.preprocess import normalizers
+from trainer.speech import synthesizer
 from trainer.speech.request import TextFrontEnd
 
-IDENTITY = {"name": "shout", "distribution": "shouting-normalizer", "version": "1.0"}
+IDENTITY = normalizers.IDENTITY
 
 
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.syspath_prepend(normalizers.install(tmp_path / "packages"))
+    monkeypatch.delitem(sys.modules, normalizers.MODULE, raising=False)  # of another test's folder
     load_normalizer.cache_clear()
     yield
     load_normalizer.cache_clear()
@@ -38,11 +46,40 @@ def test_a_model_is_spoken_with_through_the_text_normalizer_of_its_dataset(tmp_p
 
 
 def test_another_version_of_the_normalizer_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"expected shouting-normalizer 2\.0, with which the dataset was made"):
+    with pytest.raises(
+        UserError, match=r"expected shouting-normalizer 2\.0, sha256 .* with which the dataset was made"
+    ):
         front_end(tmp_path / "run", {"text_normalizer": {**IDENTITY, "version": "2.0"}})
 
 
-@pytest.mark.parametrize("document", [b"", b"[]", b"{}", b'{"contract": 5}', b'{"contract": {"text_normalizer": 5}}'])
+def test_a_paragraph_is_normalized_before_it_is_divided_and_a_text_of_a_dataset_is_not(tmp_path: Path) -> None:
+    own = front_end(tmp_path / "run", {"text_normalizer": {**IDENTITY, "name": "doubles"}})
+    assert [piece.text for piece in own.prepare("It is tough.\n\n☺", language="eng_Latn").pieces] == [
+        *("It is tooough.", "smile")
+    ]
+    (piece,) = own.prepare("It is tooough.", language="eng_Latn", is_normalized=True).pieces
+    assert piece.text == "It is tooough."
+
+
+def test_a_synthesizer_prepares_texts_by_the_normalizer_of_its_contract(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("Generator", "PlausibleSpeaker", "PromptMaker"):
+        monkeypatch.setattr(synthesizer, name, lambda *_, **__: None)
+    (tmp_path / "vocab.json").write_bytes(Vocabulary({1: "<pad>", 2: "</s>", 3: "<unk>", 256047: "eng_Latn"}).to_json())
+    contract = SimpleNamespace(
+        features=preset("hifigan-22k"), text_normalizer=NormalizerIdentity.model_validate(IDENTITY)
+    )
+    info: Any = SimpleNamespace(contract=contract, config=SimpleNamespace(xla=False))
+    unused: Any = None
+    made = synthesizer.Synthesizer(unused, info=info, run=tmp_path, tokenizer=unused, checkpoint=unused)
+    (piece,) = made.front_end.prepare("It is loud.", language=None).pieces
+    assert piece.text == "It is of ninety percent."
+
+
+@pytest.mark.parametrize(
+    "document", [b"[" * 100_000, b"", b"[]", b"{}", b'{"contract": 5}', b'{"contract": {"text_normalizer": 5}}']
+)
 def test_what_is_wrong_with_a_run_is_left_to_those_who_load_it(document: bytes, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes(document)
     (piece,) = TextFrontEnd.of_run(tmp_path).prepare("It is loud.", language="eng_Latn").pieces

@@ -13,6 +13,7 @@ from trainer.config.vocoder_config import BigVganConfig, HiFiGanConfig, VocosCon
 from trainer.vocoder.official_weights import generator_weights
 from trainer.vocoder.snake import AntiAliasedSnake, downsample, low_pass_filter, upsample
 from trainer.vocoder.vocoder_file import Generator, get_weights, make_generator, set_weights
+from trainer.vocoder.vocos import overlap_add
 
 FOLDED, NORMED = "state_dict", "state_dict_weight_norm"
 KINDS = {
@@ -159,3 +160,15 @@ def test_folded_weights_are_those_that_pytorch_folds(reference: Path, case: str)
     assert found.keys() == wanted.keys()
     for name, value in wanted.items():
         np.testing.assert_allclose(found[name], value, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(("size", "hop", "count"), [(8, 2, 5), (7, 3, 4), (5, 4, 3), (4, 4, 2), (9, 2, 1)])
+def test_overlapped_frames_are_summed_as_in_a_loop(size: int, hop: int, count: int) -> None:
+    frames = np.random.default_rng(1).normal(size=(2, count, size)).astype(np.float32)
+    length = (count - 1) * hop + size
+    expected = np.zeros((2, length), np.float32)
+    for number in range(count):
+        expected[:, number * hop : number * hop + size] += frames[:, number]
+    found = tf.reshape(overlap_add(tf.constant(frames), hop=hop), [2, -1]).numpy()
+    np.testing.assert_allclose(found[:, :length], expected, atol=1e-6)
+    assert not found[:, length:].any()
