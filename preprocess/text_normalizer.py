@@ -15,8 +15,8 @@ package's name and version, and the sha256 of the file that defines it are part 
 from __future__ import annotations
 
 import functools
-import importlib
 import importlib.metadata
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -128,7 +128,7 @@ def _sha256(entry: importlib.metadata.EntryPoint) -> str:
     Raises:
         UserError: the module has no file that can be read.
     """
-    path = getattr(importlib.import_module(entry.module), "__file__", None)
+    path = getattr(sys.modules[entry.module], "__file__", None)  # imported with the function
     try:
         return file_sha256(Path(str(path)))
     except OSError as error:
