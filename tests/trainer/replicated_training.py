@@ -77,7 +77,7 @@ def train(
         model = perturbed_narrow(rematerialise=rematerialise, precision=precision)
         config = OptimizerConfig(learning_rate=3e-3, warmup_steps=0, ema_decay=0.9)
         optimizer = AdamW(config, steps=100, variables=model.trainable_variables, scales_loss=precision == "float16")
-    step = TrainStep(model, optimizer, losses=LossConfig(voice=0.3), seed=1, parts=parts, strategy=strategy, xla=xla)
+    step = TrainStep(model, optimizer, losses=LossConfig(), seed=1, parts=parts, strategy=strategy, xla=xla)
     values = []
     for number in range(STEPS):
         if optimizer.loss_scale:

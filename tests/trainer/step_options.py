@@ -46,19 +46,18 @@ class Options(NamedTuple):
     rematerialise: bool = False
     xla: bool = False
     adaptive: bool = False
-    voice: float = 0.0
     rotary: bool = False
 
     @property
     def witness(self) -> Options:
         """The plainest combination with the same losses: the same network and the same weights of its loss terms."""
-        return Options(self.style_tokens, adaptive=self.adaptive, voice=self.voice, rotary=self.rotary)
+        return Options(self.style_tokens, adaptive=self.adaptive, rotary=self.rotary)
 
     def __str__(self) -> str:
         words = [self.precision, "xla" if self.xla else "graph"]
         words += ["in parts"] * (self.microbatches > 1) + ["rematerialised"] * self.rematerialise
         words += ["style tokens"] * (self.style_tokens > 0) + ["adaptive"] * self.adaptive
-        return " ".join([*words, *["voice"] * (self.voice > 0), *["rotary"] * self.rotary])
+        return " ".join([*words, *["rotary"] * self.rotary])
 
 
 ALL = [
@@ -74,7 +73,7 @@ EVERY_PAIR = [  # the networks with style tokens have rotary positions too
     Options(0, "float16", 1, True, True),
     Options(10, "float16", 2, False, False, rotary=True),
 ]
-ADAPTIVE = [Options(adaptive=True, voice=0.3), Options(0, "float32", 1, True, True, True, voice=0.3)]
+ADAPTIVE = [Options(adaptive=True), Options(0, "float32", 1, True, True, True)]
 ADAPTIVE_PRECISIONS = [
     Options(adaptive=True),
     *(Options(0, one, 1, True, True, True) for one in ("float32", "bfloat16", "float16")),
@@ -148,7 +147,7 @@ def train(options: Options, *, size: str | None) -> tuple[dict, list[np.ndarray]
     optimizer = AdamW(
         config, steps=10**6, variables=model.trainable_variables, scales_loss=options.precision == "float16"
     )
-    losses_of = LossConfig(adaptive=options.adaptive, voice=options.voice)
+    losses_of = LossConfig(adaptive=options.adaptive)
     step = steps.TrainStep(model, optimizer, losses=losses_of, seed=1, parts=options.microbatches, xla=options.xla)
     # the last clip is too short for a reference of its voice: the learned one is used
     batch = random_batch(frames=[24, 17, 9, 1], token_counts=[10, 4, 7, 2], width=24, tokens=10)

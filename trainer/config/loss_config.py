@@ -35,5 +35,12 @@ class LossConfig(Config):
     stop: float = pydantic.Field(0.5, ge=0)  # weight of the end prediction
     stop_positive_weight: float = pydantic.Field(10.0, ge=1)  # one of a clip's 50 to 200 steps is the last one
     guided_attention: GuidedAttentionConfig = GuidedAttentionConfig()
-    voice: float = pydantic.Field(0.0, ge=0)  # 0 omits the term, which takes two more passes of the reference encoder
     adaptive: bool = False  # weights become shares of the gradient: trainer/training/gradnorm.py
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _without_voice(cls, values: object) -> object:
+        """Leave out the weight of an older version's voice loss, which it noted in each run, if it was off."""
+        if isinstance(values, dict) and values.get("voice") == 0:
+            return {name: value for name, value in values.items() if name != "voice"}
+        return values

@@ -70,25 +70,6 @@ def replace_crop(crop: Crop, mel: tf.Tensor, frames: tf.Tensor) -> Crop:
     )
 
 
-def uncropped_part(mel: tf.Tensor, frames: tf.Tensor, *, crop: Crop) -> tuple[tf.Tensor, tf.Tensor]:
-    """A piece of each mel [B, F, M] with `frames` [B] that its crop does not show, no longer than crops are.
-
-    Returns:
-        The piece next to the crop on its longer side, [B, C, M], zeros past its length; and the length, [B].
-    """
-    size, most = mel.shape[1], crop.mel.shape[1]
-    numbers = tf.range(size)[None, :]
-    first = tf.reduce_min(tf.where(crop.reference_mask, numbers, size), 1)
-    end = tf.reduce_max(tf.where(crop.reference_mask, numbers + 1, 0), 1)
-    before = tf.minimum(first, frames)
-    is_after = frames - end >= before
-    length = tf.minimum(tf.where(is_after, frames - end, before), most)
-    start = tf.where(is_after, end, before - length)
-    places = start[:, None] + tf.range(most)[None, :]
-    piece = tf.gather(mel, tf.minimum(places, size - 1), batch_dims=1)
-    return tf.where(tf.sequence_mask(length, most)[:, :, None], piece, 0.0), length
-
-
 def _uniform_int(count: tf.Tensor, uniform: tf.Tensor) -> tf.Tensor:
     """A number from 0 to count − 1, from a uniform one in [0, 1)."""
     return tf.cast(uniform * tf.cast(count, tf.float32), tf.int32)

@@ -93,10 +93,8 @@ class XTTS(keras.Model):
         return self.reference_encoder(self.decoder.standardise(crop), crop_frames, noise=noise)
 
     def speaker_embedding(self, mel: tf.Tensor, frames: tf.Tensor) -> tf.Tensor:
-        """The speaker embedding [B, S] of a mel [B, C, M] in ln magnitude, without gradients to the encoder."""
-        frozen = [(variable, tf.stop_gradient(variable.value)) for variable in self.reference_encoder.variables]
-        with keras.StatelessScope(state_mapping=frozen):
-            return self.reference_encoder(self.decoder.standardise(mel), frames).speaker
+        """The speaker embedding [B, S] of a mel [B, C, M] in ln magnitude."""
+        return self.encode_reference(mel, frames).speaker
 
     def encode_memory(
         self, tokens: tf.Tensor, token_counts: tf.Tensor, voice: Conditioning, noise: RngStream | None = None

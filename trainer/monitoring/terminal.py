@@ -17,7 +17,7 @@ from rich.text import Text
 
 from trainer.monitoring.eta import EtaEstimator
 
-LOSS_TERMS = ("mel", "kl", "flux", "stop", "guided_attention", "voice")  # terms of the loss
+LOSS_TERMS = ("mel", "kl", "flux", "stop", "guided_attention")  # terms of the loss
 VOCODER_LOSS_TERMS = ("stft", "periodicity", "adversarial", "feature")  # terms of a vocoder's loss, besides "mel"
 LINE_EVERY_S = 10.0  # without a terminal
 LABELS_WIDTH = len("validation") + 2

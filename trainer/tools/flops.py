@@ -2,8 +2,8 @@
 
 A multiply-add is two operations. The backward pass has two products for each one of the forward pass: the gradients of
 the input and of the weights (Kaplan et al., 2020, arXiv:2001.08361, section 2.1); input data need no gradient.
-Elementwise operations (norms, softmax, GELU, the optimizer), recomputation by rematerialisation and the voice loss are
-not counted, as in the definition of model FLOPs utilisation (Chowdhery et al., 2022, arXiv:2204.02311, appendix B).
+Elementwise operations (norms, softmax, GELU, the optimizer) and recomputation by rematerialisation are not counted, as
+in the definition of model FLOPs utilisation (Chowdhery et al., 2022, arXiv:2204.02311, appendix B).
 Padding is counted, because it is computed; so are all N² scores of causal attention.
 """
 

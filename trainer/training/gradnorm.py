@@ -8,7 +8,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 # without guided attention, which does not pass through the shared layer and has its own schedule
-BALANCED_TERMS = ("mel", "kl", "flux", "stop", "voice")
+BALANCED_TERMS = ("mel", "kl", "flux", "stop")
 
 # Limit of adapted over configured weight: the small gradient of a learned term must not be scaled up without limit.
 MAX_RATIO = 100.0

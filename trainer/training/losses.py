@@ -25,28 +25,15 @@ class Target(NamedTuple):
     heard: tf.Tensor  # [B, F], True for frames that the reference crop shows; excluded from the losses
 
 
-class SpeakerEmbeddings(NamedTuple):
-    """Speaker embeddings of output and reference."""
-
-    output: tf.Tensor  # [B, S]
-    reference: tf.Tensor  # [B, S]
-    has_reference: tf.Tensor  # [B] bool
-
-
-def term_counts(
-    frames: tf.Tensor, heard: tf.Tensor, has_reference: tf.Tensor, *, frames_per_step: int, config: LossConfig
-) -> dict[str, tf.Tensor]:
+def term_counts(frames: tf.Tensor, heard: tf.Tensor, *, frames_per_step: int) -> dict[str, tf.Tensor]:
     """Return the number of elements over which each loss term averages, as float32 scalars.
 
     Args:
         frames: [B] valid frames.
         heard: [B, F] True for frames that the reference crop shows.
-        has_reference: [B] True for clips with a reference.
     """
     valid, steps = valid_frames(frames, heard), tf.reduce_sum(-(-frames // frames_per_step))
     counts = {"mel": valid, "kl": valid, "flux": valid[:, 1:] & valid[:, :-1], "stop": steps, "guided_attention": steps}
-    if config.voice:
-        counts["voice"] = has_reference
     return {name: tf.reduce_sum(tf.cast(one, tf.float32)) for name, one in counts.items()}
 
 
@@ -55,16 +42,14 @@ def valid_frames(frames: tf.Tensor, heard: tf.Tensor) -> tf.Tensor:
     return tf.sequence_mask(frames, heard.shape[1]) & ~heard
 
 
-def loss_terms(
-    decoded: Decoded, *, target: Target, voices: SpeakerEmbeddings | None, config: LossConfig
-) -> dict[str, tf.Tensor]:
-    """Return each unweighted loss term as a float32 scalar; without `voices` there is no voice loss."""
+def loss_terms(decoded: Decoded, *, target: Target, config: LossConfig) -> dict[str, tf.Tensor]:
+    """Return each unweighted loss term as a float32 scalar."""
     mel, frames = target.mel, target.frames
     valid = valid_frames(frames, target.heard)
     frames_per_step = mel.shape[1] // decoded.stop_logits.shape[1]
     step_counts = -(-frames // frames_per_step)
     mel_terms = [mel_loss(one, mel, valid, config=config) for one in (decoded.coarse, decoded.refined)]
-    terms = {
+    return {
         "mel": tf.add_n(mel_terms),
         "kl": kl_loss(decoded.mean, decoded.log_variance, mel, valid),
         "flux": flux_loss(decoded.mean, mel, valid),
@@ -73,14 +58,11 @@ def loss_terms(
             decoded.alignment, step_counts, target.token_counts, width=config.guided_attention.width
         ),
     }
-    return terms if voices is None else {**terms, "voice": voice_loss(voices)}
 
 
 def loss_weights(config: LossConfig, *, step: tf.Tensor | None) -> dict[str, tf.Tensor]:
     """The weight of each term at step `step` (0 is the first; skipped steps count); None: after the last step."""
     weights = {"mel": config.mel, "kl": config.kl, "flux": config.flux, "stop": config.stop}
-    if config.voice:
-        weights["voice"] = config.voice
     constants = {name: tf.constant(weight) for name, weight in weights.items()}
     return constants | {"guided_attention": guided_attention_weight(config.guided_attention, step=step)}
 
@@ -140,20 +122,6 @@ def guided_attention_loss(
     penalty = 1.0 - tf.exp(-tf.square(distance) / (2.0 * width**2))
     off = tf.reduce_sum(alignment * penalty, -1, keepdims=True)
     return masked_mean(off, tf.sequence_mask(step_counts, alignment.shape[1]))
-
-
-def voice_loss(voices: SpeakerEmbeddings) -> tf.Tensor:
-    """Return 1 − cosine similarity between the speaker embeddings of output and reference, over clips with a reference.
-
-    Gradients reach only the network that produced the output, not the reference embedding or the encoder that compares
-    them: an encoder trained on this loss would learn not to distinguish speakers.
-    """
-    output, reference = (
-        tf.math.l2_normalize(tf.cast(one, tf.float32), -1, epsilon=1e-6)
-        for one in (voices.output, tf.stop_gradient(voices.reference))
-    )
-    distance = 1.0 - tf.reduce_sum(output * reference, -1)
-    return masked_mean(distance[:, None, None], voices.has_reference[:, None])
 
 
 def masked_mean(values: tf.Tensor, valid: tf.Tensor) -> tf.Tensor:

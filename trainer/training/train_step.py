@@ -24,13 +24,13 @@ from shared.errors import UserError
 from trainer.config.loss_config import LossConfig
 from trainer.distributed.device_memory import bucket_of
 from trainer.model.decoder import Decoded
-from trainer.model.reference_crop import Crop, choose_crop, replace_crop, uncropped_part
+from trainer.model.reference_crop import Crop, choose_crop, replace_crop
 from trainer.model.rng import RngStream
 from trainer.model.xtts import XTTS
 from trainer.optim.adamw import AdamW, global_norm
 from trainer.platform.first_calls import FirstCalls
 from trainer.training.gradnorm import BALANCED_TERMS, balance_weights, poison_gradient
-from trainer.training.losses import SpeakerEmbeddings, Target, loss_terms, loss_weights, term_counts, weighted_sum
+from trainer.training.losses import Target, loss_terms, loss_weights, term_counts, weighted_sum
 
 Batch = dict[str, tf.Tensor]
 Losses = dict[str, tf.Tensor]
@@ -141,7 +141,7 @@ class TrainStep:
     def _prepare(self, batch: Batch, replica: tf.Tensor | int) -> tuple[StepInputs, Losses, tf.Tensor]:
         """Return a replica's inputs, the element counts of its losses, and its counts [2] of frames and clips."""
         inputs = prepare_inputs(self._model, batch, noise=self._noise(replica, 0))
-        counts = count_terms(self._model, inputs, losses=self._losses)
+        counts = count_terms(self._model, inputs)
         sizes = [tf.reduce_sum(inputs.frames), tf.math.count_nonzero(inputs.frames, dtype=tf.int32)]
         return inputs, counts, tf.cast(tf.stack(sizes), tf.float32)
 
@@ -215,7 +215,7 @@ class EvalStep:
         step = tf.maximum(batch["rows"][0], 0) if self._draws_by_batch else tf.constant(0)
         noise = RngStream(seed=self._seed, step=step, rows_alike=not self._draws_by_batch, trains=False)
         inputs = prepare_inputs(self._model, batch, noise=noise)
-        counts = count_terms(self._model, inputs, losses=self._losses)
+        counts = count_terms(self._model, inputs)
         decoded, terms = _forward_terms(self._model, inputs, losses=self._losses, noise=noise, of=None)
         return EvalOutput(terms, counts, decoded)
 
@@ -231,12 +231,9 @@ def prepare_inputs(model: XTTS, batch: Batch, *, noise: RngStream | None) -> Ste
     return StepInputs(mel, frames, tokens, token_counts, crop)
 
 
-def count_terms(model: XTTS, inputs: StepInputs, *, losses: LossConfig) -> Losses:
+def count_terms(model: XTTS, inputs: StepInputs) -> Losses:
     """Return the number of elements over which each loss term averages."""
-    crop, frames_per_step = inputs.crop, model.config.frames_per_step
-    return term_counts(
-        inputs.frames, crop.reference_mask, crop.frames > 0, frames_per_step=frames_per_step, config=losses
-    )
+    return term_counts(inputs.frames, inputs.crop.reference_mask, frames_per_step=model.config.frames_per_step)
 
 
 def forward_loss(
@@ -290,16 +287,11 @@ def _forward_terms(
         crop_frames=crop.frames,
         noise=noise,
     )
-    voices = None
-    if losses.voice:
-        unheard = uncropped_part(decoded.mel, frames, crop=crop)
-        output, reference = (model.speaker_embedding(*one) for one in (unheard, (crop.mel, crop.frames)))
-        voices = SpeakerEmbeddings(output, reference, crop.frames > 0)
     target = Target(model.decoder.standardise(inputs.mel), frames, inputs.token_counts, crop.reference_mask)
-    terms = loss_terms(decoded, target=target, voices=voices, config=losses)
+    terms = loss_terms(decoded, target=target, config=losses)
     if of is None:
         return decoded, terms
-    own = count_terms(model, inputs, losses=losses)
+    own = count_terms(model, inputs)
     return decoded, {name: term * own[name] / tf.maximum(of[name], 1.0) for name, term in terms.items()}
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from shared.features import PRESETS
 from tests.trainer.models import M, random_mel
 from trainer.config.model_config import ModelConfig
-from trainer.model.reference_crop import SHARED_FRAMES, Crop, choose_crop, uncropped_part
+from trainer.model.reference_crop import SHARED_FRAMES, Crop, choose_crop
 from trainer.model.rng import RngStream
 from trainer.training.train_step import prepare_inputs
 
@@ -71,24 +71,6 @@ def test_every_place_of_the_clip_is_chosen_about_equally_often() -> None:
     # ends three frames after the crop, where there are so many
     assert np.abs(ends[4:12] - clips / 12).max() < 5 * np.sqrt(clips / 12)
     assert ends[12] == pytest.approx(4 * clips / 12, abs=5 * np.sqrt(clips / 3))
-
-
-@pytest.mark.parametrize("seed", [None, 1, 2, 3, 4])
-def test_the_unheard_part_is_next_to_the_crop_and_as_long_as_there_is_room(seed: int | None) -> None:
-    mel, crop = random_mel(len(FRAMES), F), chosen(FRAMES, crop_frames=15, seed=seed)
-    part, lengths = uncropped_part(tf.constant(mel), tf.constant(FRAMES), crop=crop)
-    for row, frames in enumerate(FRAMES):
-        runs = "".join("x" if heard else "." for heard in crop.reference_mask[row, :frames].numpy())
-        longest = max(map(len, runs.split("x")), default=0)
-        assert lengths[row] == min(longest, 15)
-        length = int(lengths[row])
-        assert (part[row, length:].numpy() == 0).all()
-        found = length and int(crop.frames[row])
-        places = [place for place in range(frames) if found and (mel[row, place] == part[row, 0].numpy()).all()]
-        for start in places:
-            assert not crop.reference_mask[row, start : start + length].numpy().any()
-            np.testing.assert_array_equal(part[row, :length], mel[row, start : start + length])
-            assert crop.reference_mask[row].numpy()[[max(start - 1, 0), min(start + length, frames - 1)]].any()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2])

@@ -56,16 +56,16 @@ SUMMARY = {
 }
 
 TRAIN = {
-    **{"loss": 9.0, "mel": 2.0, "kl": 0.25, "flux": -0.75, "stop": 0.125, "guided_attention": 0.5, "voice": 0.375},
+    **{"loss": 9.0, "mel": 2.0, "kl": 0.25, "flux": -0.75, "stop": 0.125, "guided_attention": 0.5},
     **{"mel_weight": 1.0, "kl_weight": 0.1, "flux_weight": 0.02, "stop_weight": 0.6, "guided_attention_weight": 5.0},
-    **{"voice_weight": 0.3, "learning_rate": 0.0015, "gradient_norm": 1.25, "loss_scale": 32768.0},
+    **{"learning_rate": 0.0015, "gradient_norm": 1.25, "loss_scale": 32768.0},
     **{"frames_per_second": 4451.0, "stall": 0.07, "memory_mib": 1531.0},
     **{"host_own_cores": 1.75, "host_other_cores": 0.25, "host_memory_free_mib": 12345.0},
     **{"gpu0_memory_peak_mib": 40123.0, "gpu0_power_w": 512.0, "gpu0_utilisation": 96.5, "gpu0_clock_mhz": 1755.0},
     **{"gpu0_pcie_received_mib_s": 812.0, "gpu0_pcie_sent_mib_s": 41.0},
 }
 VALIDATION = {
-    **{"loss": 8.0, "mel": 3.0, "kl": 0.35, "flux": -0.85, "stop": 0.225, "guided_attention": 0.7, "voice": 0.475},
+    **{"loss": 8.0, "mel": 3.0, "kl": 0.35, "flux": -0.85, "stop": 0.225, "guided_attention": 0.7},
     **{
         "free_mel_distance_db": 9.75,
         "free_mel_cepstral_distance_db": 5.5,
@@ -82,7 +82,6 @@ CHARTS = {  # on the page: the last value of each line
     "flux": {"training": "−0.75", "validation": "−0.85"},
     "stop": {"training": "0.125", "validation": "0.225"},
     "guided attention": {"training": "0.5", "validation": "0.7"},
-    "voice": {"training": "0.375", "validation": "0.475"},
     "Synthesis: mel distance": {"after time warping": "9.75"},
     "Synthesis: mel cepstral distance": {"envelopes, without their level": "5.5"},
     "Synthesis: error of the length": {"length": "12"},  # percent
@@ -90,9 +89,7 @@ CHARTS = {  # on the page: the last value of each line
     "Learning rate": {"learning rate": "0.0015"},
     "Gradient norm": {"gradient norm": "1.25"},
     "Loss scale": {"loss scale": "32,768"},
-    "Weights of the loss": {
-        **{"mel": "1", "kl": "0.1", "flux": "0.02", "stop": "0.6", "guided attention": "5", "voice": "0.3"}
-    },
+    "Weights of the loss": {**{"mel": "1", "kl": "0.1", "flux": "0.02", "stop": "0.6", "guided attention": "5"}},
     "Speed": {"frames": "4,451"},
     "Input stall": {"stall": "7"},
     "Memory": {"process": "1,531"},
@@ -177,7 +174,7 @@ def test_every_metric_that_is_logged_has_its_line(tmp_path: Path) -> None:
 
 
 def test_training_and_validation_log_the_metrics_of_the_charts_under_these_names() -> None:
-    terms = loss_weights(LossConfig(voice=1.0), step=None)
+    terms = loss_weights(LossConfig(), step=None)
     optimizer = AdamW(OptimizerConfig(), steps=10, variables=[keras.Variable([1.0])], scales_loss=True)
     applied = optimizer.apply([tf.constant([1.0])], loss=tf.constant(1.0))
     with Session(gpus=0) as session:

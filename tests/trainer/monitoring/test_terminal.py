@@ -84,7 +84,7 @@ def test_lines_without_a_terminal_come_ten_seconds_apart() -> None:
 
 
 def test_every_term_of_the_loss_is_shown() -> None:
-    assert sorted(LOSS_TERMS) == sorted(loss_weights(LossConfig(voice=1.0), step=None))
+    assert sorted(LOSS_TERMS) == sorted(loss_weights(LossConfig(), step=None))
 
 
 def test_metrics_without_rates_are_shown_alone() -> None:

@@ -82,7 +82,7 @@ def test_float16_that_overflows_costs_steps_until_every_term_is_weighed() -> Non
 def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, dict[str, float]]:
     """Return the gradient norms of one step on the last shared layer, and all metrics of the step."""
     given = random_batch(frames=[24, 17, 9], token_counts=[10, 4, 7], width=24, tokens=10)
-    losses = LossConfig(voice=0.3, adaptive=adaptive)
+    losses = LossConfig(adaptive=adaptive)
     with tf.GradientTape() as tape:
         noise = RngStream(seed=1, step=tf.constant(2))
         _, figures = teacher_force(model, given, losses=losses, step=tf.constant(0), noise=noise)
@@ -92,7 +92,7 @@ def gradients(model: XTTS, name: str, *, adaptive: bool) -> tuple[np.ndarray, di
 
 @pytest.mark.slow
 def test_in_a_step_gradient_norms_have_the_ratios_of_the_weights(narrow_models: Callable[..., XTTS]) -> None:
-    model, given = narrow_models(4), {"mel": 1.0, "kl": 0.1, "flux": 0.02, "stop": 0.5, "voice": 0.3}
+    model, given = narrow_models(4), {"mel": 1.0, "kl": 0.1, "flux": 0.02, "stop": 0.5}
     of_loss, figures = gradients(model, "loss", adaptive=True)
     by_term = {name: gradients(model, name, adaptive=False)[0] for name in given}
     pulls = {name: figures[f"{name}_weight"] * np.linalg.norm(one) for name, one in by_term.items()}
@@ -106,6 +106,6 @@ def test_in_a_step_gradient_norms_have_the_ratios_of_the_weights(narrow_models: 
 def test_unweighted_terms_are_logged_unchanged(narrow_models: Callable[..., XTTS]) -> None:
     model = narrow_models(4)
     (_, adapted), (_, plain) = (gradients(model, "loss", adaptive=adaptive) for adaptive in (True, False))
-    for name in ("mel", "kl", "flux", "stop", "guided_attention", "voice"):
+    for name in ("mel", "kl", "flux", "stop", "guided_attention"):
         assert adapted[name] == plain[name]
         assert f"{name}_weight" not in plain

@@ -11,7 +11,6 @@ from tests.trainer.models import M, random_mel
 from trainer.config.loss_config import GuidedAttentionConfig, LossConfig
 from trainer.model.decoder import Decoded
 from trainer.training.losses import (
-    SpeakerEmbeddings,
     Target,
     flux_loss,
     guided_attention_loss,
@@ -22,7 +21,6 @@ from trainer.training.losses import (
     masked_mean,
     mel_loss,
     stop_loss,
-    voice_loss,
     weighted_sum,
 )
 
@@ -61,7 +59,7 @@ def losses(
     config: LossConfig = LossConfig(),  # noqa: B008 (immutable)
 ) -> dict[str, float]:
     target = Target(tf.constant(mel), tf.constant(frames, tf.int32), tf.constant(COUNTS, tf.int32), tf.constant(HEARD))
-    terms = loss_terms(output, target=target, voices=None, config=config)
+    terms = loss_terms(output, target=target, config=config)
     terms["loss"] = weighted_sum(terms, loss_weights(config, step=tf.constant(0)))
     return {name: float(value) for name, value in terms.items()}
 
@@ -76,26 +74,6 @@ def test_huber_loss_is_that_of_keras(delta: float) -> None:
     config = LossConfig(mel_kind="huber", huber_delta=delta)
     expected = keras.losses.Huber(delta=delta)(MEL[VALID], COARSE[VALID])
     assert float(mel_loss(COARSE, MEL, VALID, config=config)) == pytest.approx(float(expected), rel=1e-5)
-
-
-def test_voice_loss_is_one_minus_the_cosine_where_a_reference_was_given() -> None:
-    spoken, wanted = RANDOM.normal(size=(2, B, 8)).astype(np.float32)
-    given = np.array([True, False, True, False])
-    cosines = [np.dot(a, b) / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(spoken, wanted, strict=True)]
-    voices = SpeakerEmbeddings(tf.constant(spoken), tf.constant(wanted), tf.constant(given))
-    assert float(voice_loss(voices)) == pytest.approx(1 - np.mean(np.array(cosines)[given]), rel=1e-4)
-    assert float(voice_loss(voices._replace(has_reference=tf.constant([False] * B)))) == 0.0
-    assert float(voice_loss(voices._replace(output=voices.reference))) == pytest.approx(0.0, abs=1e-6)
-
-
-def test_the_reference_embedding_gets_no_gradient() -> None:
-    spoken, wanted = (tf.constant(one) for one in RANDOM.normal(size=(2, B, 8)).astype(np.float32))
-    with tf.GradientTape() as tape:
-        tape.watch([spoken, wanted])
-        loss = voice_loss(SpeakerEmbeddings(spoken, wanted, tf.constant([True] * B)))
-    of_spoken, of_wanted = tape.gradient(loss, [spoken, wanted])
-    assert np.abs(of_spoken).min() > 0
-    assert of_wanted is None
 
 
 def test_kl_is_the_divergence_by_monte_carlo() -> None:
@@ -182,11 +160,10 @@ def test_validation_logs_guided_attention_with_weight_zero() -> None:
 
 
 def test_each_term_has_the_weight_that_its_field_says() -> None:
-    given = {"mel": 0.9, "kl": 0.8, "flux": 0.7, "stop": 0.6, "voice": 0.4}
+    given = {"mel": 0.9, "kl": 0.8, "flux": 0.7, "stop": 0.6}
     config = LossConfig(**given, guided_attention=GuidedAttentionConfig(weight=0.5))
     found = {name: float(weight) for name, weight in loss_weights(config, step=tf.constant(0)).items()}
     assert found == pytest.approx({**given, "guided_attention": 0.5})
-    assert "voice" not in loss_weights(LossConfig(), step=tf.constant(0))
 
 
 def test_each_term_is_of_the_output_and_with_the_options_that_it_should_be() -> None:
@@ -257,7 +234,7 @@ def test_an_empty_row_adds_nothing() -> None:
     target = Target(
         *(tf.constant(value[:3]) for value in (MEL, FRAMES.astype(np.int32), COUNTS.astype(np.int32), HEARD))
     )
-    without = loss_terms(short, target=target, voices=None, config=LossConfig())
+    without = loss_terms(short, target=target, config=LossConfig())
     found = losses(decoded())
     del found["loss"]
     assert found == pytest.approx({name: float(value) for name, value in without.items()}, rel=1e-6)

@@ -19,7 +19,7 @@ from trainer.training import train_step as steps
 from trainer.training.train_step import TrainStep
 
 BATCH = random_batch(frames=[24, 17, 9, 24, 12], token_counts=[10, 4, 7, 8, 3], width=24, tokens=10)
-LOSSES = LossConfig(voice=0.3, mel_kind="huber")
+LOSSES = LossConfig(mel_kind="huber")
 
 Outcome = tuple[dict[str, np.ndarray], list[np.ndarray]]
 
