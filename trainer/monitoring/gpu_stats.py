@@ -60,7 +60,7 @@ _QUERIES: dict[str, Callable[[Any, Any], float]] = {
     "pcie_sent_mib_s": lambda nvml, gpu: nvml.nvmlDeviceGetPcieThroughput(gpu, nvml.NVML_PCIE_UTIL_TX_BYTES) / 1024,
 }
 
-
+# A driver may refuse these for any reason; sampling goes on without them.
 _OPTIONAL = {"clock_mhz", "pcie_received_mib_s", "pcie_sent_mib_s"}
 
 

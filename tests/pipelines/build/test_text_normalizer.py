@@ -21,7 +21,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def corpus(folder: Path) -> Path:
-    """Four sentences of the sample's clips, of which every one is loud."""
+    """A corpus of four clips, whose texts all have the word `loud`."""
     root = builds.make_corpus(folder, clips=4)
     rows = [line.split("|") for line in (root / "metadata.csv").read_text().splitlines()]
     said = "|".join(["It is loud and clear enough."] * 2)
