@@ -18,8 +18,8 @@ from tests.trainer.processes import begin, build_sample, end, program, xla_flags
 from trainer.platform.process import usable_cores
 
 TIMEOUT_S = 1800
-# the folder that makes the mels of a training slow, in a process that has it in PYTHONPATH
-SLOW_MELS = str(Path(__file__).parents[1] / "slow_mels")
+# folders that make a training compute mels slowly, or read records slowly, in a process that has them in PYTHONPATH
+SLOW_MELS, SLOW_STORAGE = (str(Path(__file__).parents[1] / name) for name in ("slow_mels", "slow_storage"))
 BASE = {
     "steps": 60,
     "log_every": 30,
@@ -100,6 +100,14 @@ def test_mels_computed_too_slowly_are_named_until_they_are_stored(
     slowly = {"PYTHONPATH": SLOW_MELS}
     assert "input" in verdicts(without_mels, run=tmp_path / "limited", settings={}, environment=slowly)
     assert "input" not in verdicts(sample, run=tmp_path / "remedied", settings={})
+
+
+@pytest.mark.soak
+def test_storage_that_answers_late_is_named_until_several_reads_wait_at_once(sample: Path, tmp_path: Path) -> None:
+    slowly = {"PYTHONPATH": SLOW_STORAGE}
+    one, many = ({"input.num_parallel_reads": reads, "input.chunk_bytes": 4_000_000} for reads in (1, 32))
+    assert "input" in verdicts(sample, run=tmp_path / "limited", settings=one, environment=slowly)
+    assert "input" not in verdicts(sample, run=tmp_path / "remedied", settings=many, environment=slowly)
 
 
 @contextlib.contextmanager
