@@ -13,12 +13,11 @@ import functools
 import re
 import subprocess
 
-from shared.languages import iso_639_1, script
+from shared.languages import iso_639_1, unicode_scripts
 
 PROGRAM = "espeak-ng"
 TIMEOUT_S = 30
 VOICES = {"eng_Latn": "en-us"}  # of the other languages, that of the name in ISO 639
-UNREAD_SCRIPTS = {"Jpan", "Hans", "Hant"}  # their characters are spoken as "Chinese letter"
 
 _MARKS = re.escape('.,;:!?…—–()[]"«»“”„¿¡،؛؟۔।')
 # at the beginning and at the end of words, so that 12:30 and 3.14 stay whole
@@ -52,8 +51,8 @@ def to_phonemes(text: str, *, language: str) -> str:
         ValueError: espeak-ng has no voice for the language, cannot read its script, or writes its tones as digits.
         RuntimeError: espeak-ng fails.
     """
-    if script(language) in UNREAD_SCRIPTS:
-        raise ValueError(f"espeak-ng cannot read the script of {language}")
+    if "Hani" in unicode_scripts(language):  # spoken as "Chinese letter"
+        raise ValueError(f"espeak-ng cannot read the Chinese characters of {language}")
     voice = VOICES.get(language, iso_639_1(language))
     if voice not in _voices():
         raise ValueError(f"espeak-ng has no voice {voice}, expected one of {', '.join(sorted(_voices()))}")

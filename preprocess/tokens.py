@@ -13,11 +13,8 @@ import tokenizers
 
 from shared.dataset import TokenizerIdentity
 from shared.errors import UserError, cwd_hint
-from shared.languages import CODES, FIRST_ID, language_id, script
+from shared.languages import CODES, FIRST_ID, language_id, unicode_scripts
 from shared.vocabulary import END_ID, PAD_ID, SPECIAL_IDS, UNKNOWN_ID, WORD_START, Vocabulary
-
-# ISO 15924 scripts in FLORES-200 codes that consist of other Unicode scripts.
-COMPOSITE_SCRIPTS = {"Hans": ("Hani",), "Hant": ("Hani",), "Jpan": ("Hani", "Hira", "Kana")}
 
 FILE_NAME = "tokenizer.json"
 HUB_TIMEOUT_S = 10.0
@@ -129,7 +126,7 @@ def _check_layout(tokenizer: tokenizers.Tokenizer, *, location: str) -> None:
 
 def _alphabet(languages: list[str]) -> regex.Pattern[str]:
     """A pattern of one character in the scripts of these languages."""
-    names = {name for code in languages for name in COMPOSITE_SCRIPTS.get(script(code), (script(code),))}
+    names = {name for code in languages for name in unicode_scripts(code)}
     return regex.compile("|".join(rf"\p{{Script={name}}}" for name in (*sorted(names), "Zyyy", "Zinh")))
 
 

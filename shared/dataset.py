@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -271,22 +271,29 @@ class Dataset(NamedTuple):
         """
         source = self.info.sources.get(utterance_id.partition("/")[0])
         for shard in source.shards if source else ():
-            columns = ["utterance_id", "index", "offset_bytes"]
-            table = self.manifest_of(shard, columns=columns)
-            for found, index, offset_bytes in zip(*(table[name].to_pylist() for name in columns), strict=True):
-                if found == utterance_id:
-                    record = self._record_at(shard, index=index, offset_bytes=offset_bytes)
-                    if record.utterance_id != utterance_id:
-                        raise ValueError(f"{shard.name}: record {index} is that of {record.utterance_id}")
-                    return record
+            rows = self.manifest_of(shard, columns=["utterance_id", "shard", "index", "offset_bytes"])
+            if utterance_id in (ids := rows["utterance_id"].to_pylist()):
+                return self.record_of(rows.slice(ids.index(utterance_id), 1).to_pylist()[0])
         raise UserError(f"{self.layout.root}: no record of {utterance_id!r}; the manifest has the ids of all records")
 
-    def _record_at(self, shard: ShardInfo, *, index: int, offset_bytes: int) -> Record:
-        with self.layout.shard(shard.name).open("rb") as file:
-            found = read_framed_record(file, index=index, offset_bytes=offset_bytes)
+    def record_of(self, row: Mapping[str, Any]) -> Record:
+        """Read the record of a row of the manifest.
+
+        Args:
+            row: `utterance_id`, `shard`, `index` and `offset_bytes`, at least.
+
+        Raises:
+            OSError: the shard cannot be read.
+            ValueError: the record is damaged, or is that of another utterance.
+        """
+        with self.layout.shard(row["shard"]).open("rb") as file:
+            found = read_framed_record(file, index=row["index"], offset_bytes=row["offset_bytes"])
         if found is None:
-            raise ValueError(f"{shard.name}: the shard ends before record {index} at byte {offset_bytes}")
-        return self._decoded(found.payload)
+            raise ValueError(f"{row['shard']}: the shard ends before record {row['index']}")
+        record = self._decoded(found.payload)
+        if record.utterance_id != row["utterance_id"]:
+            raise ValueError(f"{row['shard']}: record {row['index']} is that of {record.utterance_id}")
+        return record
 
     def _decoded(self, payload: bytes) -> Record:
         contract = self.info.contract

@@ -77,6 +77,9 @@ def _meanings() -> dict[str, list[str]]:
 
 
 _MEANINGS = _meanings()
+# ISO 15924 also names writing systems: some are of several scripts of Unicode, or of one with another name.
+_UNICODE_SCRIPTS = {"Hans": ("Hani",), "Hant": ("Hani",), "Jpan": ("Hani", "Hira", "Kana")}
+UNSPACED_SCRIPTS = frozenset(_UNICODE_SCRIPTS)  # without spaces between words
 _RETIRED = {"mo", "sh"}  # names of Romanian and Serbian that ISO 639-1 has no more
 _NAME = re.compile(r"(?P<language>[a-z]{2,})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|\d{3}))?")
 
@@ -147,3 +150,8 @@ def iso_639_1(code: str) -> str:
 def script(code: str) -> str:
     """The ISO 15924 script of a FLORES-200 code: `Latn` for `eng_Latn`."""
     return code.rpartition("_")[2]
+
+
+def unicode_scripts(code: str) -> tuple[str, ...]:
+    """The scripts of a FLORES-200 language's characters, by ISO 15924: `Hani`, `Hira`, `Kana` for `jpn_Jpan`."""
+    return _UNICODE_SCRIPTS.get(script(code), (script(code),))

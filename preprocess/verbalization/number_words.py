@@ -11,7 +11,7 @@ import regex
 
 from preprocess.verbalization.conventions import CONVENTIONS
 from preprocess.verbalization.conventions.convention import Money, Noun, Substitutions
-from shared.languages import script
+from shared.languages import UNSPACED_SCRIPTS, script, unicode_scripts
 
 if TYPE_CHECKING:
     from icu4py.messageformat import MessageFormat
@@ -24,8 +24,6 @@ MAX_FRACTION_DIGITS = 20
 
 _CARDINAL_RULES = "cardinal"
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b"))  # where ICU would let a word break
-# Writing systems of more than one script of Unicode, or of another name.
-_SCRIPTS = {"Hans": ("Han",), "Hant": ("Han",), "Jpan": ("Han", "Hiragana", "Katakana")}
 
 
 def _polish(number: int) -> int:
@@ -117,7 +115,7 @@ def substitute(words: str, substitutions: Substitutions) -> str:
 
 @functools.cache
 def _letters(language: str) -> regex.Pattern[str]:
-    scripts = "".join(rf"\p{{Script={name}}}" for name in _SCRIPTS.get(script(language), (script(language),)))
+    scripts = "".join(rf"\p{{Script={name}}}" for name in unicode_scripts(language))
     return regex.compile(rf"[{scripts}\p{{M}} '’-]+")
 
 
@@ -138,7 +136,7 @@ def _of(noun: str, of: str) -> str:
 
 def _joint(language: str) -> str:
     """What stands between two words."""
-    return "" if script(language) in _SCRIPTS else " "
+    return "" if script(language) in UNSPACED_SCRIPTS else " "
 
 
 def digits_words(digits: str, *, language: str) -> str | None:

@@ -30,7 +30,7 @@ from preprocess.verbalization.number_words import (
     year_words,
 )
 from preprocess.verbalization.readings import Reading
-from shared.languages import script
+from shared.languages import UNSPACED_SCRIPTS, script
 
 # Numbers that begin with a zero are not quantities; up to this length they are read digit by digit.
 MAX_SPELLED_DIGITS = 20
@@ -50,7 +50,7 @@ _LARGER = regex.compile(
 _KINDS = {"percent": "percent", "currency": "money", "unit": "unit", "mark": "ordinal", "decade": "decade"}
 
 # In these scripts, letters after a number belong to its word: 오월, পাঁচটি.
-_SUFFIXING_SCRIPTS = ("Hang", "Beng", "Knda", "Telu", "Hans", "Hant", "Jpan")
+_SUFFIXING_SCRIPTS = UNSPACED_SCRIPTS | {"Hang", "Beng", "Knda", "Telu"}
 
 
 def verbalize_numbers(text: str, *, language: str, readings: list[Reading] | None = None) -> str:

@@ -12,7 +12,7 @@ from preprocess.verbalization.conventions import CONVENTIONS
 from preprocess.verbalization.conventions.convention import Rule
 from preprocess.verbalization.number_words import digits_words, form_words
 from preprocess.verbalization.readings import Reading
-from shared.languages import script
+from shared.languages import UNSPACED_SCRIPTS, script
 
 # Forms of a group besides those of `form_words`.
 AS_WRITTEN = "="
@@ -20,7 +20,7 @@ DIGITS = "digits"  # one by one
 
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 # In these scripts, a number stands next to letters.
-_UNSPACED_SCRIPTS = ("Hans", "Hant", "Jpan", "Hang")
+_JOINING_SCRIPTS = UNSPACED_SCRIPTS | {"Hang"}
 _NO_DIGIT_BEFORE, _NO_DIGIT_AFTER = r"(?<!\d)(?<!\d[.,:/'٫٬-])", r"(?!\d|[.,:/'٫٬-]\d)"
 _NO_LETTER_BEFORE, _NO_LETTER_AFTER = r"(?<![\p{L}\p{M}])", r"(?![\p{L}\p{M}])"
 
@@ -51,7 +51,7 @@ def _compiled_rules(language: str) -> tuple[_CompiledRule, ...]:
 
 
 def _compiled(rule: Rule, *, language: str) -> _CompiledRule:
-    is_spaced = script(language) not in _UNSPACED_SCRIPTS
+    is_spaced = script(language) not in _JOINING_SCRIPTS
     before = _NO_DIGIT_BEFORE + _NO_LETTER_BEFORE * is_spaced
     after = _NO_DIGIT_AFTER + _NO_LETTER_AFTER * is_spaced
     parts = [(before, name or "", form or "") for before, name, form, _ in string.Formatter().parse(rule.words)]

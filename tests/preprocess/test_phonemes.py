@@ -60,7 +60,7 @@ def test_phonemes_are_in_the_vocabulary_of_nllb_and_are_not_read_again(language:
     ("language", "message"),
     [
         ("vie_Latn", "writes tones of the voice vi as digits"),
-        ("jpn_Jpan", "cannot read the script of jpn_Jpan"),
+        ("jpn_Jpan", "cannot read the Chinese characters of jpn_Jpan"),
         ("ace_Latn", "has no voice ace, expected one of af, am,"),
     ],
 )

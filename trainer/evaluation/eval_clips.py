@@ -12,8 +12,6 @@ from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.hashing import stable_hash
 from shared.layout import SPLITS
-from shared.records import MEL_DTYPES, decode
-from shared.tfrecord import CorruptTFRecord, read_framed_record
 
 COLUMNS = ("utterance_id", "text", "language", "speaker", "frames", "shard", "index", "offset_bytes")
 
@@ -81,19 +79,10 @@ def read_mels(dataset: Dataset, rows: Sequence[Row]) -> Iterator[np.ndarray]:
     Raises:
         UserError: a record is damaged, or its shard cannot be read.
     """
-    contract = dataset.info.contract
-    dtype = MEL_DTYPES[contract.mel_dtype]
     for row in rows:
-        path = dataset.layout.shard(row["shard"])
         try:
-            with path.open("rb") as file:
-                record = read_framed_record(file, index=row["index"], offset_bytes=row["offset_bytes"])
-        except (OSError, CorruptTFRecord) as error:
+            record = dataset.record_of(row)
+        except (OSError, ValueError) as error:
+            path = dataset.layout.shard(row["shard"])
             raise UserError(f"{path}: {error}; `make validate` tells what is damaged") from error
-        if record is None:
-            raise UserError(f"{path}: no record {row['index']}; `make validate` tells what is damaged")
-        fields = decode(record.payload)
-        if fields["utterance_id"] != [row["utterance_id"].encode()]:
-            raise UserError(f"{path}: record {row['index']} is not {row['utterance_id']}; `make validate` tells more")
-        (mel,) = fields["mel"]
-        yield np.frombuffer(mel, dtype).reshape(-1, contract.features.n_mels).astype(np.float32)  # type: ignore[arg-type]
+        yield record.mel.astype(np.float32)
