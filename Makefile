@@ -15,8 +15,8 @@ GPU    ?=
 # what `make synthesize` says, and how; FILE= in the place of TEXT=
 FILE      ?=
 TEXT      ?= The quick brown fox jumps over the lazy dog.
-LANGUAGE  ?= eng_Latn
-# the sample's voice for a model that learned it, any other model speaks in its own
+# the sample's language and voice for a model that learned them; any other model speaks the one that it knows, in its own
+LANGUAGE  ?= $(if $(filter runs/sample,$(RUN)),eng_Latn)
 REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-0001.wav)
 OUT       ?= $(RUN)/speech.wav
 
@@ -132,7 +132,7 @@ unexport TEXT
 # exit code 1 means that a sentence is implausible, which the command says; the file is written
 synthesize: export SAID := $(value TEXT)
 synthesize: $(READY)  ## synthesize a text of any length: RUN= TEXT= FILE= LANGUAGE= REFERENCE= OUT= ARGS=
-	$(BIN)/myxtts-speak say $(if $(FILE),--file $(call path,$(FILE))) --language $(LANGUAGE) \
+	$(BIN)/myxtts-speak say $(if $(FILE),--file $(call path,$(FILE))) $(if $(LANGUAGE),--language $(LANGUAGE)) \
 	  $(if $(REFERENCE),--reference $(call path,$(REFERENCE))) --out $(call path,$(OUT)) $(ARGS) \
 	  -- $(call path,$(RUN)) $(if $(FILE),,"$$SAID") || test $$? -eq 1
 

@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 
-def test_a_model_is_asked_for_the_voice_of_the_sample_only_where_it_learned_it() -> None:
+def test_a_model_is_asked_for_the_language_and_the_voice_of_the_sample_only_where_it_learned_them() -> None:
     def asked(*words: str) -> str:
         return subprocess.run(["make", "-n", "synthesize", *words], capture_output=True, text=True, check=True).stdout
 
     voice = '--reference "tests/corpora/english/wavs/EN001-0001.wav"'
     assert voice in asked()
+    assert "--language eng_Latn" in asked()
     assert "--reference" not in asked("RUN=runs/lj")
+    assert "--language" not in asked("RUN=runs/lj"), "a run of one language speaks it"
+    assert "--language fa" in asked("RUN=runs/lj", "LANGUAGE=fa")
     assert '--reference "a clip.wav"' in asked("RUN=runs/lj", "REFERENCE=a clip.wav")
 
 

@@ -26,7 +26,8 @@ class ModelConfig(Config):
     tensor_float_32: bool = True
     positions: Literal["sinusoidal", "rotary"] = "sinusoidal"  # kind of position embeddings
     style_tokens: int = pydantic.Field(0, ge=0)  # global style tokens, 10 in their paper; 0: none
-    rematerialise: bool = False  # recompute activations in the backward pass: less memory, a third more computation
+    # recompute activations in the backward pass (gradient checkpointing): less memory, a third more computation
+    rematerialise: bool = False
 
 
 # settings that leave the shapes of the weights as they are, so that a resumed run may change them

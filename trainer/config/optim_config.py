@@ -27,4 +27,6 @@ class OptimizerConfig(Config):
     epsilon: float = pydantic.Field(1e-8, gt=0)  # added to the root of the second moment
     clip_norm: float = pydantic.Field(1.0, gt=0)  # global norm
     ema_decay: float = pydantic.Field(0.0, ge=0, lt=1)  # of an exponential moving average of the weights; 0: none
-    microbatches: int = pydantic.Field(1, ge=1)  # equal parts of a batch, one after another: less memory, same update
+    microbatches: int = pydantic.Field(
+        1, ge=1
+    )  # parts of a batch, one after another (gradient accumulation): less memory
