@@ -16,7 +16,9 @@ GPU    ?=
 FILE      ?=
 TEXT      ?= The quick brown fox jumps over the lazy dog.
 # the sample's language and voice for a model that learned them; any other model speaks the one that it knows, in its own
-LANGUAGE  ?= $(if $(filter runs/sample,$(RUN)),eng_Latn)
+ifneq ($(origin LANGUAGE),command line)  # the environment's is a variable of gettext
+LANGUAGE := $(if $(filter runs/sample,$(RUN)),eng_Latn)
+endif
 REFERENCE ?= $(if $(filter runs/sample,$(RUN)),tests/corpora/english/wavs/EN001-0001.wav)
 OUT       ?= $(RUN)/speech.wav
 

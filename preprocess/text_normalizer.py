@@ -9,8 +9,7 @@ The package names the function as an entry point, in its `pyproject.toml`:
 
 The setting `text_normalizer: NAME` of a build calls the function with each text of the corpora. What the function
 leaves, such as numbers, the preparation reads as ever. A model is spoken with through the same function: its name, its
-package's name and version, and the sha256 of the file that defines it are part of the contract. Where the function runs
-another program, its module may have a function `tool_version() -> str`, whose answer stands behind the version.
+package's name and version, and the sha256 of the file that defines it are part of the contract.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class TextNormalizer:
         self._normalize: Callable[..., object] = _load(entry)
         assert entry.dist is not None  # of every entry point that importlib.metadata finds
         self.identity = NormalizerIdentity(
-            name=name, distribution=entry.dist.name, version=_version(entry), sha256=_sha256(entry)
+            name=name, distribution=entry.dist.name, version=entry.dist.version, sha256=_sha256(entry)
         )
 
     def __reduce__(self) -> tuple[Callable[[str], TextNormalizer], tuple[str]]:
@@ -121,22 +120,6 @@ def _load(entry: importlib.metadata.EntryPoint) -> Callable[..., object]:
     if not callable(loaded):
         raise UserError(f"text_normalizer {entry.name}: {entry.value} is no function")
     return loaded
-
-
-def _version(entry: importlib.metadata.EntryPoint) -> str:
-    """That of the package, and of the program that the function runs.
-
-    Raises:
-        UserError: the program does not tell its version.
-    """
-    assert entry.dist is not None
-    tool_version = getattr(sys.modules[entry.module], "tool_version", None)
-    if tool_version is None:
-        return entry.dist.version
-    try:
-        return f"{entry.dist.version}, {tool_version()}"
-    except Exception as error:  # as of the function
-        raise UserError(f"text_normalizer {entry.name}: {_one_line(error)}") from error
 
 
 def _sha256(entry: importlib.metadata.EntryPoint) -> str:

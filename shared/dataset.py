@@ -289,7 +289,9 @@ class Dataset(NamedTuple):
         with self.layout.shard(row["shard"]).open("rb") as file:
             found = read_framed_record(file, index=row["index"], offset_bytes=row["offset_bytes"])
         if found is None:
-            raise ValueError(f"{row['shard']}: the shard ends before record {row['index']}")
+            raise ValueError(
+                f"{row['shard']}: the shard ends before record {row['index']} at byte {row['offset_bytes']}"
+            )
         record = self._decoded(found.payload)
         if record.utterance_id != row["utterance_id"]:
             raise ValueError(f"{row['shard']}: record {row['index']} is that of {record.utterance_id}")

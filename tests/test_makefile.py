@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 
-def test_a_model_is_asked_for_the_language_and_the_voice_of_the_sample_only_where_it_learned_them() -> None:
+def test_a_model_is_asked_for_the_language_and_the_voice_of_the_sample_only_where_it_learned_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def asked(*words: str) -> str:
         return subprocess.run(["make", "-n", "synthesize", *words], capture_output=True, text=True, check=True).stdout
 
@@ -20,6 +22,8 @@ def test_a_model_is_asked_for_the_language_and_the_voice_of_the_sample_only_wher
     assert "--reference" not in asked("RUN=runs/lj")
     assert "--language" not in asked("RUN=runs/lj"), "a run of one language speaks it"
     assert "--language fa" in asked("RUN=runs/lj", "LANGUAGE=fa")
+    monkeypatch.setenv("LANGUAGE", "en_US:en")  # as on desktops, for gettext
+    assert "--language" not in asked("RUN=runs/lj")
     assert '--reference "a clip.wav"' in asked("RUN=runs/lj", "REFERENCE=a clip.wav")
 
 

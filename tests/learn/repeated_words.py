@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from shared.errors import UserError
 from tests.learn.corpus import VOICES
 from tests.learn.text_check import Listener, short_texts, with_word_twice, words_of
 from trainer.speech.synthesizer import Synthesizer
@@ -32,7 +33,11 @@ def texts_with_a_word(count: int, *, seed: int) -> Iterator[tuple[str, str]]:
 @click.argument("run", type=click.Path(path_type=Path))
 def main(run: Path) -> None:
     """Judge recordings with a word twice, and with each word once, by the features of the RUN of a learn check."""
-    synthesizer = Synthesizer.load(run)
+    try:
+        synthesizer = Synthesizer.load(run)
+    except UserError as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(2)
     listener, other = (Listener(synthesizer, voice=voice) for voice in VOICES[:2])
     found = false_alarms = 0
     for text, word in texts_with_a_word(TEXTS, seed=7):

@@ -54,7 +54,7 @@ def test_a_normalizer_is_the_same_in_another_process(installed: Path) -> None:
         (
             "shuot",
             "text_normalizer shuot: no entry point of myxtts.text_normalizers has this name; "
-            "expected one of absent, doubles, espeak-ng, fails, fails_in_lines, number, returns_bytes, shout",
+            "expected one of absent, doubles, fails, fails_in_lines, number, returns_bytes, shout",
         ),
     ],
 )

@@ -83,6 +83,5 @@ def read_mels(dataset: Dataset, rows: Sequence[Row]) -> Iterator[np.ndarray]:
         try:
             record = dataset.record_of(row)
         except (OSError, ValueError) as error:
-            path = dataset.layout.shard(row["shard"])
-            raise UserError(f"{path}: {error}; `make validate` tells what is damaged") from error
+            raise UserError(f"{dataset.layout.root}: {error}; `make validate` tells what is damaged") from error
         yield record.mel.astype(np.float32)
