@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from pipelines.segment.command import segment
 from pipelines.storage.locations import data_option, dataset_path
 from shared.config import load_config
 from shared.errors import UserError
+from shared.interrupt import exit_interrupted
 from shared.locks import read_lock
 from shared.stderr import ignore_stderr_errors
 from shared.storage_path import StoragePath
@@ -290,10 +290,9 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo(
-            "interrupted: the dataset is either unchanged or complete; run the same command again to continue", err=True
+        exit_interrupted(
+            "interrupted: the dataset is either unchanged or complete; run the same command again to continue"
         )
-        sys.exit(128 + signal.SIGINT)
 
 
 def _quiet_logs() -> None:

@@ -9,6 +9,7 @@ import sys
 import click
 
 from shared.errors import UserError
+from shared.interrupt import exit_interrupted
 from shared.stderr import ignore_stderr_errors
 from trainer.training.signals import Interrupted
 
@@ -37,5 +38,4 @@ def run_command(cli: click.Group) -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        sys.exit(128 + signal.SIGINT)
+        exit_interrupted("interrupted")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from pathlib import Path
 
 import click
 
 from shared.errors import UserError
+from shared.interrupt import exit_interrupted
 
 
 @click.command()
@@ -32,6 +31,5 @@ def download(name: str | None, to: Path, keep_archive: bool) -> None:
     try:
         download_corpus(ARCHIVES[name], to=to, keep_archive=keep_archive)
     except KeyboardInterrupt:
-        click.echo("interrupted: what was downloaded is kept; the same command continues", err=True)
-        sys.exit(128 + signal.SIGINT)
+        exit_interrupted("interrupted: what was downloaded is kept; the same command continues")
     click.echo(next_steps(name, to=to))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import signal
 import sys
 from collections.abc import Generator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shared.config import load_config
+from shared.interrupt import exit_interrupted
 from shared.messages import counted
 
 if TYPE_CHECKING:
@@ -72,8 +72,7 @@ def score(config: Path, overrides: tuple[str, ...], name: str, out: Path, worker
                     table.add([{ID: one.utterance.id} | {key: _cell(value) for key, value in one.scores.items()}])
                     scored += 1
     except KeyboardInterrupt:
-        click.echo(f"interrupted: {counted(scored, measure.looks_at)} scored now; the same command continues")
-        sys.exit(128 + signal.SIGINT)
+        exit_interrupted(f"interrupted: {counted(scored, measure.looks_at)} scored now; the same command continues")
     click.echo(f"{out}: {counted(scored, measure.looks_at)} scored, {problems:,} that cannot be read")
     if table.keys:
         click.echo(f"the table had {counted(len(table.keys), measure.looks_at)} already")

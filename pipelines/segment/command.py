@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shared.errors import UserError
+from shared.interrupt import exit_interrupted
 from shared.messages import counted
 
 if TYPE_CHECKING:
@@ -66,10 +66,9 @@ def segment(root: Path, out: Path, min_s: float, max_s: float, pause_s: float, w
             table.add(one.path, parts=one.division.clips)
             done.append(one)
     except KeyboardInterrupt:
-        click.echo(
+        exit_interrupted(
             f"interrupted: {out} has {len(done)} of {counted(len(new), 'recording')}; the same command continues"
         )
-        sys.exit(128 + signal.SIGINT)
     _summarize(done, root=root, out=out, known=len(recordings) - len(new))
     sys.exit(1 if any(one.problem for one in done) else 0)
 

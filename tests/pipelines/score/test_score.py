@@ -245,12 +245,12 @@ def test_an_interrupted_command_keeps_what_is_done_and_leaves_no_process(tmp_pat
     out = tmp_path / "scores.csv"
     words = [*builds.HEEDING_INTERRUPTS, builds.COMMAND, "score", "configs/preprocess_sample.yaml"]
     words += ["--out", out, "--workers", "1"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as command:
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, start_new_session=True) as command:
         while command.poll() is None and not (out.exists() and out.read_text().count("\n") > 2):
             time.sleep(0.05)
         children = psutil.Process(command.pid).children()
         os.killpg(command.pid, signal.SIGINT)
-        said, _ = command.communicate(timeout=30)
+        _, said = command.communicate(timeout=30)
     rows = out.read_text().splitlines()[1:]
     assert command.returncode == 130
     told = {
