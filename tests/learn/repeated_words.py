@@ -44,7 +44,7 @@ def main(run: Path) -> None:
         recording = listener.recording(text)
         once, twice = (
             listener.has_word_twice(mel, text=text, heard=other.hear(mel), recording=recording)
-            for mel in map(other.recording, (text, with_word_twice(text, word=word)[0]))
+            for mel in map(other.recording, (text, with_word_twice(text, word=word) or text))
         )
         found, false_alarms = found + twice, false_alarms + once
     click.echo(f"a word twice: {found} of {TEXTS} found; each word once: {false_alarms} of {TEXTS}")

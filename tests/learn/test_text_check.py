@@ -19,6 +19,7 @@ from tests.learn.text_check import (
     short_texts,
     texts_of_sentences,
     with_word_twice,
+    words_heard_twice,
     words_of,
 )
 
@@ -57,11 +58,15 @@ def test_each_failure_is_seen(frames: int, tail_s: float, heard: list[str], expe
 
 
 def test_a_word_is_written_twice_at_each_of_its_places() -> None:
-    assert with_word_twice("the lady. the doctor", word="the") == [
-        "the the lady. the doctor",
-        "the lady. the the doctor",
-    ]
-    assert with_word_twice("the lady. the doctor", word="lady") == ["the lady lady. the doctor"]
+    assert with_word_twice("the lady. the doctor", word="the") == "the the lady. the doctor"
+    assert with_word_twice("the lady. the doctor", word="the", occurrence=1) == "the lady. the the doctor"
+    assert with_word_twice("the lady. the doctor", word="lady") == "the lady lady. the doctor"
+    assert with_word_twice("the lady. the doctor", word="lady", occurrence=1) is None
+
+
+def test_the_place_of_a_word_that_is_heard_twice() -> None:
+    assert list(words_heard_twice("the lady lady the the the doctor".split())) == [("lady", 0), ("the", 1)]
+    assert list(words_heard_twice("the lady the doctor".split())) == []
 
 
 @pytest.mark.parametrize(
@@ -71,6 +76,7 @@ def test_a_word_is_written_twice_at_each_of_its_places() -> None:
         ("the old doctor doctor follows the lady", "the old doctor doctor follows the lady", True),
         ("the old doctor follows the the lady", "the old doctor follows the the lady", True),
         ("the old doctor follows the lady", "the old doctor follows the the lady", False),  # misheard
+        ("the the old doctor follows the lady", "the old doctor follows the the lady", False),  # heard elsewhere
         ("the old old doctor follows the lady", "the old doctor follows the lady", False),  # not heard
         ("the old doctor follows the lady", "the old doctor follows lady lady", False),  # other words are word errors
     ],
