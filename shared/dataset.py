@@ -271,9 +271,9 @@ class Dataset(NamedTuple):
         """
         source = self.info.sources.get(utterance_id.partition("/")[0])
         for shard in source.shards if source else ():
-            rows = self.manifest_of(shard, columns=["utterance_id", "shard", "index", "offset_bytes"])
+            rows = self.manifest_of(shard, columns=["utterance_id", "index", "offset_bytes"])
             if utterance_id in (ids := rows["utterance_id"].to_pylist()):
-                return self.record_of(rows.slice(ids.index(utterance_id), 1).to_pylist()[0])
+                return self.record_of({**rows.slice(ids.index(utterance_id), 1).to_pylist()[0], "shard": shard.name})
         raise UserError(f"{self.layout.root}: no record of {utterance_id!r}; the manifest has the ids of all records")
 
     def record_of(self, row: Mapping[str, Any]) -> Record:
