@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shlex
 import sys
 import threading
@@ -22,6 +23,7 @@ from pipelines.execution.flink.environment import master_from_env
 from pipelines.execution.flink.jobs import user_error_message
 from pipelines.execution.flink.rest import Unreachable
 from pipelines.execution.interrupts import WORKER_MODULE, interrupts_recorded, is_interrupted
+from preprocess.isolated import signal_name
 from shared.errors import UserError
 
 # Worker processes spend seconds on imports. On 2 cores, two of them take as long as one process in memory at
@@ -158,9 +160,16 @@ def _exit_when_a_worker_dies(blame: Callable[[], str]) -> None:
             previous(args)
         elif name == "run_worker" and not is_interrupted():
             try:
-                sys.stderr.write(f"error: a worker process died {blame()}; nothing was published; run again\n")
+                died = f"error: a worker process died{_signal_in(args.exc_value)} {blame()}"
+                sys.stderr.write(f"{died}; nothing was published; run again\n")
                 sys.stderr.flush()
             finally:
                 os._exit(WORKER_DIED_EXIT_CODE)
 
     threading.excepthook = hook
+
+
+def _signal_in(error: BaseException | None) -> str:
+    """The signal that ended a worker, in brackets, from Beam's message about that worker; empty if it was none."""
+    found = re.search(r"return code -(\d+)", str(error))
+    return f" ({signal_name(int(found[1]))})" if found else ""

@@ -227,7 +227,7 @@ def test_a_build_by_two_workers_names_what_they_were_preparing_and_the_next_one_
     assert first.returncode == 70
     *bar, last = first.stderr.splitlines()
     assert len(bar) <= 1
-    assert last.startswith("error: a worker process died while the workers prepared ljspeech/C00001")
+    assert last.startswith("error: a worker process died (SIGSEGV) while the workers prepared ljspeech/C00001")
     assert last.endswith("; nothing was published; run again")
     assert second.returncode == 0
     faulty.check_rejections(tmp_path / "data", faults=faults)

@@ -119,7 +119,7 @@ def test_a_killed_worker_ends_the_build(long_corpus: Path, small: Path, spoiled:
     assert process.returncode == 70
     *bar, last = err.splitlines()
     assert len(bar) <= 1
-    assert re.fullmatch(r"error: a worker process died .*; nothing was published; run again", last)
+    assert re.fullmatch(r"error: a worker process died \(SIGKILL\) .*; nothing was published; run again", last)
     kept = {name: data for name, data in builds.content(spoiled).items() if not name.startswith(".staging")}
     assert kept == builds.content(small)
     wait_until_gone(workers)

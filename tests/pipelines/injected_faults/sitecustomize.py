@@ -24,7 +24,7 @@ _attempts: dict[str, int] = {}
 
 
 def _die(path: str) -> None:
-    os.kill(os.getpid(), signal.SIGSEGV)
+    signal.raise_signal(signal.SIGSEGV)  # to this thread, as a decoder does; `os.kill` lets the thread go on meanwhile
 
 
 def _die_in_a_worker(path: str) -> None:
