@@ -222,10 +222,14 @@ def _is_inside(name: str) -> bool:
 
 
 def read_checksums(path: StoragePath) -> dict[str, str]:
-    """Read `_SUCCESS`: file name -> sha256. Malformed lines are skipped; an absent file gives no entries."""
+    """Read `_SUCCESS`: file name -> sha256; an absent file gives no entries."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+        return parse_checksums(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else {}
     except OSError:
         return {}
-    parts = [line.partition("  ") for line in lines]
+
+
+def parse_checksums(text: str) -> dict[str, str]:
+    """The content of `_SUCCESS`: file name -> sha256; malformed lines are skipped."""
+    parts = [line.partition("  ") for line in text.splitlines()]
     return {name: digest for digest, _, name in parts if len(digest) == 64 and _is_inside(name)}

@@ -11,9 +11,10 @@ import click
 from shared.config import load_config, read_yaml
 from shared.errors import UserError
 from shared.locks import read_lock
-from trainer.command_line import run_command
+from trainer.command_line import log, run_command
 from trainer.config.speech_bounds import MAX_SPEECH_S, MAX_TOKENS, MIN_SPEECH_S
 from trainer.config.train_config import TrainConfig
+from trainer.data.dataset_cache import local_dataset
 from trainer.distributed.tf_config import parse_tf_config
 from trainer.platform.tf_setup import start_tensorflow
 from trainer.vocoder_cli import vocoder as vocoder_commands
@@ -21,18 +22,9 @@ from trainer.vocoder_cli import vocoder as vocoder_commands
 # TensorFlow takes seconds to import, so each command imports its own modules after options and settings were checked.
 
 
-def _local(context: click.Context, parameter: click.Parameter, value: str) -> Path:
-    """The path of a local dataset; raises UserError for the address of an object store."""
-    if "://" in value:
-        raise UserError(f"{value}: the trainer reads local datasets; copy it here first (see docs/runners.md)")
-    return Path(value)
-
-
-def _log(line: str) -> None:
-    click.echo(line, err=True)
-
-
-_data = click.option("--data", metavar="PATH", callback=_local, required=True, help="Folder of the dataset.")
+_data = click.option(
+    "--data", metavar="PATH|URL", required=True, help="Folder of the dataset, or its address; that one is copied here."
+)
 _run = click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
 _seconds = click.option(
     "--seconds",
@@ -61,14 +53,13 @@ def cli() -> None:
 @click.option(
     "--break-lock", is_flag=True, help="Train even if RUN is locked, because the process that held the lock is gone."
 )
-def train(
-    config: Path, overrides: tuple[str, ...], data: Path, run: Path, plain_malloc: bool, break_lock: bool
-) -> None:
+def train(config: Path, overrides: tuple[str, ...], data: str, run: Path, plain_malloc: bool, break_lock: bool) -> None:
     """Train with CONFIG from the run's last checkpoint on; OVERRIDES are like optimizer.learning_rate=1e-4."""
     cluster = parse_tf_config(os.environ.get("TF_CONFIG"))
     settings = load_config(config, of=TrainConfig, overrides=overrides)
+    folder = local_dataset(data, log=log)
     if settings.auto:
-        settings = _tuned(config, overrides, data=data, run=run)
+        settings = _tuned(config, overrides, data=folder, run=run)
     allocator = start_tensorflow(plain_malloc=plain_malloc, init_devices=cluster is None, keep_programs=True)
     from trainer.distributed.collectives import Hosts
     from trainer.platform.tf_errors import translate_errors
@@ -78,7 +69,7 @@ def train(
         click.echo(f"{cluster}: waiting for all of {', '.join(cluster.addresses)}", err=True)
     with translate_errors():
         ended = train_to_the_end(
-            settings, data=data, run=run, allocator=allocator, break_lock=break_lock, hosts=Hosts(cluster)
+            settings, data=folder, run=run, allocator=allocator, break_lock=break_lock, hosts=Hosts(cluster)
         )
     click.echo(f"{run}: step {ended.steps}, {ended.outcome}")
 
@@ -94,7 +85,7 @@ def _tuned(config: Path, overrides: tuple[str, ...], *, data: Path, run: Path) -
 
     document = TrainConfig.overridden(read_yaml(config), words=overrides)
     given = TrainConfig.overridden({}, words=overrides)
-    return TrainConfig.model_validate(auto_tuned(document, given=given, data=data, run=run, log=_log))
+    return TrainConfig.model_validate(auto_tuned(document, given=given, data=data, run=run, log=log))
 
 
 @cli.command()
@@ -135,7 +126,7 @@ def doctor(run: Path) -> None:
 @click.argument("overrides", nargs=-1)
 @_data
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A plot to write (.png, .svg, .pdf).")
-def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | None) -> None:
+def inspect(config: Path, overrides: tuple[str, ...], data: str, out: Path | None) -> None:
     """Show the batches that training with CONFIG gets: shapes, padding, sampling; only manifests are read."""
     settings = load_config(config, of=TrainConfig, overrides=overrides)
     start_tensorflow(gpus="hidden")  # planning needs none, and a training may be running on it
@@ -148,11 +139,12 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
 
     if out is not None:
         check_plot_path(out)
-    with read_lock(data):
-        inspection = inspect_input(settings, dataset=open_dataset(data))
+    folder = local_dataset(data, log=log)
+    with read_lock(folder):
+        inspection = inspect_input(settings, dataset=open_dataset(folder))
     Console(highlight=False).print(inspection_tables(inspection, config=settings))
     if out is not None:
-        write_plot(inspection, path=out, title=str(data))
+        write_plot(inspection, path=out, title=data)
         click.echo(f"\nplot: {out}")
 
 
@@ -168,7 +160,7 @@ def inspect(config: Path, overrides: tuple[str, ...], data: Path, out: Path | No
     show_default=True,
     help="Steps for each shape; at most 20 are recorded.",
 )
-def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps: int) -> None:
+def profile(config: Path, overrides: tuple[str, ...], data: str, out: Path, steps: int) -> None:
     """Measure training with CONFIG on this host: each batch shape, the input; record steps for TensorBoard."""
     if parse_tf_config(os.environ.get("TF_CONFIG")) is not None:
         raise UserError("TF_CONFIG is set: a profile measures one host only; run it with `env -u TF_CONFIG`")
@@ -181,19 +173,20 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
     from trainer.tools.profile import Profiler
     from trainer.tools.profile_table import make_output_folder, profile_lines, profile_table, write_profile
 
-    with read_lock(data), translate_errors():
-        dataset = open_dataset(data)
-        make_output_folder(out, data=data)
+    folder = local_dataset(data, log=log)
+    with read_lock(folder), translate_errors():
+        dataset = open_dataset(folder)
+        make_output_folder(out, data=folder)
         profiler = Profiler(settings, dataset=dataset, out=out)
-        found = profiler.measure(steps=steps, log=_log)
+        found = profiler.measure(steps=steps, log=log)
         Console(highlight=False).print(profile_table(found))
         for line in profile_lines(found):
             click.echo(line)
-        write_profile(found, config=settings, data=data, out=out)
+        write_profile(found, config=settings, data=folder, out=out)
         if found.input_over_steps is None:
             click.echo("no steps were recorded: a batch does not fit into memory")
             return
-        profiler.record(steps=steps, log=_log)
+        profiler.record(steps=steps, log=log)
         click.echo(f"recorded: {out}/plugins/profile; to look at it: pip install xprof; xprof --logdir {out}")
 
 
@@ -206,7 +199,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: Path, out: Path, ste
     "--steps", type=click.IntRange(1, 1000), default=10, show_default=True, help="Steps in a row that are timed."
 )
 @click.option("--raise-batch", is_flag=True, help="Allow a larger batch than CONFIG's, where it is faster.")
-def tune(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps: int, raise_batch: bool) -> None:
+def tune(config: Path, overrides: tuple[str, ...], data: str, out: Path, steps: int, raise_batch: bool) -> None:
     """Choose by trials how training with CONFIG uses this host best, and write a config with these choices.
 
     Chosen are precision, rematerialisation, microbatches, batch shapes, chunks and parallel reads. OVERRIDES, such as
@@ -221,13 +214,14 @@ def tune(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps:
     from trainer.tools.tune import Tuner
     from trainer.tools.tuned_config import check_config_path, trials_table, write_tuned_config
 
-    check_config_path(out, data=data)
+    folder = local_dataset(data, log=log)
+    check_config_path(out, data=folder)
     given = TrainConfig.overridden({}, words=overrides)
-    tuned = Tuner(document=document, given=given, data=data, steps=steps, raise_batch=raise_batch, log=_log).tune()
+    tuned = Tuner(document=document, given=given, data=folder, steps=steps, raise_batch=raise_batch, log=log).tune()
     Console(highlight=False).print(trials_table(tuned))
     for line in (*map(str, tuned.choices), *tuned.lines):
         click.echo(line)
-    write_tuned_config(tuned, path=out, source=config, data=data)
+    write_tuned_config(tuned, path=out, source=config, data=folder)
     click.echo(f"{out}: a config with these choices")
 
 
@@ -241,7 +235,7 @@ def tune(config: Path, overrides: tuple[str, ...], data: Path, out: Path, steps:
 @click.option(
     "--clips", type=click.IntRange(min=0, max=16), help="Clips to synthesize; by default as many as in training."
 )
-def evaluate(run: Path, data: Path, checkpoint: str | None, split: str, clips: int | None) -> None:
+def evaluate(run: Path, data: str, checkpoint: str | None, split: str, clips: int | None) -> None:
     """Evaluate a checkpoint on DATA's validation or test split: losses and synthesis; also in RUN/evaluation.json."""
     start_tensorflow(gpus="as needed", keep_programs=True)  # a training may be running on it
     from rich.console import Console
@@ -249,11 +243,12 @@ def evaluate(run: Path, data: Path, checkpoint: str | None, split: str, clips: i
     from trainer.platform.tf_errors import translate_errors
     from trainer.tools.evaluate import eval_table, evaluate_run, write_eval_result
 
+    folder = local_dataset(data, log=log)
     with translate_errors():
-        result = evaluate_run(run, data=data, split=split, checkpoint=checkpoint, spoken=clips)
+        result = evaluate_run(run, data=folder, split=split, checkpoint=checkpoint, spoken=clips)
     click.echo(f"{run}: {result.checkpoint}, on {result.clips:,} clips of {data}, {split}")
     Console(highlight=False).print(eval_table(result))
-    write_eval_result(result, run=run, data=data)
+    write_eval_result(result, run=run, data=folder)
 
 
 @cli.command()
@@ -277,7 +272,7 @@ def export(run: Path, out: Path, checkpoint: str | None, max_duration_s: float, 
 
     with translate_errors():
         exported = export_run(
-            run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens, checkpoint=checkpoint, log=_log
+            run, out=out, max_duration_s=max_duration_s, max_tokens=max_tokens, checkpoint=checkpoint, log=log
         )
     click.echo(f"{out}: {exported.checkpoint}, {exported.parameters:,} parameters")
 

@@ -39,3 +39,8 @@ def run_command(cli: click.Group) -> None:
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         exit_interrupted("interrupted")
+
+
+def log(line: str) -> None:
+    """Print a line about the work itself, on stderr; stdout is for results."""
+    click.echo(line, err=True)

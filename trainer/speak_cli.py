@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from shared.errors import UserError
-from trainer.command_line import run_command
+from trainer.command_line import log, run_command
 from trainer.config.speech_bounds import MAX_CHARACTERS
+from trainer.data.dataset_cache import local_dataset
 from trainer.platform.tf_setup import start_tensorflow
 from trainer.speak_options import seconds, speech_options, synthesizer_options
 from trainer.voice_cli import voice as voice_commands
@@ -36,10 +37,6 @@ _references = click.option(
     multiple=True,
     help="A clip of the voice; several are heard together. Without a voice the model chooses one.",
 )
-
-
-def _log(line: str) -> None:
-    click.echo(line, err=True)
 
 
 def _read_text(file: TextIO) -> str:
@@ -114,7 +111,7 @@ def say(
             options=options,
             output=output,
             arrays=Arrays(mel, tokens, crop),
-            log=_log,
+            log=log,
         )
     for line in result_lines(result, output=output):
         click.echo(line, err=output.path is None)
@@ -150,7 +147,7 @@ def lines(
     from trainer.speech.lines import read_lines
 
     check_format(file_format)
-    read = read_lines(texts, log=_log)
+    read = read_lines(texts, log=log)
     clips = _decoded(references, voice=voice)
     start_tensorflow(gpus="as needed", keep_programs=True)
     from trainer.platform.tf_errors import translate_errors
@@ -161,7 +158,7 @@ def lines(
         voices: dict[str | None, Voice | None] = {None: _voice(synthesizer, voice=voice, clips=clips)}
         voices |= {name: synthesizer.saved_voice(name) for name in {line.voice for line in read} if name is not None}
         speaker = LinesSpeaker(synthesizer, voices=voices, options=options, out=out)
-        result = speaker.speak(read, language=language, suffix=f".{file_format}", log=_log)
+        result = speaker.speak(read, language=language, suffix=f".{file_format}", log=log)
     for line in result_lines(result, out=out):
         click.echo(line)
     sys.exit(1 if result.implausible else 0)
@@ -169,7 +166,7 @@ def lines(
 
 @cli.command()
 @synthesizer_options
-@click.option("--data", type=click.Path(path_type=Path), required=True, help="A dataset that stores mels like RUN's.")
+@click.option("--data", metavar="PATH|URL", required=True, help="A dataset that stores mels like RUN's.")
 @click.option("--split", default="validation", show_default=True, help="validation, test or train.")
 @click.option("--clips", "count", type=click.IntRange(min=1), help="Clips to speak; by default the whole split.")
 @click.option(
@@ -191,7 +188,7 @@ def lines(
 def evaluate(
     run: Path,
     load: Callable[[], Synthesizer],
-    data: Path,
+    data: str,
     split: str,
     count: int | None,
     listener_name: str,
@@ -206,6 +203,7 @@ def evaluate(
     from trainer.evaluation.listeners import open_listener
 
     listener = open_listener(listener_name)
+    dataset_folder = local_dataset(data, log=log)
     start_tensorflow(gpus="as needed", keep_programs=True)
     from rich.console import Console
 
@@ -216,15 +214,15 @@ def evaluate(
     from trainer.tools.evaluate_speech import SpeechEvaluator
     from trainer.tools.speech_report import Facts, figures_table, write_clips, write_report
 
-    with translate_errors(), read_lock(data):
-        dataset, folder = Dataset.open(data), out or run / "speech"
+    with translate_errors(), read_lock(dataset_folder):
+        dataset, folder = Dataset.open(dataset_folder), out or run / "speech"
         synthesizer = load()
         evaluator = SpeechEvaluator(
             synthesizer, dataset=dataset, listener=listener, options=options, with_pitch=with_pitch
         )
-        clips = evaluator.speakable(choose_clips(dataset, split=split, count=count), log=_log)
-        groups, shown = write_clips(evaluator.evaluate(clips, log=_log), total=len(clips), out=folder)
-        facts = Facts(str(run), str(synthesizer.checkpoint), str(data), split, listener_name)
+        clips = evaluator.speakable(choose_clips(dataset, split=split, count=count), log=log)
+        groups, shown = write_clips(evaluator.evaluate(clips, log=log), total=len(clips), out=folder)
+        facts = Facts(str(run), str(synthesizer.checkpoint), data, split, listener_name)
         write_report(groups, shown, facts=facts, rate_hz=synthesizer.rate_hz, out=folder)
     Console(highlight=False).print(figures_table(groups["all"]["all"], title=f"{run}: {len(clips):,} clips"))
     click.echo(f"{folder / 'index.html'}: the worst clips, to look at and to listen to")
@@ -290,9 +288,9 @@ def serve(
     settings = ServerSettings(max_characters=max_characters, max_requests=max_requests, max_sentence_s=max_sentence_s)
     with translate_errors():
         synthesizer = load()
-        _log("compiling; this takes minutes for a large model on CPUs")
+        log("compiling; this takes minutes for a large model on CPUs")
         synthesizer.compile()
-        serve_until_signal(synthesizer, address=address, settings=settings, log=_log)
+        serve_until_signal(synthesizer, address=address, settings=settings, log=log)
 
 
 cli.add_command(voice_commands)

@@ -9,7 +9,9 @@ import click
 
 from shared.config import load_config
 from shared.errors import UserError
+from trainer.command_line import log
 from trainer.config.vocoder_train_config import VocoderTrainConfig
+from trainer.data.dataset_cache import local_dataset
 from trainer.platform.tf_setup import start_tensorflow
 
 _file = click.Path(dir_okay=False, path_type=Path)
@@ -101,21 +103,18 @@ def evaluate(
 
 @vocoder.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--data", type=click.Path(path_type=Path), required=True, help="A dataset of the recordings that RUN knows."
-)
+@click.option("--data", metavar="PATH|URL", required=True, help="A dataset of the recordings that RUN knows.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the mels.")
 @click.option("--checkpoint", help="best, last or a step; by default the best one, or else the last.")
-def mels(run: Path, data: Path, out: Path, checkpoint: str | None) -> None:
+def mels(run: Path, data: str, out: Path, checkpoint: str | None) -> None:
     """Predict the mel of each clip of DATA by the model of RUN, for the setting `mels` of a vocoder's training."""
+    folder = local_dataset(data, log=log)
     start_tensorflow(gpus="as needed", keep_programs=True)
     from trainer.platform.tf_errors import translate_errors
     from trainer.tools.predict_mels import predict_mels
 
     with translate_errors():
-        predicted = predict_mels(
-            run, data=data, out=out, checkpoint=checkpoint, log=lambda line: click.echo(line, err=True)
-        )
+        predicted = predict_mels(run, data=folder, out=out, checkpoint=checkpoint, log=log)
     click.echo(f"{out}: the mels of {predicted.clips:,} clips, predicted by {run}, {predicted.checkpoint}")
 
 
@@ -124,20 +123,21 @@ def mels(run: Path, data: Path, out: Path, checkpoint: str | None) -> None:
 @click.argument("overrides", nargs=-1)
 @click.option(
     "--data",
-    type=click.Path(path_type=Path),
+    metavar="PATH|URL",
     required=True,
     help="A dataset built with waveform_dtype=int16, or with mel_dtype=none.",
 )
 @click.option("--run", type=click.Path(path_type=Path), required=True, help="Folder of the run.")
 @click.option("--break-lock", is_flag=True, help="Train even if RUN is locked, because its process is gone.")
-def train(config: Path, overrides: tuple[str, ...], data: Path, run: Path, break_lock: bool) -> None:
+def train(config: Path, overrides: tuple[str, ...], data: str, run: Path, break_lock: bool) -> None:
     """Train a vocoder with CONFIG from the run's last checkpoint on; RUN/vocoder.safetensors is the best so far."""
     settings = load_config(config, of=VocoderTrainConfig, overrides=overrides)
+    folder = local_dataset(data, log=log)
     start_tensorflow(keep_programs=True)
     from trainer.platform.tf_errors import translate_errors
     from trainer.vocoder_training.train import train_vocoder
 
     with translate_errors():
-        fitted = train_vocoder(settings, data=data, run=run, break_lock=break_lock)
+        fitted = train_vocoder(settings, data=folder, run=run, break_lock=break_lock)
     distance = "" if fitted.mel_distance_db is None else f", mel distance {fitted.mel_distance_db:.2f} dB"
     click.echo(f"{fitted.vocoder}: step {fitted.step}{distance}; curves and sounds: {run / 'summary.html'}")

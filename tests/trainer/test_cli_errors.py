@@ -129,10 +129,11 @@ def test_a_dataset_with_a_damaged_vocabulary(mistake: Callable[..., str], data: 
     assert "make validate" in message
 
 
-def test_a_dataset_in_a_store(command: Callable, tmp_path: Path) -> None:
+def test_a_dataset_in_a_store_without_the_package_for_it(command: Callable, tmp_path: Path) -> None:
     outcome = command("train", CONFIG, "--data", "gs://bucket/corpus", "--run", tmp_path / "run")
     assert outcome.code == 2
-    assert outcome.err.startswith("error: gs://bucket/corpus: the trainer reads local datasets; copy it here first")
+    assert outcome.err.startswith("error: gs://bucket/corpus: Please install gcsfs")
+    assert len(outcome.err.splitlines()) == 1
 
 
 @pytest.mark.slow
