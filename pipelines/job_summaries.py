@@ -50,11 +50,11 @@ def estimate_summary(estimate: BuildEstimate) -> str:
     lines = [f"{counts} {'MiB':>9} {'shards':>6}  languages", *map(_estimate_line, estimate.sources)]
     broken = sum(source.sampled - source.decodable for source in estimate.sources)
     sampled = sum(source.sampled for source in estimate.sources)
-    minutes, seconds = divmod(round(estimate.duration_s), 60)
+    minutes, seconds = divmod(round(estimate.build_time_s), 60)
     lines.append(
         f"total: {sum(source.utterances for source in estimate.sources)} clips, "
         f"{sum(source.hours for source in estimate.sources):.2f} h, "
-        f"{sum(source.bytes for source in estimate.sources) / 2**20:.0f} MiB, "
+        f"{sum(source.size_bytes for source in estimate.sources) / 2**20:.0f} MiB, "
         f"about {minutes} min {seconds} s with {estimate.workers} worker{'s' * (estimate.workers > 1)}"
     )
     lines.append(
@@ -70,7 +70,7 @@ def _estimate_line(source: SourceEstimate) -> str:
     minutes = f"{60 * source.hours:.1f} ± {60 * source.hours_error:.1f}"
     return (
         f"{source.name:16} {source.utterances:9} {source.bad_rows:8} {minutes:>18} {source.speakers:8} "
-        f"{source.bytes / 2**20:9.1f} {source.shards:6}  {', '.join(languages[:SHOWN_LANGUAGES])}{more}"
+        f"{source.size_bytes / 2**20:9.1f} {source.shards:6}  {', '.join(languages[:SHOWN_LANGUAGES])}{more}"
     )
 
 

@@ -10,7 +10,7 @@ import soundfile
 import soxr
 
 from preprocess.containers import decode_container, find_demuxer
-from preprocess.mpeg import count_mp3_samples
+from preprocess.mp3_frames import count_mp3_samples
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
 from shared.records import PCM_FULL_SCALE, WAVEFORM_DTYPES

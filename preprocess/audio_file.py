@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from preprocess.audio_parts import read_part
-from preprocess.parts import names_a_file, recording_of, split_cell, split_member, split_part
+from preprocess.parts import containing_file, names_a_file, split_cell, split_member, split_part
 from preprocess.utterance import Reason, Rejected
 from shared.files import file_sha256
 
@@ -50,7 +50,7 @@ def read_audio_file(path: str) -> bytes:
 
 
 def _read_audio_file(path: str) -> bytes:
-    with _open(recording_of(path)) as file:
+    with _open(containing_file(path)) as file:
         if part := split_part(path):
             return read_part(file, start_s=part.start_s, end_s=part.end_s)
         if cell := split_cell(path):
@@ -105,7 +105,7 @@ def hash_recording(path: str) -> str:
         ValueError: the path is not a valid one, e.g. with a null byte.
         Rejected: it is no regular file, or does not hold what the path names.
     """
-    if not stat.S_ISREG(Path(recording_of(path)).stat().st_mode):  # reading a device or a pipe may never end
+    if not stat.S_ISREG(Path(containing_file(path)).stat().st_mode):  # reading a device or a pipe may never end
         raise Rejected(Reason.MISSING_AUDIO, "no regular file")
     return file_sha256(Path(path)) if names_a_file(path) else hashlib.sha256(read_audio_file(path)).hexdigest()
 
@@ -122,6 +122,6 @@ def read_through(path: str) -> None:
         Rejected: the file is absent or not a regular file.
         OSError: the disk failed.
     """
-    with _open(recording_of(path)) as file:
+    with _open(containing_file(path)) as file:
         while file.read(1 << 20):
             pass

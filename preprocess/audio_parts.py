@@ -23,7 +23,7 @@ from preprocess.audio import MAX_DECODED_BYTES, MPEG_SLACK_SAMPLES, check_header
 from preprocess.container_checks import check_container
 from preprocess.containers import find_demuxer
 from preprocess.ffmpeg_parts import read_ffmpeg_part
-from preprocess.mpeg import audio_offset, count_mp3_samples, is_mp3_frame
+from preprocess.mp3_frames import count_mp3_samples, first_frame_offset, starts_with_mp3_frame
 from preprocess.utterance import Reason, Rejected
 from preprocess.wav import check_truncation
 
@@ -140,8 +140,8 @@ def without_parts(kind: str) -> Rejected:
 
 def is_mp3(file: WatchedFile) -> bool:
     """Whether a file begins with a frame of mp3, after its tag; the file is then again at its start."""
-    file.seek(audio_offset(file.read(HEAD_BYTES) or b""))
-    found = is_mp3_frame(file.read(MAX_MP3_FRAME_BYTES) or b"")
+    file.seek(first_frame_offset(file.read(HEAD_BYTES) or b""))
+    found = starts_with_mp3_frame(file.read(MAX_MP3_FRAME_BYTES) or b"")
     file.seek(0)
     return found
 

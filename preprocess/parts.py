@@ -101,11 +101,11 @@ def split_cell(path: str) -> Cell | None:
 
 def names_a_file(path: str) -> bool:
     """Whether a path names a whole file, and nothing inside one."""
-    return recording_of(path) == path
+    return containing_file(path) == path
 
 
-def recording_of(path: str) -> str:
-    """The path of the file that holds a recording, a part of it, or the archive or table with it."""
+def containing_file(path: str) -> str:
+    """The path of the file that holds what a path names: a recording, or the archive or the table with one inside."""
     inside = split_part(path) or split_member(path) or split_cell(path)
     return path if inside is None else inside.path
 

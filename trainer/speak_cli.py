@@ -1,4 +1,4 @@
-"""The command `myxtts-speak`."""
+"""The command `myxtts-speak`: one text, many texts, evaluation, and the server; saved voices are in `voice_cli`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # TensorFlow takes seconds to import, so each command imports its own modules after options and texts were checked.
 
-_clips = click.Path(path_type=Path)
+_CLIP_PATH = click.Path(path_type=Path)
 _language = click.option(
     "--language", help="Language of the text: a FLORES-200 code, or a name such as en; by default the run's only one."
 )
@@ -33,7 +33,7 @@ _voice_name = click.option("--voice", help="A saved voice: its name, or the path
 _references = click.option(
     "--reference",
     "references",
-    type=_clips,
+    type=_CLIP_PATH,
     multiple=True,
     help="A clip of the voice; several are heard together. Without a voice the model chooses one.",
 )
@@ -95,8 +95,8 @@ def say(
     from trainer.speech.request import TextFrontEnd
 
     output = output_of(out, stream_format=stream_format)
-    words = _given_text(text, file)
-    clips = _decoded(references, voice=voice)
+    words = _text_from_arguments(text, file)
+    clips = _decode_references(references, voice=voice)
     request = TextFrontEnd.of_run(run).prepare(words, language=language)
     start_tensorflow(gpus="as needed", keep_programs=True)  # a training may be running on it
     from trainer.platform.tf_errors import translate_errors
@@ -107,7 +107,7 @@ def say(
         result = synthesize(
             request,
             synthesizer=synthesizer,
-            voice=_voice(synthesizer, voice=voice, clips=clips),
+            voice=_load_voice(synthesizer, voice=voice, clips=clips),
             options=options,
             output=output,
             arrays=Arrays(mel, tokens, crop),
@@ -148,14 +148,14 @@ def lines(
 
     check_format(file_format)
     read = read_lines(texts, log=log)
-    clips = _decoded(references, voice=voice)
+    clips = _decode_references(references, voice=voice)
     start_tensorflow(gpus="as needed", keep_programs=True)
     from trainer.platform.tf_errors import translate_errors
     from trainer.tools.speak_lines import LinesSpeaker, result_lines
 
     with translate_errors():
         synthesizer = load()
-        voices: dict[str | None, Voice | None] = {None: _voice(synthesizer, voice=voice, clips=clips)}
+        voices: dict[str | None, Voice | None] = {None: _load_voice(synthesizer, voice=voice, clips=clips)}
         voices |= {name: synthesizer.saved_voice(name) for name in {line.voice for line in read} if name is not None}
         speaker = LinesSpeaker(synthesizer, voices=voices, options=options, out=out)
         result = speaker.speak(read, language=language, suffix=f".{file_format}", log=log)
@@ -228,7 +228,7 @@ def evaluate(
     click.echo(f"{folder / 'index.html'}: the worst clips, to look at and to listen to")
 
 
-def _given_text(text: str | None, file: TextIO | None) -> str:
+def _text_from_arguments(text: str | None, file: TextIO | None) -> str:
     """The text of the argument, of a file, or of standard input."""
     if text is not None and file is not None:
         raise UserError("expected either TEXT or --file")
@@ -237,7 +237,7 @@ def _given_text(text: str | None, file: TextIO | None) -> str:
     return _read_text(file or sys.stdin) if text is None else text
 
 
-def _decoded(paths: Sequence[Path], *, voice: str | None) -> list[Reference]:
+def _decode_references(paths: Sequence[Path], *, voice: str | None) -> list[Reference]:
     """The clips of a voice, decoded; raises UserError if there is a saved voice too."""
     if voice is not None and paths:
         raise UserError("expected either --voice or --reference")
@@ -246,7 +246,7 @@ def _decoded(paths: Sequence[Path], *, voice: str | None) -> list[Reference]:
     return [read_reference(path) for path in paths]
 
 
-def _voice(synthesizer: Synthesizer, *, voice: str | None, clips: Sequence[Reference]) -> Voice | None:
+def _load_voice(synthesizer: Synthesizer, *, voice: str | None, clips: Sequence[Reference]) -> Voice | None:
     if voice is not None:
         return synthesizer.saved_voice(voice)
     return synthesizer.make_voice(clips) if clips else None

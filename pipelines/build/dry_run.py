@@ -1,4 +1,4 @@
-"""Dry run of a build: size, duration and time estimated from the metadata and a few clips of each source."""
+"""Dry run of a build: bytes, hours of audio and the build's time, from the metadata and a few prepared clips."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SourceEstimate(NamedTuple):
     decodable: int  # of the sampled
     hours: float
     hours_error: float  # standard error of the estimate
-    bytes: float
+    size_bytes: float
     cpu_s: float
 
 
@@ -54,7 +54,7 @@ class BuildEstimate(NamedTuple):
     workers: int
 
     @property
-    def duration_s(self) -> float:
+    def build_time_s(self) -> float:
         work_s = sum(source.cpu_s for source in self.sources) / self.workers / BUILD_EFFICIENCY
         return work_s + START_S[self.workers > 1]
 
@@ -84,7 +84,7 @@ class SourceListing(NamedTuple):
     sample: list[Utterance]
 
 
-def list_source(name: str, *, config: BuildConfig) -> SourceListing:
+def sample_source(name: str, *, config: BuildConfig) -> SourceListing:
     """Count a source's utterances and sample a few of them by hash."""
     languages: collections.Counter[str] = collections.Counter()
     speakers: set[int] = set()
@@ -105,8 +105,8 @@ def list_source(name: str, *, config: BuildConfig) -> SourceListing:
 
 
 def _estimate_source(name: str, *, config: BuildConfig, prepare: Preparation, shards: int) -> SourceEstimate:
-    listing = list_source(name, config=config)
-    durations_s, sizes_bytes, times_s = _measure(listing.sample, prepare=prepare)
+    listing = sample_source(name, config=config)
+    durations_s, sizes_bytes, times_s = _prepare_sample(listing.sample, prepare=prepare)
     scale = listing.utterances / max(len(listing.sample), 1)
     # finite population correction: the sample is drawn without replacement
     unseen = 1 - len(listing.sample) / max(listing.utterances, 1)
@@ -123,12 +123,12 @@ def _estimate_source(name: str, *, config: BuildConfig, prepare: Preparation, sh
         decodable=int(np.count_nonzero(sizes_bytes)),
         hours=float(durations_s.sum()) * scale / 3600,
         hours_error=error_s / 3600,
-        bytes=float(sizes_bytes.sum()) * scale,
+        size_bytes=float(sizes_bytes.sum()) * scale,
         cpu_s=float(times_s.sum()) * scale,
     )
 
 
-def _measure(sample: list[Utterance], *, prepare: Preparation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _prepare_sample(sample: list[Utterance], *, prepare: Preparation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Prepare the sampled clips.
 
     Returns:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 
 from pipelines.build.listing import Element
-from preprocess.parts import recording_of
+from preprocess.parts import containing_file
 from preprocess.utterance import Utterance
 
 STATE_BYTES = 16
@@ -20,7 +20,7 @@ def input_state(element: Element) -> bytes:
     """
     if isinstance(element, Utterance):
         facts = (element.id, element.audio_path, element.text, element.language, element.speaker)
-        document = "\0".join((*facts, _file_state(recording_of(element.audio_path))))
+        document = "\0".join((*facts, _file_state(containing_file(element.audio_path))))
     else:
         document = repr(element)
     return hashlib.blake2b(document.encode(errors="backslashreplace"), digest_size=STATE_BYTES).digest()

@@ -1,4 +1,4 @@
-"""Writes the descriptions of a dataset beside it."""
+"""Writes README.md, croissant.json and the two files of TensorFlow Datasets beside a dataset, where they changed."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def refresh_descriptions(dataset: Dataset) -> None:
     """
     info, licenses = dataset.info, read_licenses(dataset)
     for name, content in (
-        ("dataset_info.json", _json(dataset_info(info))),
-        ("features.json", _json(features(info.contract))),
-        ("croissant.json", _json(croissant(info, licenses=licenses))),
+        ("dataset_info.json", _to_json(dataset_info(info))),
+        ("features.json", _to_json(features(info.contract))),
+        ("croissant.json", _to_json(croissant(info, licenses=licenses))),
         ("README.md", card(info, licenses=licenses)),
     ):
         _refresh(dataset.layout.root / name, content.encode())
@@ -40,5 +40,5 @@ def _refresh(path: StoragePath, content: bytes) -> None:
         raise UserError(f"{path}: {error.strerror}; make room or give write permission, then `make report`") from error
 
 
-def _json(document: dict) -> str:
+def _to_json(document: dict) -> str:
     return json.dumps(document, indent=1, ensure_ascii=False) + "\n"

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pipelines.tables.columns import load_table
 from pipelines.tables.load import FILTERED, KEPT, load_utterances
 from pipelines.trace.suggestions import suggest_ids
-from preprocess.parts import recording_of
+from preprocess.parts import containing_file
 from shared.dataset import Dataset
 from shared.errors import UserError
 from shared.hashing import shard_of
@@ -67,7 +67,7 @@ def rows_of_audio(dataset: Dataset, path: str) -> Iterator[Row]:
         rows = load_utterances(dataset, shard_names=[shard.name])
         likely = rows.filter(pc.match_substring(rows["audio_path"], name)).to_pylist()
         for row in likely:
-            if expected in (_absolute(row["audio_path"]), _absolute(recording_of(row["audio_path"]))):
+            if expected in (_absolute(row["audio_path"]), _absolute(containing_file(row["audio_path"]))):
                 yield row
 
 

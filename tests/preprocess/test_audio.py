@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from preprocess.audio import Signal, decode_audio, resample, to_pcm
 from preprocess.audio_file import read_audio_file
-from preprocess.mpeg import count_mp3_samples
+from preprocess.mp3_frames import count_mp3_samples
 from preprocess.utterance import Reason, Rejected
 
 RATE_HZ = 22050

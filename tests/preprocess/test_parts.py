@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from preprocess.parts import MAX_RECORDING_S, Part, part_id, part_path, recording_of, split_part
+from preprocess.parts import MAX_RECORDING_S, Part, containing_file, part_id, part_path, split_part
 from preprocess.utterance import Reason, Rejected
 
 TIMES_S = st.floats(0, MAX_RECORDING_S).map(lambda value: round(value, 6))
@@ -33,7 +33,7 @@ def test_the_form_is_that_of_media_fragments() -> None:
     assert part_path("a/b.flac", start_s=0, end_s=20) == "a/b.flac#t=0,20"
     assert part_path("a/b.flac", start_s=-0.0, end_s=20) == "a/b.flac#t=0,20"
     assert part_path("a/b.flac", start_s=100, end_s=None) == "a/b.flac#t=100"
-    assert recording_of("a/b.flac#t=12.5,17.25") == recording_of("a/b.flac") == "a/b.flac"
+    assert containing_file("a/b.flac#t=12.5,17.25") == containing_file("a/b.flac") == "a/b.flac"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_the_form_is_that_of_media_fragments() -> None:
 )
 def test_other_paths_are_those_of_whole_recordings(path: str) -> None:
     assert split_part(path) is None
-    assert recording_of(path) == path
+    assert containing_file(path) == path
 
 
 @pytest.mark.parametrize(

@@ -21,15 +21,15 @@ def summarise(rows: Sequence[Row]) -> Figures:
             for unit in ("word", "character")
             for prefix in ("", "recording_")
         },
-        **{name: _mean(row.get(name) for row in rows) for name in _averaged(rows)},
+        **{name: _mean(row.get(name) for row in rows) for name in _averaged_names(rows)},
         "duration_error": _mean(abs(row["duration_ratio"] - 1.0) for row in rows),
         "stop_failures_per_1000": 1000 * (_mean(bool(row["stop_failures"]) for row in rows) or 0.0),
         "reported_per_1000": 1000 * (_mean(bool(row["problems"]) for row in rows) or 0.0),
-        "real_time_factor": _over(np.median, (row["real_time_factor"] for row in rows)),
+        "real_time_factor": _of_measured(np.median, (row["real_time_factor"] for row in rows)),
     }
 
 
-def _averaged(rows: Sequence[Row]) -> list[str]:
+def _averaged_names(rows: Sequence[Row]) -> list[str]:
     """The measures whose mean over clips is a figure."""
     similarities = [name for name in rows[0] if "_similarity_" in name]
     return [
@@ -44,10 +44,10 @@ def _ratio(rows: Sequence[Row], name: str, *, over: str) -> float | None:
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    return _over(np.mean, values)
+    return _of_measured(np.mean, values)
 
 
-def _over(statistic: Callable[[list[float]], Any], values: Iterable[float | None]) -> float | None:
+def _of_measured(statistic: Callable[[list[float]], Any], values: Iterable[float | None]) -> float | None:
     """A statistic of the values that were measured; None: there is none."""
     measured = [value for value in values if value is not None]
     return float(statistic(measured)) if measured else None

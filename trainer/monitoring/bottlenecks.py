@@ -19,7 +19,7 @@ from trainer.monitoring.gpu_stats import GpuStats
 from trainer.monitoring.host_stats import HostStats
 from trainer.monitoring.input_verdict import MAX_STALL, MIN_STEPS
 from trainer.monitoring.step_timer import TimingWindow
-from trainer.platform.first_calls import is_program_cache_enabled
+from trainer.platform.first_calls import caches_training_programs
 from trainer.platform.gpu_precision import slow_precision_warning
 from trainer.platform.process import usable_cores
 
@@ -130,7 +130,7 @@ def _describe(kind: Kind, share: float, *, load: SessionLoad, config: TrainConfi
             remedy = "train more steps in a session" + " or lower input.buckets" * (load.shapes > 1)
             return (
                 evidence,
-                f"{remedy}; the next session loads these programs" if is_program_cache_enabled() else remedy,
+                f"{remedy}; the next session loads these programs" if caches_training_programs() else remedy,
             )
         case "validation":
             evidence = f"{share:.0%} of the time went to validations, one in {config.validate_every} steps"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from trainer.data.bucket_types import Bucket
-from trainer.platform.first_calls import is_program_cache_enabled
+from trainer.platform.first_calls import caches_training_programs
 
 
 class CompilationLogger:
     """Logs the first batch of each shape in a session: XLA compiles a program for it."""
 
     def __init__(self, log: Callable[[str], object], *, xla: bool = True):
-        compiler = "XLA compiles or loads" if is_program_cache_enabled() else "XLA compiles"
+        compiler = "XLA compiles or loads" if caches_training_programs() else "XLA compiles"
         self._log, self._compiler = log, compiler if xla else "TensorFlow traces"
         self._begun: set[tuple[str, Bucket]] = set()
 

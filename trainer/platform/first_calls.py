@@ -1,4 +1,4 @@
-"""Keeps compiled programs on disk: XLA compiles a program at its first call, or loads it from this cache."""
+"""Switches on the cache of XLA programs in TensorFlow, and adds what the first call with each shape compiled."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def enable_program_cache(gpus: Sequence[GpuModel], *, is_one_host: bool) -> None
         atexit.register(close_cache, _own)
 
 
-def is_program_cache_enabled() -> bool:
+def caches_training_programs() -> bool:
     """True if XLA loads the programs that this process trains with from disk, and keeps them there."""
     return _keeps_all
 
@@ -48,7 +48,7 @@ class FirstCalls:
         self._shapes: set[Hashable] = set()
 
     @contextlib.contextmanager
-    def track(self, shape: Hashable) -> Iterator[None]:
+    def cache_programs(self, shape: Hashable) -> Iterator[None]:
         """Around a call: if it is the first with this shape, hide TensorFlow's notes, and keep the new programs.
 
         Args:

@@ -124,7 +124,9 @@ class Generator:
         for first in range(0, max(one.max_steps for one in prompts), PART_STEPS):
             if first + PART_STEPS > room:
                 state, room = _with_room(state, steps=4 * room), 4 * room
-            with self._first_calls.track((*memory.text_mask.shape, room, sampling.is_guided, is_with_guidance)):
+            with self._first_calls.cache_programs(
+                (*memory.text_mask.shape, room, sampling.is_guided, is_with_guidance)
+            ):
                 mel, alignment, state = self._continue(memory, state, *settings)
             arrays = (one.numpy() for one in (mel, alignment, state.steps, state.stopped, state.predicted))
             rows_of = zip(zip(*arrays, strict=True), prompts, strict=False)

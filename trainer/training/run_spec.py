@@ -15,7 +15,7 @@ from trainer.distributed.collectives import Hosts
 
 
 class RunSpec(pydantic.BaseModel):
-    """Program version, dataset and config of a host."""
+    """What must be equal on all hosts: the version of TensorFlow, the dataset and the config."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="forbid")
 
@@ -30,7 +30,7 @@ class RunSpec(pydantic.BaseModel):
         return cls(tensorflow=tf.__version__, dataset_sha256=digest, info=info)
 
 
-def broadcast_run_spec(hosts: Hosts, own: RunSpec) -> RunInfo:
+def agree_on_run(hosts: Hosts, own: RunSpec) -> RunInfo:
     """Compare this host's specification with the chief's, and return the chief's run description.
 
     Raises:
@@ -59,7 +59,7 @@ def _find_difference(own: RunSpec, chief: RunSpec) -> str | None:
         return f"the dataset's {key} is {here} here and {there} on the chief"
     if own.dataset_sha256 != chief.dataset_sha256:
         return "the dataset has the chief's contract, but dataset.json or its shards differ"
-    settings = _settings(own.info), _settings(chief.info)
+    settings = _flatten_settings(own.info), _flatten_settings(chief.info)
     names = [name for name in sorted(settings[0] | settings[1]) if settings[0].get(name) != settings[1].get(name)]
     if names:
         here, there = (one.get(names[0]) for one in settings)
@@ -69,7 +69,7 @@ def _find_difference(own: RunSpec, chief: RunSpec) -> str | None:
     return None
 
 
-def _settings(info: RunInfo) -> dict[str, Any]:
+def _flatten_settings(info: RunInfo) -> dict[str, Any]:
     """Return each setting under its dotted name."""
 
     def flat(value: Any, name: str) -> dict[str, Any]:

@@ -130,7 +130,7 @@ class SynthesisEval:
         """Synthesize each clip; return an empty list before the clips are collected."""
         if not self._inputs:
             return []
-        with self._first_calls.track(None):  # all calls have one shape
+        with self._first_calls.cache_programs(None):  # all calls have one shape
             mel, steps, stopped, alignment = (one.numpy() for one in self._compiled(**self._inputs))
         r = self._model.config.frames_per_step
         return [

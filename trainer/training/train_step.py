@@ -97,7 +97,7 @@ class TrainStep:
             floats: TensorFlow keeps int32 in host memory, and a call should not wait for that copy.
         """
         self.is_updating = self._is_shared  # gradients and update are one call
-        with self._first_calls.track(bucket_of(batch)):
+        with self._first_calls.cache_programs(bucket_of(batch)):
             found = self._program(batch)
         values = found if self._is_shared else self._update_once(*found)
         self.is_updating, self.has_updated = False, True
@@ -105,7 +105,7 @@ class TrainStep:
 
     def _update_once(self, gradients: Sequence[tf.Tensor], losses: Losses, norm: tf.Tensor, sizes: tf.Tensor) -> Losses:
         self.is_updating = True
-        with self._first_updates.track(None):  # one program for all batch shapes
+        with self._first_updates.cache_programs(None):  # one program for all batch shapes
             return {**self._update(gradients, losses, norm), "counts": sizes}
 
     @property
@@ -203,7 +203,7 @@ class EvalStep:
 
     def __call__(self, batch: Batch) -> EvalOutput:
         """Compute the losses of a batch."""
-        with self._first_calls.track(bucket_of(batch)):
+        with self._first_calls.cache_programs(bucket_of(batch)):
             return self._compiled(batch)
 
     @property

@@ -25,7 +25,7 @@ from trainer.training.chief_sync import ChiefSync
 from trainer.training.components import TrainComponents
 from trainer.training.incidents import IncidentLog
 from trainer.training.recovery import Recovery
-from trainer.training.run_spec import RunSpec, broadcast_run_spec
+from trainer.training.run_spec import RunSpec, agree_on_run
 from trainer.training.signals import Interrupted, SignalHandler
 from trainer.training.train_loop import TrainLoop
 from trainer.training.validation import Validation
@@ -45,7 +45,7 @@ class Trainer:
     def __init__(self, config: TrainConfig, *, dataset: Dataset, run: Path, info: RunInfo, hosts: Hosts):
         self._config, self._run, self._hosts = config, run, hosts
         self._data = str(dataset.layout.root.absolute())
-        broadcast_run_spec(hosts, RunSpec.of(info, dataset=dataset))
+        agree_on_run(hosts, RunSpec.of(info, dataset=dataset))
         self._components = TrainComponents(config, dataset=dataset, run=run, info=info, hosts=hosts)
         self._incidents = IncidentLog(run)
         model, optimizer, data = self._components.model, self._components.optimizer, self._components.data

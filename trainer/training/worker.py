@@ -20,7 +20,7 @@ from trainer.distributed.collectives import Hosts
 from trainer.distributed.device_memory import OutOfMemory, translate_oom_in_input
 from trainer.training.chief_sync import SyncedProgress
 from trainer.training.components import TrainComponents
-from trainer.training.run_spec import RunSpec, broadcast_run_spec
+from trainer.training.run_spec import RunSpec, agree_on_run
 from trainer.training.signals import Interrupted, SignalHandler
 from trainer.training.skipped_steps import SkippedStepTracker
 
@@ -34,7 +34,7 @@ class Worker:
             UserError: the chief trains with another program version, dataset or config.
         """
         self._config, self._hosts = config, hosts
-        info = broadcast_run_spec(hosts, RunSpec.of(RunInfo.of(config, dataset=dataset), dataset=dataset))
+        info = agree_on_run(hosts, RunSpec.of(RunInfo.of(config, dataset=dataset), dataset=dataset))
         self._components = TrainComponents(config, dataset=dataset, run=run, info=info, hosts=hosts)
         self._progress = SyncedProgress(0, Position(), False, False)
 

@@ -33,7 +33,7 @@ class GanStep:
             The loss, its terms and the optimizers' figures.
         """
         name = "vocoder" if with_discriminators else "generator"
-        with self._first_calls[name].track(segments["mel"].shape):
+        with self._first_calls[name].cache_programs(segments["mel"].shape):
             return self._programs[name](segments["mel"], segments["samples"])
 
     @property

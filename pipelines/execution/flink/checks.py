@@ -1,4 +1,4 @@
-"""Checks what a run on Flink needs, in the order in which a user would fix it."""
+"""Checks of Flink: those of the doctor, in the order in which a user would fix them, and those before a job."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def flink_checks() -> Iterator[tuple[str, Callable[[], str]]]:
     yield "worker", _worker
     yield "Java", lambda: f"{versions().java} in {java_home()}"
     yield "Maven", _maven
-    yield "Flink's files", _files
+    yield "Flink's files", _installed_files
     yield "cluster", _cluster
     yield "restarts", _restarts
     yield "job server", _job_server
 
 
-def worker_command() -> str:
+def worker_launcher_path() -> str:
     """The path of the worker launcher in this environment; it must be the same on every machine of a cluster.
 
     Raises:
@@ -70,12 +70,12 @@ def check_job_server_jar(master: str) -> Path | None:
         UserError: the file does not exist, or the cluster has Beam's jars.
     """
     jar = job_server_jar_from_env()
-    if jar is not None and has_beam_jars(master):
+    if jar is not None and cluster_has_beam_runner(master):
         raise UserError(f"the cluster at {master} has Beam's jars on its class path; unset FLINK_JOB_SERVER_JAR")
     return jar
 
 
-def has_beam_jars(master: str) -> bool:
+def cluster_has_beam_runner(master: str) -> bool:
     """True if the class path of the cluster contains Beam's runner.
 
     Raises:
@@ -91,7 +91,7 @@ def has_beam_jars(master: str) -> bool:
 def _worker() -> str:
     pool = worker_pool_from_env()
     if pool is None:
-        return worker_command()
+        return worker_launcher_path()
     return f"of the pool at {pool} beside each TaskManager, which is not checked from here"
 
 
@@ -103,7 +103,7 @@ def _maven() -> str:
     return maven()
 
 
-def _files() -> str:
+def _installed_files() -> str:
     if job_server_jar_from_env() is not None:
         return "not needed with FLINK_JOB_SERVER_JAR"
     found = installation()

@@ -18,7 +18,7 @@ from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from pipelines.execution.flink import launcher
-from pipelines.execution.flink.checks import check_job_server_jar, has_beam_jars, worker_command
+from pipelines.execution.flink.checks import check_job_server_jar, cluster_has_beam_runner, worker_launcher_path
 from pipelines.execution.flink.cluster import Cluster
 from pipelines.execution.flink.environment import cluster_folder, worker_pool_from_env
 from pipelines.execution.flink.install import install
@@ -55,7 +55,7 @@ def _environment() -> list[str]:
     pool = worker_pool_from_env()
     if pool is not None:
         return ["--environment_type=EXTERNAL", f"--environment_config={pool}"]
-    config = {"command": worker_command(), "env": {launcher.FOLDER: str(Path.cwd())}}
+    config = {"command": worker_launcher_path(), "env": {launcher.FOLDER: str(Path.cwd())}}
     return ["--environment_type=PROCESS", f"--environment_config={json.dumps(config)}"]
 
 
@@ -179,5 +179,5 @@ def job_server(master: str) -> contextlib.AbstractContextManager[str]:
     local = Cluster(master, files=files).processes()
     if local.job_server is not None:
         return contextlib.nullcontext(local.endpoint)
-    class_path = bundled_class_path(files) if has_beam_jars(master) else submitted_class_path(files)
+    class_path = bundled_class_path(files) if cluster_has_beam_runner(master) else submitted_class_path(files)
     return child_job_server(master, folder=folder, class_path=class_path, log_config=files.log_config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pipelines.execution.flink.checks import worker_command
+from pipelines.execution.flink.checks import worker_launcher_path
 from pipelines.execution.flink.java import java_home, maven
 from pipelines.execution.flink.versions import versions
 from pipelines.execution.spark.install import damaged_jars, jars_folder
@@ -14,7 +14,7 @@ from shared.errors import UserError
 
 def spark_checks() -> Iterator[tuple[str, Callable[[], str]]]:
     """Pairs of a name and a check, which returns what it found or raises a UserError with what to do."""
-    yield "worker", worker_command
+    yield "worker", worker_launcher_path
     yield "Java", lambda: f"{versions().java} in {java_home()}"
     yield "Maven", lambda: "not needed: Spark is installed" if jars_folder().is_dir() else maven()
     yield "Spark's files", _files

@@ -22,7 +22,7 @@ from apache_beam.runners.portability.portable_runner import PortableRunner
 from apache_beam.runners.runner import PipelineResult, PipelineState
 
 from pipelines.execution.flink import launcher
-from pipelines.execution.flink.checks import worker_command
+from pipelines.execution.flink.checks import worker_launcher_path
 from pipelines.execution.flink.environment import state_folder
 from pipelines.execution.flink.java import ADD_OPENS, JVM_FLAGS, java_home
 from pipelines.execution.flink.job_server import run_job_server
@@ -59,7 +59,7 @@ def spark_pipeline(*, workers: int, name: str) -> beam.Pipeline:
     Raises:
         UserError: the worker launcher is not installed, or SPARK_MASTER is invalid.
     """
-    config = {"command": worker_command(), "env": {launcher.FOLDER: str(Path.cwd())}}
+    config = {"command": worker_launcher_path(), "env": {launcher.FOLDER: str(Path.cwd())}}
     options = PipelineOptions(
         [
             f"--job_name={name}",

@@ -14,8 +14,10 @@ from preprocess.verbalization.conventions.convention import (
     noun,
 )
 
-_TURKISH = "bir|iki|üç|dört|dörd|beş|altı|yedi|sekiz|dokuz|on|yirmi|otuz|kırk|elli|altmış|yetmiş|seksen|doksan|yüz|bin"
-_TURKISH_ENDS = f"{_TURKISH}|milyon|milyar"
+_NUMBER_WORDS = (
+    "bir|iki|üç|dört|dörd|beş|altı|yedi|sekiz|dokuz|on|yirmi|otuz|kırk|elli|altmış|yetmiş|seksen|doksan|yüz|bin"
+)
+_NUMBER_WORDS_TO_MILLIARD = f"{_NUMBER_WORDS}|milyon|milyar"
 
 # A suffix has the vowels of the number's last word: front ones (5'te) or back ones (6'da, 1990'daki).
 _FRONT = r"(?<=(?:[1-578]|[2578]0|[1-9]00|[1-9]\d{0,2}\.?000)')"
@@ -34,8 +36,8 @@ _AFTER_E = r"'(?P<s>[ydnsl][^\W\daıoöuü]*)"  # of kilometre, derece
 _AFTER_A = r"'(?P<s>[aıdl][^\W\deioöuü]*)"  # of kilogram
 _LIRA = r"(?<=(?:\d|\b(?:bin|milyon|milyar|trilyon)) )TL'"
 
-_AT = r"(?<=\b(?i:saat|saati|saatleri|sabah|akşam|gece) )"
-_FULL = r"0?(?P<h>[1-9]|1\d|2[0-4])[.:]00"
+_AFTER_TIME_WORD = r"(?<=\b(?i:saat|saati|saatleri|sabah|akşam|gece) )"
+_FULL_HOUR = r"0?(?P<h>[1-9]|1\d|2[0-4])[.:]00"
 _LOCATIVE = r"'[dt][ea](?:ki)?"
 _AROUND = r" (?:sularında|sıralarında|civarında|itibar)"
 
@@ -102,7 +104,7 @@ TURKISH = Convention(
     words="tr",
     limit=10**9,  # beyond: 4,001,000,000 is read as four milliard million
     # num2words writes numbers in one word, as on cheques
-    substitutions=((rf"(milyon|milyar|{_TURKISH})(?={_TURKISH_ENDS})", r"\1 "),),
+    substitutions=((rf"(milyon|milyar|{_NUMBER_WORDS})(?={_NUMBER_WORDS_TO_MILLIARD})", r"\1 "),),
     thousand="bin",  # num2words reads 121,500 as 120,500
     months=tuple("Ocak Şubat Mart Nisan Mayıs Haziran Temmuz Ağustos Eylül Ekim Kasım Aralık".split()),
     agreement={
@@ -112,7 +114,7 @@ TURKISH = Convention(
     rules=(
         # first what leaves the last number with its suffix, which is read at the end
         Rule("date", rf"{DAY}[./]{MONTH}[./](?P<y>[12]\d{{3}}(?:{_SUFFIX})?)", "{d} {mo:month} {y:=}"),
-        Rule("range", rf"{_FULL} ?- ?0?(?P<k>[1-9]|1\d|2[0-4])[.:]00(?= (?:saatleri )?aras)", "{h} ile {k}"),
+        Rule("range", rf"{_FULL_HOUR} ?- ?0?(?P<k>[1-9]|1\d|2[0-4])[.:]00(?= (?:saatleri )?aras)", "{h} ile {k}"),
         Rule(
             "range",
             r"0?(?P<h>\d\d?)[.:](?P<m>[1-5]\d) ?- ?0?(?P<k>\d\d?)[.:](?P<n>[1-5]\d)(?= aras)",
@@ -120,11 +122,11 @@ TURKISH = Convention(
         ),
         Rule("range", r"0?(?P<h>\d\d?)[.:]00 ?- ?0?(?P<k>\d\d?)[.:](?P<n>[1-5]\d)(?= aras)", "{h} ile {k} {n}"),
         Rule("range", r"0?(?P<h>\d\d?)[.:](?P<m>[1-5]\d) ?- ?0?(?P<k>\d\d?)[.:]00(?= aras)", "{h} {m} ile {k}"),
-        Rule("time", rf"{_AT}{_FULL}{_ENDING}", "{h:=}{s:=}"),
-        Rule("time", rf"{_AT}00[.:]0(?P<m>[1-9](?:{_SUFFIX})?)", "sıfır sıfır sıfır {m:=}"),
-        Rule("time", rf"{_AT}00[.:](?P<m>[1-5]\d(?:{_SUFFIX})?)", "sıfır sıfır {m:=}"),
-        Rule("time", rf"{_AT}{HOUR}[.:]0(?P<m>[1-9](?:{_SUFFIX})?)", "{h} sıfır {m:=}"),
-        Rule("time", rf"{_AT}{HOUR}[.:](?P<m>[1-5]\d(?:{_SUFFIX})?)", "{h} {m:=}"),
+        Rule("time", rf"{_AFTER_TIME_WORD}{_FULL_HOUR}{_ENDING}", "{h:=}{s:=}"),
+        Rule("time", rf"{_AFTER_TIME_WORD}00[.:]0(?P<m>[1-9](?:{_SUFFIX})?)", "sıfır sıfır sıfır {m:=}"),
+        Rule("time", rf"{_AFTER_TIME_WORD}00[.:](?P<m>[1-5]\d(?:{_SUFFIX})?)", "sıfır sıfır {m:=}"),
+        Rule("time", rf"{_AFTER_TIME_WORD}{HOUR}[.:]0(?P<m>[1-9](?:{_SUFFIX})?)", "{h} sıfır {m:=}"),
+        Rule("time", rf"{_AFTER_TIME_WORD}{HOUR}[.:](?P<m>[1-5]\d(?:{_SUFFIX})?)", "{h} {m:=}"),
         Rule("time", rf"(?:0(?P<h>[1-9])|(?P<h>1\d|2[0-3]))[.:]00(?P<s>{_LOCATIVE}|(?={_AROUND}))", "{h:=}{s:=}"),
         Rule("time", rf"(?P<h>0[1-9])[.:](?P<m>[1-5]\d(?:{_LOCATIVE}|(?={_AROUND})))", "{h} {m:=}"),
         Rule("time", rf"(?P<h>1\d|2[0-3]):0(?P<m>[1-9](?:{_SUFFIX}|(?={_AROUND})))", "{h} sıfır {m:=}"),

@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 import pytest
 
 from pipelines.build import shard_plan as planning
-from pipelines.build.dry_run import estimate_build, list_source
+from pipelines.build.dry_run import estimate_build, sample_source
 from pipelines.build.shard_plan import Element, ShardPlan, plan_shards
 from pipelines.config import BuildConfig
 from preprocess.utterance import Reason, Rejection, Utterance
@@ -112,7 +112,7 @@ def test_rows_excluded_by_max_utterances_add_no_shards(tmp_path: Path) -> None:
     assert plan.listed == 40
     assert set(plan.shards.values()) == {1}
     assert sum(1 for _ in plan.assign(config)) == 40
-    found = list_source("ljspeech", config=config)
+    found = sample_source("ljspeech", config=config)
     assert (found.utterances, found.bad_rows) == (3, 0)
 
 
@@ -127,4 +127,4 @@ def test_the_estimate_of_a_source_with_bad_rows_only_is_zero(tmp_path: Path) -> 
     config = BuildConfig.model_validate({"sources": {"a": source}, "tokenizer": builds.TOKENIZER})
     (found,) = estimate_build(config).sources
     assert (found.utterances, found.bad_rows, found.sampled) == (0, 2, 0)
-    assert (found.hours, found.hours_error, found.bytes) == (0, 0, 0)
+    assert (found.hours, found.hours_error, found.size_bytes) == (0, 0, 0)

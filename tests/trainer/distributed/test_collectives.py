@@ -16,7 +16,7 @@ from trainer.config.train_config import TrainConfig
 from trainer.data.plan import BucketLimit
 from trainer.distributed.collectives import Hosts, _join, check_equal_gpus
 from trainer.distributed.tf_config import Cluster
-from trainer.training.run_spec import RunSpec, broadcast_run_spec
+from trainer.training.run_spec import RunSpec, agree_on_run
 
 # TensorFlow's messages on loopback, after the other host or the chief was killed
 GONE = tf.errors.UnavailableError(
@@ -142,7 +142,7 @@ def test_workers_take_the_run_info_of_the_chief(dataset: Dataset) -> None:
     first = run_spec(dataset)
     ceilings = (BucketLimit(3, 400, 40),)
     first = first.model_copy(update={"info": first.info.model_copy(update={"planned_steps": 7, "ceilings": ceilings})})
-    info = broadcast_run_spec(Worker(first.model_dump_json().encode()), run_spec(dataset))
+    info = agree_on_run(Worker(first.model_dump_json().encode()), run_spec(dataset))
     assert info == first.info
 
 
@@ -161,14 +161,14 @@ def test_workers_take_the_run_info_of_the_chief(dataset: Dataset) -> None:
 def test_a_worker_with_another_run_spec_names_the_difference(dataset: Dataset, change: dict, said: str) -> None:
     first = run_spec(dataset, **change).model_dump_json().encode()
     with pytest.raises(UserError) as found:
-        broadcast_run_spec(Worker(first), run_spec(dataset))
+        agree_on_run(Worker(first), run_spec(dataset))
     assert str(found.value).startswith(f"host 1 of 2: {said}")
     assert "\n" not in str(found.value)
 
 
 def test_a_host_with_another_version_of_the_program_says_so(dataset: Dataset) -> None:
     with pytest.raises(UserError, match="the chief runs another version of this program"):
-        broadcast_run_spec(Worker(b'{"of": "another"}'), run_spec(dataset))
+        agree_on_run(Worker(b'{"of": "another"}'), run_spec(dataset))
 
 
 @pytest.mark.parametrize(("gpus", "implementation"), [(["GPU:0"], "NCCL"), ([], "AUTO")])

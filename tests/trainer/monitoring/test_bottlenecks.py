@@ -126,7 +126,7 @@ def test_the_cause_that_exceeds_its_bound_most_comes_first() -> None:
 def test_programs_that_the_next_session_loads_are_promised_only_where_they_are_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bottlenecks, "is_program_cache_enabled", lambda: True)
+    monkeypatch.setattr(bottlenecks, "caches_training_programs", lambda: True)
     (told,) = lines(Case(compilation_s=100.0))
     assert told.endswith(" or lower input.buckets; the next session loads these programs")
 

@@ -34,7 +34,7 @@ def double(x):
 if sys.argv[1] == "kept, traced after others":
     for number in range(3):
         tf.function(lambda x: tf.cond(x > 0, lambda: x, lambda: -x)).get_concrete_function(tf.constant(number))
-with FirstCalls("double").track(3):
+with FirstCalls("double").cache_programs(3):
     result = double(tf.ones([3])).numpy().tolist()
     if sys.argv[1] == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -217,4 +217,4 @@ def test_the_programs_of_one_whole_gpu_are_kept(
     first_calls.enable_program_cache(gpus, is_one_host=is_one_host)
     assert os.environ["TF_XLA_FLAGS"].endswith(f"--tf_xla_persistent_cache_device_types={devices}")
     assert str(cache_folder(H200) if "GPU" in devices else folder) in os.environ["TF_XLA_FLAGS"]
-    assert first_calls.is_program_cache_enabled() == (not gpus or "GPU" in devices)
+    assert first_calls.caches_training_programs() == (not gpus or "GPU" in devices)

@@ -20,7 +20,7 @@ from apache_beam.runners.worker.worker_pool_main import BeamFnExternalWorkerPool
 from google.protobuf import json_format
 
 from pipelines.execution.flink import launcher
-from pipelines.execution.flink.checks import has_beam_jars
+from pipelines.execution.flink.checks import cluster_has_beam_runner
 from pipelines.execution.flink.cluster import Cluster, local_master
 from pipelines.execution.flink.install import installation
 from pipelines.execution.flink.job_server import CHILD_SCRIPT
@@ -141,7 +141,7 @@ def test_an_unknown_cluster_gets_a_job_server_for_the_time_of_the_job(
 ) -> None:
     """With another state folder, the cluster of the tests is unknown; its class path still has Beam's jars."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert has_beam_jars(flink.master)
+    assert cluster_has_beam_runner(flink.master)
     assert "FlinkJobServerDriver" in "".join(command_lines_during_a_job(tmp_path))
     assert running(str(tmp_path)) == []
     monkeypatch.setenv("FLINK_JOB_SERVER_JAR", __file__)
@@ -158,7 +158,7 @@ def test_beams_jars_are_submitted_with_the_job_to_a_plain_flink_cluster(
     monkeypatch.setenv("FLINK_MASTER", f"localhost:{free_port()}")
     cluster = plain_cluster(os.environ["FLINK_MASTER"], jars=tmp_path / "jars")
     try:
-        assert not has_beam_jars(cluster.master)
+        assert not cluster_has_beam_runner(cluster.master)
         assert "/runner/*" in "".join(command_lines_during_a_job(tmp_path))
     finally:
         cluster.down()

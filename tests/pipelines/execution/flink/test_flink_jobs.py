@@ -18,7 +18,7 @@ import apache_beam as beam
 import pytest
 
 from pipelines.execution.flink import jobs
-from pipelines.execution.flink.checks import count_slots, has_beam_jars
+from pipelines.execution.flink.checks import cluster_has_beam_runner, count_slots
 from pipelines.execution.flink.cluster import Cluster
 from pipelines.execution.flink.environment import DEFAULT_MASTER, check_master, master_from_env
 from pipelines.execution.flink.jobs import (
@@ -159,7 +159,7 @@ def test_answers_of_another_service_are_reported(service: Service) -> None:
         running_jobs,
         lambda master: find_job(master, name="ours"),
         check_restart_strategy,
-        has_beam_jars,
+        cluster_has_beam_runner,
         lambda master: wait_for_job(master, OURS, interval_s=0),
     ],
 )

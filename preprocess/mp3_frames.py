@@ -41,18 +41,18 @@ def count_mp3_samples(data: bytes) -> int | None:
 
 def _frames(data: bytes) -> Iterator[Mp3Frame]:
     """Consecutive frames, up to the first gap."""
-    offset = audio_offset(data)
+    offset = first_frame_offset(data)
     while (frame := _frame_at(data, offset)) is not None:
         yield frame
         offset += frame.size_bytes
 
 
-def is_mp3_frame(data: bytes) -> bool:
+def starts_with_mp3_frame(data: bytes) -> bool:
     """Whether bytes begin with a frame of mp3."""
     return _frame_at(data, 0) is not None
 
 
-def audio_offset(data: bytes) -> int:
+def first_frame_offset(data: bytes) -> int:
     """The offset of the first frame; an ID3 tag states its size in four times seven bits."""
     if data[:3] != b"ID3" or len(data) < _ID3_BYTES:
         return 0
