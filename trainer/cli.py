@@ -165,6 +165,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: str, out: Path, step
     if parse_tf_config(os.environ.get("TF_CONFIG")) is not None:
         raise UserError("TF_CONFIG is set: a profile measures one host only; run it with `env -u TF_CONFIG`")
     settings = load_config(config, of=TrainConfig, overrides=overrides)
+    folder = local_dataset(data, log=log)
     start_tensorflow()
     from rich.console import Console
 
@@ -173,7 +174,6 @@ def profile(config: Path, overrides: tuple[str, ...], data: str, out: Path, step
     from trainer.tools.profile import Profiler
     from trainer.tools.profile_table import make_output_folder, profile_lines, profile_table, write_profile
 
-    folder = local_dataset(data, log=log)
     with read_lock(folder), translate_errors():
         dataset = open_dataset(folder)
         make_output_folder(out, data=folder)
@@ -182,7 +182,7 @@ def profile(config: Path, overrides: tuple[str, ...], data: str, out: Path, step
         Console(highlight=False).print(profile_table(found))
         for line in profile_lines(found):
             click.echo(line)
-        write_profile(found, config=settings, data=folder, out=out)
+        write_profile(found, config=settings, data=data, out=out)
         if found.input_over_steps is None:
             click.echo("no steps were recorded: a batch does not fit into memory")
             return
@@ -221,7 +221,7 @@ def tune(config: Path, overrides: tuple[str, ...], data: str, out: Path, steps: 
     Console(highlight=False).print(trials_table(tuned))
     for line in (*map(str, tuned.choices), *tuned.lines):
         click.echo(line)
-    write_tuned_config(tuned, path=out, source=config, data=folder)
+    write_tuned_config(tuned, path=out, source=config, data=data)
     click.echo(f"{out}: a config with these choices")
 
 
@@ -237,18 +237,18 @@ def tune(config: Path, overrides: tuple[str, ...], data: str, out: Path, steps: 
 )
 def evaluate(run: Path, data: str, checkpoint: str | None, split: str, clips: int | None) -> None:
     """Evaluate a checkpoint on DATA's validation or test split: losses and synthesis; also in RUN/evaluation.json."""
+    folder = local_dataset(data, log=log)
     start_tensorflow(gpus="as needed", keep_programs=True)  # a training may be running on it
     from rich.console import Console
 
     from trainer.platform.tf_errors import translate_errors
     from trainer.tools.evaluate import eval_table, evaluate_run, write_eval_result
 
-    folder = local_dataset(data, log=log)
     with translate_errors():
         result = evaluate_run(run, data=folder, split=split, checkpoint=checkpoint, spoken=clips)
     click.echo(f"{run}: {result.checkpoint}, on {result.clips:,} clips of {data}, {split}")
     Console(highlight=False).print(eval_table(result))
-    write_eval_result(result, run=run, data=folder)
+    write_eval_result(result, run=run, data=data)
 
 
 @cli.command()

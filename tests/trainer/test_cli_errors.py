@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -129,7 +130,10 @@ def test_a_dataset_with_a_damaged_vocabulary(mistake: Callable[..., str], data: 
     assert "make validate" in message
 
 
-def test_a_dataset_in_a_store_without_the_package_for_it(command: Callable, tmp_path: Path) -> None:
+def test_a_dataset_in_a_store_without_the_package_for_it(
+    command: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
     outcome = command("train", CONFIG, "--data", "gs://bucket/corpus", "--run", tmp_path / "run")
     assert outcome.code == 2
     assert outcome.err.startswith("error: gs://bucket/corpus: Please install gcsfs")

@@ -1,15 +1,16 @@
-"""Copies datasets from object stores and web servers to this machine, where training reads them.
+"""Copies datasets from addresses to this machine, where training reads them.
 
-    CACHE/myxtts/datasets/<sha256 of _SUCCESS>/    one version of a dataset; its own `_SUCCESS` is written last
+    CACHE/myxtts/datasets/<sha256 of _SUCCESS>/    one version of a dataset
+        _EXPECTED                                  its `_SUCCESS`, which gets that name when all files are here
 
-CACHE is `XDG_CACHE_HOME`, or `~/.cache`. fsspec opens the addresses: `gs://` with the package gcsfs, `s3://` with s3fs,
-`hf://datasets/…`, `https://…`, and others. `_SUCCESS` names every file of a dataset and its sha256. A file
-gets its name here when its sha256 is right, so a copy that was interrupted goes on where it ended. A file that another
-version has already is linked, so a dataset that grew brings only what is new.
+CACHE is `XDG_CACHE_HOME`, or `~/.cache`. `_SUCCESS` names every file of a dataset and its sha256. A file gets its name
+here when its sha256 is right, so a copy that was interrupted goes on where it ended. A file that another version has
+already is linked, so a dataset that grew brings only what is new.
 """
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import errno
 import fcntl
@@ -17,24 +18,30 @@ import hashlib
 import os
 import shutil
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from shared.errors import UserError
-from shared.files import CHUNK_BYTES, bytes_sha256, file_sha256, flock_file, link_file, new_file, write_bytes
-from shared.layout import Layout, is_dataset_file
+from shared.files import (
+    file_sha256,
+    flock_file,
+    fsync_path,
+    link_file,
+    new_file,
+    remove_temporary_files,
+    write_bytes,
+)
 from shared.messages import counted
-from shared.publication import parse_checksums, read_checksums
+from shared.publication import read_checksums
+from trainer.data.remote_dataset import SUCCESS, RemoteDataset, translate_store_errors
 
-if TYPE_CHECKING:
-    import fsspec
-
-MAX_SUCCESS_BYTES = 1 << 28  # a million shards
+EXPECTED = "_EXPECTED"
 PARALLEL_FILES = 8
 SPARE_BYTES = 1 << 30  # stays free on the disk
-_NOT_FOR_TRAINING = ("rejected/", "withheld/")
+LINE_EVERY_S = 30.0  # where stderr is no terminal
 
 Log = Callable[[str], None]
 
@@ -44,23 +51,20 @@ def local_dataset(data: str, *, log: Log) -> Path:
 
     Args:
         data: a folder, or an address such as `gs://bucket/corpus`.
-        log: takes a line about the copy.
+        log: takes lines about the copy.
 
     Raises:
         UserError: the address cannot be read, holds no dataset or another one than it states, or the disk is full.
     """
     if "://" not in data:
         return Path(data)
-    with _translated(data):
-        remote = RemoteDataset.open(data)
+    remote = RemoteDataset.open(data)
     folder = datasets_folder() / remote.version
-    success = Layout(folder).success
-    if not success.exists():
+    if not (folder / SUCCESS).exists():
         folder.mkdir(parents=True, exist_ok=True)
         with _one_copier(folder, log=log):
-            if not success.exists():
-                copy_files(remote, to=folder, log=log)
-                write_bytes(success, remote.success)
+            if not (folder / SUCCESS).exists():
+                DatasetCopier(remote, folder=folder, log=log).copy()
     return folder
 
 
@@ -69,183 +73,154 @@ def datasets_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "myxtts" / "datasets"
 
 
-class RemoteDataset(NamedTuple):
-    """A dataset at an address."""
+class DatasetCopier:
+    """Copies the files of a dataset that a folder lacks, several at a time."""
 
-    url: str
-    files: fsspec.AbstractFileSystem
-    root: str  # in the file system
-    success: bytes  # the content of `_SUCCESS`
+    def __init__(self, remote: RemoteDataset, *, folder: Path, log: Log):
+        self._remote, self._folder, self._log = remote, folder, log
+        self._elsewhere = _files_of_other_versions(folder)
+        self._stopped = threading.Event()
 
-    @classmethod
-    def open(cls, url: str) -> RemoteDataset:
-        """Read `_SUCCESS` at an address.
+    def copy(self) -> None:
+        """Copy or link all files, then publish the folder.
 
         Raises:
-            UserError: there is none.
+            UserError: see `local_dataset`.
         """
-        from fsspec.core import url_to_fs
-
-        files, root = url_to_fs(url.rstrip("/"))
-        try:
-            success = files.cat_file(f"{root}/_SUCCESS", start=0, end=MAX_SUCCESS_BYTES)
-        except FileNotFoundError as error:
-            raise UserError(
-                f"{url}: no published dataset: it has no file _SUCCESS; expected the address of one"
-            ) from error
-        return cls(url, files, root, success)
-
-    @property
-    def version(self) -> str:
-        """Names the version of the dataset: 32 hexadecimal digits."""
-        return bytes_sha256(self.success)[:32]
-
-    @property
-    def checksums(self) -> Mapping[str, str]:
-        """File name -> sha256, of the files that training reads."""
-        return {
-            name: sha256
-            for name, sha256 in parse_checksums(self.success.decode(errors="replace")).items()
-            if is_dataset_file(name) and not name.startswith(_NOT_FOR_TRAINING)
-        }
-
-    def size(self, name: str) -> int:
-        """The bytes of a file."""
-        return int(self.files.size(f"{self.root}/{name}"))
-
-    def chunks(self, name: str) -> Iterator[bytes]:
-        """The content of a file, as one stream from a web server: not every one sends parts of files."""
-        block_size = 0 if "http" in self.files.protocol else CHUNK_BYTES
-        with self.files.open(f"{self.root}/{name}", "rb", block_size=block_size) as file:
-            while chunk := file.read(CHUNK_BYTES):
-                yield chunk
-
-
-def copy_files(remote: RemoteDataset, *, to: Path, log: Log) -> None:
-    """Copy the files of a dataset that the folder lacks.
-
-    Raises:
-        UserError: see `local_dataset`.
-    """
-    absent = _absent(remote.checksums, folder=to)
-    if not absent:
-        return
-    stopped = threading.Event()
-    with ThreadPoolExecutor(PARALLEL_FILES) as pool, _translated(remote.url):
-        sizes = dict(zip(absent, pool.map(remote.size, absent), strict=True))
-        _check_space(to, bytes_=sum(sizes.values()), url=remote.url)
-        what = f"{counted(len(absent), 'file')}, {sum(sizes.values()) / 1e9:.2f} GB"
-        log(f"{remote.url}: copying {what}, to {to}")
-        with _progress(sum(sizes.values())) as advance:
-            copier = Copier(remote, folder=to, advance=advance, stopped=stopped)
+        write_bytes(self._folder / EXPECTED, self._remote.success)
+        checksums = self._remote.checksums
+        for name in checksums:
+            (self._folder / name).parent.mkdir(exist_ok=True)
+        with ThreadPoolExecutor(PARALLEL_FILES) as pool:
             try:
-                for _ in pool.map(copier.copy, absent, absent.values(), sizes.values()):
-                    pass
+                self._copy_absent(checksums, pool=pool)
             except BaseException:
-                stopped.set()
+                self._stopped.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
+        for folder in {(self._folder / name).parent for name in checksums} | {self._folder}:
+            fsync_path(folder)
+        (self._folder / EXPECTED).replace(self._folder / SUCCESS)
+        fsync_path(self._folder)
 
+    def _copy_absent(self, checksums: Mapping[str, str], *, pool: ThreadPoolExecutor) -> None:
+        url = self._remote.url
+        self._log(f"{url}: {counted(len(checksums), 'file')}, looking for them in {self._folder.parent}")
+        found = pool.map(self._is_here, checksums, checksums.values())
+        absent = {name: sha256 for (name, sha256), here in zip(checksums.items(), found, strict=True) if not here}
+        if not absent:
+            return
+        with translate_store_errors(url):
+            sizes_bytes = list(pool.map(self._remote.size, absent))
+            total_bytes = sum(sizes_bytes)
+            self._check_space(total_bytes)
+            self._log(f"{url}: copying {counted(len(absent), 'file')}, {total_bytes / 1e9:.2f} GB, to {self._folder}")
+            with _progress(total_bytes, log=self._log) as advance:
+                copies = [
+                    pool.submit(self.copy_file, name, size_bytes=size_bytes, advance=advance)
+                    for name, size_bytes in zip(absent, sizes_bytes, strict=True)
+                ]
+                for one in as_completed(copies):
+                    one.result()
 
-class Copier(NamedTuple):
-    """Copies single files, each from a thread of its own.
+    def _is_here(self, name: str, sha256: str) -> bool:
+        """Whether the folder has a file, perhaps as a link to that of another version."""
+        path = self._folder / name
+        if path.exists() and file_sha256(path) == sha256:
+            return True
+        for other in self._elsewhere[sha256]:
+            with contextlib.suppress(FileNotFoundError):  # somebody deletes that version
+                link_file(other, path)
+                if file_sha256(path) == sha256:
+                    return True
+        return False
 
-    Attributes:
-        advance: takes the number of bytes that came.
-        stopped: ends all copies.
-    """
-
-    remote: RemoteDataset
-    folder: Path
-    advance: Callable[[int], Any]
-    stopped: threading.Event
-
-    def copy(self, name: str, sha256: str, size: int) -> None:
+    def copy_file(self, name: str, *, size_bytes: int, advance: Callable[[int], Any]) -> None:
         """Copy a file.
+
+        Args:
+            size_bytes: as the store states it; no more is copied.
+            advance: takes the number of bytes that came.
 
         Raises:
             UserError: its bytes are not those that `_SUCCESS` states.
+            InterruptedError: another copy failed.
         """
-        path, digest, length = self.folder / name, hashlib.sha256(), 0
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with new_file(path, durable=False) as file:
-            for chunk in self.remote.chunks(name):
-                if self.stopped.is_set():
+        digest, length = hashlib.sha256(), 0
+        with new_file(self._folder / name) as file:
+            for chunk in self._remote.chunks(name):
+                if self._stopped.is_set():
                     raise InterruptedError(errno.EINTR, "another copy failed", name)
                 length += len(chunk)
-                if length > size:
+                if length > size_bytes:
                     break
                 file.write(chunk)
                 digest.update(chunk)
-                self.advance(len(chunk))
-            if digest.hexdigest() != sha256:
-                found = f"{self.remote.url}/{name}: not the file that _SUCCESS states: sha256 {digest.hexdigest()}"
-                raise UserError(
-                    f"{found}, expected {sha256}; was it published anew meanwhile? run again, or validate it"
-                )
+                advance(len(chunk))
+            if digest.hexdigest() != (expected := self._remote.checksums[name]):
+                found = f"{self._remote.url}/{name}: not the file that {SUCCESS} states: sha256 {digest.hexdigest()}"
+                raise UserError(f"{found}, expected {expected}; if the dataset was published anew meanwhile, run again")
+
+    def _check_space(self, size_bytes: int) -> None:
+        free_bytes = shutil.disk_usage(self._folder).free
+        if size_bytes + SPARE_BYTES > free_bytes:
+            needed = (
+                f"{size_bytes / 1e9:.1f} GB are to be copied, and {self._folder} has {free_bytes / 1e9:.1f} GB free"
+            )
+            remedy = f"delete older copies in {self._folder.parent}, or set XDG_CACHE_HOME to another disk"
+            raise UserError(f"{self._remote.url}: {needed}; {remedy}")
 
 
-def _absent(checksums: Mapping[str, str], *, folder: Path) -> dict[str, str]:
-    """The files that the folder lacks; those that other versions of a dataset have are linked first."""
-    elsewhere = {
-        sha256: success.parent / name
-        for success in folder.parent.glob("*/_SUCCESS")
-        for name, sha256 in read_checksums(success).items()
-    }
-    absent = {}
-    for name, sha256 in checksums.items():
-        path = folder / name
-        other = elsewhere.get(sha256)
-        if not path.exists() and other is not None and other.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            link_file(other, path)
-        if not path.exists() or file_sha256(path) != sha256:
-            absent[name] = sha256
-    return absent
-
-
-def _check_space(folder: Path, *, bytes_: int, url: str) -> None:
-    free = shutil.disk_usage(folder).free
-    if bytes_ + SPARE_BYTES > free:
-        needed = f"{bytes_ / 1e9:.1f} GB are to be copied, and {folder} has {free / 1e9:.1f} GB free"
-        raise UserError(
-            f"{url}: {needed}; delete older copies in {folder.parent}, or set XDG_CACHE_HOME to another disk"
-        )
+def _files_of_other_versions(folder: Path) -> dict[str, list[Path]]:
+    """sha256 -> files; those of copies that were not finished, too."""
+    found: dict[str, list[Path]] = collections.defaultdict(list)
+    for listed in sorted(folder.parent.glob(f"*/{SUCCESS}")) + sorted(folder.parent.glob(f"*/{EXPECTED}")):
+        for name, sha256 in read_checksums(listed).items() if listed.parent != folder else ():
+            found[sha256].append(listed.parent / name)
+    return found
 
 
 @contextlib.contextmanager
 def _one_copier(folder: Path, *, log: Log) -> Iterator[None]:
-    """Wait while another process copies this version."""
+    """Wait while another process copies this version; then remove what a copy that was killed left half written."""
     with folder.with_suffix(".lock").open("w") as file:
         try:
-            flock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_alone = flock_file(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             log(f"{folder}: another process copies this dataset; waiting for it")
-            flock_file(file, fcntl.LOCK_EX)
+            is_alone = flock_file(file, fcntl.LOCK_EX)
+        for part in (folder, *(one for one in folder.iterdir() if one.is_dir())) if is_alone else ():
+            remove_temporary_files(part)
         yield
 
 
 @contextlib.contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], Any]]:
-    """A bar on stderr; gives the function that takes the number of bytes that came."""
+def _progress(total_bytes: int, *, log: Log) -> Iterator[Callable[[int], Any]]:
+    """A bar on a terminal, else a line now and then; gives the function that takes the number of bytes that came."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _Lines(total_bytes, log=log).advance
+        return
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), "left", TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("", total=total)
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=total_bytes)
         yield lambda length: progress.advance(task, length)
 
 
-@contextlib.contextmanager
-def _translated(url: str) -> Iterator[None]:
-    """Raise what fsspec and the libraries of stores raise as a UserError; each has exceptions of its own."""
-    try:
-        yield
-    except UserError:
-        raise
-    except ImportError as error:
-        raise UserError(f"{url}: {error}; install that package into this environment") from error
-    except Exception as error:
-        message = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{url}: {message}; what was copied is kept, run again") from error
+class _Lines:
+    """Logs how much has come, every `LINE_EVERY_S`."""
+
+    def __init__(self, total_bytes: int, *, log: Log):
+        self._total_bytes, self._log = total_bytes, log
+        self._come_bytes, self._next_s = 0, time.monotonic() + LINE_EVERY_S
+        self._lock = threading.Lock()
+
+    def advance(self, length: int) -> None:
+        with self._lock:
+            self._come_bytes += length
+            if time.monotonic() >= self._next_s:
+                self._next_s = time.monotonic() + LINE_EVERY_S
+                self._log(f"copied {self._come_bytes / 1e9:.2f} of {self._total_bytes / 1e9:.2f} GB")

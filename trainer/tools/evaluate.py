@@ -185,7 +185,7 @@ def show_progress(batches: Iterable[Batch], *, clips: int, what: str) -> Iterato
             progress.advance(task, int(tf.math.count_nonzero(batch["frames"])))
 
 
-def write_eval_result(result: EvalResult, *, run: Path, data: Path) -> None:
+def write_eval_result(result: EvalResult, *, run: Path, data: str) -> None:
     """Write `RUN/evaluation.json`; a metric that is not finite is null.
 
     Raises:
@@ -193,7 +193,7 @@ def write_eval_result(result: EvalResult, *, run: Path, data: Path) -> None:
     """
     saved, path = result.checkpoint, run / "evaluation.json"
     figures = {group: with_null(values) for group, values in (("losses", result.losses), ("spoken", result.spoken))}
-    facts: dict[str, object] = {"checkpoint": saved.path.name, "step": saved.step, "data": str(data)}
+    facts: dict[str, object] = {"checkpoint": saved.path.name, "step": saved.step, "data": data}
     facts |= {"split": result.split, "clips": result.clips}
     try:
         write_json(path, {**facts, **figures})

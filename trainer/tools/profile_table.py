@@ -86,7 +86,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:,.0f} min" if seconds < 600 * 60 else f"{seconds / 3600:,.0f} h"
 
 
-def write_profile(profile: Profile, *, config: TrainConfig, data: Path, out: Path) -> None:
+def write_profile(profile: Profile, *, config: TrainConfig, data: str, out: Path) -> None:
     """Write `OUT/profile.json`.
 
     Raises:
@@ -94,7 +94,7 @@ def write_profile(profile: Profile, *, config: TrainConfig, data: Path, out: Pat
     """
     path = out / "profile.json"
     names = ("devices", "steps", "input_over_steps", "epoch_s", "run_s")
-    facts = {"data": str(data), "config": config.model_dump(mode="json")}
+    facts = {"data": data, "config": config.model_dump(mode="json")}
     facts |= {name: getattr(profile, name) for name in names}
     costs = {"compile_s": profile.compile_s, "frames_s": profile.frames_s}
     shapes = [one.bucket._asdict() | dict(list(one._asdict().items())[1:]) for one in profile.shapes]

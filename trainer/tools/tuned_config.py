@@ -43,7 +43,7 @@ def check_config_path(path: Path, *, data: Path) -> None:
         raise UserError(f"{path}: {folder} is no folder that can be written to; create it, or give another --out")
 
 
-def write_tuned_config(tuned: Tuned, *, path: Path, source: Path, data: Path) -> None:
+def write_tuned_config(tuned: Tuned, *, path: Path, source: Path, data: str) -> None:
     """Write the tuned config, with comments on what was chosen and why."""
     document = yaml.safe_dump(tuned.document, sort_keys=False, allow_unicode=True, width=120)
     lines = _head(tuned, path=path, source=source, data=data)
@@ -51,10 +51,10 @@ def write_tuned_config(tuned: Tuned, *, path: Path, source: Path, data: Path) ->
     write_bytes(path, (head + "\n" + document).encode())
 
 
-def _head(tuned: Tuned, *, path: Path, source: Path, data: Path) -> Iterator[str]:
+def _head(tuned: Tuned, *, path: Path, source: Path, data: str) -> Iterator[str]:
     yield f"{source}, tuned for {data} on {tuned.machine}."
     yield ""
-    yield f"  make train CONFIG={shlex.quote(str(path))} DATA={shlex.quote(str(data))} RUN=…"
+    yield f"  make train CONFIG={shlex.quote(str(path))} DATA={shlex.quote(data)} RUN=…"
     yield ""
     yield "Chosen by `make tune`:"
     yield from (f"  {one}" for one in tuned.choices)

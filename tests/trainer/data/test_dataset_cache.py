@@ -1,61 +1,28 @@
-"""Datasets at addresses: what is copied to this machine, what is taken from older copies, what is refused."""
+"""Datasets at addresses: what is copied to this machine, what is taken from older copies, what ends a copy."""
 
 from __future__ import annotations
 
 import collections
-import functools
-import hashlib
-import http.server
 import itertools
+import os
 import shutil
+import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import fsspec
 import pytest
 
 from shared.errors import UserError
+from shared.files import temporary_path
+from tests.trainer.data.published_files import FILES, FOR_TRAINING, SHARD, URL, checksums, publish, read, write
 from trainer.data import dataset_cache
-from trainer.data.dataset_cache import Copier, RemoteDataset, datasets_folder, local_dataset
+from trainer.data.dataset_cache import SPARE_BYTES, DatasetCopier, datasets_folder, local_dataset
+from trainer.data.remote_dataset import RemoteDataset
 
-URL = "memory://bucket/corpus"
-SHARD = "shards/a-train-00000-of-00002.tfrecord"
-OTHER_SHARD = "shards/a-train-00001-of-00002.tfrecord"
-FOR_TRAINING = {
-    "dataset.json": b"{}",
-    "vocab.json": b"[]",
-    "config.yaml": b"a: 1\n",
-    SHARD: bytes(range(256)) * 40,
-    OTHER_SHARD: b"",
-    "manifest/a-train-00000-of-00002.parquet": b"PAR1",
-    "manifest/a-train-00001-of-00002.parquet": b"PAR1",
-}
-FILES = FOR_TRAINING | {
-    "withheld/a-train-00000-of-00002.tfrecord": b"withheld",
-    "rejected/a-train-00000-of-00002.parquet": b"rejected",
-    "report.html": b"<html>",
-}
-
-
-def checksums(files: Mapping[str, bytes]) -> bytes:
-    """The content of `_SUCCESS`, as sha256sum writes it."""
-    return "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()).encode()
-
-
-def publish(files: Mapping[str, bytes], **changed: bytes) -> None:
-    """Store files at the address; `changed` ones differ from what `_SUCCESS` states."""
-    store = fsspec.filesystem("memory")
-    if store.exists("/bucket"):
-        store.rm("/bucket", recursive=True)
-    for name, content in {**files, "_SUCCESS": checksums(files), **changed}.items():
-        store.pipe_file(f"/bucket/corpus/{name}", content)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()
-    }
+COPIED = FOR_TRAINING | {"_SUCCESS": checksums(FILES)}
 
 
 def copied(url: str = URL) -> Path:
@@ -68,18 +35,29 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return datasets_folder()
 
 
-@pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> collections.Counter[str]:
-    """The files that are read from the store, and how often."""
-    found = collections.Counter[str]()
-    chunks = RemoteDataset.chunks
+class Store:
+    """Which files are read from the store, how often, and which ones the connection is lost for."""
 
-    def counted(remote: RemoteDataset, name: str) -> Iterator[bytes]:
-        found[name] += 1
+    def __init__(self) -> None:
+        self.reads, self.lost = collections.Counter[str](), set[str]()
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Store:
+    found, chunks = Store(), RemoteDataset.chunks
+
+    def watched(remote: RemoteDataset, name: str) -> Iterator[bytes]:
+        if name in found.lost:
+            raise ConnectionResetError(104, "Connection reset by peer")
+        found.reads.update([name] if name != "_SUCCESS" else [])
         return chunks(remote, name)
 
-    monkeypatch.setattr(RemoteDataset, "chunks", counted)
+    monkeypatch.setattr(RemoteDataset, "chunks", watched)
     return found
+
+
+def folders() -> list[Path]:
+    return sorted(path for path in datasets_folder().iterdir() if path.is_dir())
 
 
 def test_a_folder_is_used_as_it_is(cache: Path) -> None:
@@ -87,149 +65,231 @@ def test_a_folder_is_used_as_it_is(cache: Path) -> None:
     assert not cache.exists()
 
 
-def test_the_files_that_training_reads_are_copied_once(reads: collections.Counter[str]) -> None:
+def test_copies_lie_in_the_home_folder_without_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert datasets_folder() == Path("/home/somebody/.cache/myxtts/datasets")
+
+
+def test_the_files_that_training_reads_are_copied_once(store: Store, cache: Path) -> None:
     publish(FILES)
     lines: list[str] = []
     folder = local_dataset(f"{URL}/", log=lines.append)
-    assert content(folder) == FOR_TRAINING | {"_SUCCESS": checksums(FILES)}
-    assert lines == [f"{URL}/: copying 7 files, 0.00 GB, to {folder}"]
+    assert read(folder) == COPIED
+    assert lines == [
+        f"{URL}: 7 files, looking for them in {cache}",
+        f"{URL}: copying 7 files, 0.00 GB, to {folder}",
+    ]
     assert local_dataset(URL, log=pytest.fail) == folder
-    assert reads == dict.fromkeys(FOR_TRAINING, 1)
+    assert store.reads == dict.fromkeys(FOR_TRAINING, 1)
 
 
-def test_a_dataset_that_grew_brings_only_what_is_new(reads: collections.Counter[str]) -> None:
+def test_a_dataset_that_grew_brings_only_what_is_new(store: Store) -> None:
     publish(FILES)
     older = copied()
-    reads.clear()
+    publish({"dataset.json": b"1", "vocab.json": b"2"})
+    copied()
+    store.reads.clear()
     added = {"shards/b-train-00000-of-00001.tfrecord": b"new", "dataset.json": b"{ }"}
     publish(FILES | added)
     newer = copied()
-    assert content(newer) == FOR_TRAINING | added | {"_SUCCESS": checksums(FILES | added)}
-    assert reads == dict.fromkeys(added, 1)
+    assert read(newer) == FOR_TRAINING | added | {"_SUCCESS": checksums(FILES | added)}
+    assert store.reads == dict.fromkeys(added, 1)
     assert (newer / SHARD).samefile(older / SHARD)
-    assert content(older) == FOR_TRAINING | {"_SUCCESS": checksums(FILES)}
+    assert read(older) == COPIED
 
 
-def test_a_copy_that_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch, reads: collections.Counter[str]) -> None:
+def test_what_is_damaged_or_absent_in_an_older_version_is_copied(store: Store) -> None:
     publish(FILES)
-    chunks = RemoteDataset.chunks
+    older = copied()
+    (older / SHARD).write_bytes(b"damaged")
+    (older / "vocab.json").unlink()
+    store.reads.clear()
+    publish(FILES | {"dataset.json": b"{ }"})
+    assert read(copied()) == FOR_TRAINING | {
+        "dataset.json": b"{ }",
+        "_SUCCESS": checksums(FILES | {"dataset.json": b"{ }"}),
+    }
+    assert store.reads == dict.fromkeys(("dataset.json", SHARD, "vocab.json"), 1)
 
-    def lost(remote: RemoteDataset, name: str) -> Iterator[bytes]:
-        if name == SHARD:
-            raise ConnectionResetError(104, "Connection reset by peer")
-        return chunks(remote, name)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(RemoteDataset, "chunks", lost)
-        patch.setattr(dataset_cache, "PARALLEL_FILES", 1)
-        with pytest.raises(
-            UserError, match=rf"^{URL}: .*Connection reset by peer; what was copied is kept, run again$"
-        ):
-            copied()
-    (folder,) = (path for path in datasets_folder().iterdir() if path.is_dir())
-    before = content(folder)
+def test_a_copy_that_was_interrupted_goes_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_cache, "PARALLEL_FILES", 1)
+    publish(FILES)
+    store.lost.add(SHARD)
+    with pytest.raises(UserError, match=rf"^{URL}: .*Connection reset by peer$"):
+        copied()
+    (folder,) = folders()
+    before = read(folder)
+    assert before.pop("_EXPECTED") == checksums(FILES)
     assert before
     assert before.items() < FOR_TRAINING.items()
-    reads.clear()
-    assert content(copied()) == FOR_TRAINING | {"_SUCCESS": checksums(FILES)}
-    assert reads == dict.fromkeys(FOR_TRAINING.keys() - before, 1)
+    store.lost.clear()
+    store.reads.clear()
+    assert read(copied()) == COPIED
+    assert store.reads == dict.fromkeys(FOR_TRAINING.keys() - before, 1)
 
 
-def test_a_file_of_a_copy_that_is_damaged_is_copied_again(reads: collections.Counter[str]) -> None:
+def test_a_copy_that_a_newer_version_overtook_is_used_by_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dataset_cache, "PARALLEL_FILES", 1)
+    publish(FILES)
+    store.lost.add(SHARD)
+    with pytest.raises(UserError, match="Connection reset"):
+        copied()
+    store.lost.clear()
+    store.reads.clear()
+    newer = FILES | {"config.yaml": b"a: 2\n"}
+    publish(newer)
+    assert read(copied()) == FOR_TRAINING | {"config.yaml": b"a: 2\n", "_SUCCESS": checksums(newer)}
+    assert "dataset.json" not in store.reads
+    assert store.reads[SHARD] == 1
+
+
+def test_a_file_of_a_copy_that_is_damaged_is_copied_again(store: Store) -> None:
     publish(FILES)
     folder = copied()
     (folder / "_SUCCESS").unlink()
     (folder / SHARD).write_bytes(b"damaged")
-    reads.clear()
-    assert content(copied()) == FOR_TRAINING | {"_SUCCESS": checksums(FILES)}
-    assert reads == {SHARD: 1}
+    store.reads.clear()
+    assert read(copied()) == COPIED
+    assert store.reads == {SHARD: 1}
 
 
 def test_a_file_with_other_bytes_is_refused() -> None:
     publish(FILES, **{SHARD: bytes(256 * 40)})
     with pytest.raises(UserError, match=rf"^{URL}/{SHARD}: not the file that _SUCCESS states: sha256 .* expected .*"):
         copied()
-    (folder,) = (path for path in datasets_folder().iterdir() if path.is_dir())
-    assert "_SUCCESS" not in content(folder)
-    assert SHARD not in content(folder)
+    (folder,) = folders()
+    assert "_SUCCESS" not in read(folder)
+    assert SHARD not in read(folder)
 
 
 def test_a_store_that_sends_more_than_it_stated_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(FILES)
+    copier = DatasetCopier(RemoteDataset.open(URL), folder=tmp_path, log=pytest.fail)
+    (tmp_path / "shards").mkdir()
     monkeypatch.setattr(RemoteDataset, "chunks", lambda remote, name: itertools.repeat(b"x"))
-    copier = Copier(RemoteDataset.open(URL), folder=tmp_path, advance=lambda length: None, stopped=threading.Event())
+    came: list[int] = []
     with pytest.raises(UserError, match="not the file that _SUCCESS states"):
-        copier.copy(SHARD, "0" * 64, 1000)
-    assert content(tmp_path / "shards") == {}
+        copier.copy_file(SHARD, size_bytes=1000, advance=came.append)
+    assert sum(came) == 1000
+    assert read(tmp_path / "shards") == {}
 
 
-def test_names_that_leave_the_folder_are_not_copied() -> None:
-    outside = {"../outside": b"1", "/tmp/outside": b"2", "shards/../../outside": b"3", "shards/other": b"4"}
+def test_a_copy_that_fails_ends_the_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(FILES)
+    store.lost.add(SHARD)
+    chunks = RemoteDataset.chunks
+
+    def endless(remote: RemoteDataset, name: str) -> Iterator[bytes]:
+        return itertools.repeat(b"") if name == "vocab.json" else chunks(remote, name)
+
+    monkeypatch.setattr(RemoteDataset, "chunks", endless)
+    with pytest.raises(UserError, match="Connection reset"):
+        copied()
+
+
+def test_names_that_leave_the_folder_are_not_copied(tmp_path: Path) -> None:
+    outside = {"../outside": b"1", f"{tmp_path}/outside": b"2", "shards/../../outside": b"3", "shards/other": b"4"}
     publish(FILES | outside)
-    assert content(copied()).keys() == {*FOR_TRAINING, "_SUCCESS"}
+    assert read(copied()).keys() == COPIED.keys()
+    assert not list(tmp_path.rglob("outside"))
 
 
-def test_two_processes_copy_a_dataset_once(reads: collections.Counter[str]) -> None:
+def test_several_processes_copy_a_dataset_once(store: Store) -> None:
     publish(FILES)
     threads = [threading.Thread(target=copied) for _ in range(4)]  # flock keeps open files apart, also of one process
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert content(copied()) == FOR_TRAINING | {"_SUCCESS": checksums(FILES)}
-    assert reads == dict.fromkeys(FOR_TRAINING, 1)
+    assert read(copied()) == COPIED
+    assert store.reads == dict.fromkeys(FOR_TRAINING, 1)
 
 
+@pytest.mark.parametrize(("more_bytes", "is_full"), [(-1, True), (0, False)])
 def test_a_full_disk_is_told_before_anything_is_copied(
-    monkeypatch: pytest.MonkeyPatch, reads: collections.Counter[str]
+    more_bytes: int, is_full: bool, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(FILES)
-    usage = shutil.disk_usage(".")._replace(free=10_000)
+    needed = sum(map(len, FOR_TRAINING.values())) + SPARE_BYTES
+    usage = shutil.disk_usage(".")._replace(free=needed + more_bytes)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    with pytest.raises(UserError, match=r"0\.0 GB are to be copied, and .* has 0\.0 GB free; delete older copies in"):
+    if is_full:
+        with pytest.raises(UserError, match=r"0\.0 GB are to be copied, and .* has 1\.1 GB free; delete older"):
+            copied()
+        assert not store.reads
+    else:
         copied()
-    assert not reads
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("memory://bucket/absent", "no published dataset: it has no file _SUCCESS; expected the address of one"),
-        ("s4://bucket/corpus", "Protocol not known: s4"),
-        ("adl://bucket/corpus", "install"),
-        ("http://127.0.0.1:1/corpus", "what was copied is kept, run again"),
-    ],
-)
-def test_an_address_that_cannot_be_read_is_told_in_a_line(url: str, expected: str) -> None:
-    with pytest.raises(UserError) as caught:
-        copied(url)
-    assert str(caught.value).startswith(f"{url}: ")
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_all_files_are_on_the_disk_before_the_copy_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def flushed(descriptor: int) -> None:
+        events.append(f"flush {Path(f'/proc/self/fd/{descriptor}').readlink()}")
+        fsync(descriptor)
+
+    def renamed(path: Path, target: Path) -> Path:
+        events.append(f"rename {target}")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(Path, "replace", renamed)
+    publish(FILES)
+    folder = copied()
+    last = events.index(f"rename {folder / '_SUCCESS'}")
+    assert events[last + 1 :] == [f"flush {folder}"]
+    assert {f"flush {path}" for path in (folder, folder / "shards", folder / "manifest")} <= set(events[:last])
+    for name in FOR_TRAINING:
+        (flush,) = (one for one in events if one.startswith("flush") and f"/.{Path(name).name}." in one)
+        assert events.index(flush) < events.index(f"rename {folder / name}") < last
 
 
-@pytest.fixture
-def web_server(tmp_path: Path) -> Iterator[str]:
-    """The address of a folder that a server sends, which knows no parts of files."""
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "served"))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+def test_what_a_killed_copy_left_half_written_is_removed() -> None:
+    publish(FILES)
+    folder = copied()
+    (folder / "_SUCCESS").unlink()
+    for name in (SHARD, "_EXPECTED"):
+        temporary_path(folder / name).write_bytes(b"half")
+    assert read(copied()) == COPIED
 
 
-def test_a_web_server_is_read_without_parts_of_files(web_server: str, tmp_path: Path) -> None:
-    large = FILES | {SHARD: bytes(9 << 20)}
-    for name, one in {**large, "_SUCCESS": checksums(large)}.items():
-        path = tmp_path / "served" / "corpus" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(one)
-    folder = copied(f"{web_server}/corpus")
-    assert content(folder) == FOR_TRAINING | {SHARD: bytes(9 << 20), "_SUCCESS": checksums(large)}
+@pytest.mark.slow
+def test_ctrl_c_ends_a_copy_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    source = write(FILES, to=tmp_path / "source")
+    program = f"""
+import itertools, time
+from trainer.data import remote_dataset
+from trainer.data.dataset_cache import local_dataset
+
+chunks = remote_dataset.RemoteDataset.chunks
+
+def slow(remote, name):
+    if name != {SHARD!r}:
+        yield from chunks(remote, name)
+        return
+    print("reads", flush=True)
+    while True:
+        time.sleep(0.01)
+        yield b""
+
+remote_dataset.RemoteDataset.chunks = slow
+local_dataset({f"file://{source}"!r}, log=lambda line: None)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"reads\n"
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    assert b"KeyboardInterrupt" in error
+    (folder,) = folders()
+    assert not list(folder.rglob("*.tmp"))
+    assert read(copied(f"file://{source}")) == COPIED
 
 
+@pytest.mark.slow
 def test_a_command_reads_an_address_as_it_reads_a_folder(command: Callable, data: Path) -> None:
     expected = command("inspect-input", "configs/train_sample.yaml", "--data", data)
     found = command("inspect-input", "configs/train_sample.yaml", "--data", f"file://{data}")

@@ -222,7 +222,7 @@ def test_where_not_even_single_clips_fit_there_is_a_line(tune: Callable) -> None
 
 def test_the_file_is_a_training_config_with_the_reasons_as_comments(tune: Callable, tmp_path: Path) -> None:
     tuned = tune(Machine(room=6), "optimizer.learning_rate=0.5")
-    write_tuned_config(tuned, path=tmp_path / "t.yaml", source=Path("configs/a.yaml"), data=Path("data/a"))
+    write_tuned_config(tuned, path=tmp_path / "t.yaml", source=Path("configs/a.yaml"), data="data/a")
     config = load_config(tmp_path / "t.yaml", of=TrainConfig)
     assert config == TrainConfig.model_validate(tuned.document)
     assert config.optimizer.learning_rate == 0.5
@@ -234,7 +234,7 @@ def test_the_file_is_a_training_config_with_the_reasons_as_comments(tune: Callab
 @pytest.mark.parametrize("name", ["a b", "a\nmodel: {size: big}", "a\u2028b: c", "a\x1bb", "a\udcffb"])
 def test_a_name_in_the_comments_cannot_become_a_setting(tune: Callable, tmp_path: Path, name: str) -> None:
     tuned = tune(Machine())
-    write_tuned_config(tuned, path=tmp_path / "t.yaml", source=Path(name), data=Path(name))
+    write_tuned_config(tuned, path=tmp_path / "t.yaml", source=Path(name), data=name)
     assert load_config(tmp_path / "t.yaml", of=TrainConfig) == TrainConfig.model_validate(tuned.document)
 
 
