@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from shared.errors import UserError
 from shared.features import preset
 from tests.learn.corpus import SENTENCES
 from tests.learn.grammar import WORDS, jsgf
@@ -15,6 +16,8 @@ from tests.learn.test_grammar import as_pattern
 from tests.learn.text_check import (
     Listener,
     Spoken,
+    failures_of,
+    judge_sentences,
     rates,
     short_texts,
     texts_of_sentences,
@@ -22,6 +25,7 @@ from tests.learn.text_check import (
     words_heard_twice,
     words_of,
 )
+from trainer.speech.speech import SpokenPiece
 
 SPEC = preset("hifigan-22k")
 SAID = "the old doctor follows the lady".split()
@@ -106,4 +110,30 @@ def test_rates_are_of_all_words_and_count_what_the_synthesizer_reports() -> None
     )
     assert found.word_errors == pytest.approx(1 / 5)
     assert found.failures == {"late": 2, "repeated": 1}
-    assert (found.texts, found.failed, found.reported, found.reported_failures) == (3, 2, 1, 1)
+    assert (found.sentences, found.failed, found.reported, found.reported_failures) == (3, 2, 1, 1)
+
+
+def spoken_piece(text: str) -> SpokenPiece:
+    nothing = np.zeros(0, np.float32)
+    return SpokenPiece(text, nothing, nothing, nothing, nothing, 0.0)
+
+
+def test_each_sentence_of_a_text_is_compared_with_a_recording_of_its_own() -> None:
+    judged: list[tuple[str, str, str]] = []
+    listener = SimpleNamespace(
+        recording=lambda text: f"recording of {text}",
+        judge=lambda pieces, text, recording: judged.append((pieces[0].text, text, recording)),
+    )
+    pieces = [spoken_piece("the lady."), spoken_piece("the doctor.")]
+    list(judge_sentences(pieces, text="the lady. the doctor.", listener=listener))
+    assert judged == [
+        ("the lady.", "the lady", "recording of the lady"),
+        ("the doctor.", "the doctor", "recording of the doctor"),
+    ]
+    with pytest.raises(UserError, match="expected its sentences"):
+        list(judge_sentences(pieces[:1], text="the lady. the doctor.", listener=listener))
+
+
+def test_failures_are_counted_in_texts_of_one_and_of_several_sentences() -> None:
+    groups = {"one sentence": {"failed": 1, "sentences": 300}, "several sentences": {"failed": 2, "sentences": 400}}
+    assert failures_of(groups) == (3, 700)
